@@ -1,0 +1,441 @@
+"""The published algorithms, each a choice of parts; ``evenhand algorithms`` lists them.
+
+Every function takes the algorithm's parameters and returns a `Policy`. ``plays`` is m, the arms played a round; where
+it is offered, the algorithm also copes with arms that sleep. Ties go to the lowest index unless said otherwise, and
+an arm that was never played goes before all others that go by UCB.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand import validate
+from evenhand.cadence import QuotasThen
+from evenhand.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise, VirtualQueue
+from evenhand.index import UCB, BetaSample, EmpiricalMean
+from evenhand.policy import Policy
+from evenhand.registry import algorithm
+from evenhand.selection import Categorical, TopM
+
+
+@algorithm("auer2002")
+def ucb1(*, exploration: float = 2.0, plays: int = 1) -> Policy:
+    """UCB1: the arms with the largest upper confidence bound play.
+
+    ``S/N + sqrt(c ln t / N)``
+
+    Promise: none. Its expected regret is at most Σ 8 ln T/Δ + (1 + π²/3) Σ Δ (Patil et al. 2019, Theorem 7).
+
+    Args:
+        exploration: c ≥ 0.
+        plays: m, arms played a round.
+
+    Example:
+        >>> ucb1().name
+        'ucb1'
+
+    Source: Auer et al. 2002, section 2; Patil et al. 2019, eq. (4).
+    """
+    return Policy(index=UCB(exploration), selection=TopM(plays), name="ucb1")
+
+
+@algorithm("agrawal2012")
+def thompson(*, plays: int = 1) -> Policy:
+    """Thompson sampling: the arms with the largest draw from their posterior play.
+
+    ``θ ~ Beta(1 + S, 1 + N − S)``
+
+    Promise: none.
+
+    Args:
+        plays: m, arms played a round.
+
+    Example:
+        >>> thompson(plays=2).plays
+        2
+
+    Source: Agrawal & Goyal 2012, Algorithms 1 and 2.
+    """
+    return Policy(index=BetaSample(), selection=TopM(plays), name="thompson")
+
+
+@algorithm("patil2019")
+def fair_random(fractions: Any) -> Policy:
+    """The trivial fair policy: every arm plays with its fraction and an even part of the rest.
+
+    ``p_i = r_i + (1 − Σr)/K``
+
+    Promise: every arm's expected share of the rounds is at least r_i at any time; regret grows linearly.
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds, Σ r ≤ 1.
+
+    Example:
+        >>> fair_random([0.2, 0.3]).fractions
+        array([0.2, 0.3])
+
+    Source: Patil et al. 2019, section 3.1.
+    """
+    shares = GuaranteedShares(fractions, rest="all")
+    return Policy(index=EmpiricalMean(), fairness=shares, selection=Categorical(), name="fair_random")
+
+
+@algorithm("patil2019")
+def naive(fractions: Any, *, horizon: int, epsilon: float = 0.1) -> Policy:
+    """NAIVE: explores for εT rounds, then gives the rest of the rounds to the arm that looked best.
+
+    ``n_i = (r_i + (1 − Σr)/K) εT`` plays each, then ``p_i = r_i + (1 − Σr) 1(i = best)``
+
+    Promise: every arm's expected number of plays at T is at least r_i T; regret O((T² ln T)^{1/3}) for the right ε.
+
+    The paper leaves the rounding of n_i open: see `naive_quotas`. Its ε has no default either; 0.1 is ours.
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds, Σ r ≤ 1.
+        horizon: T, rounds.
+        epsilon: ε in [0, 1], share of the rounds for exploration.
+
+    Example:
+        >>> naive([0.2, 0.2], horizon=100, epsilon=0.2).cadence.quotas
+        array([10., 10.])
+
+    Source: Patil et al. 2019, section 4, Algorithm 1.
+    """
+    cadence = QuotasThen(naive_quotas(fractions, horizon, epsilon), commit=True)
+    shares = GuaranteedShares(fractions, rest="best")
+    return Policy(index=EmpiricalMean(), fairness=shares, selection=Categorical(), cadence=cadence, name="naive")
+
+
+@algorithm("patil2019")
+def t_fucb(fractions: Any, *, horizon: int, exploration: float = 2.0) -> Policy:
+    """T-FUCB: every arm first plays what it is owed until the horizon, then UCB1 decides.
+
+    ``n_i = max(1, r_i T)`` plays each, then ``argmax S/N + sqrt(2 ln t / N)``
+
+    Promise: every arm has its r_i T plays long before T; regret as FUCB (Theorem 2).
+
+    The paper leaves the rounding of n_i open: see `t_fucb_quotas`.
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds, Σ r ≤ 1.
+        horizon: T, rounds.
+        exploration: c of UCB1.
+
+    Example:
+        >>> t_fucb([0.25, 0.0], horizon=10).cadence.quotas
+        array([3., 1.])
+
+    Source: Patil et al. 2019, section 4, Algorithm 2.
+    """
+    fractions = validate.per_arm("fractions", fractions, 0.0, 1.0)
+    cadence = QuotasThen(t_fucb_quotas(fractions, horizon), fractions=fractions)
+    return Policy(index=UCB(exploration), fairness=NoPromise(), cadence=cadence, name="t_fucb")
+
+
+@algorithm("patil2019")
+def fucb(fractions: Any, *, tolerance: float = 0.0, exploration: float = 2.0, plays: int = 1) -> Policy:
+    """FUCB: whoever is owed most goes first, the others go by UCB1.
+
+    ``A(t) = {i : r_i (t−1) − N_i > α}``; if A(t) is not empty ``argmax_{i∈A(t)} r_i (t−1) − N_i``, else
+    ``argmax S/N + sqrt(2 ln t / N)``
+
+    Promise: with equal fractions below 1/K no arm is ever a whole play behind, in any round of any run (Theorem 4);
+        r-regret O(ln T) (Theorem 3).
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds.
+        tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
+        exploration: c of UCB1.
+        plays: m, arms played a round; up to m arms of A(t) go first, UCB1 fills the other plays.
+
+    Example:
+        >>> fucb([0.1, 0.1, 0.1]).fairness.tolerance
+        0.0
+
+    Source: Patil et al. 2019, section 5, Algorithm 3.
+    """
+    return Policy(UCB(exploration), DeficitFirst(fractions, tolerance), TopM(plays), name="fucb")
+
+
+@algorithm("patil2019")
+def f_ts(fractions: Any, *, tolerance: float = 0.0, plays: int = 1) -> Policy:
+    """F-TS: whoever is owed most goes first, the others go by Thompson sampling.
+
+    ``A(t) = {i : r_i (t−1) − N_i > α}``; if A(t) is not empty ``argmax_{i∈A(t)} r_i (t−1) − N_i``, else
+    ``argmax θ_i, θ ~ Beta(1 + S, 1 + N − S)``
+
+    Promise: as FUCB, since what is owed does not depend on how the other rounds are used (Theorem 4).
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds.
+        tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
+        plays: m, arms played a round.
+
+    Example:
+        >>> f_ts([0.1, 0.1], plays=2).plays
+        2
+
+    Source: Patil et al. 2019, section 5.
+    """
+    return Policy(BetaSample(), DeficitFirst(fractions, tolerance), TopM(plays), name="f_ts")
+
+
+@algorithm("patil2019")
+def eta_fucb(
+    fractions: Any, *, eta: float, surplus: str = "counted", exploration: float = 2.0, plays: int = 1
+) -> Policy:
+    """η-FUCB: what an arm is owed is added to its upper confidence bound.
+
+    ``argmax S/N + sqrt(2 ln t / N) + η (r_i (t−1) − N_i)``
+
+    Promise: none in numbers; the larger η, the nearer the fractions and the larger the regret.
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds.
+        eta: η ≥ 0, reward that one owed play is worth.
+        surplus: ``"counted"`` as printed, so that the best arm's surplus counts against it; ``"ignored"`` adds only
+            what is owed.
+        exploration: c of UCB1.
+        plays: m, arms played a round.
+
+    Example:
+        >>> eta_fucb([0.1, 0.1], eta=0.5).fairness.shape
+        'linear'
+
+    Source: Patil et al. 2019, section 5, Algorithm 4.
+    """
+    validate.one_of("surplus", surplus, ("counted", "ignored"))
+    bonus = DeficitBonus(fractions, eta, "linear" if surplus == "counted" else "hinge")
+    return Policy(UCB(exploration), bonus, TopM(plays), name="eta_fucb")
+
+
+@algorithm("fang2022")
+def fair_learn(fractions: Any, *, tolerance: float = 0.0, exploration: float = 2.0, plays: int = 1) -> Policy:
+    """Fair-Learn: FUCB under the name and with the tolerance that Fang et al. give it.
+
+    ``A(n) = {k : τ_k (n−1) − N_k > α}``; if A(n) is not empty ``argmax τ_k (n−1) − N_k``, else
+    ``argmax S/N + sqrt(2 ln n / N)``
+
+    Promise: with α = 0 that of FUCB; with α > 0 an arm may fall α plays behind.
+
+    Args:
+        fractions: (arms,), promised shares τ_k of the rounds.
+        tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
+        exploration: c of UCB1.
+        plays: m, arms played a round.
+
+    Example:
+        >>> fair_learn([0.1, 0.1], tolerance=5.0).fairness.tolerance
+        5.0
+
+    Source: Fang et al. 2022, section 3; Patil et al. 2019, section 5.
+    """
+    return Policy(UCB(exploration), DeficitFirst(fractions, tolerance), TopM(plays), name="fair_learn")
+
+
+@algorithm("li2019")
+def lfg(
+    fractions: Any,
+    *,
+    eta: float,
+    weights: Any = 1.0,
+    queue: str = "recursive",
+    exploration: float = 1.5,
+    clip: bool = True,
+    ties: str = "random",
+    plays: int = 1,
+) -> Policy:
+    """LFG: a virtual queue of owed plays against a clipped upper confidence bound.
+
+    ``Q(t) = max(Q(t−1) + r − d(t−1), 0)``; the m largest ``Q_i + η w_i min(S/N + sqrt(c ln t / N), 1)`` play
+
+    Promise: every arm's share of the rounds is at least r_i in the long run, for any finite η and feasible r; the
+        time-averaged regret has order K/(2η) + sqrt(m K ln T / T).
+
+    Fang et al. 2022 use it with c = 2. Clipped bounds tie for hundreds of rounds, so ties go to any of the tied arms
+    alike. The logarithm takes the rounds counted from 1.
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds.
+        eta: η ≥ 0 or inf, owed plays that outweigh one unit of reward; inf ignores the queue.
+        weights: w_i ≥ 0, what a unit of reward of each arm counts.
+        queue: ``"recursive"`` as printed, or ``"exact"`` as in TSCSF-B.
+        exploration: c ≥ 0.
+        clip: whether to cut the bound at 1.
+        ties: ``"random"`` or ``"first"`` (lowest index).
+        plays: m, arms played a round.
+
+    Example:
+        >>> lfg([0.5, 0.6, 0.4], eta=10.0, plays=2).selection
+        TopM(plays=2, ties='random')
+
+    Source: Li et al. 2019, Algorithm 1, as given in Huang et al. 2020, section 4, and Fang et al. 2022, section 3.
+    """
+    return Policy(
+        index=UCB(exploration, clip),
+        fairness=VirtualQueue(fractions, eta, weights, queue),
+        selection=TopM(plays, ties),
+        name="lfg",
+    )
+
+
+@algorithm("huang2020")
+def tscsf_b(fractions: Any, *, eta: float, weights: Any = 1.0, queue: str = "exact", plays: int = 1) -> Policy:
+    """TSCSF-B: a virtual queue of owed plays against Thompson sampling.
+
+    ``Q(t) = max(t r − Σ d, 0)`` with t counted from 0; the m largest ``Q_i/η + w_i θ_i, θ ~ Beta(1 + S, 1 + N − S)``
+    play
+
+    Promise: every arm's share of the rounds is at least r_i in the long run, for any finite η and feasible r (Theorem
+        1); the time-averaged regret is at most K/(2η) + (4 w sqrt(m K T ln T) + 2.51 w K)/T (Theorem 2).
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds.
+        eta: η ≥ 0 or inf, owed plays that outweigh one unit of reward; inf ignores the queue.
+        weights: w_i ≥ 0, what a unit of reward of each arm counts.
+        queue: ``"exact"`` as printed, or ``"recursive"`` as in LFG.
+        plays: m, arms played a round.
+
+    Example:
+        >>> tscsf_b([0.5, 0.6, 0.4], eta=float("inf"), plays=2).plays
+        2
+
+    Source: Huang et al. 2020, Algorithm 1, eqs. (4) to (6).
+    """
+    return Policy(BetaSample(), VirtualQueue(fractions, eta, weights, queue), TopM(plays), name="tscsf_b")
+
+
+@algorithm("fang2022")
+def hard_threshold_ucb(fractions: Any, *, penalties: Any, exploration: float = 2.0, plays: int = 1) -> Policy:
+    """Hard-threshold UCB: an arm below its share gets its whole penalty as a bonus.
+
+    ``argmax S/N + A_k 1(N_k < τ_k n) + sqrt(2 ln n / N)``
+
+    Promise: arms whose penalty exceeds their gap get their share up to a few plays (Theorems 4.1 to 4.3); the others
+        may be left behind.
+
+    The paper's eq. (11) and its listing differ by one round in the clock; round n itself is used.
+
+    Args:
+        fractions: (arms,), shares τ_k of the rounds below which an arm is penalised.
+        penalties: A_k ≥ 0, price of a missing play, one number or one an arm.
+        exploration: c of UCB1.
+        plays: m, arms played a round.
+
+    Example:
+        >>> hard_threshold_ucb([0.1, 0.1], penalties=0.3).fairness.shape
+        'hard'
+
+    Source: Fang et al. 2022, section 3, eq. (11) and Algorithm 1.
+    """
+    return Policy(UCB(exploration), DeficitBonus(fractions, penalties, "hard"), TopM(plays), name="hard_threshold_ucb")
+
+
+@algorithm("fang2022")
+def soft_threshold_ucb(fractions: Any, *, penalties: Any, exploration: float = 2.0, plays: int = 1) -> Policy:
+    """Soft-threshold UCB: the bonus shrinks as an arm nears its share.
+
+    ``argmax S/N + A_k max(τ_k n − N_k, 0)/(τ_k n) + sqrt(2 ln n / N)``
+
+    Promise: none; the paper shows it as the variant that fails to be fair.
+
+    Args:
+        fractions: (arms,), shares τ_k of the rounds below which an arm is penalised.
+        penalties: A_k ≥ 0, price of a missing play, one number or one an arm.
+        exploration: c of UCB1.
+        plays: m, arms played a round.
+
+    Example:
+        >>> soft_threshold_ucb([0.1, 0.1], penalties=[0.3, 0.2]).fairness.rate
+        array([0.3, 0.2])
+
+    Source: Fang et al. 2022, section 5.
+    """
+    return Policy(UCB(exploration), DeficitBonus(fractions, penalties, "soft"), TopM(plays), name="soft_threshold_ucb")
+
+
+@algorithm("garivier2016")
+def explore_then_commit(*, pulls: int) -> Policy:
+    """Explore then commit: every arm plays equally often, then the best of them forever.
+
+    ``n_i = pulls``, then ``argmax S/N`` as of then
+
+    Promise: none.
+
+    Args:
+        pulls: plays of each arm before the choice is made, ≥ 1.
+
+    Example:
+        >>> explore_then_commit(pulls=20).cadence.quotas
+        array([20.])
+
+    Source: Garivier et al. 2016; Fang et al. 2022, section 5.
+    """
+    cadence = QuotasThen(validate.whole("pulls", pulls), commit=True)
+    return Policy(index=EmpiricalMean(), cadence=cadence, name="explore_then_commit")
+
+
+def naive_quotas(fractions: Any, horizon: int, epsilon: float = 0.1) -> NDArray[np.int64]:
+    """NAIVE's exploration plays, rounded so that its promise survives.
+
+    The expected plays at T are ``n_i + p_i (T − Σn) ≥ n_i + r_i (T − Σn)``, so the promise holds wherever
+    ``n_i ≥ r_i Σn``. The phase has T' = ⌊εT⌋ rounds, or the fewest more that let every arm have ⌈r_i T'⌉ plays; every
+    arm gets those, and what is left goes to the arms furthest below (r_i + (1 − Σr)/K) T'. Where no phase within T
+    allows that, there is none.
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds.
+        horizon: T, rounds.
+        epsilon: ε in [0, 1].
+
+    Example:
+        >>> naive_quotas([0.3, 0.3, 0.0], horizon=100, epsilon=0.1)
+        array([5, 4, 1])
+    """
+    shares = validate.per_arm("fractions", fractions, 0.0, 1.0)
+    validate.whole("horizon", horizon)
+    validate.number("epsilon", epsilon, 0.0, 1.0)
+    wanted = shares + max(1.0 - shares.sum(), 0.0) / len(shares)
+    for rounds in range(int(epsilon * horizon + 1e-9), horizon + 1):
+        quotas = _up(shares * rounds)
+        if quotas.sum() <= rounds:
+            for _ in range(rounds - int(quotas.sum())):
+                quotas[np.argmax(np.round(wanted * rounds - quotas, 9))] += 1
+            return quotas
+    return np.zeros(len(shares), dtype=np.int64)
+
+
+def t_fucb_quotas(fractions: Any, horizon: int) -> NDArray[np.int64]:
+    """T-FUCB's plays before UCB1 takes over, rounded so that the promise holds at T.
+
+    ``n_i = max(1, ⌈r_i T⌉)``. Where those do not fit into T rounds, n_i = ⌈r_i T⌉; where not even those do, no whole
+    numbers can keep the promise, and the T rounds are shared so that no arm misses a whole play: ⌊r_i T⌋, and one
+    more for the largest remainders.
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds, Σ r ≤ 1.
+        horizon: T, rounds.
+
+    Example:
+        >>> t_fucb_quotas([0.07, 0.5, 0.0], horizon=100)
+        array([ 7, 50,  1])
+        >>> t_fucb_quotas([1 / 3, 1 / 3, 1 / 3], horizon=10)
+        array([4, 3, 3])
+    """
+    shares = validate.per_arm("fractions", fractions, 0.0, 1.0)
+    due = shares * validate.whole("horizon", horizon)
+    for whole in (np.maximum(_up(due), 1), _up(due)):
+        if whole.sum() <= horizon:
+            return whole
+    quotas: NDArray[np.int64] = np.floor(due + 1e-9).astype(np.int64)
+    for arm in np.argsort(np.round(quotas - due, 9), kind="stable")[: max(horizon - int(quotas.sum()), 0)]:
+        quotas[arm] += 1
+    return quotas
+
+
+def _up(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Rounded up to whole plays, a billionth being a rounding error: 0.07 · 100 is 7."""
+    return np.asarray(np.ceil(values - 1e-9), dtype=np.int64)

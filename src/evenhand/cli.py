@@ -1,0 +1,276 @@
+"""The command ``evenhand``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from evenhand import __version__
+from evenhand.errors import EvenhandError
+
+if TYPE_CHECKING:
+    from evenhand.config import Setup
+    from evenhand.results import Results
+
+app = typer.Typer(
+    name="evenhand",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    help="Fair sequential decisions: policies that keep promises to every arm, simulated and compared.",
+)
+
+ConfigPath = Annotated[
+    Path,
+    typer.Argument(metavar="CONFIG.toml", help="Configuration file, or a .parquet file of earlier results."),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of all randomness.")]
+Lanes = Annotated[int | None, typer.Option(min=1, help="Independent replications.")]
+Horizon = Annotated[int | None, typer.Option(min=1, help="Rounds.")]
+Jobs = Annotated[int, typer.Option(help="Processes; -1 takes every core. The results do not depend on it.")]
+Out = Annotated[Path, typer.Option(help="Folder for results and figures; made if it is missing.")]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Machine-readable output on standard output, all else on standard error."),
+]
+
+
+def main() -> None:
+    """Run the command; every error is a line on standard error, never a traceback."""
+    try:
+        app()
+    except EvenhandError as error:
+        _fail(str(error), 2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    print(f"evenhand: {message}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"evenhand {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def algorithms(
+    name: Annotated[str | None, typer.Argument(help="One algorithm, in full.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the algorithms; with a name: equation, parameters, promise, citation and BibTeX.
+
+    Examples:
+
+      evenhand algorithms
+
+      evenhand algorithms fucb
+
+      evenhand algorithms --json
+    """
+    import evenhand.algorithms
+    from evenhand import listing
+    from evenhand.registry import ALGORITHMS, find
+
+    assert evenhand.algorithms  # filled the list
+    if as_json:
+        chosen = [find(name)] if name else list(ALGORITHMS.values())
+        told = [listing.as_plain(entry) for entry in chosen]
+        _print_json(told[0] if name else told)
+    elif name:
+        listing.print_one(find(name))
+    else:
+        listing.print_all(list(ALGORITHMS.values()))
+
+
+@app.command()
+def check(config: ConfigPath, as_json: AsJson = False) -> None:
+    """Validate a configuration and say whether its promises can be kept, without running it.
+
+    Examples:
+
+      evenhand check films.toml
+
+      evenhand check films.toml --json
+    """
+    from evenhand.metrics import yardstick
+
+    setup = _setup(config)
+    setup.environment.check_horizon(setup.horizon)
+    told: dict[str, Any] = {}
+    for label, policy in setup.policies.items():
+        stick = yardstick(policy, setup.environment, label)
+        promised = None if stick.fractions is None else _mean_rows(stick.fractions)
+        told[label] = {
+            "feasible": True,
+            "promised": promised,
+            "best_reward_a_round": float(stick.best.mean()),
+        }
+        if stick.best_fair is not None:
+            told[label]["best_fair_reward_a_round"] = float(stick.best_fair.mean())
+    if as_json:
+        _print_json(
+            {
+                "horizon": setup.horizon,
+                "lanes": setup.lanes,
+                "arms": list(setup.environment.names),
+                "policies": told,
+            }
+        )
+        return
+    from evenhand import listing
+
+    listing.print_feasible(setup.environment.names, told)
+
+
+@app.command()
+def simulate(
+    config: ConfigPath,
+    seed: Seed = None,
+    lanes: Lanes = None,
+    horizon: Horizon = None,
+    jobs: Jobs = 1,
+    out: Out = Path("results"),
+    as_json: AsJson = False,
+    plots: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the figures.")] = True,
+) -> None:
+    """Run the policies of a configuration; print a table, write results and figures to a folder.
+
+    A .parquet file of earlier results runs again what made it.
+
+    Examples:
+
+      evenhand simulate films.toml
+
+      evenhand simulate films.toml --lanes 500 --jobs 2 --out runs/films
+
+      evenhand simulate results/curves.parquet --seed 2 --json
+    """
+    setup = _setup(config, seed=seed, lanes=lanes, horizon=horizon)
+    _run(setup, jobs, out, as_json, plots)
+
+
+@app.command()
+def replay(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Folder of a MovieLens copy (ratings.csv, movies.csv); left out: figures that ship with Evenhand."
+        ),
+    ] = None,
+    film: Annotated[list[str] | None, typer.Option(help="Title as in movies.csv, or film id; repeat for more.")] = None,
+    plays: Annotated[int, typer.Option(min=1, help="Films recommended to a user, m.")] = 2,
+    fraction: Annotated[
+        list[float] | None, typer.Option(help="Promised share of the rounds: one for all films, or one each.")
+    ] = None,
+    algorithm: Annotated[list[str] | None, typer.Option(help="Algorithm to run; repeat for more.")] = None,
+    eta: Annotated[
+        list[float] | None,
+        typer.Option(help="η of LFG and TSCSF-B; repeat for more. Left out: sqrt(KT/(m ln T)) and inf."),
+    ] = None,
+    order: Annotated[
+        str, typer.Option(help="'log': users as in the file; 'shuffled': each lane in an order of its own.")
+    ] = "log",
+    seed: Seed = 0,
+    lanes: Lanes = 100,
+    horizon: Horizon = None,
+    jobs: Jobs = 1,
+    out: Out = Path("results"),
+    as_json: AsJson = False,
+) -> None:
+    """Recommend films on real ratings: the experiment of Huang et al. 2020, section 6.3.
+
+    Every user who rated at least one of the films is a round, the films that the user rated are available, the reward
+    is the rating divided by 5.
+
+    Examples:
+
+      evenhand replay
+
+      evenhand replay ~/ml-20m --lanes 20 --jobs 2
+
+      evenhand replay ~/ml-latest-small --film "Heat (1995)" --film 260 --plays 1 --fraction 0.2 --algorithm fucb
+    """
+    from evenhand import replaying
+
+    setup = replaying.setup(
+        folder,
+        films=film,
+        plays=plays,
+        fractions=fraction or [0.3],
+        algorithms=algorithm or ["tscsf_b", "lfg"],
+        etas=eta,
+        order=order,
+        horizon=horizon,
+        lanes=lanes or 100,
+        seed=seed or 0,
+    )
+    results = _run(setup, jobs, out, as_json, plots=True, extra=replaying.ratings)
+    if not as_json:
+        replaying.print_ratings(results, setup)
+
+
+def _setup(config: Path, **overrides: int | None) -> Setup:
+    from evenhand import config as configuration
+    from evenhand import rerun
+
+    return rerun.load(config, **overrides) if config.suffix == ".parquet" else configuration.load(config, **overrides)
+
+
+def _run(setup: Setup, jobs: int, out: Path, as_json: bool, plots: bool, extra: Any = None) -> Results:
+    from evenhand import listing
+    from evenhand.simulation import compare
+
+    listing.check_folder(out)
+    size = setup.horizon, setup.lanes, setup.seed
+    try:
+        results = compare(
+            setup.policies,
+            setup.environment,
+            *size,
+            checkpoints=setup.checkpoints,
+            spacing=setup.spacing,
+            jobs=jobs,
+        )
+    except KeyboardInterrupt as interrupt:
+        _fail(f"{interrupt}; nothing was written", 130)
+    if as_json:
+        _print_json(results.to_json() | ({} if extra is None else extra(results, setup)))
+    else:
+        listing.print_results(results)
+    results.save(out)
+    written = ["curves.parquet", "arms.parquet", "estimates.parquet"]
+    if plots:
+        written += listing.draw(results, setup, out)
+    print(f"wrote {', '.join(written)} to {out}", file=sys.stderr)
+    return results
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _mean_rows(values: Any) -> list[float]:
+    return [float(value) for value in (values if values.ndim == 1 else values.mean(axis=0))]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Real data: loaders for published formats, and the small tables of figures that ship with the package."""

@@ -1,0 +1,70 @@
+"""Parts, policies and environments as plain JSON values, and back: so that a result file can be run again."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import StateError
+
+
+def describe(part: Any) -> Any:
+    """``part`` as plain JSON values: the type's name and every parameter; floats are kept exactly.
+
+    Example:
+        >>> from evenhand.index import UCB
+        >>> describe(UCB(exploration=1.5))["exploration"]
+        1.5
+    """
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        fields = {f.name: describe(getattr(part, f.name)) for f in dataclasses.fields(part) if f.init}
+        return {"type": f"{type(part).__module__}:{type(part).__qualname__}", **fields}
+    if isinstance(part, np.ndarray):
+        return {"type": "array", "dtype": str(part.dtype), "values": [describe(x) for x in part.tolist()]}
+    if isinstance(part, list | tuple):
+        return [describe(item) for item in part]
+    if isinstance(part, float) and not math.isfinite(part):
+        return {"type": "float", "value": repr(part)}  # JSON has no word for it
+    if isinstance(part, np.generic):
+        return describe(part.item())
+    if part is None or isinstance(part, str | int | float | bool):
+        return part
+    raise StateError(f"a {type(part).__name__} cannot be written down; only dataclasses, arrays and numbers can")
+
+
+def rebuild(plain: Any) -> Any:
+    """The part that `describe` wrote down.
+
+    Only types of Evenhand are built: a file from elsewhere must not be able to run code.
+
+    Raises:
+        StateError: the description is damaged, or names a type that is not Evenhand's.
+
+    Example:
+        >>> from evenhand.index import UCB
+        >>> rebuild(describe(UCB(exploration=1.5)))
+        UCB(exploration=1.5, clip=False, evidence=Received())
+    """
+    if isinstance(plain, list):
+        return [rebuild(item) for item in plain]
+    if not isinstance(plain, dict):
+        return plain
+    kind = plain.get("type")
+    if kind == "array":
+        return np.array(rebuild(plain["values"]), dtype=plain["dtype"])
+    if kind == "float":
+        return float(plain["value"])
+    module, _, name = str(kind).partition(":")
+    if module.split(".")[0] != "evenhand" or not name.isidentifier():
+        raise StateError(f"cannot build a {kind!r}: it is not a type of Evenhand's")
+    try:
+        made = getattr(importlib.import_module(module), name)
+        if not dataclasses.is_dataclass(made) or not isinstance(made, type):
+            raise TypeError(f"{name} is not a part")
+        return made(**{key: rebuild(value) for key, value in plain.items() if key != "type"})
+    except (ImportError, AttributeError, TypeError) as error:
+        raise StateError(f"cannot build a {kind!r}: {error}") from None

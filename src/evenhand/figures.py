@@ -1,0 +1,221 @@
+"""Figures of results: curves with their bands and bounds, fractions against promises, unfairness over time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.records import Array
+from evenhand.results import Results, mean_and_error, write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe & Ito: told apart by colour-blind readers; dashes and markers repeat the distinction without colour.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+
+LABELS = {
+    "reward": "reward earned so far",
+    "regret": "regret (reward)",
+    "r_regret": "r-regret (reward)",
+    "time_averaged_regret": "time-averaged regret (reward a round)",
+    "penalized_regret": "penalised regret (reward)",
+    "unfairness": "unfairness: plays missing, all arms (plays)",
+    "violation": "plays missing, arm furthest behind (plays)",
+    "max_violation": "most plays missing so far (plays)",
+}
+STYLE: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "svg.hashsalt": "evenhand",
+    "svg.fonttype": "none",
+}
+
+
+def curves(
+    results: Results,
+    measure: str,
+    *,
+    bounds: Mapping[str, Array] | None = None,
+    log: str = "",
+    title: str = "",
+) -> Figure:
+    """A measure over the rounds: the mean over lanes with a band of one standard error, a line a policy.
+
+    Args:
+        results: of a simulation.
+        measure: one of `evenhand.metrics.MEASURES`.
+        bounds: theorem's bounds by label, (checkpoints,), drawn thin in the policy's colour.
+        log: ``""``, ``"x"``, ``"y"`` or ``"xy"``, the axes with a logarithmic scale; y is symmetric around 0 where
+            values are negative.
+        title: above the figure.
+
+    Example:
+        >>> from evenhand import simulate
+        >>> from evenhand.algorithms import ucb1
+        >>> from evenhand.environment import Environment
+        >>> from evenhand.rewards import Bernoulli
+        >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> curves(results, "regret").axes[0].get_xlabel()
+        'round'
+    """
+    shown = {label: record.curves[measure] for label, record in results.records.items() if measure in record.curves}
+    figure, axes = _figure(rows_in_legend=len(shown) + len(bounds or {}))
+    for place, label in enumerate(results.records):
+        if label not in shown:
+            continue
+        colour, dash = COLOURS[place % len(COLOURS)], DASHES[place // len(COLOURS) % len(DASHES)]
+        mean, error = mean_and_error(shown[label])
+        axes.plot(results.rounds, mean, color=colour, linestyle=dash, label=label, linewidth=1.6)
+        axes.fill_between(results.rounds, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
+        if bounds and label in bounds:
+            axes.plot(
+                results.rounds,
+                bounds[label],
+                color=colour,
+                linestyle=":",
+                linewidth=1.2,
+                label=f"{label}: bound",
+            )
+    _scale(axes, log, any(curve.min() < 0 for curve in shown.values()))
+    axes.set_xlabel("round")
+    axes.set_ylabel(LABELS.get(measure, measure))
+    lanes = results.information["lanes"]
+    band = "; band: ± 1 standard error" if lanes > 1 else ""
+    _finish(figure, axes, title, f"mean of {lanes} lane{'s' if lanes > 1 else ''}{band}")
+    return figure
+
+
+def fractions(results: Results, *, title: str = "") -> Figure:
+    """The share of the rounds that each arm got, a bar a policy, and the share it was promised, a black mark.
+
+    Example:
+        >>> from evenhand import simulate
+        >>> from evenhand.algorithms import fucb
+        >>> from evenhand.environment import Environment
+        >>> from evenhand.rewards import Bernoulli
+        >>> results = simulate(fucb([0.2, 0.2]), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> fractions(results).axes[0].get_ylabel()
+        'share of the rounds'
+    """
+    arms, policies = len(results.names), len(results.records)
+    width = 0.84 / policies
+    figure, axes = _figure(rows_in_legend=policies + 1, width=min(14.0, max(6.4, 1.2 + 0.16 * arms * (policies + 1))))
+    for place, (label, record) in enumerate(results.records.items()):
+        mean, error = mean_and_error(record.pulls[-1].T / results.rounds[-1])
+        left = np.arange(arms) - 0.42 + (place + 0.5) * width
+        colour = COLOURS[place % len(COLOURS)]
+        axes.bar(
+            left,
+            mean,
+            width * 0.92,
+            yerr=np.nan_to_num(error),
+            color=colour,
+            label=label,
+            error_kw={"linewidth": 0.8},
+        )
+        shares = results.promised[label]
+        if shares is not None:
+            promised = np.broadcast_to(np.mean(np.atleast_2d(shares), axis=0), arms)
+            mark = "_" if "promised" in axes.get_legend_handles_labels()[1] else "promised"
+            axes.hlines(
+                promised,
+                left - width / 2,
+                left + width / 2,
+                color="black",
+                linewidth=2.0,
+                label=mark,
+                zorder=3,
+            )
+    long = max(map(len, results.names)) * arms > 90
+    axes.set_xticks(np.arange(arms), results.names, rotation=35 if long else 0, ha="right" if long else "center")
+    axes.grid(axis="x", visible=False)
+    axes.set_xlabel("arm")
+    axes.set_ylabel("share of the rounds")
+    lanes = results.information["lanes"]
+    whisker = "; whisker: ± 1 standard error" if lanes > 1 else ""
+    _finish(
+        figure,
+        axes,
+        title,
+        f"after {results.rounds[-1]:,} rounds, mean of {lanes} lane{'s' if lanes > 1 else ''}{whisker}",
+    )
+    return figure
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write ``path`` with the endings ``.png`` and ``.svg``; each file appears whole or not at all."""
+    endings: dict[str, dict[str, Any]] = {".png": {"dpi": 160}, ".svg": {"metadata": {"Date": None}}}
+    for ending, options in endings.items():
+        write_whole(Path(path).with_suffix(ending), partial(figure.savefig, **options))
+
+
+def draw_all(
+    results: Results,
+    folder: Path,
+    bounds: Mapping[str, Mapping[str, Array]] | None = None,
+    log: str = "",
+    title: str = "",
+) -> list[str]:
+    """Every figure that the results give a sense to, into ``folder``; returns their names.
+
+    Args:
+        results: of a simulation.
+        folder: must exist.
+        bounds: by measure, then by label.
+        log: axes with a logarithmic scale.
+        title: above each figure.
+    """
+    available = {name for record in results.records.values() for name in record.curves}
+    names = [name for name in LABELS if name in available and name != "reward"]
+    for name in names:
+        save(curves(results, name, bounds=(bounds or {}).get(name), log=log, title=title), folder / name)
+    save(fractions(results, title=title), folder / "selection_fractions")
+    return [*names, "selection_fractions"]
+
+
+def _figure(rows_in_legend: int, width: float = 6.4) -> tuple[Figure, Axes]:
+    """A figure with room for a legend beside the axes, so that it hides nothing."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width + 2.2, max(4.0, 0.9 + 0.24 * rows_in_legend)), layout="constrained")
+        return figure, figure.add_subplot()
+
+
+def _scale(axes: Axes, log: str, negative: bool) -> None:
+    if "x" in log:
+        axes.set_xscale("log")
+    if "y" in log:
+        axes.set_yscale("symlog" if negative else "log")
+
+
+def _finish(figure: Figure, axes: Axes, title: str, note: str) -> None:
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        axes.xaxis.set_major_formatter(
+            _thousands
+        ) if axes.get_xscale() == "linear" and axes.get_xlabel() == "round" else None
+        handles, labels = axes.get_legend_handles_labels()
+        if handles:
+            figure.legend(handles, labels, loc="outside right upper", frameon=False)
+        figure.suptitle(title, fontsize=11) if title else None
+        axes.set_title(note, fontsize=8, color="#555555", loc="left")
+
+
+def _thousands(value: float, position: Any = None) -> str:
+    return f"{value:,.0f}"

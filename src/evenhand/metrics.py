@@ -1,0 +1,219 @@
+"""How well did it go? Measures of reward, regret and fairness.
+
+A `Yardstick` holds what a policy is judged by; a `Ledger` watches one block of lanes through time and keeps only
+running sums, from which it takes every measure at the checkpoints.
+
+===================== =================================================== ==================================
+measure               formula at round t                                  source
+===================== =================================================== ==================================
+reward                ``Σ_s Σ_i w_i X_i(s)`` over the plays               —
+regret                ``Σ_s (Opt-NF given Z(s)) − Σ_i w_i μ_i N_i``       Patil et al. (2), Fang et al. (1)
+r_regret              ``Σ_s (Opt-F given Z(s)) − Σ_i w_i μ_i N_i``        Patil et al. (3)
+time_averaged_regret  ``r_regret / t``                                    Huang et al. (3)
+penalized_regret      ``t V − Σ_i (w_i μ_i N_i − A_i (τ_i t − N_i)_+)``   Fang et al. (10)
+unfairness            ``Σ_i (r_i t − N_i)_+``                             Fang et al. section 6
+violation             ``max_i (r_i t − N_i)``                             Patil et al. Definition 3
+max_violation         the largest violation up to t                       Fang et al. Theorem 4.3
+===================== =================================================== ==================================
+
+With one play and all arms available these are the papers' ``Σ Δ_i N_i``, ``Σ Δ_i (N_i − r_i t)`` and eq. (10). Expected
+rewards μ stand in for the rewards drawn, and Opt-F's reward is taken given the very arms that were available: the
+same means with far less noise. Where the availability sets are too many to list, Opt-F's mean stands in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.availability import MAX_ENUMERATED, Always
+from evenhand.environment import Environment
+from evenhand.feasibility import check_shares
+from evenhand.oracle import Optimum, optimal, optimal_fair, optimal_penalized
+from evenhand.policy import Policy
+from evenhand.records import Array, Decision, Outcome
+
+MEASURES = (
+    "reward",
+    "regret",
+    "r_regret",
+    "time_averaged_regret",
+    "penalized_regret",
+    "unfairness",
+    "violation",
+    "max_violation",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Yardstick:
+    """What a policy is judged by: its promises, or else the environment's, and what a prophet would do.
+
+    The optima and the (…, arms) arrays have one row a lane where the environment's means or the promises differ between
+    lanes. ``given`` is indexed by the code of an availability set, ``Σ_{i∈Z} 2^i``.
+    """
+
+    worth: Array  # (…, arms) expected reward w_i μ_i of a play
+    weights: Array  # (arms,) what a unit of reward counts
+    fractions: Array | None  # (…, arms) promised shares
+    penalties: Array | None  # (…, arms) price of a missing play
+    best: Array  # () or (lanes,) Opt-NF a round
+    best_fair: Array | None  # () or (lanes,) Opt-F a round
+    best_penalized: Array | None  # () or (lanes,) penalised optimum a round
+    given: Array | None  # (2, codes) Opt-NF and Opt-F given the available set; None: not known or not needed
+
+    def for_lanes(self, lanes: slice) -> Yardstick:
+        """The rows of the given lanes."""
+        rows = {name: getattr(self, name) for name in ("worth", "fractions", "penalties")}
+        optima = {name: getattr(self, name) for name in ("best", "best_fair", "best_penalized")}
+        cut = {name: value[lanes] for name, value in rows.items() if np.ndim(value) == 2}
+        return dataclasses.replace(self, **cut, **{n: v[lanes] for n, v in optima.items() if np.ndim(v) == 1})
+
+
+def yardstick(policy: Policy, environment: Environment, label: str = "") -> Yardstick:
+    """What ``policy`` is judged by in ``environment``.
+
+    Args:
+        policy: its own fractions, penalties and weights come before the environment's.
+        environment: rewards and availability, and promises for policies without their own.
+        label: the policy's name in messages.
+
+    Raises:
+        InfeasiblePromise: the promised shares cannot be kept.
+
+    Example:
+        >>> from evenhand.algorithms import fucb
+        >>> from evenhand.environment import Environment
+        >>> from evenhand.rewards import Bernoulli
+        >>> round(float(yardstick(fucb([0.1, 0.2]), Environment(Bernoulli([0.9, 0.4]))).best_fair), 3)
+        0.8
+    """
+    arms, availability, plays = environment.arms, environment.availability, policy.plays
+    own = {
+        "fractions": policy.fractions,
+        "penalties": policy.fairness.penalties,
+        "weights": policy.fairness.weights,
+    }
+    stakes = {name: getattr(environment, name) if value is None else value for name, value in own.items()}
+    fractions, penalties, weights = (_filled(stakes[name], arms) for name in ("fractions", "penalties", "weights"))
+    weights = np.ones(arms) if weights is None else weights
+    worth = environment.means * weights
+    if fractions is not None:
+        check_shares(fractions, plays, availability, environment.names, repr(label) if label else "")
+    free = [optimal(row, plays, availability) for row in np.atleast_2d(worth)]
+    fair = penalized = None
+    if fractions is not None:
+        rows = zip(*_rows(worth, fractions), strict=True)
+        fair = [optimal_fair(value, share, plays, availability) for value, share in rows]
+        if penalties is not None:
+            penalized = [
+                optimal_penalized(value, share, price, plays, availability)
+                for value, share, price in zip(*_rows(worth, fractions, penalties), strict=True)
+            ]
+    return Yardstick(
+        worth=worth,
+        weights=weights,
+        fractions=fractions,
+        penalties=penalties,
+        best=_values(free),
+        best_fair=None if fair is None else _values(fair),
+        best_penalized=None if penalized is None else _values(penalized),
+        given=_given(environment, free, free if fair is None else fair),
+    )
+
+
+def _filled(values: Any, arms: int) -> Array | None:
+    """One value an arm, whether one was given for all or one for each; rows of `PerLane` are opened."""
+    if values is None:
+        return None
+    array = np.asarray(getattr(values, "values", values), dtype=float)
+    return np.broadcast_to(array, (*array.shape[:-1], arms))
+
+
+def _rows(*arrays: Array) -> list[Array]:
+    """The arrays with one row a lane, where any has."""
+    lanes = max(len(array) if array.ndim == 2 else 1 for array in arrays)
+    return [np.broadcast_to(array, (lanes, array.shape[-1])) for array in arrays]
+
+
+def _values(optima: list[Optimum]) -> Array:
+    values = np.array([optimum.value for optimum in optima])
+    return values[0] if len(values) == 1 else values
+
+
+def _given(environment: Environment, free: list[Optimum], fair: list[Optimum]) -> Array | None:
+    arms, availability = environment.arms, environment.availability
+    if isinstance(availability, Always) or arms > MAX_ENUMERATED or len(free) > 1 or len(fair) > 1:
+        return None
+    listed = availability.distribution(arms)
+    if listed is None or free[0].given is None or fair[0].given is None:
+        return None
+    given = np.zeros((2, 2**arms))
+    codes = listed[0] @ (1 << np.arange(arms))
+    given[0, codes], given[1, codes] = free[0].given, fair[0].given
+    return given
+
+
+class Ledger:
+    """Running sums over one block of lanes, and the measures at the checkpoints."""
+
+    def __init__(self, yardstick: Yardstick, checkpoints: int, lanes: int, arms: int) -> None:
+        """Nothing has happened yet."""
+        self.pulls = np.zeros((checkpoints, lanes, arms), dtype=np.int32)
+        self.curves: dict[str, Array] = {}  # measure → (checkpoints, lanes)
+        self._yardstick = yardstick
+        self._codes = 2.0 ** np.arange(arms)
+        self._earned = np.zeros((lanes, arms))
+        self._worst = np.full((lanes, arms), -np.inf)
+        self._best = np.zeros((2, lanes))
+        self._kept = 0
+
+    def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
+        """Take in one round; ``pulls`` (lanes, arms) are the plays up to and including it."""
+        yardstick = self._yardstick
+        self._earned += outcome.earned
+        if yardstick.fractions is not None:
+            # Which arm is furthest behind is asked at the checkpoints only.
+            deficit = yardstick.fractions * decision.round - pulls
+            np.maximum(self._worst, deficit, out=self._worst)
+        if yardstick.given is not None and decision.available is not None:
+            code = (decision.available.astype(float) @ self._codes).astype(np.intp)
+            self._best += yardstick.given[:, code]
+
+    def keep(self, round: int, pulls: Array) -> None:
+        """Write down the measures at a checkpoint."""
+        self.pulls[self._kept] = pulls
+        for name, values in self._measures(round, pulls).items():
+            self.curves.setdefault(name, np.zeros(self.pulls.shape[:2]))[self._kept] = values
+        self._kept += 1
+
+    def _measures(self, round: int, pulls: Array) -> dict[str, Array]:
+        """Every measure that the yardstick gives a sense to, (lanes,)."""
+        yardstick = self._yardstick
+        expected = pulls @ yardstick.worth if yardstick.worth.ndim == 1 else (pulls * yardstick.worth).sum(axis=-1)
+        if yardstick.given is not None:
+            best, best_fair = self._best
+        else:
+            best = yardstick.best * round
+            best_fair = best if yardstick.best_fair is None else yardstick.best_fair * round
+        found = {
+            "reward": self._earned @ yardstick.weights,
+            "regret": best - expected,
+            "time_averaged_regret": (best_fair - expected) / round,
+        }
+        if yardstick.fractions is None:
+            return found
+        deficit = yardstick.fractions * round - pulls
+        missing = np.maximum(deficit, 0.0)
+        if yardstick.best_penalized is not None:
+            penalty = (yardstick.penalties * missing).sum(axis=-1)
+            found["penalized_regret"] = yardstick.best_penalized * round - expected + penalty
+        return found | {
+            "r_regret": best_fair - expected,
+            "unfairness": missing.sum(axis=-1),
+            "violation": deficit.max(axis=-1),
+            "max_violation": self._worst.max(axis=-1),
+        }

@@ -1,0 +1,183 @@
+"""What a prophet would do who knows the means: the best rewards with and without promises, and under penalties.
+
+With few arms the program is solved in the variables y_{Z,i} (availability set, arm), with many in its dual;
+`evenhand.reach` says why both are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, hstack, vstack
+
+from evenhand import validate
+from evenhand.availability import Availability
+from evenhand.errors import EvenhandError
+from evenhand.feasibility import check_shares
+from evenhand.reach import TOLERANCE, cutting_planes, inclusion_of, played_by
+from evenhand.records import Array, Mask
+
+REDUCED_UP_TO = 2**10 * 10  # variables; beyond, the dual is far faster (15 arms: a minute and a half against 0.05 s)
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """The best that a prophet can do.
+
+    Attributes:
+        value: largest expected reward a round.
+        shares: (arms,), share of the rounds in which each arm plays.
+        given: (sets,), expected reward given each availability set of `Availability.distribution`, or None
+            where it is not known.
+    """
+
+    value: float
+    shares: Array
+    given: Array | None = None
+
+
+def optimal(worth: Array, plays: int, availability: Availability) -> Optimum:
+    """Opt-NF: the largest expected reward a round when nobody is owed anything.
+
+    The m available arms of largest worth play; an arm of negative worth never does.
+
+    Args:
+        worth: (arms,), expected reward w_i μ_i of playing each arm.
+        plays: m ≥ 1, arms played a round.
+        availability: who can play.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.availability import Independent
+        >>> round(optimal(np.array([0.9, 0.5]), plays=1, availability=Independent([0.5, 1.0])).value, 3)
+        0.7
+
+    Source: Huang et al. 2020, section 6.1.1.
+    """
+    shares = inclusion_of(plays, availability, len(worth))(worth)
+    listed = availability.distribution(len(worth))
+    given = None
+    if listed is not None:
+        gains = np.where(listed[0], np.maximum(worth, 0.0), 0.0)
+        given = -np.sort(-gains, axis=-1)[:, :plays].sum(axis=-1)
+    return Optimum(float(shares @ worth), shares, given)
+
+
+def optimal_fair(
+    worth: Array, fractions: Array, plays: int, availability: Availability, method: str = "auto"
+) -> Optimum:
+    """Opt-F: the largest expected reward a round among all policies that keep the promised shares.
+
+    ``max Σ_Z P(Z) Σ_{i∈Z} y_{Z,i} w_i μ_i``  subject to  ``y ∈ [0,1]``, ``Σ_i y_{Z,i} ≤ m``, ``Σ_Z P(Z) y_{Z,i} ≥ r_i``
+
+    This has the optimum of the program over all subsets: every y_Z within these bounds is a mixture of sets of at
+    most m arms.
+
+    Args:
+        worth: (arms,), expected reward w_i μ_i of playing each arm.
+        fractions: (arms,), promised shares r_i of the rounds.
+        plays: m ≥ 1, arms played a round.
+        availability: who can play.
+        method: ``"reduced"`` for the program above; ``"dual"`` for
+            ``min_{ν≥0} E[top-m of w_i μ_i + ν_i over Z] − Σ ν_i r_i`` by cutting planes; ``"auto"`` for the reduced
+            program where it is small enough.
+
+    Raises:
+        InfeasiblePromise: no policy can keep the promised shares.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.availability import Always
+        >>> optimum = optimal_fair(np.array([0.9, 0.5]), np.array([0.0, 0.25]), plays=1, availability=Always())
+        >>> round(optimum.value, 3), optimum.shares.round(3).tolist()
+        (0.8, [0.75, 0.25])
+
+    Source: Huang et al. 2020, program (2); with m = 1 and all arms available it is Patil et al. 2019, Observation 1.
+    """
+    validate.one_of("method", method, ("auto", "reduced", "dual"))
+    check_shares(fractions, plays, availability)
+    listed = availability.distribution(len(worth))
+    if method == "reduced" and listed is None:
+        raise EvenhandError(f"the reduced program is too large for {len(worth)} arms; use method='dual'")
+    if listed is not None and (method == "reduced" or (method == "auto" and listed[0].size <= REDUCED_UP_TO)):
+        return _reduced(worth, fractions, plays, *listed)
+    best = cutting_planes(worth, fractions, inclusion_of(plays, availability, len(worth)), _price_limit(worth))
+    given = None
+    if listed is not None:
+        followed = zip(best.weights, best.orders, strict=True)
+        given = sum(weight * (played_by(order, listed[0], plays) @ worth) for weight, order in followed)
+    return Optimum(best.value, best.shares, given)
+
+
+def optimal_penalized(
+    worth: Array, fractions: Array, penalties: Array, plays: int, availability: Availability
+) -> Optimum:
+    """The largest expected reward a round less the penalties for missing plays.
+
+    ``max Σ_i (μ_i x_i − A_i max(τ_i − x_i, 0))`` over all shares x within reach. With one play and all arms
+    available, and Σ τ_i ≤ 1, it is ``μ* − Σ_i min(Δ_i, A_i) τ_i``.
+
+    Args:
+        worth: (arms,), expected reward of playing each arm.
+        fractions: (arms,), shares τ_i of the rounds below which an arm is penalised.
+        penalties: (arms,), price A_i ≥ 0 of one missing play.
+        plays: m ≥ 1, arms played a round.
+        availability: who can play.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.availability import Always
+        >>> worth, fractions, penalties = np.array([0.9, 0.8, 0.1]), np.full(3, 0.2), np.full(3, 0.3)
+        >>> round(optimal_penalized(worth, fractions, penalties, 1, Always()).value, 6)
+        0.82
+
+    Source: Fang et al. 2022, eqs. (6) to (9).
+    """
+    listed = availability.distribution(len(worth))
+    if listed is not None and listed[0].size <= REDUCED_UP_TO:
+        return _reduced(worth, fractions, plays, *listed, penalties)
+    limit = np.minimum(_price_limit(worth), penalties)
+    best = cutting_planes(worth, fractions, inclusion_of(plays, availability, len(worth)), limit)
+    return Optimum(best.value, best.shares)
+
+
+def _price_limit(worth: Array) -> Array:
+    """Prices that no optimum exceeds.
+
+    A promise within reach is met at the latest when its arm stands level with the best (and with 0), so no higher price
+    is needed; the margin keeps the limit itself from deciding.
+    """
+    top = max(float(worth.max()), 0.0)
+    return np.asarray(top - worth + max(1.0, float(np.abs(worth).max())))
+
+
+def _reduced(
+    worth: Array, fractions: Array, plays: int, sets: Mask, chance: Array, penalties: Array | None = None
+) -> Optimum:
+    """The program in y_{Z,i}; with penalties also in the missing shares s_i, ``x_i + s_i ≥ r_i`` at a price of A_i
+    each."""
+    arms = len(worth)
+    place, arm = np.nonzero(sets & (chance > 0.0)[:, np.newaxis])
+    size, weight = place.size, chance[place]
+    gain = weight * worth[arm]
+    plays_of_set: Any = coo_array((np.ones(size), (place, np.arange(size))), shape=(len(sets), size))
+    missed: Any = coo_array((-weight, (arm, np.arange(size))), shape=(arms, size))
+    if penalties is not None:
+        plays_of_set = hstack([plays_of_set, coo_array((len(sets), arms))])
+        missed = hstack([missed, coo_array((-np.ones(arms), (np.arange(arms),) * 2), shape=(arms, arms))])
+        gain = np.concatenate([gain, -penalties])
+    # A hair below the promise: shares on the very border must not fail by rounding.
+    limit = np.concatenate([np.full(len(sets), float(plays)), TOLERANCE - fractions])
+    bounds = [(0.0, 1.0)] * size + [(0.0, None)] * (len(gain) - size)
+    solution = linprog(-gain, A_ub=vstack([plays_of_set, missed]), b_ub=limit, bounds=bounds, method="highs")
+    if solution.status != 0 or solution.x is None:
+        raise EvenhandError(f"the linear program of the optimum was not solved: {solution.message}")
+    y = solution.x[:size]
+    given: Array | None = None
+    if penalties is None:
+        given = np.asarray(np.bincount(place, worth[arm] * y, minlength=len(sets)), dtype=float)
+    shares = np.asarray(np.bincount(arm, weight * y, minlength=arms), dtype=float)
+    return Optimum(float(gain @ solution.x), shares, given)

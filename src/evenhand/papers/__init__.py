@@ -1,0 +1,46 @@
+"""The papers that the algorithms come from; each of the five source papers has a folder with its experiments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A publication.
+
+    Attributes:
+        key: its name here and in BibTeX.
+        citation: the publication in one line.
+    """
+
+    key: str
+    citation: str
+
+    def bibtex(self) -> str:
+        """The BibTeX entry.
+
+        Example:
+            >>> print(PAPERS["auer2002"].bibtex().splitlines()[0])
+            @article{auer2002,
+        """
+        entries = (files("evenhand.papers") / "papers.bib").read_text(encoding="utf-8").split("\n\n")
+        return next(entry.strip() for entry in entries if f"{{{self.key}," in entry)
+
+
+PAPERS: dict[str, Paper] = {
+    key: Paper(key, citation)
+    for key, citation in {
+        "agrawal2012": "S. Agrawal, N. Goyal: Analysis of Thompson Sampling for the Multi-armed Bandit Problem. COLT 2012",
+        "auer2002": "P. Auer, N. Cesa-Bianchi, P. Fischer: Finite-time Analysis of the Multiarmed Bandit Problem. "
+        "Machine Learning 47, 2002",
+        "fang2022": "G. Fang, P. Li, G. Samorodnitsky: On Penalization in Stochastic Multi-armed Bandits. 2022",
+        "garivier2016": "A. Garivier, T. Lattimore, E. Kaufmann: On Explore-Then-Commit Strategies. NeurIPS 2016",
+        "huang2020": "Z. Huang, Y. Xu, B. Hu, Q. Wang, J. Pan: Thompson Sampling for Combinatorial Semi-bandits with "
+        "Sleeping Arms and Long-Term Fairness Constraints. 2020",
+        "li2019": "F. Li, J. Liu, B. Ji: Combinatorial Sleeping Bandits with Fairness Constraints. IEEE INFOCOM 2019",
+        "patil2019": "V. Patil, G. Ghalme, V. Nair, Y. Narahari: Stochastic Multi-armed Bandits with Arm-specific "
+        "Fairness Guarantees. 2019",
+    }.items()
+}

@@ -1,0 +1,109 @@
+"""A policy is a choice of five parts: index, fairness, selection and cadence; the index names its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand import validate
+from evenhand.cadence import Cadence, EveryRound
+from evenhand.errors import EvenhandError
+from evenhand.fairness import Fairness, NoPromise
+from evenhand.index import UCB, Index
+from evenhand.records import Decision, Feedback, Mask, State, Tally
+from evenhand.selection import Selection, TopM
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Decides who plays, and learns from what comes back.
+
+    A policy holds parameters only. What it remembers is a `State`, which `start` makes, `decide` and `observe` update
+    in place, and `evenhand.dump` and `evenhand.restore` save and load exactly.
+
+    Args:
+        index: what each arm is worth, from which evidence.
+        fairness: what each arm is owed.
+        selection: who plays a round.
+        cadence: how long a choice lasts.
+        name: the algorithm's name in the registry, for labels; empty for a composition of your own.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.policy import Policy
+        >>> from evenhand.records import Feedback
+        >>> from evenhand.fairness import DeficitFirst
+        >>> policy, rng = Policy(fairness=DeficitFirst([0.2, 0.2])), np.random.default_rng(7)
+        >>> state = policy.start(arms=2)
+        >>> decision = policy.decide(state, rng)
+        >>> decision.played
+        array([ True, False])
+        >>> policy.observe(state, Feedback(received=decision.played, rewards=np.array([1.0, 0.0])), rng)
+        >>> state.tally.rewards
+        array([1., 0.])
+    """
+
+    index: Index = UCB()
+    fairness: Fairness = NoPromise()
+    selection: Selection = TopM()
+    cadence: Cadence = EveryRound()
+    name: str = ""
+
+    @property
+    def plays(self) -> int:
+        """Arms played a round, m."""
+        return self.selection.plays
+
+    @property
+    def fractions(self) -> Any:
+        """The share of the rounds promised to each arm, (…, arms); None where no share is promised."""
+        return self.cadence.fractions if self.fairness.fractions is None else self.fairness.fractions
+
+    def start(self, arms: int, lanes: int | None = None) -> State:
+        """A state in which nothing has happened yet.
+
+        Args:
+            arms: number of arms, K ≥ m.
+            lanes: number of independent replications that run side by side; None for a single one without a lane axis.
+
+        Raises:
+            EvenhandError: there are fewer arms than plays, or a parameter has another number of arms.
+        """
+        validate.whole("arms", arms)
+        if self.plays > arms:
+            raise EvenhandError(f"plays = {self.plays}, but there are only {arms} arms to play")
+        if self.fractions is not None:
+            validate.same_length("fractions", self.fractions, arms)
+        shape = (arms,) if lanes is None else (validate.whole("lanes", lanes), arms)
+        return State(
+            round=0,
+            tally=Tally.empty(shape),
+            index=self.index.start(shape),
+            fairness=self.fairness.start(shape),
+            cadence=self.cadence.start(shape),
+        )
+
+    def decide(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Decision:
+        """Who plays the next round; counts the plays in ``state``.
+
+        Args:
+            state: updated in place.
+            rng: the policy's own random stream.
+            available: (…, arms), True where an arm can play; None where all can.
+        """
+        worth = self.cadence.worth(self.index.worth(state, rng), state)
+        claim = self.fairness.claim(worth, self.index.random, state)
+        claim = self.cadence.claim(claim, state)
+        played, probabilities = self.selection.select(claim, available, rng)
+        state.round += 1
+        state.tally.pulls += played
+        self.fairness.note(state.fairness, played)
+        return Decision(state.round, played, probabilities, available)
+
+    def observe(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Take in what arrived at the end of a round; updates ``state`` in place."""
+        state.tally.received += feedback.received
+        state.tally.rewards += feedback.rewards
+        self.index.observe(state.index, feedback, rng)

@@ -1,0 +1,134 @@
+"""Which shares of the rounds can arms reach at all, when at most m of the available arms play?
+
+Exactly those vectors x for which
+
+    ``Σ_{i∈A} x_i ≤ E[min(m, |A ∩ Z|)]``  for every set A of arms,
+
+Z being the random set of available arms. This is a polymatroid, a sum of matroids weighed by the probability of each
+Z. Its corners are the priority orders: always play the m available arms that stand first in the order. So the largest
+``Σ v_i x_i`` is reached by the order of v, and every question about shares comes down to asking for orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from evenhand.availability import Availability, Independent
+from evenhand.errors import EvenhandError
+from evenhand.records import Array, Mask
+
+TOLERANCE = 1e-9  # by which a share may miss its promise, for rounding
+GAP = 1e-8  # between the bounds of an optimum, relative
+STEP = 0.3  # of the way from the best prices so far to those of the linear program
+Inclusion = Callable[[Array], Array]
+
+
+def inclusion_of(plays: int, availability: Availability, arms: int) -> Inclusion:
+    """The function that gives each arm's chance to be among the m available arms of highest priority, for a priority
+    (arms,).
+
+    Arms of priority 0 or less never play. Independent availability is summed exactly by the
+    distribution of the number of available arms ahead (Poisson binomial), any other over its list of sets.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.availability import Independent
+        >>> inclusion_of(1, Independent([0.5, 0.5, 0.5]), 3)(np.array([3.0, 2.0, 1.0]))
+        array([0.5  , 0.25 , 0.125])
+    """
+    if isinstance(availability, Independent):
+        chance = availability.probabilities
+        return lambda priority: _independent_inclusion(priority, chance, plays)
+    listed = availability.distribution(arms)
+    assert listed is not None, "only independent availability has too many sets to list"
+    return lambda priority: _listed_inclusion(priority, *listed, plays)
+
+
+def _independent_inclusion(priority: Array, chance: Array, plays: int) -> Array:
+    ahead = np.zeros(plays)  # probability that 0, 1, …, m − 1 arms ahead are available
+    ahead[0] = 1.0
+    shares = np.zeros_like(chance)
+    for arm in np.argsort(-priority, kind="stable")[: np.count_nonzero(priority > 0.0)]:
+        shares[arm] = chance[arm] * ahead.sum()
+        ahead[1:] = ahead[1:] * (1.0 - chance[arm]) + ahead[:-1] * chance[arm]
+        ahead[0] *= 1.0 - chance[arm]
+    return shares
+
+
+def _listed_inclusion(priority: Array, sets: Mask, chance: Array, plays: int) -> Array:
+    return np.asarray(chance @ played_by(priority, sets, plays))
+
+
+def played_by(priority: Array, sets: Mask, plays: int) -> Mask:
+    """Who plays in each availability set, (sets, arms), when the m available arms of highest priority do."""
+    order = np.argsort(-priority, kind="stable")[: np.count_nonzero(priority > 0.0)]
+    ordered = sets[:, order]
+    played = np.zeros_like(sets)
+    played[:, order] = ordered & (np.cumsum(ordered, axis=1) <= plays)
+    return played
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Priority orders, each followed in a share of the rounds; `cutting_planes` finds the best one."""
+
+    value: float  # of the optimum
+    prices: Array  # (arms,) ν, what one more promised play would cost
+    orders: Array  # (orders, arms) priorities; the largest plays first, 0 or less never
+    weights: Array  # (orders,) share of the rounds in which each order is followed
+    shares: Array  # (arms,) share of the rounds in which each arm plays
+
+
+def cutting_planes(worth: Array, fractions: Array, inclusion: Inclusion, limit: Array) -> Mixture:
+    """``min_ν max_x Σ (worth_i + ν_i) x_i − Σ ν_i r_i`` over prices 0 ≤ ν ≤ limit and shares x within reach.
+
+    Each step asks for the best order at some prices and adds it as a cut of a linear program (Kelley's method). It
+    asks between the best prices so far and those of the program, which takes far fewer steps than asking at the
+    latter. It ends when the order for the program's own prices is known already, or the bounds meet within `GAP`.
+
+    Args:
+        worth: (arms,), value of a play of each arm.
+        fractions: (arms,), promised shares r_i.
+        inclusion: the best response x to a priority, from `inclusion_of`.
+        limit: (arms,), largest price of each promise.
+    """
+    prices = best = proposed = np.zeros_like(worth)
+    orders: list[Array] = []
+    cuts: dict[bytes, Array] = {}
+    reached, bound, weights = np.inf, -np.inf, np.ones(1)
+    while True:
+        shares = inclusion(worth + prices)
+        value = float(shares @ (worth + prices) - prices @ fractions)
+        if value < reached:
+            reached, best = value, prices
+        if shares.tobytes() not in cuts:
+            cuts[shares.tobytes()] = shares
+            orders.append(worth + prices)
+            bound, proposed, weights = _master(worth, fractions, np.array(list(cuts.values())), limit)
+        elif prices is proposed:
+            break
+        else:
+            prices = proposed
+            continue
+        if reached - bound <= GAP * max(1.0, abs(bound)):
+            break
+        prices = best + STEP * (proposed - best)
+    shares = weights @ np.array(list(cuts.values()))
+    return Mixture(bound, best, np.array(orders), weights, shares)
+
+
+def _master(worth: Array, fractions: Array, cuts: Array, limit: Array) -> tuple[float, Array, Array]:
+    """The smallest θ − Σ ν_i r_i with θ ≥ x·(worth + ν) for every cut x; also the mixture of cuts that attains it."""
+    cost = np.concatenate([[1.0], -fractions])
+    matrix = np.hstack([-np.ones((len(cuts), 1)), cuts])
+    bounds = [(None, None), *((0.0, float(high)) for high in limit)]
+    for method in ("highs", "highs-ipm"):  # the simplex method now and then gives up on nearly parallel cuts
+        solution = linprog(cost, A_ub=matrix, b_ub=-(cuts @ worth), bounds=bounds, method=method)
+        if solution.status == 0 and solution.fun is not None and solution.x is not None:
+            weights = np.maximum(-np.asarray(solution.ineqlin.marginals), 0.0)
+            return float(solution.fun), np.asarray(solution.x[1:]), weights / weights.sum()
+    raise EvenhandError(f"a linear program over the shares was not solved: {solution.message}")

@@ -1,0 +1,162 @@
+"""What passes between the parts: tallies, decisions, feedback, and the state of a policy.
+
+Every array has the arms on its last axis: ``(arms,)`` for one online decision, ``(lanes, arms)`` for a
+simulation, where a *lane* is an independent replication.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.errors import EvenhandError, StateError
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Shape = tuple[int, ...]
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Tally:
+    """How often each arm was played and what came back; always ``received <= pulls``."""
+
+    pulls: Array  # (…, arms) plays so far, N
+    received: Array  # (…, arms) rewards that have arrived so far, M
+    rewards: Array  # (…, arms) sum of the rewards that have arrived, S
+
+    @classmethod
+    def empty(cls, shape: Shape) -> Tally:
+        """A tally of nothing: zeros of the given shape."""
+        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Who plays in one round."""
+
+    round: int  # counted from 1
+    played: Mask  # (…, arms) True where the arm plays
+    probabilities: NDArray[Any] | None  # (…, arms) chance of being played, given the past; None: no closed form
+    available: Mask | None  # (…, arms) the arms that could be played; None: all
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What a policy learns at the end of a round: how many rewards arrived for each arm, and their sum."""
+
+    received: NDArray[Any]  # (…, arms) rewards that arrived
+    rewards: NDArray[Any]  # (…, arms) sum of the rewards that arrived
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What happened in a round: what the played arms earned, and what the policy hears of it now."""
+
+    earned: NDArray[Any]  # (…, arms) reward of each played arm, 0 elsewhere
+    feedback: Feedback
+
+
+@dataclass(slots=True)
+class State:
+    """All that a policy remembers; the parts' own records are None where a part remembers nothing."""
+
+    round: int  # rounds decided so far
+    tally: Tally
+    index: Any = None
+    fairness: Any = None
+    cadence: Any = None
+
+    @property
+    def clock(self) -> int:
+        """The round being decided, counted from 1 (t in the papers)."""
+        return self.round + 1
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(self.tally.pulls.shape[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class PerLane:
+    """A parameter that differs between lanes: row ``l`` of ``values`` holds in lane ``l``.
+
+    Wherever a reward model or a policy part takes one value an arm, it also takes ``PerLane(values)`` with
+    ``values`` of shape (lanes, arms) or (lanes, 1); `evenhand.simulate` hands each block its own rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import PerLane
+        >>> PerLane(np.array([[0.1, 0.9], [0.4, 0.6]])).values.shape
+        (2, 2)
+    """
+
+    values: Array  # (lanes, arms) or (lanes, 1)
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.values) != 2:
+            raise EvenhandError(f"PerLane needs an array (lanes, arms), got shape {np.shape(self.values)}")
+
+    @property
+    def shape(self) -> Shape:
+        """(lanes, arms) or (lanes, 1)."""
+        return self.values.shape
+
+
+def for_lanes(part: T, lanes: slice) -> T:
+    """A copy of a frozen part in which every `PerLane` field is cut to the given lanes."""
+    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return part
+    changes: dict[str, Any] = {}
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        new = value.values[lanes] if isinstance(value, PerLane) else for_lanes(value, lanes)
+        if new is not value:
+            changes[field.name] = new
+    return dataclasses.replace(part, **changes) if changes else part
+
+
+def dump(record: Any) -> Any:
+    """A state or any record in it as plain JSON values; floats are kept exactly.
+
+    Example:
+        >>> from evenhand.records import Tally, dump
+        >>> dump(Tally.empty((2,)))["pulls"]
+        {'dtype': 'float64', 'values': [0.0, 0.0]}
+    """
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        return {field.name: dump(getattr(record, field.name)) for field in dataclasses.fields(record)}
+    if isinstance(record, np.ndarray):
+        return {"dtype": str(record.dtype), "values": record.tolist()}
+    return record
+
+
+def restore(template: T, plain: Any) -> T:
+    """The record that `dump` wrote, in the shape of ``template`` (for a state: a fresh one of the same policy).
+
+    Raises:
+        StateError: a field is missing or foreign, or an array has another shape than the template's.
+    """
+    if isinstance(template, np.ndarray):
+        return _restored_array(template, plain)  # type: ignore[return-value]
+    if not dataclasses.is_dataclass(template) or isinstance(template, type):
+        return plain  # type: ignore[no-any-return]
+    names = {field.name for field in dataclasses.fields(template)}
+    if not isinstance(plain, dict) or set(plain) != names:
+        found = sorted(plain) if isinstance(plain, dict) else type(plain).__name__
+        raise StateError(f"the saved {type(template).__name__} should have {sorted(names)}, it has {found}")
+    return type(template)(**{name: restore(getattr(template, name), plain[name]) for name in names})
+
+
+def _restored_array(template: NDArray[Any], plain: Any) -> NDArray[Any]:
+    if not isinstance(plain, dict) or set(plain) != {"dtype", "values"}:
+        raise StateError("a saved array should have 'dtype' and 'values'")
+    array = np.array(plain["values"], dtype=plain["dtype"])
+    if array.shape != template.shape:
+        raise StateError(f"a saved array has shape {array.shape}, this policy needs {template.shape}")
+    return array

@@ -1,0 +1,104 @@
+"""Checks of parameters, with messages that say what is wrong, where, and what would be right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand.errors import EvenhandError
+from evenhand.records import Array, PerLane
+
+PerArm = float | Sequence[float] | Array | PerLane
+
+
+def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, inf: bool = False) -> float:
+    """``value`` as a float within [low, high]; infinity only where ``inf`` allows it."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise EvenhandError(f"{name} must be a number, got {value!r}") from None
+    finite = math.isfinite(result) or (inf and result == math.inf)
+    if not finite or not low <= result <= high:
+        raise EvenhandError(f"{name} must be {_range(low, high, inf)}, got {value!r}")
+    return result
+
+
+def whole(name: str, value: Any, low: int = 1) -> int:
+    """``value`` as an int of at least ``low``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise EvenhandError(f"{name} must be a whole number, got {value!r}")
+    if value < low:
+        raise EvenhandError(f"{name} must be at least {low}, got {value}")
+    return int(value)
+
+
+def one_of(name: str, value: str, choices: Sequence[str]) -> str:
+    """``value`` if it is one of the ``choices``."""
+    if value not in choices:
+        raise EvenhandError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def per_arm(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Any:
+    """``values``, one an arm, as an array within [low, high]; a `PerLane` is checked and passed on."""
+    array = np.asarray(values.values if isinstance(values, PerLane) else values, dtype=object)
+    try:
+        array = array.astype(float)
+    except (TypeError, ValueError):
+        raise EvenhandError(f"{name} must be numbers, one an arm, got {values!r}") from None
+    if array.ndim == 0 or array.shape[-1] == 0:
+        raise EvenhandError(f"{name} must be a list with one number an arm, got {values!r}")
+    wrong = ~(np.isfinite(array) & (array >= low) & (array <= high))
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise EvenhandError(f"{name}[{place[-1]}] must be {_range(low, high)}, got {float(array[place])!r}")
+    return PerLane(array) if isinstance(values, PerLane) else array
+
+
+def per_arm_or_one(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Any:
+    """Like `per_arm`, but a single number stands for every arm."""
+    if isinstance(values, int | float | np.number) and not isinstance(values, bool):
+        return np.asarray([number(name, values, low, high)])
+    return per_arm(name, values, low, high)
+
+
+def same_length(name: str, values: Any, arms: int, of: str = "arms") -> None:
+    """Complain unless ``values`` has one entry an arm (or one for all of them)."""
+    array = values.values if isinstance(values, PerLane) else np.asarray(values)
+    if array.ndim and array.shape[-1] not in (1, arms):
+        raise EvenhandError(f"{name} has {array.shape[-1]} entries, but there are {arms} {of}")
+
+
+def _range(low: float, high: float, inf: bool = False) -> str:
+    if low == -math.inf and high == math.inf:
+        return "a finite number"
+    if high == math.inf:
+        return f"a number of at least {low:g}" + (" or inf" if inf else "")
+    return f"a number in [{low:g}, {high:g}]"
+
+
+def table(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
+    """``values`` as an array of rows within [low, high]."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise EvenhandError(f"{name} must be rows of equal length, one number a column") from None
+    if array.ndim != 2 or array.size == 0:
+        raise EvenhandError(f"{name} must be rows of equal length, got shape {array.shape}")
+    wrong = ~(np.isfinite(array) & (array >= low) & (array <= high))
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        raise EvenhandError(f"{name}[{row}][{column}] must be {_range(low, high)}, got {float(array[row, column])!r}")
+    return array
+
+
+def rows_sum_to_one(name: str, array: Array) -> None:
+    """Complain unless every row sums to 1 (to a millionth, as decimals in a file do)."""
+    sums = array.sum(axis=-1)
+    wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-6)
+    if wrong.size:
+        where = f"{name}[{wrong[0]}]" if len(array) > 1 else name
+        raise EvenhandError(f"{where} must sum to 1, it sums to {sums[wrong[0]]:.6g}")
