@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -285,7 +285,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 def _categories(codes: NDArray[Any], names: tuple[str, ...]) -> Any:
     import pandas as pd
 
-    return pd.Categorical.from_codes(cast(Any, codes), list(names))  # the stubs know no arrays of codes
+    make: Any = pd.Categorical.from_codes  # the stubs know no arrays of codes
+    return make(codes, list(names))
 
 
 def _write_table(table: pd.DataFrame, information: dict[str, Any], path: Path) -> None:

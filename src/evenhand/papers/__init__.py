@@ -32,7 +32,8 @@ class Paper:
 PAPERS: dict[str, Paper] = {
     key: Paper(key, citation)
     for key, citation in {
-        "agrawal2012": "S. Agrawal, N. Goyal: Analysis of Thompson Sampling for the Multi-armed Bandit Problem. COLT 2012",
+        "agrawal2012": "S. Agrawal, N. Goyal: Analysis of Thompson Sampling for the Multi-armed Bandit Problem. "
+        "COLT 2012",
         "auer2002": "P. Auer, N. Cesa-Bianchi, P. Fischer: Finite-time Analysis of the Multiarmed Bandit Problem. "
         "Machine Learning 47, 2002",
         "fang2022": "G. Fang, P. Li, G. Samorodnitsky: On Penalization in Stochastic Multi-armed Bandits. 2022",
