@@ -141,7 +141,7 @@ class World:
         rewards = self.environment.rewards
         if not isinstance(rewards, Table) or rewards.order == "log":
             return None
-        rows = np.broadcast_to(np.arange(len(rewards.values)), (self.lanes, len(rewards.values)))
+        rows = np.broadcast_to(np.arange(len(rewards.values), dtype=np.int32), (self.lanes, len(rewards.values)))
         return rng.permuted(rows, axis=1).T
 
     def _draw(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand import listing
+from evenhand import listing, validate
 from evenhand.bounds import balancing_eta
 from evenhand.config import FiguresSection, Setup, build_policy
 from evenhand.datasets import movielens
@@ -45,6 +45,7 @@ def setup(
         lanes: replications.
         seed: of all randomness.
     """
+    validate.one_of("order", order, ("log", "shuffled"))
     if folder is None and films:
         raise ConfigurationError(
             "the figures that ship with Evenhand know the paper's five films only; give the folder of a MovieLens copy"

@@ -1,0 +1,46 @@
+"""The package as a whole: light to import, documented, and whole."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import evenhand
+
+HEAVY = ("scipy", "pandas", "matplotlib", "pyarrow", "joblib", "pydantic")
+MODULES = sorted(module.name for module in pkgutil.walk_packages(evenhand.__path__, "evenhand."))
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nprint(*sys.modules)"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+@pytest.mark.parametrize("statement", ["import evenhand", "import evenhand.cli"])
+def test_importing_loads_nothing_heavy(statement: str) -> None:
+    assert not loaded_by(statement) & {*HEAVY, "numpy"}
+
+
+def test_every_public_name_can_be_loaded() -> None:
+    for name in evenhand.__all__:
+        assert getattr(evenhand, name) is not None
+    assert set(dir(evenhand)) >= set(evenhand.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = evenhand.nothing
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_object_has_a_docstring(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for label, value in vars(module).items():
+        if label.startswith("_") or getattr(value, "__module__", None) != name:
+            continue
+        if inspect.isfunction(value) or inspect.isclass(value):
+            assert value.__doc__, f"{name}.{label} has no docstring"
+            assert not value.__doc__.startswith(f"{label}("), f"{name}.{label} has only a generated docstring"
