@@ -89,7 +89,7 @@ def curves(
                 linewidth=1.2,
                 label=f"{label}: bound",
             )
-    _scale(axes, log, any(curve.min() < 0 for curve in shown.values()))
+    _scale(axes, log, np.concatenate([curve.mean(axis=1) for curve in shown.values()]))
     axes.set_xlabel("round")
     axes.set_ylabel(LABELS.get(measure, measure))
     lanes = results.information["lanes"]
@@ -130,15 +130,9 @@ def fractions(results: Results, *, title: str = "") -> Figure:
         if shares is not None:
             promised = np.broadcast_to(np.mean(np.atleast_2d(shares), axis=0), arms)
             mark = "_" if "promised" in axes.get_legend_handles_labels()[1] else "promised"
-            axes.hlines(
-                promised,
-                left - width / 2,
-                left + width / 2,
-                color="black",
-                linewidth=2.0,
-                label=mark,
-                zorder=3,
-            )
+            for colour, thickness, name in (("white", 4.0, "_"), ("black", 2.0, mark)):  # to be seen on a black bar too
+                ends = left - width / 2, left + width / 2
+                axes.hlines(promised, *ends, color=colour, linewidth=thickness, label=name, zorder=3)
     long = max(map(len, results.names)) * arms > 90
     axes.set_xticks(np.arange(arms), results.names, rotation=35 if long else 0, ha="right" if long else "center")
     axes.grid(axis="x", visible=False)
@@ -196,11 +190,14 @@ def _figure(rows_in_legend: int, width: float = 6.4) -> tuple[Figure, Axes]:
         return figure, figure.add_subplot()
 
 
-def _scale(axes: Axes, log: str, negative: bool) -> None:
+def _scale(axes: Axes, log: str, means: Array) -> None:
+    """Logarithmic axes; where means fall below 0, y is linear within a thousandth of the largest of them."""
     if "x" in log:
         axes.set_xscale("log")
-    if "y" in log:
-        axes.set_yscale("symlog" if negative else "log")
+    if "y" in log and means.min() > 0:
+        axes.set_yscale("log")
+    elif "y" in log:
+        axes.set_yscale("symlog", linthresh=max(float(np.abs(means).max()) / 1000.0, np.finfo(float).tiny))
 
 
 def _finish(figure: Figure, axes: Axes, title: str, note: str) -> None:
