@@ -46,6 +46,8 @@ def main() -> None:
         app()
     except EvenhandError as error:
         _fail(str(error), 2)
+    except MemoryError as error:
+        _fail(f"not enough memory: {error or 'the run is too large'}; ask for fewer lanes or checkpoints", 2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
@@ -256,10 +258,15 @@ def _run(setup: Setup, jobs: int, out: Path, as_json: bool, plots: bool, extra: 
         _print_json(results.to_json() | ({} if extra is None else extra(results, setup)))
     else:
         listing.print_results(results)
-    results.save(out)
-    written = ["curves.parquet", "arms.parquet", "estimates.parquet"]
-    if plots:
-        written += listing.draw(results, setup, out)
+    try:
+        results.save(out)
+        written = ["curves.parquet", "arms.parquet", "estimates.parquet"]
+        if plots:
+            written += listing.draw(results, setup, out)
+    except OSError as error:
+        raise EvenhandError(
+            f"the results could not be written to {out}: {error}; the files that are there are whole"
+        ) from None
     print(f"wrote {', '.join(written)} to {out}", file=sys.stderr)
     return results
 

@@ -62,7 +62,8 @@ def _run_all(function: Callable[..., R], units: Sequence[tuple[Any, ...]], jobs:
 
 
 def _run_one(function: Callable[..., R], unit: tuple[Any, ...], path: Path, units: int, number: int) -> R:
-    done = np.memmap(path, dtype=np.int64, mode="r+", shape=(units,))
+    # On another machine of a cluster the file is not there, and nobody watches.
+    done = np.memmap(path, dtype=np.int64, mode="r+", shape=(units,)) if path.exists() else np.zeros(units)
 
     def tick(steps: int) -> None:
         done[number] = steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from evenhand import engine, validate
 from evenhand.environment import Environment
 from evenhand.errors import EvenhandError
-from evenhand.metrics import Ledger, Yardstick, yardstick
+from evenhand.metrics import MEASURES, Ledger, Yardstick, yardstick
 from evenhand.policy import Policy
 from evenhand.records import PerLane, for_lanes
 from evenhand.results import Record, Results, run_information
@@ -104,6 +105,7 @@ def compare(
     named = _labelled(policies)
     rounds = checkpoint_rounds(horizon, checkpoints, spacing)
     _check_lanes(environment, named, lanes)
+    _check_memory(len(rounds) * lanes * len(named), environment.arms)
     environment.check_horizon(horizon)
     sticks = {label: yardstick(policy, environment, label) for label, policy in named.items()}
     blocks = [slice(start, min(start + BLOCK, lanes)) for start in range(0, lanes, BLOCK)]
@@ -195,6 +197,18 @@ def _check_lanes(environment: Environment, policies: Mapping[str, Policy], lanes
         for rows in _lane_rows(part):
             if rows != lanes:
                 raise EvenhandError(f"a parameter is given for {rows} lanes, but lanes = {lanes}")
+
+
+def _check_memory(kept: int, arms: int) -> None:
+    """Refuse what cannot fit: for every checkpoint, lane and policy 4 bytes an arm and 8 bytes a measure."""
+    if not hasattr(os, "sysconf"):
+        return
+    needed, there = kept * (4 * arms + 8 * len(MEASURES)), os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        raise EvenhandError(
+            f"the results would take {needed / 1e9:,.0f} GB, this machine has {there / 1e9:,.0f}: "
+            "ask for fewer lanes or checkpoints"
+        )
 
 
 def _lane_rows(part: Any) -> list[int]:
