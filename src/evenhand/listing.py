@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from evenhand.config import Setup
     from evenhand.results import Results
 
-WIDE = 160  # columns where the output is no terminal
-SIDE_BY_SIDE = 4  # policies that stand as columns; more stand as rows
+WIDE = 200  # columns where the output is no terminal
 
 
 def as_plain(entry: Algorithm) -> dict[str, Any]:
@@ -118,7 +117,7 @@ def print_results(results: Results) -> None:
     cells = {
         name: ["" if name not in facts else plus_minus(**facts[name]) for facts in final.values()] for name in names
     }
-    console.print(_grid("measure", "policy", cells, list(final)))
+    console.print(_fitting(console, "measure", cells, list(final)))
     shares: dict[str, list[str]] = {}
     for arm, name in enumerate(results.names):
         found = [facts["selection_fractions"] for facts in final.values()]
@@ -126,7 +125,8 @@ def print_results(results: Results) -> None:
             plus_minus(got["mean"][arm], got["stderr"][arm], 4) + _promise(results, label, arm)
             for label, got in zip(final, found, strict=True)
         ]
-    console.print(_grid("share of the rounds, of them promised", "policy", shares, list(final)))
+    console.print("share of the rounds, and the share promised")
+    console.print(_fitting(console, "arm", shares, list(final)))
 
 
 def _promise(results: Results, label: str, arm: int) -> str:
@@ -134,17 +134,23 @@ def _promise(results: Results, label: str, arm: int) -> str:
     return "" if shares is None else f" of {float(np.mean(np.atleast_2d(shares), axis=0)[arm]):.3g}"
 
 
-def _grid(rows: str, columns: str, cells: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Table:
-    """Rows by policies; turned round where there are many policies and fewer rows."""
-    if len(labels) <= max(SIDE_BY_SIDE, len(cells)):
-        table = table_of(rows, *labels, right=True)
-        for name, row in cells.items():
-            table.add_row(escape(name), *row)
-        return table
-    table = table_of(f"{columns} / {rows}", *cells, right=True)
+def _fitting(console: Console, rows: str, cells: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Table:
+    """Rows by policies, or policies by rows, or one cell a line: the first of them that fits the console."""
+    by_policy = table_of(rows, *labels, right=True)
+    for name, row in cells.items():
+        by_policy.add_row(escape(name), *row)
+    by_row = table_of("policy", *cells, right=True)
     for place, label in enumerate(labels):
-        table.add_row(escape(label), *(row[place] for row in cells.values()))
-    return table
+        by_row.add_row(escape(label), *(row[place] for row in cells.values()))
+    unbounded = console.options.update(max_width=100_000)
+    for table in (by_policy, by_row):
+        if console.measure(table, options=unbounded).maximum <= console.width:
+            return table
+    lines = table_of("policy", rows, "mean ± standard error", right=True)
+    for place, label in enumerate(labels):
+        for name, row in cells.items():
+            lines.add_row(escape(label), escape(name), row[place])
+    return lines
 
 
 def check_folder(folder: Path) -> None:
@@ -193,7 +199,7 @@ def table_of(*columns: str, right: bool = False) -> Table:
     """An empty table; with ``right`` all columns but the first hold numbers."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
-        table.add_column(escape(column), justify="right" if right and place else "left", no_wrap=bool(right and place))
+        table.add_column(escape(column), justify="right" if right and place else "left", no_wrap=right)
     return table
 
 
