@@ -15,6 +15,8 @@ from evenhand.errors import StateError
 def describe(part: Any) -> Any:
     """``part`` as plain JSON values: the type's name and every parameter; floats are kept exactly.
 
+    A part that is no dataclass is written down by its ``repr``: to be read by people, not to be rebuilt.
+
     Example:
         >>> from evenhand.index import UCB
         >>> describe(UCB(exploration=1.5))["exploration"]
@@ -22,7 +24,7 @@ def describe(part: Any) -> Any:
     """
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         fields = {f.name: describe(getattr(part, f.name)) for f in dataclasses.fields(part) if f.init}
-        return {"type": f"{type(part).__module__}:{type(part).__qualname__}", **fields}
+        return {"type": _name(part), **fields}
     if isinstance(part, np.ndarray):
         return {"type": "array", "dtype": str(part.dtype), "values": [describe(x) for x in part.tolist()]}
     if isinstance(part, list | tuple):
@@ -33,7 +35,7 @@ def describe(part: Any) -> Any:
         return describe(part.item())
     if part is None or isinstance(part, str | int | float | bool):
         return part
-    raise StateError(f"a {type(part).__name__} cannot be written down; only dataclasses, arrays and numbers can")
+    return {"type": _name(part), "repr": repr(part)}
 
 
 def rebuild(plain: Any) -> Any:
@@ -68,3 +70,7 @@ def rebuild(plain: Any) -> Any:
         return made(**{key: rebuild(value) for key, value in plain.items() if key != "type"})
     except (ImportError, AttributeError, TypeError) as error:
         raise StateError(f"cannot build a {kind!r}: {error}") from None
+
+
+def _name(part: Any) -> str:
+    return f"{type(part).__module__}:{type(part).__qualname__}"

@@ -107,12 +107,13 @@ def compare(
     _check_lanes(environment, named, lanes)
     _check_memory(len(rounds) * lanes * len(named), environment.arms)
     environment.check_horizon(horizon)
+    for policy in named.values():
+        policy.start(environment.arms)
     sticks = {label: yardstick(policy, environment, label) for label, policy in named.items()}
     blocks = [slice(start, min(start + BLOCK, lanes)) for start in range(0, lanes, BLOCK)]
     seeds = np.random.SeedSequence(seed).spawn(len(blocks))
     units: list[tuple[Any, ...]] = []
     for label, policy in named.items():
-        policy.start(environment.arms)
         for block, stream in zip(blocks, seeds, strict=True):
             cut = for_lanes(policy, block), for_lanes(environment, block), sticks[label].for_lanes(block)
             units.append((*cut, block.stop - block.start, rounds, stream))
