@@ -1,0 +1,292 @@
+"""What a simulation costs, in microseconds of processor time per lane and step, side by side in one run.
+
+Evenhand's whole loop (`evenhand.simulation.run_block`: environment, policy, measures, 200 checkpoints) against the same
+simulation as a compiled loop (`limit.py`) and, for UCB1 and Thompson sampling, against SMPyBandits. The contenders take
+turns, and medians are shown. Nothing is timed unless every compiled loop computes what Evenhand computes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import io
+import json
+import math
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+import limit
+from evenhand import Environment, Policy
+from evenhand.algorithms import fucb, thompson, tscsf_b, ucb1
+from evenhand.availability import Independent
+from evenhand.metrics import Yardstick, yardstick
+from evenhand.results import Record
+from evenhand.rewards import Bernoulli
+from evenhand.simulation import checkpoint_rounds, run_block
+
+SIZES = {1: 10_000, 100: 10_000, 1000: 4_000}  # lanes: rounds
+CHECK_LANES, CHECK_ROUNDS, CHECK_SEED = 1000, 1000, 1
+LIMIT = 5.0  # standard errors; about 200 figures are compared, so chance exceeds it for one seed in 10,000
+MEANS = np.round(np.arange(0.80, 0.705, -0.01), 2)  # Patil et al. 2019, section 6
+FRACTIONS = np.full(10, 0.05)
+SLEEPING_MEANS = np.array([0.52, 0.51, 0.49, 0.48, 0.7, 0.8])  # Huang et al. 2020, section 6, the setting of six arms
+AWAKE = np.array([0.7, 0.6, 0.7, 0.8, 0.7, 0.6])
+OWED = np.array([0.4, 0.45, 0.3, 0.45, 0.3, 0.4])
+ETA = 63.55
+LOOP_AIMS = {"UCB": 2.5, "Thompson": 1.5}  # at 1000 lanes, Evenhand's time in times of the compiled loop's
+PEER_AIMS = {"UCB": 100.0, "Thompson": 30.0}  # at 1000 lanes, SMPyBandits' time in times of Evenhand's
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A policy in an environment, and the compiled loop that simulates just that."""
+
+    name: str
+    family: str
+    policy: Policy
+    environment: Environment
+    stick: Yardstick
+    loop: Callable[..., limit.Kept]
+    parameters: tuple[Any, ...]  # of the loop
+    peer: str = ""  # SMPyBandits' name for the policy
+
+    def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> Record:
+        """The simulation by Evenhand."""
+        return run_block(self.policy, self.environment, self.stick, lanes, rounds, np.random.SeedSequence(seed))
+
+    def run_loop(self, lanes: int, rounds: limit.Rounds, seed: int, everyone: bool) -> limit.Kept:
+        """The simulation by the compiled loop."""
+        return self.loop(rounds, lanes, everyone, np.random.default_rng(seed), *self.parameters)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Microseconds of processor time per lane and step."""
+
+    policy: str
+    family: str
+    lanes: int
+    rounds: int
+    evenhand: float
+    loop: float  # draws the rewards of all arms, as Evenhand does
+    lean_loop: float  # draws the rewards of the played arms only
+    smpybandits: float | None  # one lane, whatever ``lanes`` is
+
+
+def cases(means: limit.Array, sleeping_means: limit.Array) -> list[Case]:
+    """The policies in environments of ten arms and, where arms sleep, of six."""
+    ten, fair, plain, sampled = Environment(Bernoulli(means)), fucb(FRACTIONS), ucb1(), thompson()
+    six = Environment(Bernoulli(sleeping_means), Independent(AWAKE))
+    queue = tscsf_b(OWED, eta=ETA, plays=3)
+    stick = yardstick(queue, six)
+    assert stick.given is not None
+    six_arms = (sleeping_means, AWAKE, stick.given[1], OWED, ETA, 3)
+    return [
+        Case("fucb", "UCB", fair, ten, yardstick(fair, ten), limit.fucb, (means, 2.0, FRACTIONS)),
+        Case("ucb1", "UCB", plain, ten, yardstick(plain, ten), limit.ucb1, (means, 2.0), "UCB"),
+        Case("tscsf_b", "Thompson", queue, six, stick, limit.tscsf_b, six_arms),
+        Case("thompson", "Thompson", sampled, ten, yardstick(sampled, ten), limit.thompson, (means,), "Thompson"),
+    ]
+
+
+def all_disagreements() -> list[str]:
+    """What the compiled loops compute differently, in two worlds that tell policies apart better than the timed one.
+
+    Where every reward is certain UCB leaves nothing to chance, and each figure must be the same in every lane.
+    """
+    certain, spread = (np.arange(10) % 3 == 1).astype(float), np.linspace(0.9, 0.1, 10)
+    worlds = ((certain, certain[:6]), (spread, spread[:6]))
+    return [line for world in worlds for case in cases(*world) for line in disagreements(case)]
+
+
+def disagreements(case: Case) -> Iterator[str]:
+    """Figures of a compiled loop whose mean over the lanes is not Evenhand's, as far as chance allows."""
+    rounds = checkpoint_rounds(CHECK_ROUNDS, 20)
+    record = case.run(CHECK_LANES, rounds, CHECK_SEED)
+    ours = figures(case, record.pulls, record.curves["reward"], record.curves.get("max_violation"))
+    ours["time_averaged_regret"] = record.curves["time_averaged_regret"][-1]
+    for everyone in (True, False):
+        pulls, rewards, violation, optimum = case.run_loop(CHECK_LANES, rounds, CHECK_SEED + 1, everyone)
+        theirs = figures(case, pulls, rewards, violation)
+        fair = case.stick.best if case.stick.best_fair is None else case.stick.best_fair
+        prophet = fair * CHECK_ROUNDS if case.stick.given is None else optimum[-1]
+        theirs["time_averaged_regret"] = (prophet - pulls[-1] @ case.stick.worth) / CHECK_ROUNDS
+        for name, values in ours.items():
+            gap = abs(values.mean() - theirs[name].mean())
+            error = math.sqrt((values.var(ddof=1) + theirs[name].var(ddof=1)) / CHECK_LANES)
+            if gap > LIMIT * error + 1e-9:
+                kind = "loop" if everyone else "lean loop"
+                means = f"{theirs[name].mean():.6g}, Evenhand {values.mean():.6g}"
+                yield f"{case.name}, {kind}, {name}: {means}, standard error of the difference {error:.2g}"
+
+
+def figures(case: Case, pulls: Any, rewards: Any, violation: Any) -> dict[str, Any]:
+    """What is compared at the end and half-way, (lanes,) each."""
+    found = {"reward": rewards[-1], "reward half-way": rewards[len(rewards) // 2]}
+    found |= {f"plays of arm {arm + 1}": pulls[-1, :, arm] for arm in range(case.environment.arms)}
+    return found if case.stick.fractions is None else found | {"max_violation": violation[-1]}
+
+
+def peers() -> dict[str, Any]:
+    """SMPyBandits' policies.
+
+    SMPyBandits 0.9.7 imports ``scipy.special.btdtri``, which SciPy no longer has; ``betaincinv`` is the same function
+    under its present name. That name is all that is put in; neither of the two policies calls it. What the package
+    prints when it is imported, and its setting of NumPy's warnings, are kept from the rest.
+    """
+    import scipy.special
+
+    vars(scipy.special).setdefault("btdtri", scipy.special.betaincinv)
+    with contextlib.redirect_stdout(io.StringIO()), np.errstate():
+        from SMPyBandits.Policies import UCB, Thompson
+    return {"UCB": UCB, "Thompson": Thompson}
+
+
+def run_peer(policy: Any, table: list[list[float]]) -> None:
+    """One lane of SMPyBandits: its own loop without its records, on rewards drawn beforehand and free of charge."""
+    policy.startGame()
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 before the first play, as the package means it
+        for rewards in table:
+            arm = policy.choice()
+            policy.getReward(arm, rewards[arm])
+
+
+def medians(contenders: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Median seconds of processor time of each, taking turns."""
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(repeats):
+        for name, call in contenders.items():
+            start = time.process_time()
+            call()
+            taken[name].append(time.process_time() - start)
+    return {name: float(np.median(seconds)) for name, seconds in taken.items()}
+
+
+def measure(case: Case, lanes: int, repeats: int, rivals: Mapping[str, Any]) -> Row:
+    """One row of the table."""
+    horizon = SIZES[lanes]
+    rounds = checkpoint_rounds(horizon)
+    contenders: dict[str, Callable[[], object]] = {
+        "evenhand": lambda: case.run(lanes, rounds, 0),
+        "loop": lambda: case.run_loop(lanes, rounds, 0, everyone=True),
+        "lean_loop": lambda: case.run_loop(lanes, rounds, 0, everyone=False),
+    }
+    if case.peer:
+        policy = rivals[case.peer](case.environment.arms)
+        drawn = np.random.default_rng(0).random((SIZES[1], case.environment.arms)) < MEANS
+        table = drawn.astype(float).tolist()
+        contenders["smpybandits"] = lambda: run_peer(policy, table)
+    steps = {"smpybandits": SIZES[1]}
+    found = {name: t / steps.get(name, lanes * horizon) * 1e6 for name, t in medians(contenders, repeats).items()}
+    return Row(
+        case.name,
+        case.family,
+        lanes,
+        horizon,
+        found["evenhand"],
+        found["loop"],
+        found["lean_loop"],
+        found.get("smpybandits"),
+    )
+
+
+def console_for_tables(stderr: bool) -> Console:
+    """A console as wide as the terminal, or wide enough where there is none."""
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=120)
+
+
+def print_rows(console: Console, rows: list[Row]) -> None:
+    """The table of microseconds and ratios."""
+    table = Table(title="microseconds per lane and step, one core", box=box.SIMPLE_HEAD, title_justify="left")
+    for place, column in enumerate(
+        ("policy", "lanes", "Evenhand", "loop", "ratio", "lean loop", "ratio", "SMPyBandits", "times slower")
+    ):
+        table.add_column(column, justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        peer = (
+            ("", "") if row.smpybandits is None else (f"{row.smpybandits:.1f}", f"{row.smpybandits / row.evenhand:.1f}")
+        )
+        loops = (f"{row.loop:.3f}", f"{row.evenhand / row.loop:.2f}", f"{row.lean_loop:.3f}")
+        lean = f"{row.evenhand / row.lean_loop:.2f}"
+        last = row.lanes == max(SIZES)
+        table.add_row(row.policy, f"{row.lanes:,}", f"{row.evenhand:.3f}", *loops, lean, *peer, end_section=last)
+    console.print(table)
+
+
+def aims(rows: list[Row]) -> list[dict[str, Any]]:
+    """What was aimed at, and whether it was reached."""
+    told = []
+    for row in rows:
+        if row.lanes != max(SIZES):
+            continue
+        ratio, most = row.evenhand / row.loop, LOOP_AIMS[row.family]
+        told.append({"aim": f"{row.policy}: at most {most:g} times the loop", "measured": ratio, "met": ratio <= most})
+        if row.smpybandits is not None:
+            faster, least = row.smpybandits / row.evenhand, PEER_AIMS[row.family]
+            aim = f"{row.policy}: {least:g} times faster than SMPyBandits"
+            told.append({"aim": aim, "measured": faster, "met": faster >= least})
+    return told
+
+
+def print_aims(console: Console, told: list[dict[str, Any]]) -> None:
+    """The aims, met or missed."""
+    table = Table("aim at 1000 lanes", "measured", "", box=box.SIMPLE_HEAD)
+    for aim in told:
+        table.add_row(aim["aim"], f"{aim['measured']:.2f}", "met" if aim["met"] else "missed")
+    console.print(table)
+
+
+def main(
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each contender; the median counts.")] = 5,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Figures as JSON on standard output, all else on standard error.")
+    ] = False,
+) -> None:
+    """Measure what a lane and step of a simulation costs: Evenhand, a compiled loop, SMPyBandits."""
+    console, notes = console_for_tables(as_json), Console(stderr=True)
+    listed, rivals = cases(MEANS, SLEEPING_MEANS), peers()
+    with notes.status("compiling the loops and comparing what they compute"):
+        wrong = all_disagreements()
+    if wrong:
+        notes.print(
+            "[red bold]the loops do not compute what Evenhand computes; nothing was timed[/red bold]", *wrong, sep="\n"
+        )
+        raise typer.Exit(1)
+    rows = []
+    for case in listed:
+        for lanes in SIZES:
+            with notes.status(f"{case.name}, {lanes} lanes"):
+                rows.append(measure(case, lanes, repeats, rivals))
+    print_rows(console, rows)
+    print_aims(console, aims(rows))
+    if as_json:
+        print(json.dumps({**surroundings(repeats), "rows": [vars(row) for row in rows], "aims": aims(rows)}, indent=2))
+
+
+def surroundings(repeats: int) -> dict[str, Any]:
+    """Where and when it was measured."""
+    packages = ("evenhand", "numpy", "scipy", "numba", "SMPyBandits")
+    return {
+        "unit": "microseconds of processor time per lane and step",
+        "date": datetime.date.today().isoformat(),
+        "repeats": repeats,
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
+    }
+
+
+if __name__ == "__main__":
+    typer.run(main)
