@@ -6,7 +6,7 @@ A cadence may hold the worth of the arms, or claim rounds for arms of its own sc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -22,6 +22,11 @@ class Cadence(Protocol):
     @property
     def fractions(self) -> Array | None:
         """The share of the rounds that the schedule promises to each arm, (…, arms); None for no promise."""
+        ...
+
+    @property
+    def holds(self) -> bool:
+        """Whether a worth outlives its round, so that sleeping arms need one too."""
         ...
 
     def start(self, shape: Shape) -> Any:
@@ -42,6 +47,7 @@ class EveryRound:
     """A choice lasts one round."""
 
     fractions: None = None
+    holds: ClassVar[bool] = False
 
     def start(self, shape: Shape) -> None:
         """Nothing is remembered."""
@@ -96,6 +102,11 @@ class QuotasThen:
         object.__setattr__(self, "quotas", quotas)
         if self.fractions is not None:
             object.__setattr__(self, "fractions", validate.per_arm("fractions", self.fractions, 0.0, 1.0))
+
+    @property
+    def holds(self) -> bool:
+        """The worth committed to outlives its round."""
+        return self.commit
 
     def start(self, shape: Shape) -> Commitment | None:
         """No commitment yet."""

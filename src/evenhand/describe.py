@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,18 @@ def describe(part: Any) -> Any:
     return {"type": _name(part), "repr": repr(part)}
 
 
-def rebuild(plain: Any) -> Any:
+def rebuild(plain: Any, own: Collection[type] = ()) -> Any:
     """The part that `describe` wrote down.
 
-    Only types of Evenhand are built: a file from elsewhere must not be able to run code.
+    Only types of Evenhand are built, and those that the caller vouches for: a file from elsewhere must not be able
+    to run code.
+
+    Args:
+        plain: what `describe` returned.
+        own: other types that may be built.
 
     Raises:
-        StateError: the description is damaged, or names a type that is not Evenhand's.
+        StateError: the description is damaged, or names a type that is neither Evenhand's nor among ``own``.
 
     Example:
         >>> from evenhand.index import UCB
@@ -52,25 +58,33 @@ def rebuild(plain: Any) -> Any:
         UCB(exploration=1.5, clip=False, evidence=Received())
     """
     if isinstance(plain, list):
-        return [rebuild(item) for item in plain]
+        return [rebuild(item, own) for item in plain]
     if not isinstance(plain, dict):
         return plain
     kind = plain.get("type")
     if kind == "array":
-        return np.array(rebuild(plain["values"]), dtype=plain["dtype"])
+        return np.array(rebuild(plain["values"], own), dtype=plain["dtype"])
     if kind == "float":
         return float(plain["value"])
+    given = {f"{one.__module__}:{one.__qualname__}": one for one in own}
     module, _, name = str(kind).partition(":")
-    if module.split(".")[0] != "evenhand" or not name.isidentifier():
+    if kind not in given and (module.split(".")[0] != "evenhand" or not name.isidentifier()):
         raise StateError(f"cannot build a {kind!r}: it is not a type of Evenhand's")
     try:
-        made = getattr(importlib.import_module(module), name)
+        made = given[kind] if kind in given else getattr(importlib.import_module(module), name)
         if not dataclasses.is_dataclass(made) or not isinstance(made, type):
             raise TypeError(f"{name} is not a part")
-        return made(**{key: rebuild(value) for key, value in plain.items() if key != "type"})
+        return made(**{key: rebuild(value, own) for key, value in plain.items() if key != "type"})
     except (ImportError, AttributeError, TypeError) as error:
         raise StateError(f"cannot build a {kind!r}: {error}") from None
 
 
 def _name(part: Any) -> str:
     return f"{type(part).__module__}:{type(part).__qualname__}"
+
+
+def types_in(part: Any) -> set[type]:
+    """The dataclasses that a part consists of."""
+    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return set()
+    return {type(part)}.union(*(types_in(getattr(part, f.name)) for f in dataclasses.fields(part)))

@@ -134,7 +134,7 @@ class DeficitFirst(_Memoryless):
     Source: Patil et al. 2019, section 5, FUCB; Fang et al. 2022, section 3, Fair-Learn with α > 0.
     """
 
-    fractions: Array
+    fractions: Any
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:
@@ -179,7 +179,7 @@ class DeficitBonus(_Memoryless):
         array([0.6, 0.7])
     """
 
-    fractions: Array
+    fractions: Any
     rate: Any
     shape: str = "linear"
 
@@ -246,7 +246,7 @@ class VirtualQueue:
         array([9., 7.])
     """
 
-    fractions: Array
+    fractions: Any
     eta: float
     weights: Any = 1.0
     queue: str = "exact"
@@ -300,7 +300,7 @@ class GuaranteedShares(_Memoryless):
     Source: Patil et al. 2019, section 4, Algorithm 1 (best), and section 3.1 (all).
     """
 
-    fractions: Array
+    fractions: Any
     rest: str = "best"
 
     def __post_init__(self) -> None:

@@ -130,7 +130,7 @@ def fractions(results: Results, *, title: str = "") -> Figure:
         if shares is not None:
             promised = np.broadcast_to(np.mean(np.atleast_2d(shares), axis=0), arms)
             mark = "_" if "promised" in axes.get_legend_handles_labels()[1] else "promised"
-            for colour, thickness, name in (("white", 4.0, "_"), ("black", 2.0, mark)):  # to be seen on a black bar too
+            for colour, thickness, name in (("white", 3.0, "_"), ("black", 1.8, mark)):  # to be seen on a black bar too
                 ends = left - width / 2, left + width / 2
                 axes.hlines(promised, *ends, color=colour, linewidth=thickness, label=name, zorder=3)
     long = max(map(len, results.names)) * arms > 90

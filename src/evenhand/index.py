@@ -12,7 +12,7 @@ import numpy as np
 
 from evenhand import validate
 from evenhand.evidence import Evidence, Received
-from evenhand.records import Array, Feedback, Shape, State, Tally
+from evenhand.records import Array, Feedback, Mask, Shape, State, Tally
 
 
 class Index(Protocol):
@@ -27,8 +27,14 @@ class Index(Protocol):
         """What the index remembers beyond the tally, before the first round; None for nothing."""
         ...
 
-    def worth(self, state: State, rng: np.random.Generator) -> Array:
-        """The worth of every arm in the round that is being decided, (…, arms)."""
+    def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
+        """The worth of every arm in the round that is being decided, (…, arms).
+
+        Args:
+            state: what is remembered.
+            rng: the policy's random stream.
+            available: (…, arms), True where an arm can play; None for all. The worth of a sleeping arm is never used.
+        """
         ...
 
     def observe(self, memory: Any, feedback: Feedback, rng: np.random.Generator) -> None:
@@ -78,7 +84,7 @@ class UCB(_Memoryless):
     def __post_init__(self) -> None:
         validate.number("exploration", self.exploration, low=0.0)
 
-    def worth(self, state: State, rng: np.random.Generator) -> Array:
+    def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
         """The upper confidence bound of every arm, (…, arms)."""
         sums, counts = self.evidence.of(state.tally)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -105,7 +111,7 @@ class EmpiricalMean(_Memoryless):
 
     evidence: Evidence = Received()
 
-    def worth(self, state: State, rng: np.random.Generator) -> Array:
+    def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
         """The empirical mean of every arm, (…, arms)."""
         sums, counts = self.evidence.of(state.tally)
         return np.asarray(sums / np.maximum(counts, 1.0))
@@ -150,11 +156,16 @@ class BetaSample:
         """No trials yet."""
         return Trials(np.zeros(shape))
 
-    def worth(self, state: State, rng: np.random.Generator) -> Array:
-        """One posterior draw for every arm, (…, arms)."""
+    def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
+        """One posterior draw for every available arm, and 0 for a sleeping one, (…, arms)."""
         tally = state.tally
         sums, counts = self.evidence.of(Tally(tally.pulls, tally.received, state.index.successes))
-        return rng.beta(1.0 + sums, 1.0 + counts - sums)
+        if available is None:
+            return rng.beta(1.0 + sums, 1.0 + counts - sums)
+        draws = np.zeros(sums.shape)
+        won, lost = sums[available], (counts - sums)[available]
+        draws[available] = rng.beta(1.0 + won, 1.0 + lost)
+        return draws
 
     def observe(self, memory: Trials, feedback: Feedback, rng: np.random.Generator) -> None:
         """Count the successes among the rewards that arrived."""

@@ -85,23 +85,27 @@ def print_feasible(names: Sequence[str], told: Mapping[str, Mapping[str, Any]]) 
     """Which promises can be kept, and what they cost."""
     table = table_of("policy", "promised", "best reward a round", "best when the promises are kept")
     for label, facts in told.items():
-        promised = (
-            "nothing"
-            if facts["promised"] is None
-            else ", ".join(
-                f"{name} {share:g}" for name, share in zip(names, facts["promised"], strict=True) if share > 0
-            )
-        )
+        promised = _in_words(names, facts["promised"])
         fair = facts.get("best_fair_reward_a_round")
         table.add_row(
             escape(label),
-            escape(promised or "nothing"),
+            escape(promised),
             f"{facts['best_reward_a_round']:.4f}",
             "" if fair is None else f"{fair:.4f}",
         )
     console = console_for_tables()
     console.print(table)
     console.print("valid, and every promise can be kept")
+
+
+def _in_words(names: Sequence[str], promised: Sequence[float] | None) -> str:
+    """What is promised, in a few words."""
+    if promised is None or not any(promised):
+        return "nothing"
+    if len(set(promised)) == 1:
+        return f"{promised[0]:g} to every arm"
+    parts = [f"{name} {share:g}" for name, share in zip(names, promised, strict=True) if share > 0]
+    return ", ".join(parts[:8]) + (f" and {len(parts) - 8} more" if len(parts) > 8 else "")
 
 
 def print_results(results: Results) -> None:

@@ -193,7 +193,7 @@ class Ledger:
     def _measures(self, round: int, pulls: Array) -> dict[str, Array]:
         """Every measure that the yardstick gives a sense to, (lanes,)."""
         yardstick = self._yardstick
-        expected = pulls @ yardstick.worth if yardstick.worth.ndim == 1 else (pulls * yardstick.worth).sum(axis=-1)
+        expected = pulls @ yardstick.worth if yardstick.worth.ndim == 1 else _totals(pulls * yardstick.worth)
         if yardstick.given is not None:
             best, best_fair = self._best
         else:
@@ -209,11 +209,21 @@ class Ledger:
         deficit = yardstick.fractions * round - pulls
         missing = np.maximum(deficit, 0.0)
         if yardstick.best_penalized is not None:
-            penalty = (yardstick.penalties * missing).sum(axis=-1)
+            penalty = _totals(yardstick.penalties * missing)
             found["penalized_regret"] = yardstick.best_penalized * round - expected + penalty
         return found | {
             "r_regret": best_fair - expected,
-            "unfairness": missing.sum(axis=-1),
-            "violation": deficit.max(axis=-1),
-            "max_violation": self._worst.max(axis=-1),
+            "unfairness": _totals(missing),
+            "violation": _largest(deficit),
+            "max_violation": _largest(self._worst),
         }
+
+
+def _totals(values: Array) -> Array:
+    """Sums over the arms; a product is faster than a sum over a short last axis."""
+    return np.asarray(values @ np.ones(values.shape[-1]))
+
+
+def _largest(values: Array) -> Array:
+    """Maxima over the arms; with the arms first, where a maximum runs over whole rows of lanes."""
+    return np.asarray(np.ascontiguousarray(values.T).max(axis=0))

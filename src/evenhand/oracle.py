@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array, hstack, vstack
 
 from evenhand import validate
-from evenhand.availability import Availability
+from evenhand.availability import Always, Availability
 from evenhand.errors import EvenhandError
 from evenhand.feasibility import check_shares
-from evenhand.reach import TOLERANCE, cutting_planes, inclusion_of, played_by
+from evenhand.reach import cutting_planes, inclusion_of, played_by
 from evenhand.records import Array, Mask
 
 REDUCED_UP_TO = 2**10 * 10  # variables; beyond, the dual is far faster (15 arms: a minute and a half against 0.05 s)
@@ -82,8 +80,9 @@ def optimal_fair(
         plays: m ≥ 1, arms played a round.
         availability: who can play.
         method: ``"reduced"`` for the program above; ``"dual"`` for
-            ``min_{ν≥0} E[top-m of w_i μ_i + ν_i over Z] − Σ ν_i r_i`` by cutting planes; ``"auto"`` for the reduced
-            program where it is small enough.
+            ``min_{ν≥0} E[top-m of w_i μ_i + ν_i over Z] − Σ ν_i r_i`` by cutting planes; ``"auto"`` for the quickest:
+            no program where all arms are always available (the promised shares, and the rest to the best arms), else
+            the reduced one while it is small.
 
     Raises:
         InfeasiblePromise: no policy can keep the promised shares.
@@ -99,17 +98,21 @@ def optimal_fair(
     """
     validate.one_of("method", method, ("auto", "reduced", "dual"))
     check_shares(fractions, plays, availability)
+    if method == "auto" and isinstance(availability, Always):
+        owed = Optimum(float(fractions @ worth), fractions)
+        best = _filled(owed, worth, 1.0 - fractions, plays - float(fractions.sum()))
+        return Optimum(best.value, best.shares, np.array([best.value]))
     listed = availability.distribution(len(worth))
     if method == "reduced" and listed is None:
         raise EvenhandError(f"the reduced program is too large for {len(worth)} arms; use method='dual'")
     if listed is not None and (method == "reduced" or (method == "auto" and listed[0].size <= REDUCED_UP_TO)):
         return _reduced(worth, fractions, plays, *listed)
-    best = cutting_planes(worth, fractions, inclusion_of(plays, availability, len(worth)), _price_limit(worth))
+    mixture = cutting_planes(worth, fractions, inclusion_of(plays, availability, len(worth)), _price_limit(worth))
     given = None
     if listed is not None:
-        followed = zip(best.weights, best.orders, strict=True)
+        followed = zip(mixture.weights, mixture.orders, strict=True)
         given = sum(weight * (played_by(order, listed[0], plays) @ worth) for weight, order in followed)
-    return Optimum(best.value, best.shares, given)
+    return Optimum(mixture.value, mixture.shares, given)
 
 
 def optimal_penalized(
@@ -136,12 +139,27 @@ def optimal_penalized(
 
     Source: Fang et al. 2022, eqs. (6) to (9).
     """
+    if isinstance(availability, Always):
+        nothing = Optimum(-float(penalties @ fractions), np.zeros_like(worth))
+        gains, room = np.concatenate([worth + penalties, worth]), np.concatenate([fractions, 1.0 - fractions])
+        return _filled(nothing, gains, room, float(plays))
     listed = availability.distribution(len(worth))
     if listed is not None and listed[0].size <= REDUCED_UP_TO:
         return _reduced(worth, fractions, plays, *listed, penalties)
     limit = np.minimum(_price_limit(worth), penalties)
     best = cutting_planes(worth, fractions, inclusion_of(plays, availability, len(worth)), limit)
     return Optimum(best.value, best.shares)
+
+
+def _filled(start: Optimum, gains: Array, room: Array, plays: float) -> Optimum:
+    """``start``, and the plays that are left given to the largest gains first, as far as there is room and gain."""
+    order = np.argsort(-gains, kind="stable")
+    order = order[gains[order] > 0.0]
+    before = np.cumsum(room[order]) - room[order]
+    given = np.zeros_like(room)
+    given[order] = np.clip(plays - before, 0.0, room[order])
+    shares = start.shares + given.reshape(-1, len(start.shares)).sum(axis=0)
+    return Optimum(start.value + float(given @ gains), shares)
 
 
 def _price_limit(worth: Array) -> Array:
@@ -159,6 +177,9 @@ def _reduced(
 ) -> Optimum:
     """The program in y_{Z,i}; with penalties also in the missing shares s_i, ``x_i + s_i ≥ r_i`` at a price of A_i
     each."""
+    from scipy.optimize import linprog  # slow to import, and not every run needs it
+    from scipy.sparse import coo_array, hstack, vstack
+
     arms = len(worth)
     place, arm = np.nonzero(sets & (chance > 0.0)[:, np.newaxis])
     size, weight = place.size, chance[place]
@@ -169,8 +190,7 @@ def _reduced(
         plays_of_set = hstack([plays_of_set, coo_array((len(sets), arms))])
         missed = hstack([missed, coo_array((-np.ones(arms), (np.arange(arms),) * 2), shape=(arms, arms))])
         gain = np.concatenate([gain, -penalties])
-    # A hair below the promise: shares on the very border must not fail by rounding.
-    limit = np.concatenate([np.full(len(sets), float(plays)), TOLERANCE - fractions])
+    limit = np.concatenate([np.full(len(sets), float(plays)), -fractions])
     bounds = [(0.0, 1.0)] * size + [(0.0, None)] * (len(gain) - size)
     solution = linprog(-gain, A_ub=vstack([plays_of_set, missed]), b_ub=limit, bounds=bounds, method="highs")
     if solution.status != 0 or solution.x is None:

@@ -93,7 +93,8 @@ class Policy:
             rng: the policy's own random stream.
             available: (…, arms), True where an arm can play; None where all can.
         """
-        worth = self.cadence.worth(self.index.worth(state, rng), state)
+        worth = self.index.worth(state, rng, None if self.cadence.holds else available)
+        worth = self.cadence.worth(worth, state)
         claim = self.fairness.claim(worth, self.index.random, state)
         claim = self.cadence.claim(claim, state)
         played, probabilities = self.selection.select(claim, available, rng)

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from evenhand.availability import Availability, Independent
 from evenhand.errors import EvenhandError
@@ -123,6 +122,8 @@ def cutting_planes(worth: Array, fractions: Array, inclusion: Inclusion, limit: 
 
 def _master(worth: Array, fractions: Array, cuts: Array, limit: Array) -> tuple[float, Array, Array]:
     """The smallest θ − Σ ν_i r_i with θ ≥ x·(worth + ν) for every cut x; also the mixture of cuts that attains it."""
+    from scipy.optimize import linprog  # slow to import, and not every run needs it
+
     cost = np.concatenate([[1.0], -fractions])
     matrix = np.hstack([-np.ones((len(cuts), 1)), cuts])
     bounds = [(None, None), *((0.0, float(high)) for high in limit)]
