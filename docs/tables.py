@@ -1,0 +1,225 @@
+"""Parts of the pages that are read off the package itself, as Markdown, so that they cannot go stale.
+
+A page asks for one with a line of its own: ``<!-- generated: parts -->``, or ``<!-- generated: options simulate -->``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import evenhand
+import evenhand.algorithms
+import evenhand.papers
+from evenhand import Environment, Policy, simulate
+from evenhand.registry import ALGORITHMS, Algorithm
+from evenhand.rewards import Bernoulli
+
+MARKER = re.compile(r"^<!-- generated: (\w+)(?: ([\w-]+))? -->$", flags=re.MULTILINE)
+SAMPLE: dict[str, Any] = {"fractions": [0.1, 0.1], "horizon": 100, "eta": 10.0, "penalties": 0.3, "pulls": 5}
+COLUMNS = {
+    "policy": "label of the policy",
+    "lane": "replication, counted from 0",
+    "round": "the checkpoint: rounds played so far",
+    "arm": "name of the arm",
+    "reward": "rewards earned so far, weighed",
+    "regret": "regret",
+    "r_regret": "regret against the best policy that keeps the promises",
+    "time_averaged_regret": "regret a round, against the best policy that keeps the promises where there are any",
+    "penalized_regret": "regret and penalties for missing plays",
+    "unfairness": "plays missing, all arms together",
+    "violation": "plays missing, the arm furthest behind; negative where every arm is ahead",
+    "max_violation": "the largest violation so far",
+    "pulls": "plays so far",
+    "fraction": "share of the rounds so far",
+    "promised": "share that the policy promises, or else the environment's; missing where there is none",
+    "estimate": "mean of the rewards that arrived, at the end; missing where none did",
+    "worth": "index of the arm for the round after the last",
+}  # of the result files; measures are missing where they have no sense
+VARIANT = ("shape", "queue", "rest")  # fields that say which variant of a part it is, also where it is the default
+
+
+def fill_in(page: str) -> str:
+    """The page with every marker replaced by what it asks for."""
+    return MARKER.sub(lambda found: MAKERS[found[1]](*filter(None, [found[2]])), page)
+
+
+def parts() -> str:
+    """Which algorithm is which choice of parts."""
+    rows = []
+    for entry in ALGORITHMS.values():
+        policy = example_of(entry)
+        evidence = getattr(policy.index, "evidence", None)
+        chosen = (policy.index, evidence, policy.fairness, policy.selection, policy.cadence)
+        rows.append([f"[`{entry.name}`]({link_to(entry)})", *(_told(part) for part in chosen)])
+    return _table(["algorithm", "index", "evidence", "fairness", "selection", "cadence"], rows)
+
+
+def example_of(entry: Algorithm) -> Policy:
+    """A policy of the algorithm, with sample values for the parameters that have no default."""
+    needed = [name for name, parameter in entry.parameters.items() if parameter.default is parameter.empty]
+    missing = [name for name in needed if name not in SAMPLE]
+    if missing:
+        raise KeyError(f"{entry.name} needs {missing}: give a sample value in SAMPLE of docs/tables.py")
+    return entry.build(**{name: SAMPLE[name] for name in needed})
+
+
+def link_to(entry: Algorithm) -> str:
+    """The place on the page of the algorithms, from a page one folder deep."""
+    return f"../reference/algorithms.md#{entry.name.replace('_', '-')}"
+
+
+def _told(part: Any) -> str:
+    """A part's name, and what makes it differ from the plain one."""
+    if part is None:
+        return ""
+    told = []
+    for field in dataclasses.fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, str | bool) and (value != field.default or field.name in VARIANT):
+            told.append(field.name if value is True else str(value))
+    return f"`{type(part).__name__}`" + (f" ({', '.join(told)})" if told else "")
+
+
+def list_algorithms() -> str:
+    """The algorithms, a line each."""
+    rows = [[f"[`{e.name}`](#{e.name.replace('_', '-')})", _text(e.summary), _text(e.source)] for e in all_algorithms()]
+    return _table(["algorithm", "what it is", "source"], rows)
+
+
+def algorithms() -> str:
+    """The algorithms, in full."""
+    return "\n\n".join(_in_full(entry) for entry in all_algorithms())
+
+
+def all_algorithms() -> list[Algorithm]:
+    """The registry, in its order."""
+    return list(ALGORITHMS.values())
+
+
+def _in_full(entry: Algorithm) -> str:
+    sections = (inspect.getdoc(entry.build) or "").split("\n\n")
+    place = next(i for i, section in enumerate(sections) if section.startswith("Args:"))
+    remarks = [" ".join(section.split()) for section in sections[2:place] if not section.startswith("Promise:")]
+    helped = entry.parameter_help()
+    rows = [
+        [f"`{name}`", "required" if p.default is p.empty else f"`{p.default!r}`", _text(helped.get(name, ""))]
+        for name, p in entry.parameters.items()
+    ]
+    return "\n\n".join(
+        [
+            f"## {entry.name}",
+            _text(entry.summary),
+            " ".join(sections[1].split()),
+            f"**Promise:** {_text(entry.promise)}",
+            *remarks,
+            _table(["parameter", "default", "what it is"], rows),
+            f"**Source:** {_text(entry.source)}",
+            f"**Paper:** [{_text(entry.paper.citation)}](#{entry.paper.key}). "
+            f"**In Python:** {{py:func}}`evenhand.algorithms.{entry.name}`.",
+        ]
+    )
+
+
+def papers() -> str:
+    """The papers that the algorithms come from, with BibTeX entries."""
+    used = {entry.paper.key: entry.paper for entry in all_algorithms()}
+    told = [used[key] for key in sorted(used)]
+    entries = [f"### {p.key}\n\n{_text(p.citation)}.\n\n```bibtex\n{p.bibtex()}\n```" for p in told]
+    return "\n\n".join(entries)
+
+
+def options(command: str) -> str:
+    """The arguments and options of a command."""
+    rows = []
+    for parameter in click_command(command).params:
+        names = spellings(parameter)
+        if parameter.param_type_name == "argument":
+            names = [str(parameter.metavar or parameter.name)]
+        default = parameter.default
+        if default is True:
+            default = parameter.opts[0]
+        shown = "" if default is None or default is False else f"`{default}`"
+        rows.append([", ".join(f"`{name}`" for name in names), shown, _text(parameter.help)])
+    return _table(["argument or option", "default", "what it is"], rows)
+
+
+def experiments() -> str:
+    """The configurations of the papers' experiments, with the first sentence of each."""
+    folder = Path(evenhand.papers.__file__).parent
+    rows = []
+    for path in sorted(folder.glob("*/*.toml")):
+        first = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("#").strip()
+        rows.append([f"`{path.relative_to(folder).as_posix()}`", _text(first)])
+    return _table(["configuration", "what it is"], rows)
+
+
+def commands() -> str:
+    """The commands, a line each."""
+    rows = []
+    for name, command in click_command().commands.items():
+        rows.append([f"[`{name}`](#evenhand-{name})", _text(" ".join(command.help.split("\n\n")[0].split()))])
+    return _table(["command", "what it does"], rows)
+
+
+def click_command(name: str = "") -> Any:
+    """A command of the command line; without a name the whole of it."""
+    import typer
+
+    from evenhand.cli import app
+
+    whole: Any = typer.main.get_command(app)
+    return whole.commands[name] if name else whole
+
+
+def spellings(parameter: Any) -> list[str]:
+    """Every way to write an option."""
+    return [*parameter.opts, *parameter.secondary_opts]
+
+
+def columns(table: str) -> str:
+    """The columns of a table of `Results`."""
+    world = Environment(Bernoulli([0.9, 0.5]), fractions=[0.1, 0.1], penalties=0.1)
+    frame = getattr(simulate(Policy(), world, horizon=2, lanes=2, progress=False), table)()
+    rows = [[f"`{name}`", f"`{frame[name].dtype}`", _text(COLUMNS[name])] for name in frame]
+    return _table(["column", "type", "what it is"], rows)
+
+
+def names() -> str:
+    """The names that ``import evenhand`` gives."""
+    rows = []
+    for name in sorted(evenhand._HOME, key=str.lower):
+        home = f"evenhand.{evenhand._HOME[name]}"
+        thing = getattr(evenhand, name)
+        first = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+        rows.append([f"{{py:obj}}`evenhand.{name} <{home}.{name}>`", _text(first.replace("``", "`"))])
+    return _table(["name", "what it is"], rows)
+
+
+def _text(text: str) -> str:
+    """Plain text for Markdown: what would be read as a mark is escaped, except in code."""
+    pieces = re.split(r"(`+[^`]*`+)", text)
+    return "".join(piece if piece.startswith("`") else re.sub(r"([*<|])", r"\\\1", piece) for piece in pieces)
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+MAKERS: dict[str, Callable[..., str]] = {
+    "algorithms": algorithms,
+    "columns": columns,
+    "experiments": experiments,
+    "commands": commands,
+    "list_algorithms": list_algorithms,
+    "names": names,
+    "options": options,
+    "papers": papers,
+    "parts": parts,
+}
