@@ -12,7 +12,8 @@ from evenhand import validate
 from evenhand.errors import EvenhandError
 from evenhand.records import Array, Mask
 
-MAX_ENUMERATED = 15  # arms up to which all 2^K sets of independent availability are listed
+#: Arms up to which all 2^K sets of independent availability are listed.
+MAX_ENUMERATED = 15
 
 
 class Availability(Protocol):

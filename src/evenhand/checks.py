@@ -187,6 +187,7 @@ def description_is_whole(environment: Environment, horizon: int) -> None:
         assert (np.asarray(earned[0]) == np.asarray(earned[1])).all(), "the rebuilt environment gives other rewards"
 
 
+#: The checks of `check_policy`, to be run one by one.
 POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
     decisions_are_sound,
     probabilities_are_sound,
@@ -195,6 +196,7 @@ POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
     saved_state_continues,
     same_seed_same_run,
 )
+#: The checks of `check_environment`, to be run one by one.
 ENVIRONMENT_CHECKS: tuple[Callable[[Environment, int], None], ...] = (
     same_world_for_all,
     rewards_are_sound,

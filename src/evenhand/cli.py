@@ -181,9 +181,12 @@ def replay(
     film: Annotated[list[str] | None, typer.Option(help="Title as in movies.csv, or film id; repeat for more.")] = None,
     plays: Annotated[int, typer.Option(min=1, help="Films recommended to a user, m.")] = 2,
     fraction: Annotated[
-        list[float] | None, typer.Option(help="Promised share of the rounds: one for all films, or one each.")
+        list[float] | None,
+        typer.Option(help="Promised share of the rounds: one for all films, or one each. Left out: 0.3."),
     ] = None,
-    algorithm: Annotated[list[str] | None, typer.Option(help="Algorithm to run; repeat for more.")] = None,
+    algorithm: Annotated[
+        list[str] | None, typer.Option(help="Algorithm to run; repeat for more. Left out: tscsf_b and lfg.")
+    ] = None,
     eta: Annotated[
         list[float] | None,
         typer.Option(help="η of LFG and TSCSF-B; repeat for more. Left out: sqrt(KT/(m ln T)) and inf."),

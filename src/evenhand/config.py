@@ -341,6 +341,12 @@ def load(path: str | os.PathLike[str], **overrides: int | None) -> Setup:
 
     Raises:
         ConfigurationError: the file is missing, is no TOML, or says something that cannot be run; names the place.
+
+    Example:
+        >>> load("nowhere.toml")
+        Traceback (most recent call last):
+        ...
+        evenhand.errors.ConfigurationError: there is no file nowhere.toml
     """
     path = Path(path)
     try:

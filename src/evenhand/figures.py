@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe & Ito: told apart by colour-blind readers; dashes and markers repeat the distinction without colour.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5C5C5C", "#8C6D31")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 
 LABELS = {
@@ -130,9 +130,8 @@ def fractions(results: Results, *, title: str = "") -> Figure:
         if shares is not None:
             promised = np.broadcast_to(np.mean(np.atleast_2d(shares), axis=0), arms)
             mark = "_" if "promised" in axes.get_legend_handles_labels()[1] else "promised"
-            for colour, thickness, name in (("white", 3.0, "_"), ("black", 1.8, mark)):  # to be seen on a black bar too
-                ends = left - width / 2, left + width / 2
-                axes.hlines(promised, *ends, color=colour, linewidth=thickness, label=name, zorder=3)
+            ends = left - width / 2, left + width / 2
+            axes.hlines(promised, *ends, color="black", linewidth=1.8, label=mark, zorder=3)
     long = max(map(len, results.names)) * arms > 90
     axes.set_xticks(np.arange(arms), results.names, rotation=35 if long else 0, ha="right" if long else "center")
     axes.grid(axis="x", visible=False)
@@ -150,7 +149,20 @@ def fractions(results: Results, *, title: str = "") -> Figure:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write ``path`` with the endings ``.png`` and ``.svg``; each file appears whole or not at all."""
+    """Write ``path`` with the endings ``.png`` and ``.svg``; each file appears whole or not at all.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from evenhand import simulate
+        >>> from evenhand.algorithms import ucb1
+        >>> from evenhand.environment import Environment
+        >>> from evenhand.rewards import Bernoulli
+        >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> save(fractions(results), folder / "shares")
+        >>> sorted(path.name for path in folder.iterdir())
+        ['shares.png', 'shares.svg']
+    """
     endings: dict[str, dict[str, Any]] = {".png": {"dpi": 160}, ".svg": {"metadata": {"Date": None}}}
     for ending, options in endings.items():
         write_whole(Path(path).with_suffix(ending), partial(figure.savefig, **options))
@@ -171,6 +183,16 @@ def draw_all(
         bounds: by measure, then by label.
         log: axes with a logarithmic scale.
         title: above each figure.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from evenhand import simulate
+        >>> from evenhand.algorithms import ucb1
+        >>> from evenhand.environment import Environment
+        >>> from evenhand.rewards import Bernoulli
+        >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> draw_all(results, pathlib.Path(tempfile.mkdtemp()))
+        ['regret', 'time_averaged_regret', 'selection_fractions']
     """
     available = {name for record in results.records.values() for name in record.curves}
     names = [name for name in LABELS if name in available and name != "reward"]
@@ -191,13 +213,13 @@ def _figure(rows_in_legend: int, width: float = 6.4) -> tuple[Figure, Axes]:
 
 
 def _scale(axes: Axes, log: str, means: Array) -> None:
-    """Logarithmic axes; where means fall below 0, y is linear within a thousandth of the largest of them."""
+    """Logarithmic axes; where means fall below 0, y is linear within a hundredth of the largest of them."""
     if "x" in log:
         axes.set_xscale("log")
     if "y" in log and means.min() > 0:
         axes.set_yscale("log")
     elif "y" in log:
-        axes.set_yscale("symlog", linthresh=max(float(np.abs(means).max()) / 1000.0, np.finfo(float).tiny))
+        axes.set_yscale("symlog", linthresh=max(float(np.abs(means).max()) / 100.0, np.finfo(float).tiny))
 
 
 def _finish(figure: Figure, axes: Axes, title: str, note: str) -> None:

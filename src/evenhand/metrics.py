@@ -36,6 +36,7 @@ from evenhand.oracle import Optimum, optimal, optimal_fair, optimal_penalized
 from evenhand.policy import Policy
 from evenhand.records import Array, Decision, Outcome
 
+#: The measures, in the order in which they are shown.
 MEASURES = (
     "reward",
     "regret",
@@ -57,7 +58,7 @@ class Yardstick:
     """
 
     worth: Array  # (…, arms) expected reward w_i μ_i of a play
-    weights: Array  # (arms,) what a unit of reward counts
+    weights: Array  # (…, arms) what a unit of reward counts
     fractions: Array | None  # (…, arms) promised shares
     penalties: Array | None  # (…, arms) price of a missing play
     best: Array  # () or (lanes,) Opt-NF a round
@@ -67,7 +68,7 @@ class Yardstick:
 
     def for_lanes(self, lanes: slice) -> Yardstick:
         """The rows of the given lanes."""
-        rows = {name: getattr(self, name) for name in ("worth", "fractions", "penalties")}
+        rows = {name: getattr(self, name) for name in ("worth", "weights", "fractions", "penalties")}
         optima = {name: getattr(self, name) for name in ("best", "best_fair", "best_penalized")}
         cut = {name: value[lanes] for name, value in rows.items() if np.ndim(value) == 2}
         return dataclasses.replace(self, **cut, **{n: v[lanes] for n, v in optima.items() if np.ndim(v) == 1})
@@ -200,7 +201,7 @@ class Ledger:
             best = yardstick.best * round
             best_fair = best if yardstick.best_fair is None else yardstick.best_fair * round
         found = {
-            "reward": self._earned @ yardstick.weights,
+            "reward": _totals(self._earned * yardstick.weights),
             "regret": best - expected,
             "time_averaged_regret": (best_fair - expected) / round,
         }

@@ -23,7 +23,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Tally:
-    """How often each arm was played and what came back; always ``received <= pulls``."""
+    """How often each arm was played and what came back; always ``received <= pulls``.
+
+    Example:
+        >>> from evenhand import Tally
+        >>> Tally.empty((3,)).pulls
+        array([0., 0., 0.])
+    """
 
     pulls: Array  # (…, arms) plays so far, N
     received: Array  # (…, arms) rewards that have arrived so far, M
@@ -37,7 +43,16 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Who plays in one round."""
+    """Who plays in one round.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> policy = Policy()
+        >>> decision = policy.decide(policy.start(arms=3), np.random.default_rng(0))
+        >>> decision.round, decision.played.tolist(), decision.probabilities.tolist()
+        (1, [True, False, False], [True, False, False])
+    """
 
     round: int  # counted from 1
     played: Mask  # (…, arms) True where the arm plays
@@ -47,7 +62,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a policy learns at the end of a round: how many rewards arrived for each arm, and their sum."""
+    """What a policy learns at the end of a round: how many rewards arrived for each arm, and their sum.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Feedback
+        >>> Feedback(received=np.array([1, 0]), rewards=np.array([0.5, 0.0])).rewards
+        array([0.5, 0. ])
+    """
 
     received: NDArray[Any]  # (…, arms) rewards that arrived
     rewards: NDArray[Any]  # (…, arms) sum of the rewards that arrived
@@ -63,7 +85,14 @@ class Outcome:
 
 @dataclass(slots=True)
 class State:
-    """All that a policy remembers; the parts' own records are None where a part remembers nothing."""
+    """All that a policy remembers; the parts' own records are None where a part remembers nothing.
+
+    Example:
+        >>> from evenhand import Policy
+        >>> state = Policy().start(arms=3, lanes=2)
+        >>> state.round, state.clock, state.tally.pulls.shape
+        (0, 1, (2, 3))
+    """
 
     round: int  # rounds decided so far
     tally: Tally
@@ -141,6 +170,16 @@ def restore(template: T, plain: Any) -> T:
 
     Raises:
         StateError: a field is missing or foreign, or an array has another shape than the template's.
+
+    Example:
+        >>> from evenhand import Policy, dump, restore
+        >>> policy = Policy()
+        >>> restore(policy.start(arms=2), dump(policy.start(arms=2))).round
+        0
+        >>> restore(policy.start(arms=3), dump(policy.start(arms=2)))
+        Traceback (most recent call last):
+        ...
+        evenhand.errors.StateError: a saved array has shape (2,), this policy needs (3,)
     """
     if isinstance(template, np.ndarray):
         return _restored_array(template, plain)  # type: ignore[return-value]

@@ -18,7 +18,9 @@ from evenhand.policy import Policy
 from evenhand.records import PerLane, for_lanes
 from evenhand.results import Record, Results, run_information
 
-BLOCK = 1000  # lanes that run side by side with random streams of their own: the unit of work
+#: Lanes that run side by side with random streams of their own: the unit of work.
+BLOCK = 1000
+#: Rounds at which measures are taken, unless said otherwise.
 CHECKPOINTS = 200
 
 

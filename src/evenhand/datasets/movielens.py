@@ -94,6 +94,14 @@ def load(folder: str | os.PathLike[str], chosen: Sequence[str] = FILMS) -> Ratin
 
     Raises:
         DataError: a file or column is missing, a film is unknown, or a row is broken; names it.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "movies.csv").write_text("movieId,title,genres\\n1,Blue (2001),Drama\\n")
+        >>> _ = (folder / "ratings.csv").write_text("userId,movieId,rating,timestamp\\n7,1,4.5,0\\n")
+        >>> load(folder, ["Blue (2001)"]).stars
+        array([[4.5]])
     """
     folder = Path(folder)
     ids = _film_ids(folder / "movies.csv", chosen)
