@@ -110,11 +110,7 @@ EXCUSED = {
     "oracle.Optimum",
     "papers.Paper",
     "reach.Mixture",
-    "records.Decision",
-    "records.Feedback",
     "records.Outcome",
-    "records.State",
-    "records.Tally",
     "registry.Algorithm",
     "results.Record",
     # Steps of something else that has an example.
@@ -123,7 +119,7 @@ EXCUSED = {
     "reach.played_by",
     "records.for_lanes",
     "registry.algorithm",
-    "registry.nearest",
+    "errors.nearest",
     "results.mean_and_error",
     "results.read_table",
     "results.run_information",
@@ -131,10 +127,6 @@ EXCUSED = {
     "simulation.run_block",
     # Read or write files; the pages of the documentation show them at work.
     "datasets.movielens.Ratings",
-    "datasets.movielens.load",
-    "figures.draw_all",
-    "figures.save",
-    "records.restore",
 }
 
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from evenhand import validate
 from evenhand.cadence import QuotasThen
+from evenhand.errors import ConfigurationError, nearest
 from evenhand.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise, VirtualQueue
 from evenhand.index import UCB, BetaSample, EmpiricalMean
 from evenhand.policy import Policy
-from evenhand.registry import algorithm
+from evenhand.registry import ALGORITHMS, Algorithm, algorithm
 from evenhand.selection import Categorical, TopM
 
 
@@ -208,7 +209,7 @@ def eta_fucb(
     Source: Patil et al. 2019, section 5, Algorithm 4.
     """
     validate.one_of("surplus", surplus, ("counted", "ignored"))
-    bonus = DeficitBonus(fractions, eta, "linear" if surplus == "counted" else "hinge")
+    bonus = DeficitBonus(fractions, validate.number("eta", eta, low=0.0), "linear" if surplus == "counted" else "hinge")
     return Policy(UCB(exploration), bonus, TopM(plays), name="eta_fucb")
 
 
@@ -331,7 +332,8 @@ def hard_threshold_ucb(fractions: Any, *, penalties: Any, exploration: float = 2
 
     Source: Fang et al. 2022, section 3, eq. (11) and Algorithm 1.
     """
-    return Policy(UCB(exploration), DeficitBonus(fractions, penalties, "hard"), TopM(plays), name="hard_threshold_ucb")
+    bonus = DeficitBonus(fractions, validate.per_arm_or_one("penalties", penalties, low=0.0), "hard")
+    return Policy(UCB(exploration), bonus, TopM(plays), name="hard_threshold_ucb")
 
 
 @algorithm("fang2022")
@@ -354,7 +356,8 @@ def soft_threshold_ucb(fractions: Any, *, penalties: Any, exploration: float = 2
 
     Source: Fang et al. 2022, section 5.
     """
-    return Policy(UCB(exploration), DeficitBonus(fractions, penalties, "soft"), TopM(plays), name="soft_threshold_ucb")
+    bonus = DeficitBonus(fractions, validate.per_arm_or_one("penalties", penalties, low=0.0), "soft")
+    return Policy(UCB(exploration), bonus, TopM(plays), name="soft_threshold_ucb")
 
 
 @algorithm("garivier2016")
@@ -378,6 +381,21 @@ def explore_then_commit(*, pulls: int) -> Policy:
     return Policy(index=EmpiricalMean(), cadence=cadence, name="explore_then_commit")
 
 
+def find(name: str) -> Algorithm:
+    """The algorithm of that name.
+
+    Raises:
+        ConfigurationError: there is none; names the nearest.
+
+    Example:
+        >>> find("fucb").summary
+        'FUCB: whoever is owed most goes first, the others go by UCB1.'
+    """
+    if name not in ALGORITHMS:
+        raise ConfigurationError(f"there is no algorithm {name!r}{nearest(name, ALGORITHMS)}")
+    return ALGORITHMS[name]
+
+
 def naive_quotas(fractions: Any, horizon: int, epsilon: float = 0.1) -> NDArray[np.int64]:
     """NAIVE's exploration plays, rounded so that its promise survives.
 
@@ -395,7 +413,7 @@ def naive_quotas(fractions: Any, horizon: int, epsilon: float = 0.1) -> NDArray[
         >>> naive_quotas([0.3, 0.3, 0.0], horizon=100, epsilon=0.1)
         array([5, 4, 1])
     """
-    shares = validate.per_arm("fractions", fractions, 0.0, 1.0)
+    shares = validate.for_all_lanes("fractions", validate.per_arm("fractions", fractions, 0.0, 1.0))
     validate.whole("horizon", horizon)
     validate.number("epsilon", epsilon, 0.0, 1.0)
     wanted = shares + max(1.0 - shares.sum(), 0.0) / len(shares)
@@ -425,7 +443,7 @@ def t_fucb_quotas(fractions: Any, horizon: int) -> NDArray[np.int64]:
         >>> t_fucb_quotas([1 / 3, 1 / 3, 1 / 3], horizon=10)
         array([4, 3, 3])
     """
-    shares = validate.per_arm("fractions", fractions, 0.0, 1.0)
+    shares = validate.for_all_lanes("fractions", validate.per_arm("fractions", fractions, 0.0, 1.0))
     due = shares * validate.whole("horizon", horizon)
     for whole in (np.maximum(_up(due), 1), _up(due)):
         if whole.sum() <= horizon:

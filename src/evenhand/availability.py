@@ -66,7 +66,8 @@ class Independent:
     probabilities: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "probabilities", validate.per_arm("probabilities", self.probabilities, 0.0, 1.0))
+        probabilities = validate.per_arm("probabilities", self.probabilities, 0.0, 1.0)
+        object.__setattr__(self, "probabilities", validate.for_all_lanes("probabilities", probabilities))
 
     @property
     def arms(self) -> int:

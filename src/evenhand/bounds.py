@@ -301,7 +301,7 @@ def penalized_regret_lower(rounds: Any, fractions: Any, constant: float = 1.0) -
 def bound_for(policy: Policy, stick: Yardstick, rounds: Any) -> tuple[str, Array] | None:
     """The measure that a theorem bounds for this policy, and the bound at ``rounds``; None where there is none.
 
-    Theorems that speak of one play a round and always available arms are only used there.
+    Theorems that speak of one play a round, always available arms and weights of 1 are only used there.
 
     Args:
         policy: of the registry.
@@ -317,11 +317,16 @@ def bound_for(policy: Policy, stick: Yardstick, rounds: Any) -> tuple[str, Array
         >>> bound_for(policy, yardstick(policy, Environment(Bernoulli([0.8, 0.3]))), 1000)[0]
         'r_regret'
     """
-    if stick.worth.ndim > 1:
+    by_lane = (
+        np.ndim(values) > 1
+        for values in (stick.worth, stick.weights, stick.fractions, stick.penalties)
+        if values is not None
+    )
+    if any(by_lane):
         return None
     arms, plays, weight = stick.worth.shape[-1], policy.plays, float(stick.weights.max())
     eta = getattr(policy.fairness, "eta", np.inf)
-    simple = plays == 1 and stick.given is None
+    simple = plays == 1 and not stick.sleeping and bool((stick.weights == 1.0).all())
     known: dict[str, tuple[bool, str, Callable[[], Array]]] = {
         "ucb1": (simple, "regret", lambda: ucb1_regret(rounds, stick.worth)),
         "fucb": (simple, "r_regret", lambda: fucb_regret(rounds, stick.worth, stick.fractions)),

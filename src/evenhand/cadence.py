@@ -29,6 +29,10 @@ class Cadence(Protocol):
         """Whether a worth outlives its round, so that sleeping arms need one too."""
         ...
 
+    def check(self, arms: int) -> None:
+        """Complain if a parameter is meant for another number of arms."""
+        ...
+
     def start(self, shape: Shape) -> Any:
         """What the cadence remembers beyond the tally, before the first round; None for nothing."""
         ...
@@ -48,6 +52,9 @@ class EveryRound:
 
     fractions: None = None
     holds: ClassVar[bool] = False
+
+    def check(self, arms: int) -> None:
+        """Fits any number of arms."""
 
     def start(self, shape: Shape) -> None:
         """Nothing is remembered."""
@@ -97,11 +104,17 @@ class QuotasThen:
 
     def __post_init__(self) -> None:
         quotas = validate.per_arm_or_one("quotas", self.quotas, low=0.0)
-        if (quotas != np.round(quotas)).any():
+        plain = getattr(quotas, "values", quotas)
+        if (plain != np.round(plain)).any():
             raise EvenhandError(f"quotas must be whole numbers, got {self.quotas!r}")
         object.__setattr__(self, "quotas", quotas)
         if self.fractions is not None:
             object.__setattr__(self, "fractions", validate.per_arm("fractions", self.fractions, 0.0, 1.0))
+
+    def check(self, arms: int) -> None:
+        """The quotas must be for that many arms, or one for all."""
+        if self.quotas.shape[-1] != 1:
+            validate.one_an_arm("quotas", self.quotas, arms)
 
     @property
     def holds(self) -> bool:

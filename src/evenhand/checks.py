@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.describe import describe, rebuild, types_in
 from evenhand.environment import Environment, World
+from evenhand.errors import StateError
 from evenhand.policy import Policy
 from evenhand.records import Decision, Feedback, State, dump, restore
 from evenhand.rewards import Bernoulli
@@ -119,7 +120,7 @@ def saved_state_continues(policy: Policy, arms: int) -> None:
     world = np.random.default_rng(4)
     _play(policy, state, rng, world)
     copy = restore(policy.start(arms, LANES), json.loads(json.dumps(dump(state))))
-    again = rebuild(json.loads(json.dumps(describe(policy))), types_in(policy))
+    again = _rebuilt(policy)
     rng_copy, world_copy = np.random.default_rng(), np.random.default_rng()
     rng_copy.bit_generator.state = json.loads(json.dumps(rng.bit_generator.state))
     world_copy.bit_generator.state = world.bit_generator.state
@@ -177,7 +178,7 @@ def feedback_is_sound(environment: Environment, horizon: int) -> None:
 
 def description_is_whole(environment: Environment, horizon: int) -> None:
     """An environment described and rebuilt gives the same rewards."""
-    again = rebuild(json.loads(json.dumps(describe(environment))), types_in(environment))
+    again = _rebuilt(environment)
     one, two = _world(environment, horizon), _world(again, horizon)
     for _ in range(horizon):
         available = one.offer()
@@ -223,6 +224,13 @@ def _play(
     decision = policy.decide(state, rng, awake if sleeping else None)
     policy.observe(state, Feedback(decision.played, rewards * decision.played), rng)
     return decision
+
+
+def _rebuilt(part: Any) -> Any:
+    try:
+        return rebuild(json.loads(json.dumps(describe(part))), types_in(part))
+    except StateError as error:
+        raise AssertionError(f"what is written down of it cannot be built again: {error}") from None
 
 
 def _world(environment: Environment, horizon: int) -> World:

@@ -88,11 +88,10 @@ def algorithms(
 
       evenhand algorithms --json
     """
-    import evenhand.algorithms
     from evenhand import listing
-    from evenhand.registry import ALGORITHMS, find
+    from evenhand.algorithms import find
+    from evenhand.registry import ALGORITHMS
 
-    assert evenhand.algorithms  # filled the list
     if as_json:
         chosen = [find(name)] if name else list(ALGORITHMS.values())
         told = [listing.as_plain(entry) for entry in chosen]
@@ -242,9 +241,10 @@ def _setup(config: Path, **overrides: int | None) -> Setup:
 
 def _run(setup: Setup, jobs: int, out: Path, as_json: bool, plots: bool, extra: Any = None) -> Results:
     from evenhand import listing
+    from evenhand.results import check_folder
     from evenhand.simulation import compare
 
-    listing.check_folder(out)
+    check_folder(out)
     size = setup.horizon, setup.lanes, setup.seed
     try:
         results = compare(

@@ -16,13 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from evenhand import availability as avail
 from evenhand import rewards as rew
+from evenhand.algorithms import find
 from evenhand.datasets import logs, movielens
 from evenhand.environment import Environment
-from evenhand.errors import ConfigurationError, EvenhandError
+from evenhand.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.feedback import Immediate
 from evenhand.policy import Policy
 from evenhand.records import PerLane
-from evenhand.registry import find, nearest
 
 Numbers = float | list[float]
 

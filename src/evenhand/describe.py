@@ -62,12 +62,17 @@ def rebuild(plain: Any, own: Collection[type] = ()) -> Any:
     if not isinstance(plain, dict):
         return plain
     kind = plain.get("type")
-    if kind == "array":
-        return np.array(rebuild(plain["values"], own), dtype=plain["dtype"])
-    if kind == "float":
-        return float(plain["value"])
+    if not isinstance(kind, str):
+        raise StateError(f"cannot build a {kind!r}: it is not a type of Evenhand's")
+    try:
+        if kind == "array":
+            return np.array(rebuild(plain["values"], own), dtype=plain["dtype"])
+        if kind == "float":
+            return float(plain["value"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise StateError(f"a damaged {kind} in the description: {error}") from None
     given = {f"{one.__module__}:{one.__qualname__}": one for one in own}
-    module, _, name = str(kind).partition(":")
+    module, _, name = kind.partition(":")
     if kind not in given and (module.split(".")[0] != "evenhand" or not name.isidentifier()):
         raise StateError(f"cannot build a {kind!r}: it is not a type of Evenhand's")
     try:
@@ -75,7 +80,9 @@ def rebuild(plain: Any, own: Collection[type] = ()) -> Any:
         if not dataclasses.is_dataclass(made) or not isinstance(made, type):
             raise TypeError(f"{name} is not a part")
         return made(**{key: rebuild(value, own) for key, value in plain.items() if key != "type"})
-    except (ImportError, AttributeError, TypeError) as error:
+    except StateError:
+        raise
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise StateError(f"cannot build a {kind!r}: {error}") from None
 
 

@@ -69,8 +69,9 @@ class Environment:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, validate.per_arm_or_one(name, getattr(self, name), low=0.0))
         for name in ("fractions", "penalties", "weights"):
-            if getattr(self, name) is not None:
-                validate.same_length(name, getattr(self, name), arms)
+            value = getattr(self, name)
+            if value is not None and (name == "fractions" or value.shape[-1] != 1):
+                validate.one_an_arm(name, value, arms)
         self._check_log()
 
     def _check_log(self) -> None:

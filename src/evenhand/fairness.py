@@ -13,7 +13,7 @@ import numpy as np
 from evenhand import validate
 from evenhand.records import Array, Mask, Shape, State
 
-GRID = 2.0**30  # what is due is counted in parts of a play as small as this
+BILLION = 1e9  # what is due is counted in billionths of a play
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ class Claim:
     above: float = 0.0
 
 
-def owed(fractions: Array, rounds: int, pulls: Array) -> Array:
+def owed(fractions: Array, rounds: int | Array, pulls: Array) -> Array:
     """The plays still owed to each arm: ``r_i n − N_i``; negative where an arm is ahead.
 
-    Worked out afresh from n, never by adding r up, and exact to a billionth of a play: what is due is rounded to a
-    multiple of 2⁻³⁰, from which whole plays are subtracted without error. So 0.07 · 100 − 7 is 0, and equal deficits
-    of different arms compare equal.
+    Worked out afresh from n, never by adding r up, and exact to a billionth of a play: what is due is split into whole
+    plays and a rest that is rounded to nine decimals. So 0.07 · 100 − 7 is 0, and equal deficits of different arms
+    compare equal.
 
     Args:
         fractions: (…, arms), promised share of the rounds of each arm.
-        rounds: n, the rounds over which the share is due.
+        rounds: n, the rounds over which the share is due; a number, or (…, arms).
         pulls: (…, arms), plays so far.
 
     Example:
@@ -47,8 +47,11 @@ def owed(fractions: Array, rounds: int, pulls: Array) -> Array:
         >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
         (False, True)
     """
-    due = np.rint(fractions * rounds * GRID) / GRID
-    return np.asarray(due - pulls)
+    due = fractions * rounds
+    whole = np.floor(due + 0.5 / BILLION)
+    deficit = np.asarray(whole - pulls)
+    deficit += np.rint((due - whole) * BILLION) / BILLION
+    return deficit
 
 
 class Fairness(Protocol):
@@ -187,7 +190,7 @@ class DeficitBonus(_Memoryless):
         object.__setattr__(self, "fractions", validate.per_arm("fractions", self.fractions, 0.0, 1.0))
         object.__setattr__(self, "rate", validate.per_arm_or_one("rate", self.rate, low=0.0))
         validate.one_of("shape", self.shape, ("linear", "hinge", "hard", "soft"))
-        validate.same_length("rate", self.rate, self.fractions.shape[-1], "fractions")
+        validate.same_length("rate", self.rate, self.fractions, "fractions")
 
     @property
     def penalties(self) -> Any:
@@ -212,9 +215,10 @@ class DeficitBonus(_Memoryless):
 
 @dataclass(slots=True)
 class Queue:
-    """The lengths of the recursive virtual queues."""
+    """The recursive virtual queues, each told by what has come since it was last empty."""
 
-    lengths: Array  # (…, arms) plays owed, surpluses forgotten
+    rounds: Array  # (…, arms) rounds since the queue was last empty
+    plays: Array  # (…, arms) plays of the arm in those rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,26 +261,39 @@ class VirtualQueue:
         object.__setattr__(self, "weights", validate.per_arm_or_one("weights", self.weights, low=0.0))
         validate.number("eta", self.eta, low=0.0, inf=True)
         validate.one_of("queue", self.queue, ("exact", "recursive"))
-        validate.same_length("weights", self.weights, self.fractions.shape[-1], "fractions")
+        validate.same_length("weights", self.weights, self.fractions, "fractions")
 
     def start(self, shape: Shape) -> Queue | None:
         """Empty queues; the exact queue needs nothing but the tally."""
-        return Queue(np.zeros(shape)) if self.queue == "recursive" else None
+        return Queue(np.zeros(shape), np.zeros(shape)) if self.queue == "recursive" else None
 
     def claim(self, worth: Array, random: bool, state: State) -> Claim:
         """The queue and the worth, weighed."""
         if np.isinf(self.eta):
-            return Claim(self.weights * worth, random)
+            return Claim(_weighed(self.weights, worth), random)
         if self.queue == "recursive":
-            lengths = state.fairness.lengths
+            lengths = owed(self.fractions, state.fairness.rounds, state.fairness.plays)
         else:
             lengths = np.maximum(owed(self.fractions, state.round, state.tally.pulls), 0.0)
-        return Claim(lengths + self.eta * self.weights * worth, random)
+        return Claim(lengths + _weighed(self.eta * self.weights, worth), random)
 
     def note(self, memory: Queue | None, played: Mask) -> None:
-        """Every queue grows by the arm's fraction and shrinks by one where it played."""
-        if memory is not None:
-            np.maximum(memory.lengths + self.fractions - played, 0.0, out=memory.lengths)
+        """Every queue grows by the arm's fraction and shrinks by one where it played; an empty one begins anew."""
+        if memory is None:
+            return
+        memory.rounds += 1.0
+        memory.plays += played
+        waiting = owed(self.fractions, memory.rounds, memory.plays) > 0.0
+        memory.rounds *= waiting
+        memory.plays *= waiting
+
+
+def _weighed(weights: Array, worth: Array) -> Array:
+    """``w_i worth_i``, and 0 where the weight is 0, however large the worth."""
+    if np.all(weights > 0.0):
+        return weights * worth
+    with np.errstate(invalid="ignore"):
+        return np.where(weights > 0.0, weights * worth, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,8 +326,9 @@ class GuaranteedShares(_Memoryless):
 
     def claim(self, worth: Array, random: bool, state: State) -> Claim:
         """The probability of every arm."""
-        rest = np.maximum(1.0 - self.fractions.sum(axis=-1, keepdims=True), 0.0)
+        shares = np.broadcast_to(self.fractions, worth.shape)
+        rest = np.maximum(1.0 - shares.sum(axis=-1, keepdims=True), 0.0)
         if self.rest == "all":
-            return Claim(np.broadcast_to(self.fractions + rest / state.arms, worth.shape), random=False)
+            return Claim(shares + rest / state.arms, random=False)
         best = worth.argmax(axis=-1)[..., np.newaxis] == np.arange(state.arms)
-        return Claim(self.fractions + rest * best, random)
+        return Claim(shares + rest * best, random)

@@ -72,6 +72,10 @@ def curves(
         'round'
     """
     shown = {label: record.curves[measure] for label, record in results.records.items() if measure in record.curves}
+    if not shown:
+        from evenhand.errors import EvenhandError
+
+        raise EvenhandError(f"there is no measure {measure!r} in these results")
     figure, axes = _figure(rows_in_legend=len(shown) + len(bounds or {}))
     for place, label in enumerate(results.records):
         if label not in shown:
@@ -163,9 +167,14 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
         >>> sorted(path.name for path in folder.iterdir())
         ['shares.png', 'shares.svg']
     """
+    import matplotlib as mpl
+
+    path = Path(path)
     endings: dict[str, dict[str, Any]] = {".png": {"dpi": 160}, ".svg": {"metadata": {"Date": None}}}
+    stem = path.stem if path.suffix in endings else path.name
     for ending, options in endings.items():
-        write_whole(Path(path).with_suffix(ending), partial(figure.savefig, **options))
+        with mpl.rc_context(STYLE):
+            write_whole(path.with_name(stem + ending), partial(figure.savefig, **options))
 
 
 def draw_all(

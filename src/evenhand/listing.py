@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from evenhand.errors import EvenhandError
 from evenhand.metrics import MEASURES
 from evenhand.registry import Algorithm
 
@@ -157,19 +155,6 @@ def _fitting(console: Console, rows: str, cells: Mapping[str, Sequence[str]], la
     return lines
 
 
-def check_folder(folder: Path) -> None:
-    """Make the folder, and complain before any work if nothing can be written there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".evenhand-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise EvenhandError(
-            f"cannot write to the folder {folder}: {error.strerror or error}; choose another with --out"
-        ) from None
-
-
 def draw(results: Results, setup: Setup, folder: Path) -> list[str]:
     """Draw every figure into the folder; returns the names of the files."""
     from evenhand import figures
@@ -193,7 +178,8 @@ def _parameter(name: str, default: Any, empty: Any) -> str:
 def plus_minus(mean: float, stderr: float, digits: int | None = None) -> str:
     """Mean ± standard error, with as many digits as the error has sense for."""
     if digits is None:
-        size = stderr if np.isfinite(stderr) and stderr > 0 else abs(mean) / 1000
+        told = np.isfinite(stderr) and stderr > 1e-9 * abs(mean)  # below, it is rounding
+        size = stderr if told else abs(mean) / 1000
         digits = 4 if size == 0 else int(np.clip(1 - np.floor(np.log10(size)), 0, 6))
     spread = f" ± {stderr:.{digits}f}" if np.isfinite(stderr) else ""
     return f"{mean:,.{digits}f}{spread}"

@@ -18,7 +18,8 @@ max_violation         the largest violation up to t                       Fang e
 
 With one play and all arms available these are the papers' ``Σ Δ_i N_i``, ``Σ Δ_i (N_i − r_i t)`` and eq. (10). Expected
 rewards μ stand in for the rewards drawn, and Opt-F's reward is taken given the very arms that were available: the
-same means with far less noise. Where the availability sets are too many to list, Opt-F's mean stands in.
+same means with far less noise. Where the availability sets are too many to list, or means or promises differ between
+lanes, Opt-F's mean stands in.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import numpy as np
 
 from evenhand.availability import MAX_ENUMERATED, Always
 from evenhand.environment import Environment
+from evenhand.fairness import owed
 from evenhand.feasibility import check_shares
 from evenhand.oracle import Optimum, optimal, optimal_fair, optimal_penalized
 from evenhand.policy import Policy
@@ -64,6 +66,7 @@ class Yardstick:
     best: Array  # () or (lanes,) Opt-NF a round
     best_fair: Array | None  # () or (lanes,) Opt-F a round
     best_penalized: Array | None  # () or (lanes,) penalised optimum a round
+    sleeping: bool  # whether arms may be unavailable
     given: Array | None  # (2, codes) Opt-NF and Opt-F given the available set; None: not known or not needed
 
     def for_lanes(self, lanes: slice) -> Yardstick:
@@ -122,6 +125,7 @@ def yardstick(policy: Policy, environment: Environment, label: str = "") -> Yard
         best=_values(free),
         best_fair=None if fair is None else _values(fair),
         best_penalized=None if penalized is None else _values(penalized),
+        sleeping=not isinstance(availability, Always),
         given=_given(environment, free, free if fair is None else fair),
     )
 
@@ -154,7 +158,12 @@ def _given(environment: Environment, free: list[Optimum], fair: list[Optimum]) -
         return None
     given = np.zeros((2, 2**arms))
     codes = listed[0] @ (1 << np.arange(arms))
-    given[0, codes], given[1, codes] = free[0].given, fair[0].given
+    # A set may stand in the list more than once.
+    total = np.bincount(codes, listed[1], minlength=2**arms)
+    for place, optimum in enumerate((free[0], fair[0])):
+        assert optimum.given is not None
+        sums = np.bincount(codes, listed[1] * optimum.given, minlength=2**arms)
+        given[place] = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
     return given
 
 
@@ -178,7 +187,7 @@ class Ledger:
         self._earned += outcome.earned
         if yardstick.fractions is not None:
             # Which arm is furthest behind is asked at the checkpoints only.
-            deficit = yardstick.fractions * decision.round - pulls
+            deficit = owed(yardstick.fractions, decision.round, pulls)
             np.maximum(self._worst, deficit, out=self._worst)
         if yardstick.given is not None and decision.available is not None:
             code = (decision.available.astype(float) @ self._codes).astype(np.intp)
@@ -207,7 +216,7 @@ class Ledger:
         }
         if yardstick.fractions is None:
             return found
-        deficit = yardstick.fractions * round - pulls
+        deficit = owed(yardstick.fractions, round, pulls)
         missing = np.maximum(deficit, 0.0)
         if yardstick.best_penalized is not None:
             penalty = _totals(yardstick.penalties * missing)

@@ -106,7 +106,13 @@ def optimal_fair(
     if method == "reduced" and listed is None:
         raise EvenhandError(f"the reduced program is too large for {len(worth)} arms; use method='dual'")
     if listed is not None and (method == "reduced" or (method == "auto" and listed[0].size <= REDUCED_UP_TO)):
-        return _reduced(worth, fractions, plays, *listed)
+        try:
+            return _reduced(worth, fractions, plays, *listed)
+        except EvenhandError:
+            # Sets of tiny probability with promises on the border defeat the solver's tolerances; the dual has no
+            # such rows.
+            if method == "reduced":
+                raise
     mixture = cutting_planes(worth, fractions, inclusion_of(plays, availability, len(worth)), _price_limit(worth))
     given = None
     if listed is not None:
@@ -146,8 +152,7 @@ def optimal_penalized(
     listed = availability.distribution(len(worth))
     if listed is not None and listed[0].size <= REDUCED_UP_TO:
         return _reduced(worth, fractions, plays, *listed, penalties)
-    limit = np.minimum(_price_limit(worth), penalties)
-    best = cutting_planes(worth, fractions, inclusion_of(plays, availability, len(worth)), limit)
+    best = cutting_planes(worth, fractions, inclusion_of(plays, availability, len(worth)), penalties)
     return Optimum(best.value, best.shares)
 
 
@@ -183,6 +188,9 @@ def _reduced(
     arms = len(worth)
     place, arm = np.nonzero(sets & (chance > 0.0)[:, np.newaxis])
     size, weight = place.size, chance[place]
+    if size == 0:  # nobody is ever awake
+        lost = 0.0 if penalties is None else float(penalties @ fractions)
+        return Optimum(-lost, np.zeros(arms), np.zeros(len(sets)))
     gain = weight * worth[arm]
     plays_of_set: Any = coo_array((np.ones(size), (place, np.arange(size))), shape=(len(sets), size))
     missed: Any = coo_array((-weight, (arm, np.arange(size))), shape=(arms, size))

@@ -75,7 +75,10 @@ class Policy:
         if self.plays > arms:
             raise EvenhandError(f"plays = {self.plays}, but there are only {arms} arms to play")
         if self.fractions is not None:
-            validate.same_length("fractions", self.fractions, arms)
+            validate.one_an_arm("fractions", self.fractions, arms)
+            if lanes is None and isinstance(self.fractions, np.ndarray) and self.fractions.ndim > 1:
+                raise EvenhandError("fractions has several rows; PerLane(fractions) gives each lane one of them")
+        self.cadence.check(arms)
         shape = (arms,) if lanes is None else (validate.whole("lanes", lanes), arms)
         return State(
             round=0,
@@ -91,8 +94,13 @@ class Policy:
         Args:
             state: updated in place.
             rng: the policy's own random stream.
-            available: (…, arms), True where an arm can play; None where all can.
+            available: (…, arms) or (arms,), True where an arm can play; None where all can.
+
+        Raises:
+            EvenhandError: ``available`` is for another number of arms or lanes.
         """
+        if available is not None:
+            available = _awake(available, state)
         worth = self.index.worth(state, rng, None if self.cadence.holds else available)
         worth = self.cadence.worth(worth, state)
         claim = self.fairness.claim(worth, self.index.random, state)
@@ -108,3 +116,15 @@ class Policy:
         state.tally.received += feedback.received
         state.tally.rewards += feedback.rewards
         self.index.observe(state.index, feedback, rng)
+
+
+def _awake(available: Any, state: State) -> Mask:
+    """``available`` as booleans in the shape of the state."""
+    shape = state.tally.pulls.shape
+    awake = np.asarray(available, dtype=bool)
+    if awake.shape == shape:
+        return awake
+    try:
+        return np.broadcast_to(awake, shape)
+    except ValueError:
+        raise EvenhandError(f"available has shape {awake.shape}, this policy needs {shape}") from None

@@ -161,7 +161,10 @@ def dump(record: Any) -> Any:
     if dataclasses.is_dataclass(record) and not isinstance(record, type):
         return {field.name: dump(getattr(record, field.name)) for field in dataclasses.fields(record)}
     if isinstance(record, np.ndarray):
-        return {"dtype": str(record.dtype), "values": record.tolist()}
+        finite = record.dtype.kind != "f" or np.isfinite(record).all()
+        # JSON has no word for infinity; NumPy reads the text back.
+        values = record if finite else np.where(np.isfinite(record), record.astype(object), record.astype(str))
+        return {"dtype": str(record.dtype), "values": values.tolist()}
     return record
 
 
@@ -184,18 +187,27 @@ def restore(template: T, plain: Any) -> T:
     if isinstance(template, np.ndarray):
         return _restored_array(template, plain)  # type: ignore[return-value]
     if not dataclasses.is_dataclass(template) or isinstance(template, type):
-        return plain  # type: ignore[no-any-return]
+        if type(plain) is not type(template):
+            raise StateError(f"found {plain!r} in a saved state where this policy has {template!r}")
+        return plain
     names = {field.name for field in dataclasses.fields(template)}
     if not isinstance(plain, dict) or set(plain) != names:
         found = sorted(plain) if isinstance(plain, dict) else type(plain).__name__
         raise StateError(f"the saved {type(template).__name__} should have {sorted(names)}, it has {found}")
+    if isinstance(template, State) and not (type(plain["round"]) is int and plain["round"] >= 0):
+        raise StateError(f"the round of a saved state must be a whole number, got {plain['round']!r}")
     return type(template)(**{name: restore(getattr(template, name), plain[name]) for name in names})
 
 
 def _restored_array(template: NDArray[Any], plain: Any) -> NDArray[Any]:
     if not isinstance(plain, dict) or set(plain) != {"dtype", "values"}:
         raise StateError("a saved array should have 'dtype' and 'values'")
-    array = np.array(plain["values"], dtype=plain["dtype"])
+    if plain["dtype"] != str(template.dtype):
+        raise StateError(f"a saved array is of type {plain['dtype']!r}, this policy needs {str(template.dtype)!r}")
+    try:
+        array = np.array(plain["values"], dtype=template.dtype)
+    except (TypeError, ValueError) as error:
+        raise StateError(f"a saved array does not hold what its type says: {error}") from None
     if array.shape != template.shape:
         raise StateError(f"a saved array has shape {array.shape}, this policy needs {template.shape}")
     return array

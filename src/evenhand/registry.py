@@ -3,14 +3,12 @@ about it."""
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from evenhand.errors import ConfigurationError
 from evenhand.papers import PAPERS, Paper
 from evenhand.policy import Policy
 
@@ -84,27 +82,3 @@ def algorithm(paper: str) -> Callable[[F], F]:
         return build
 
     return enter
-
-
-def find(name: str) -> Algorithm:
-    """The algorithm of that name.
-
-    Raises:
-        ConfigurationError: there is none; names the nearest.
-
-    Example:
-        >>> find("fucb").summary
-        'FUCB: whoever is owed most goes first, the others go by UCB1.'
-    """
-    import evenhand.algorithms  # noqa: F401  (fills the list)
-
-    if name not in ALGORITHMS:
-        raise ConfigurationError(f"there is no algorithm {name!r}{nearest(name, ALGORITHMS)}")
-    return ALGORITHMS[name]
-
-
-def nearest(name: str, known: Any) -> str:
-    """A hint at the nearest known name, or at all of them where none is near."""
-    names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(names)}"

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from evenhand import listing, validate
+from evenhand.algorithms import find
 from evenhand.bounds import balancing_eta
 from evenhand.config import FiguresSection, Setup, build_policy
 from evenhand.datasets import movielens
 from evenhand.environment import Environment
 from evenhand.errors import ConfigurationError
 from evenhand.policy import Policy
-from evenhand.registry import find
 from evenhand.results import Results, mean_and_error
 
 

@@ -8,6 +8,7 @@ from evenhand.config import FiguresSection, Setup
 from evenhand.describe import rebuild
 from evenhand.errors import ConfigurationError
 from evenhand.records import PerLane
+from evenhand.registry import ALGORITHMS
 from evenhand.results import read_table
 
 
@@ -27,9 +28,17 @@ def load(path: Path, **overrides: int | None) -> Setup:
     environment = rebuild(information["environment"])
     if "lanes" in new and isinstance(environment.rewards.means, PerLane):
         raise ConfigurationError(f"{path}: its means were drawn for {information['lanes']} lanes; run it with as many")
+    policies = {label: rebuild(plain) for label, plain in information["policies"].items()}
+    if new.get("horizon", information["horizon"]) != information["horizon"]:
+        for label, policy in policies.items():
+            if policy.name in ALGORITHMS and "horizon" in ALGORITHMS[policy.name].parameters:
+                raise ConfigurationError(
+                    f"{path}: {label!r} was made for a horizon of {information['horizon']}; "
+                    "run it with that, or from its configuration"
+                )
     run = information | new
     return Setup(
-        policies={label: rebuild(plain) for label, plain in information["policies"].items()},
+        policies=policies,
         environment=environment,
         horizon=run["horizon"],
         lanes=run["lanes"],

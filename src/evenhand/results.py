@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.describe import describe
-from evenhand.errors import DataError
+from evenhand.errors import DataError, EvenhandError
 from evenhand.metrics import MEASURES
 from evenhand.records import Array
 
@@ -192,9 +192,14 @@ class Results:
         """
         from evenhand.describe import rebuild
 
-        information, curves = read_table(Path(folder) / "curves.parquet")
-        _, arms = read_table(Path(folder) / "arms.parquet")
-        _, estimates = read_table(Path(folder) / "estimates.parquet")
+        folder = Path(folder)
+        information, curves = read_table(folder / "curves.parquet")
+        others = {}
+        for name in ("arms", "estimates"):
+            told, others[name] = read_table(folder / f"{name}.parquet")
+            if told != information:
+                raise DataError(f"{folder / name}.parquet is of another run than curves.parquet beside it")
+        arms, estimates = others["arms"], others["estimates"]
         rounds = np.array(information["rounds"], dtype=np.int64)
         shape = (len(rounds), information["lanes"])
         records = {}
@@ -253,18 +258,35 @@ def read_table(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # What a damaged file makes the reader raise; the checksums of the pages find what would be read as other numbers.
+    damage = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, MemoryError)
     try:
-        table = pq.read_table(path)
-        information = json.loads((table.schema.metadata or {})[b"evenhand"])
+        table = pq.read_table(path, page_checksum_verification=True)
+        stamp = (table.schema.metadata or {}).get(b"evenhand")
+        information = None if stamp is None else json.loads(stamp)
+        frame = table.to_pandas()
     except FileNotFoundError:
         raise DataError(f"there is no file {path}") from None
-    except KeyError:
-        raise DataError(f"{path} is a Parquet file, but not one that Evenhand wrote") from None
-    except (pa.ArrowInvalid, OSError, json.JSONDecodeError) as error:
+    except damage as error:
         raise DataError(f"{path} is damaged or not a Parquet file: {error}") from None
+    if not isinstance(information, dict):
+        raise DataError(f"{path} is a Parquet file, but not one that Evenhand wrote")
     if information.get("format") != FORMAT:
         raise DataError(f"{path} has format {information.get('format')!r}, this version reads format {FORMAT}")
-    return information, table.to_pandas()
+    return information, frame
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder, and complain before any work if nothing can be written there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".evenhand-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise EvenhandError(
+            f"cannot write to the folder {folder}: {error.strerror or error}; choose another with --out"
+        ) from None
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -295,7 +317,7 @@ def _write_table(table: pd.DataFrame, information: dict[str, Any], path: Path) -
 
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     stamp = {**(arrow.schema.metadata or {}), b"evenhand": json.dumps(information, allow_nan=False).encode()}
-    pq.write_table(arrow.replace_schema_metadata(stamp), path)
+    pq.write_table(arrow.replace_schema_metadata(stamp), path, write_page_checksum=True)
 
 
 def _without_nan(value: Any) -> Any:

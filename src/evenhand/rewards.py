@@ -66,7 +66,7 @@ class Gaussian:
 
     Args:
         means: (arms,), or `PerLane`.
-        sd: σ > 0, one number or one an arm.
+        sd: σ ≥ 0, one number or one an arm.
 
     Example:
         >>> import numpy as np
@@ -81,7 +81,7 @@ class Gaussian:
     def __post_init__(self) -> None:
         object.__setattr__(self, "means", validate.per_arm("means", self.means))
         object.__setattr__(self, "sd", validate.per_arm_or_one("sd", self.sd, low=0.0))
-        validate.same_length("sd", self.sd, self.means.shape[-1], "means")
+        validate.same_length("sd", self.sd, self.means, "means")
 
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> NDArray[Any]:
         """Normal rewards, (rounds, lanes, arms)."""
@@ -96,8 +96,8 @@ class Beta:
     """Reward drawn from Beta(a, b), with mean a/(a+b).
 
     Args:
-        a: (arms,) > 0.
-        b: (arms,) > 0.
+        a: (arms,) > 0, or `PerLane`.
+        b: (arms,) > 0, or `PerLane`.
 
     Example:
         >>> Beta([1.0, 3.0], [1.0, 1.0]).means
@@ -116,8 +116,9 @@ class Beta:
 
     @property
     def means(self) -> Array:
-        """a/(a+b), (arms,)."""
-        return np.asarray(self.a / (self.a + self.b))
+        """a/(a+b), (arms,) or (lanes, arms)."""
+        a, b = (getattr(shape, "values", shape) for shape in (self.a, self.b))
+        return np.asarray(a / (a + b))
 
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> NDArray[Any]:
         """Beta rewards, (rounds, lanes, arms)."""
@@ -218,7 +219,10 @@ class Table:
     order: str = "log"
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.values, dtype=float)
+        try:
+            values = np.asarray(self.values, dtype=float)
+        except (TypeError, ValueError):
+            raise EvenhandError("a reward table needs rows of equal length, one number an arm") from None
         if values.ndim != 2 or values.size == 0:
             raise EvenhandError(f"a reward table needs rows and a column an arm, got shape {values.shape}")
         if np.isinf(values).any():

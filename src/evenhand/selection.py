@@ -74,9 +74,12 @@ class TopM:
         return played, None if claim.random else played
 
     def _ranked(self, score: Array, first: Array | None, above: float, tie: Array | None = None) -> Mask:
-        keys = [-score] if tie is None else [tie, -score]
-        if first is not None:
-            keys.append(-np.where(first > above, first, -np.inf))
+        keys = [] if tie is None else [tie]
+        if first is None:
+            keys.append(-score)
+        else:
+            leads = first > above
+            keys += [np.where(leads, 0.0, -score), -np.where(leads, first, -np.inf)]
         order = np.lexsort(keys, axis=-1)  # stable: equal keys stay in the order of the arms
         return _hot(order[..., : self.plays], score.shape)
 
@@ -84,7 +87,7 @@ class TopM:
         cut = -np.sort(-score, axis=-1)[..., : self.plays][..., -1:]
         above, tied = score > cut, score == cut
         share = (self.plays - above.sum(axis=-1, keepdims=True)) / tied.sum(axis=-1, keepdims=True)
-        chance = np.where(above, 1.0, np.where(tied, np.minimum(share, 1.0), 0.0))
+        chance = np.where(above, 1.0, np.where(tied, share, 0.0))
         return chance if available is None else chance * available
 
 

@@ -172,7 +172,7 @@ def checkpoint_rounds(
         array([   1,   10,  100, 1000])
     """
     validate.one_of("spacing", spacing, ("even", "log"))
-    if isinstance(checkpoints, int):
+    if isinstance(checkpoints, int | np.integer):
         number = min(validate.whole("checkpoints", checkpoints), horizon)
         even = np.linspace(horizon / number, horizon, number)
         chosen = even if spacing == "even" else np.geomspace(1, horizon, number) if number > 1 else even[-1:]

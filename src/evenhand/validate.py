@@ -16,6 +16,8 @@ PerArm = float | Sequence[float] | Array | PerLane
 
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, inf: bool = False) -> float:
     """``value`` as a float within [low, high]; infinity only where ``inf`` allows it."""
+    if isinstance(value, str | bytes | bool):
+        raise EvenhandError(f"{name} must be a number, got {value!r}")
     try:
         result = float(value)
     except (TypeError, ValueError):
@@ -65,11 +67,25 @@ def per_arm_or_one(name: str, values: Any, low: float = -math.inf, high: float =
     return per_arm(name, values, low, high)
 
 
-def same_length(name: str, values: Any, arms: int, of: str = "arms") -> None:
-    """Complain unless ``values`` has one entry an arm (or one for all of them)."""
-    array = values.values if isinstance(values, PerLane) else np.asarray(values)
-    if array.ndim and array.shape[-1] not in (1, arms):
-        raise EvenhandError(f"{name} has {array.shape[-1]} entries, but there are {arms} {of}")
+def one_an_arm(name: str, values: Any, arms: int) -> None:
+    """Complain unless ``values`` has one entry an arm; a `PerLane` may have one for all arms of a lane."""
+    found = values.shape[-1]
+    if found != arms and not (found == 1 and len(values.shape) == 2):
+        raise EvenhandError(f"{name} has {found} {'entry' if found == 1 else 'entries'}, but there are {arms} arms")
+
+
+def for_all_lanes(name: str, values: Any) -> Array:
+    """``values`` if they are the same in all lanes."""
+    if isinstance(values, PerLane) or values.ndim != 1:
+        raise EvenhandError(f"{name} must be the same in all lanes here")
+    return np.asarray(values)
+
+
+def same_length(name: str, values: Any, others: Any, of: str) -> None:
+    """Complain if ``values`` and ``others`` both speak of single arms, but of different numbers of them."""
+    found, there = values.shape[-1], others.shape[-1]
+    if found != there and 1 not in (found, there):
+        raise EvenhandError(f"{name} has {found} entries, but there are {there} {of}")
 
 
 def _range(low: float, high: float, inf: bool = False) -> str:

@@ -32,7 +32,7 @@ def read_rewards(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Array]:
         (('tea', 'coffee'), array([[1. , 0.5],
                [nan, 1. ]]))
     """
-    names, cells = _read(path)
+    names, cells, numbers = _read(path)
     values = np.full(cells.shape, np.nan)
     for row, column in np.argwhere(cells != ""):
         try:
@@ -40,7 +40,7 @@ def read_rewards(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Array]:
         except ValueError:
             values[row, column] = np.inf
         if not np.isfinite(values[row, column]):
-            where = f"row {row + 2}, arm {names[column]!r}"
+            where = f"row {numbers[row]}, arm {names[column]!r}"
             raise DataError(
                 f"{path}, {where}: {cells[row, column]!r} is not a finite number (leave unknown rewards blank)"
             )
@@ -66,32 +66,34 @@ def read_availability(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Ma
         >>> read_availability(file)[1]
         array([[ True, False]])
     """
-    names, cells = _read(path)
+    names, cells, numbers = _read(path)
     wrong = ~np.isin(cells, ("0", "1"))
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
-        where = f"row {row + 2}, arm {names[column]!r}"
+        where = f"row {numbers[row]}, arm {names[column]!r}"
         raise DataError(f"{path}, {where}: {str(cells[row, column])!r} is neither 1 (available) nor 0 (asleep)")
     return names, cells == "1"
 
 
 def _read(
     path: str | os.PathLike[str],
-) -> tuple[tuple[str, ...], np.ndarray[tuple[int, int], np.dtype[np.object_]]]:
+) -> tuple[tuple[str, ...], np.ndarray[tuple[int, int], np.dtype[np.object_]], list[int]]:
     """The header and the cells, as text without blanks around it; row 1 of the file is the header."""
     import csv
 
     path = Path(path)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [[cell.strip() for cell in line] for line in csv.reader(file) if line]
+            reader = csv.reader(file)
+            numbered = [(reader.line_num, [cell.strip() for cell in line]) for line in reader if line]
+            lines = [line for _, line in numbered]
     except FileNotFoundError:
         raise DataError(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read as a CSV file: {error}") from None
     if len(lines) < 2:
         raise DataError(f"{path} needs a header with the names of the arms and at least one row")
-    for number, line in enumerate(lines[1:], start=2):
+    for number, line in numbered[1:]:
         if len(line) != len(lines[0]):
             raise DataError(f"{path}, row {number}: {len(line)} cells for {len(lines[0])} arms")
-    return tuple(lines[0]), np.array(lines[1:], dtype=object)
+    return tuple(lines[0]), np.array(lines[1:], dtype=object), [n for n, _ in numbered[1:]]

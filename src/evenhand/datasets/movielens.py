@@ -19,9 +19,8 @@ import numpy as np
 
 from evenhand.availability import Joint, Logged
 from evenhand.environment import Environment
-from evenhand.errors import DataError
+from evenhand.errors import DataError, nearest
 from evenhand.records import Array
-from evenhand.registry import nearest
 from evenhand.rewards import Categorical, Table
 
 if TYPE_CHECKING:
@@ -121,22 +120,24 @@ def _film_ids(path: Path, chosen: Sequence[str]) -> dict[str, int]:
     id_of = {title: film for film, title in title_of.items()}
     found: dict[str, int] = {}
     for film in chosen:
-        title = title_of.get(int(film), "") if str(film).isdecimal() else film
-        if title not in id_of:
-            raise DataError(f"there is no film {film!r} in {path}{nearest(film, id_of) if len(id_of) else ''}"[:400])
+        number = int(film) if str(film).isdecimal() else id_of.get(film)
+        if number is None or number not in title_of:
+            raise DataError(f"there is no film {film!r} in {path}{nearest(film, id_of)[:300]}")
+        title = title_of[number]
         if title in found:
             raise DataError(f"the film {title!r} is chosen twice")
-        found[title] = int(id_of[title])
+        found[title] = int(number)
     return found
 
 
 def _ratings(path: Path, ids: list[int]) -> pd.DataFrame:
     columns = {"userId": "Int64", "movieId": "Int64", "rating": "float64"}
     rated = _csv(path, columns, lambda part: part[part["movieId"].isin(ids)])
-    wrong = ~rated["rating"].between(0.5, STARS) | rated["userId"].isna()
+    wrong = ~rated["rating"].between(0.5, STARS)
     if wrong.any():
-        row, place = rated[wrong].iloc[0], int(rated.index[wrong][0]) + 2
-        raise DataError(f"{path}, row {place}: rating {row['rating']} of user {row['userId']} is not in 0.5 to 5")
+        place = int(rated.index[wrong][0])
+        rating, user = float(rated["rating"][place]), int(rated["userId"][place])
+        raise DataError(f"{path}, row {place + 2}: rating {rating} of user {user} is not in 0.5 to 5")
     return rated
 
 
@@ -146,31 +147,39 @@ def _csv(
     """What ``keep`` keeps of the columns of a CSV file, read in parts; a row's index is its place in the file."""
     import pandas as pd
 
+    options: dict[str, Any] = {
+        "dtype": "string",
+        "on_bad_lines": "error",
+        "skip_blank_lines": False,
+        "index_col": False,
+    }
     try:
-        parts = pd.read_csv(path, usecols=list(columns), dtype="string", chunksize=CHUNK, on_bad_lines="error")
-        return pd.concat([keep(_typed(path, part, columns)) for part in parts])
+        with pd.read_csv(path, chunksize=CHUNK, **options) as parts:
+            return pd.concat([keep(_typed(path, part.dropna(how="all"), columns)) for part in parts])
     except FileNotFoundError:
         raise DataError(f"there is no file {path}: give the folder of a MovieLens copy") from None
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty") from None
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+    except (pd.errors.ParserError, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is broken: {str(error).strip()}") from None
-    except ValueError as error:
-        if isinstance(error, DataError):
-            raise
-        missing = str(error).split(":")[-1].strip()
-        raise DataError(f"{path} has no column {missing}; needed: {', '.join(columns)}") from None
 
 
 def _typed(path: Path, part: pd.DataFrame, columns: dict[str, str]) -> pd.DataFrame:
     import pandas as pd
 
+    missing = [name for name in columns if name not in part]
+    if missing:
+        raise DataError(f"{path} has no column {', '.join(map(repr, missing))}; needed: {', '.join(columns)}")
+    part = part[list(columns)].copy()
     for name, kind in columns.items():
         if kind == "string":
             continue
-        numbers = pd.to_numeric(part[name], errors="coerce")
-        if numbers.isna().any():
-            row = numbers.index[numbers.isna()][0]
-            raise DataError(f"{path}, row {row + 2}, column {name}: {part.loc[row, name]!r} is not a number")
+        numbers = pd.to_numeric(part[name], errors="coerce").astype("Float64")
+        values = numbers.to_numpy(float, na_value=np.nan)
+        wrong = ~np.isfinite(values) | ((kind == "Int64") & (values != np.floor(values)))
+        if wrong.any():
+            row = part.index[wrong][0]
+            meant = "number" if not np.isfinite(values[wrong][0]) else "whole number"
+            raise DataError(f"{path}, row {row + 2}, column {name}: {part.loc[row, name]!r} is not a {meant}")
         part[name] = numbers.astype(pd.api.types.pandas_dtype(kind))
     return part

@@ -1,0 +1,310 @@
+"""Bounds of the theorems against numbers worked out by hand, with plain logarithms and roots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenhand.algorithms as published
+from evenhand import Environment, EvenhandError, PerLane, Policy, compare
+from evenhand.availability import Always, Independent
+from evenhand.bounds import (
+    any_fair_regret,
+    balancing_eta,
+    bound_for,
+    fucb_regret,
+    hard_threshold_regret,
+    hard_threshold_regret_gap_free,
+    lfg_regret,
+    max_violation_slopes,
+    naive_regret,
+    penalized_regret_lower,
+    t_fucb_regret,
+    tscsf_b_regret,
+    ucb1_regret,
+)
+from evenhand.metrics import yardstick
+from evenhand.registry import ALGORITHMS
+from evenhand.rewards import Bernoulli
+
+LN = math.log(1000)
+CONSTANT = 1 + math.pi**2 / 3
+
+
+def test_ucb1_regret() -> None:
+    # Gaps 0, 0.5, 0.25: 8 ln T (2 + 4) + (1 + π²/3) 0.75.
+    assert ucb1_regret(1000, [0.8, 0.3, 0.55]) == pytest.approx(48 * LN + CONSTANT * 0.75, rel=1e-12)
+    # Two best arms add nothing.
+    assert ucb1_regret(1000, [0.8, 0.8, 0.3]) == pytest.approx(16 * LN + CONSTANT * 0.5, rel=1e-12)
+    assert ucb1_regret(1000, [0.5, 0.5]) == 0.0
+
+
+@pytest.mark.parametrize("bound", [fucb_regret, t_fucb_regret])
+def test_fucb_regret(bound: Callable[..., Any]) -> None:
+    # Arm 2: 8 ln T/0.25 = 221 plays against 100 promised; arm 3: 8 ln T/0.0625 = 884 against 900 promised, so none.
+    means, fractions = [0.8, 0.3, 0.55], [0.0, 0.1, 0.9]
+    expected = 0.5 * (8 * LN / 0.25 - 100) + CONSTANT * 0.75
+    assert bound(1000, means, fractions) == pytest.approx(expected, rel=1e-12)
+    # A promise to the best arm changes nothing, and without promises it is UCB1's.
+    assert bound(1000, means, [0.5, 0.0, 0.0]) == pytest.approx(float(ucb1_regret(1000, means)), rel=1e-12)
+    assert bound(1000, [0.8, 0.3], 0.1) == pytest.approx(0.5 * (32 * LN - 100) + CONSTANT * 0.5, rel=1e-12)
+
+
+def test_naive_regret() -> None:
+    # K = 2, r = (0.2, 0.4): m = 0.4, r' = (0.4, 0.6); Δ = (0, 0.5); ε = 0.1, T = 1000, α = 2.
+    exploring = 0.2 * 100 * 0.5
+    mistaken = 0.4 * 1000 * math.sqrt(2 * LN / 200) * (1 / math.sqrt(0.4) + 1 / math.sqrt(0.4))
+    rest = 2 * 0.4 / 1000
+    found = naive_regret(1000, [0.8, 0.3], [0.2, 0.4])
+    assert found == pytest.approx(exploring + mistaken + rest, rel=1e-12)
+    # With ε = 0.4 and α = 3 the exploration costs four times as much, and the mistakes sqrt(3/8) of it.
+    other = naive_regret(1000, [0.8, 0.3], [0.2, 0.4], epsilon=0.4, alpha=3.0)
+    assert other == pytest.approx(4 * exploring + mistaken * math.sqrt(3 / 8) + 0.8 / 1000**2, rel=1e-12)
+    # Where everything is promised nothing is left to lose.
+    assert naive_regret(1000, [0.8, 0.3], [0.5, 0.5]) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_any_fair_regret() -> None:
+    assert any_fair_regret(100, [0.75, 0.5, 0.25], [0.25, 0.0, 0.25]) == pytest.approx(100 * 0.5 * 0.5, rel=1e-12)
+
+
+def test_tscsf_b_regret() -> None:
+    # K = 6, m = 3, T = 20000: sqrt(m K T ln T) = sqrt(18 · 20000 ln 20000).
+    root = math.sqrt(18 * 20_000 * math.log(20_000))
+    expected = 6 / (2 * 63.55) + (4 * root + 2.51 * 6) / 20_000
+    assert tscsf_b_regret(20_000, 6, 3, 63.55) == pytest.approx(expected, rel=1e-12)
+    without = (4 * root + 2.51 * 6) / 20_000
+    assert tscsf_b_regret(20_000, 6, 3, math.inf) == pytest.approx(without, rel=1e-12)
+    assert tscsf_b_regret(20_000, 6, 3, math.inf, weight=2.0) == pytest.approx(2 * without, rel=1e-12)
+
+
+def test_lfg_regret() -> None:
+    root = math.sqrt(6 * 18 * 20_000 * math.log(20_000))
+    learning = (2 * root + 5.11 * 6) / 20_000
+    assert lfg_regret(20_000, 6, 3, 10.0) == pytest.approx(0.3 + learning, rel=1e-12)
+    assert lfg_regret(20_000, 6, 3, math.inf, weight=0.5) == pytest.approx(learning / 2, rel=1e-12)
+
+
+def test_balancing_eta() -> None:
+    assert balancing_eta(20_000, 6, 3) == pytest.approx(math.sqrt(6 * 20_000 / (3 * math.log(20_000))), rel=1e-12)
+    # There both terms of TSCSF-B's bound have the order sqrt(m K T ln T)/T: K/(2η) is an eighth of the other.
+    eta = balancing_eta(20_000, 6, 3)
+    learning = 4 * math.sqrt(18 * 20_000 * math.log(20_000)) / 20_000
+    assert 6 / (2 * eta) == pytest.approx(learning / 8, rel=1e-12)
+
+
+def test_hard_threshold_regret() -> None:
+    # Gaps 0, 0.1, 0.8 and A = 0.3: arm 2 is critical, arm 3 is not; τ = 0.01.
+    means, log = [0.9, 0.8, 0.1], 8 * LN
+    hopeless = max(min(log / 0.5, 0.5 * 0.01 * 1000), log / 0.8)
+    printed = max(log / 0.1 - 10, 0)
+    derived = max(log / 0.1 - 0.1 * 10, 0)
+    assert hard_threshold_regret(1000, means, 0.01, 0.3) == pytest.approx(hopeless + printed, rel=1e-12)
+    assert hard_threshold_regret(1000, means, 0.01, 0.3, printed=False) == pytest.approx(hopeless + derived, rel=1e-12)
+    # With τ = 0.9 the promise exceeds what is learnt of arm 2 anyway, and arm 3's first term is 8 ln T/(Δ − A).
+    assert hard_threshold_regret(1000, means, 0.9, 0.3) == pytest.approx(log / 0.5, rel=1e-12)
+    # Penalties and fractions by arm; at A = Δ an arm is critical.
+    found = hard_threshold_regret(1000, [0.9, 0.4], [0.0, 0.1], [0.0, 0.5])
+    assert found == pytest.approx(max(log / 0.5 - 100, 0), rel=1e-12)
+
+
+def test_max_violation_slopes() -> None:
+    # A + μ = (1.2, 1.0, 0.5) and μ = (0.9, 0.8, 0.1); the third is non-critical, so that the theorem is silent.
+    means, penalties = [0.9, 0.8, 0.1], [0.3, 0.2, 0.4]
+    first = 1 / 0.2**2 + 1 / 0.7**2  # from the arms behind
+    second = 1 / (1.0 - 0.9) ** 2 + 1 / 0.5**2  # from the mean ahead and the arm behind
+    found = max_violation_slopes(means, penalties)
+    assert found[0] == pytest.approx(8 * first, rel=1e-9)
+    assert found[1] == pytest.approx(8 * (2 * first + second), rel=1e-9)
+    assert math.isnan(found[2])
+    # In the order of the arms, whatever the order of A + μ.
+    turned = max_violation_slopes(means[::-1], penalties[::-1])
+    np.testing.assert_allclose(turned[::-1], found, rtol=1e-12)
+
+
+def test_max_violation_slopes_of_three_arms() -> None:
+    # All critical: A = 1, μ = (0.9, 0.6, 0.5); the sum of (13) with weights 1, then 2 and 1, then 3, 2 and 1.
+    mean, bonus = [0.9, 0.6, 0.5], [1.9, 1.6, 1.5]
+    terms = []
+    for d in range(3):
+        ahead = sum(1 / (bonus[d] - mean[m]) ** 2 for m in range(d))
+        behind = sum(1 / (bonus[d] - bonus[m]) ** 2 for m in range(d + 1, 3))
+        terms.append(ahead + behind)
+    expected = [8 * sum((j - d + 1) * terms[d] for d in range(j + 1)) for j in range(3)]
+    np.testing.assert_allclose(max_violation_slopes(mean, 1.0), expected, rtol=1e-9)
+
+
+def test_max_violation_slopes_are_infinite_where_arms_tie() -> None:
+    assert max_violation_slopes([0.5, 0.5], 0.2).tolist() == [math.inf, math.inf]
+
+
+def test_hard_threshold_regret_gap_free() -> None:
+    scale = math.sqrt(1000 * LN)
+    expected = 8 * scale * (math.sqrt(0.1) + math.sqrt(0.3)) + 8 * math.sqrt(0.9 * 2) * scale + math.sqrt(2) * scale
+    assert hard_threshold_regret_gap_free(1000, [0.1, 0.3]) == pytest.approx(expected, rel=1e-12)
+    without = expected - math.sqrt(2) * scale
+    assert hard_threshold_regret_gap_free(1000, [0.1, 0.3], constant=0.0) == pytest.approx(without, rel=1e-12)
+
+
+def test_penalized_regret_lower() -> None:
+    assert penalized_regret_lower(100, [0.1, 0.2, 0.1], constant=2.0) == pytest.approx(
+        2 * 0.6 * math.sqrt(200), rel=1e-12
+    )
+
+
+ROUNDS = np.array([10, 100, 1000])
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        lambda t: ucb1_regret(t, [0.8, 0.3, 0.55]),
+        lambda t: fucb_regret(t, [0.8, 0.3, 0.55], [0.1, 0.1, 0.3]),
+        lambda t: t_fucb_regret(t, [0.8, 0.3, 0.55], [0.1, 0.1, 0.3]),
+        lambda t: naive_regret(t, [0.8, 0.3], [0.2, 0.4]),
+        lambda t: any_fair_regret(t, [0.8, 0.3], [0.2, 0.4]),
+        lambda t: tscsf_b_regret(t, 6, 3, 10.0),
+        lambda t: lfg_regret(t, 6, 3, 10.0),
+        lambda t: hard_threshold_regret(t, [0.9, 0.8, 0.1], 0.1, 0.3),
+        lambda t: hard_threshold_regret_gap_free(t, [0.1, 0.3]),
+        lambda t: penalized_regret_lower(t, [0.1, 0.3]),
+    ],
+)
+def test_rounds_may_be_an_array(bound: Callable[[Any], Any]) -> None:
+    found = bound(ROUNDS)
+    assert found.shape == (3,)
+    for place, rounds in enumerate(ROUNDS.tolist()):
+        single = bound(rounds)
+        assert np.ndim(single) == 0
+        assert found[place] == pytest.approx(float(single), rel=1e-12)
+    assert bound(ROUNDS.reshape(3, 1)).shape == (3, 1)
+
+
+def test_means_are_checked() -> None:
+    with pytest.raises(EvenhandError, match=r"means\[1\] must be a finite number, got nan"):
+        ucb1_regret(10, [0.5, math.nan])
+    with pytest.raises(EvenhandError, match=r"fractions\[0\] must be a number in \[0, 1\], got 1.5"):
+        penalized_regret_lower(10, [1.5])
+
+
+# --- which bound goes with which policy -------------------------------------------------------------------------------
+
+MEANS, SHARES = [0.8, 0.3, 0.55], [0.05, 0.1, 0.2]
+WORLD = Environment(Bernoulli(MEANS), fractions=SHARES, penalties=0.3)
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "fractions": {"fractions": SHARES},
+    "horizon": {"horizon": 1000},
+    "eta": {"eta": 10.0},
+    "penalties": {"penalties": 0.3},
+    "pulls": {"pulls": 5},
+}
+EXPECTED: dict[str, tuple[str, Any]] = {
+    "ucb1": ("regret", ucb1_regret(ROUNDS, MEANS)),
+    "fucb": ("r_regret", fucb_regret(ROUNDS, MEANS, SHARES)),
+    "t_fucb": ("r_regret", t_fucb_regret(ROUNDS, MEANS, SHARES)),
+    "tscsf_b": ("time_averaged_regret", tscsf_b_regret(ROUNDS, 3, 1, 10.0)),
+    "lfg": ("time_averaged_regret", lfg_regret(ROUNDS, 3, 1, 10.0)),
+    "hard_threshold_ucb": ("penalized_regret", hard_threshold_regret(ROUNDS, MEANS, SHARES, 0.3)),
+}
+
+
+def build(name: str, **more: Any) -> Policy:
+    needed = ALGORITHMS[name].parameters
+    return ALGORITHMS[name].build(**{k: v for n in needed for k, v in ARGUMENTS.get(n, {}).items()} | more)
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_the_bound_for_every_algorithm(name: str) -> None:
+    policy = build(name)
+    found = bound_for(policy, yardstick(policy, WORLD), ROUNDS)
+    if name not in EXPECTED:
+        assert found is None
+    else:
+        measure, bound = EXPECTED[name]
+        assert found is not None
+        assert found[0] == measure
+        np.testing.assert_allclose(found[1], bound, rtol=1e-12)
+
+
+def test_every_algorithm_of_the_module_is_tried() -> None:
+    assert {name for name in EXPECTED if hasattr(published, name)} == set(EXPECTED)
+    assert set(EXPECTED) < set(ALGORITHMS)
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_theorems_of_one_play_are_used_for_one_play_only(name: str) -> None:
+    if "plays" not in ALGORITHMS[name].parameters:
+        return
+    policy = build(name, plays=2)
+    found = bound_for(policy, yardstick(policy, WORLD), 1000)
+    several = {"tscsf_b": tscsf_b_regret(1000, 3, 2, 10.0), "lfg": lfg_regret(1000, 3, 2, 10.0)}
+    if name in several:
+        assert found is not None
+        assert found[1] == pytest.approx(float(several[name]), rel=1e-12)
+    else:
+        assert found is None
+
+
+@pytest.mark.parametrize("arms", [3, 16])  # 16: more sets than are listed
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_theorems_of_arms_that_never_sleep_are_used_there_only(name: str, arms: int) -> None:
+    shares = [0.02] * arms
+    world = Environment(Bernoulli(np.linspace(0.2, 0.8, arms)), Independent(np.full(arms, 0.5)), penalties=0.3)
+    own = {"fractions": shares} if "fractions" in ALGORITHMS[name].parameters else {}
+    policy = build(name, **own)
+    found = bound_for(policy, yardstick(policy, world), 1000)
+    assert (found is not None) == (name in ("tscsf_b", "lfg"))
+
+
+def test_the_largest_weight_counts() -> None:
+    policy = published.tscsf_b(SHARES, eta=10.0, weights=[1.0, 3.0, 2.0])
+    found = bound_for(policy, yardstick(policy, WORLD), 1000)
+    assert found is not None
+    assert found[1] == pytest.approx(float(tscsf_b_regret(1000, 3, 1, 10.0, weight=3.0)), rel=1e-12)
+
+
+def test_without_any_eta_there_is_no_bound() -> None:
+    for build_one in (published.tscsf_b, published.lfg):
+        policy = build_one(SHARES, eta=0.0)
+        assert bound_for(policy, yardstick(policy, WORLD), 1000) is None
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_means_that_differ_between_lanes_have_no_single_bound(name: str) -> None:
+    world = Environment(Bernoulli(PerLane(np.array([MEANS, MEANS[::-1]]))), Always(), penalties=0.3)
+    policy = build(name)
+    assert bound_for(policy, yardstick(policy, world), 1000) is None
+
+
+@pytest.mark.parametrize("name", ["fucb", "hard_threshold_ucb"])
+def test_promises_that_differ_between_lanes_have_no_single_bound(name: str) -> None:
+    policy = build(name, fractions=PerLane(np.array([SHARES, SHARES[::-1]])))
+    assert bound_for(policy, yardstick(policy, WORLD), 1000) is None
+
+
+def test_a_composition_of_ones_own_has_no_bound() -> None:
+    assert bound_for(Policy(), yardstick(Policy(), WORLD), 1000) is None
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_bounds_hold(name: str) -> None:
+    # The mean over lanes has to stay below the bound; five standard errors are granted to chance.
+    policy = build(name)
+    results = compare([policy], WORLD, 1000, 50, 9, checkpoints=[10, 100, 1000], progress=False)
+    found = bound_for(policy, yardstick(policy, WORLD), results.rounds)
+    assert found is not None
+    curve = results.records[name].curves[found[0]]
+    error = curve.std(axis=-1, ddof=1) / math.sqrt(50)
+    assert (curve.mean(axis=-1) - 5.0 * error <= found[1]).all()
+
+
+def test_where_weights_differ_ucb1s_bound_is_not_claimed() -> None:
+    # UCB1 sees rewards without their weights, and then stays with an arm that weighs less.
+    world = Environment(Bernoulli([0.5, 0.4]), weights=[1.0, 3.0])
+    results = compare([published.ucb1()], world, 3000, 20, 9, checkpoints=1, progress=False)
+    assert results.final()["ucb1"]["regret"]["mean"] > float(ucb1_regret(3000, [0.5, 1.2]))
+    assert bound_for(published.ucb1(), yardstick(published.ucb1(), world), 3000) is None

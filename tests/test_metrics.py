@@ -1,0 +1,393 @@
+"""Measures against slow sums over single decisions and rewards, and against the papers' own forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand import Environment, InfeasiblePromise, PerLane, Policy, compare
+from evenhand.algorithms import eta_fucb, fucb, hard_threshold_ucb, lfg, thompson, tscsf_b, ucb1
+from evenhand.availability import Always, Independent, Joint, Logged
+from evenhand.metrics import MEASURES, Ledger, yardstick
+from evenhand.oracle import optimal_fair, optimal_penalized
+from evenhand.records import Array, Decision, Feedback, Outcome, for_lanes
+from evenhand.rewards import Bernoulli, Gaussian, Table
+from evenhand.simulation import BLOCK
+
+HORIZON, LANES, SEED = 40, 5, 21
+CHECKPOINTS = [1, 7, 20, HORIZON]
+PARTS = 4 * 2.0**-30  # plays owed are counted in parts of this size, for each of four arms; prices are below 1
+
+
+@dataclass
+class Story:
+    """What happened in one lane, round by round."""
+
+    available: list[Any]  # the arms awake, as a tuple of arms
+    played: list[list[int]]
+    earned: list[list[float]]  # of the arms played, in their order
+
+
+def tell(policy: Policy, environment: Environment, block: int = BLOCK) -> list[Story]:
+    """Runs the lanes as `compare` does, a stream for the environment and one for the policy in each block, and writes
+    every decision and reward down."""
+    blocks = [slice(start, min(start + block, LANES)) for start in range(0, LANES, block)]
+    stories: list[Story] = []
+    for lanes, seed in zip(blocks, np.random.SeedSequence(SEED).spawn(len(blocks)), strict=True):
+        outside, inside = seed.spawn(2)
+        count = lanes.stop - lanes.start
+        world = for_lanes(environment, lanes).start(HORIZON, count, outside)
+        own, rng = for_lanes(policy, lanes), np.random.default_rng(inside)
+        state = own.start(environment.arms, count)
+        told = [Story([], [], []) for _ in range(count)]
+        for _ in range(HORIZON):
+            decision = own.decide(state, rng, world.offer())
+            outcome = world.play(decision)
+            own.observe(state, outcome.feedback, rng)
+            for lane, story in enumerate(told):
+                awake = range(environment.arms)
+                if decision.available is not None:
+                    awake = [arm for arm in awake if decision.available[lane, arm]]  # type: ignore[assignment]
+                arms = [arm for arm in range(environment.arms) if decision.played[lane, arm]]
+                story.available.append(tuple(awake))
+                story.played.append(arms)
+                story.earned.append([float(outcome.earned[lane, arm]) for arm in arms])
+        stories += told
+    return stories
+
+
+def row(values: Any, lane: int, arms: int) -> list[float] | None:
+    """One value an arm of one lane."""
+    if values is None:
+        return None
+    array = np.asarray(getattr(values, "values", values), dtype=float)
+    array = array[lane] if array.ndim == 2 else array
+    return [float(x) for x in np.broadcast_to(array, arms)]
+
+
+def measures_of(story: Story, lane: int, policy: Policy, environment: Environment, until: int) -> dict[str, float]:
+    """Every measure at round ``until`` from sums over single rounds."""
+    arms, plays = environment.arms, policy.plays
+    own = policy.fairness
+    fractions = row(environment.fractions if policy.fractions is None else policy.fractions, lane, arms)
+    penalties = row(environment.penalties if own.penalties is None else own.penalties, lane, arms)
+    weights = row(environment.weights if own.weights is None else own.weights, lane, arms) or [1.0] * arms
+    means = row(environment.means, lane, arms)
+    assert means is not None
+    worth = [w * mean for w, mean in zip(weights, means, strict=True)]
+    listed = environment.availability.distribution(arms)
+    fair = None
+    if fractions is not None:
+        fair = optimal_fair(np.array(worth), np.array(fractions), plays, environment.availability)
+    known: dict[tuple[int, ...], float] = {}
+    if fair is not None and fair.given is not None and listed is not None:
+        known = {tuple(np.flatnonzero(z).tolist()): float(v) for z, v in zip(listed[0], fair.given, strict=True)}
+    pulls = [0] * arms
+    reward = free = best_fair = expected = 0.0
+    most_missing = [-np.inf] * arms
+    for round in range(until):
+        awake = story.available[round]
+        top = sum(sorted((max(worth[arm], 0.0) for arm in awake), reverse=True)[:plays])
+        free += top
+        best_fair += known[awake] if fair is not None else top
+        for arm, earned in zip(story.played[round], story.earned[round], strict=True):
+            pulls[arm] += 1
+            reward += weights[arm] * earned
+            expected += worth[arm]
+        if fractions is not None:
+            for arm in range(arms):
+                most_missing[arm] = max(most_missing[arm], fractions[arm] * (round + 1) - pulls[arm])
+    found = {
+        "reward": reward,
+        "regret": free - expected,
+        "time_averaged_regret": (best_fair - expected) / until,
+    }
+    if fractions is None:
+        return found
+    missing = [max(share * until - n, 0.0) for share, n in zip(fractions, pulls, strict=True)]
+    found["r_regret"] = best_fair - expected
+    found["unfairness"] = sum(missing)
+    found["violation"] = max(share * until - n for share, n in zip(fractions, pulls, strict=True))
+    found["max_violation"] = max(most_missing)
+    if penalties is not None:
+        prophet = optimal_penalized(
+            np.array(worth), np.array(fractions), np.array(penalties), plays, environment.availability
+        )
+        paid = sum(price * short for price, short in zip(penalties, missing, strict=True))
+        found["penalized_regret"] = prophet.value * until - expected + paid
+    return found
+
+
+MEANS = [0.3, 0.9, 0.5, 0.7]
+SHARES = [0.1, 0.2, 0.25, 0.15]
+LANE_MEANS = PerLane(np.random.default_rng(1).random((LANES, 4)))
+LANE_HALVES = PerLane((LANE_MEANS.values.max(axis=1, keepdims=True) - LANE_MEANS.values.min(axis=1, keepdims=True)) / 2)
+TABLE = np.random.default_rng(2).random((HORIZON, 4)).round(2)
+AWAKE = np.random.default_rng(3).random((HORIZON, 4)) < 0.7
+
+CASES: dict[str, tuple[Policy, Environment]] = {
+    "nothing promised": (ucb1(), Environment(Bernoulli(MEANS))),
+    "nothing promised, asleep": (thompson(plays=2), Environment(Bernoulli(MEANS), Independent([0.9, 0.2, 1.0, 0.5]))),
+    "promises of the environment": (ucb1(), Environment(Bernoulli(MEANS), fractions=SHARES, penalties=0.4)),
+    "promises of the policy": (fucb(SHARES), Environment(Gaussian(MEANS, 0.5), fractions=[0.0] * 4)),
+    "several plays": (
+        fucb([0.5, 0.2, 0.7, 0.1], plays=2),
+        Environment(Bernoulli(MEANS), penalties=[0.1, 0.2, 0.3, 0.4]),
+    ),
+    "asleep, weighed by the policy": (
+        lfg([0.3, 0.1, 0.4, 0.2], eta=5.0, weights=[1.0, 2.0, 0.5, 1.5], plays=2),
+        Environment(Bernoulli(MEANS), Independent([0.9, 0.6, 0.8, 0.5]), weights=7.0),
+    ),
+    "asleep, weighed by the environment": (
+        hard_threshold_ucb(SHARES, penalties=[0.5, 0.1, 0.3, 0.9]),
+        Environment(
+            Gaussian(MEANS, 0.2),
+            Joint([[1, 1, 1, 1], [1, 0, 1, 0], [0, 1, 1, 0]], [0.6, 0.3, 0.1]),
+            weights=[2.0, 1.0, 0.0, 1.0],
+        ),
+    ),
+    "negative means": (eta_fucb(SHARES, eta=0.5), Environment(Gaussian([-0.5, 0.1, -0.2, 0.3], 0.2), penalties=0.1)),
+    "a log": (fucb([0.1, 0.1, 0.1, 0.1]), Environment(Table(np.where(AWAKE, TABLE, np.nan)), Logged(AWAKE))),
+}
+LANE_CASES: dict[str, tuple[Policy, Environment]] = {
+    "means by lane": (ucb1(), Environment(Bernoulli(LANE_MEANS))),
+    "means and penalties by lane": (
+        hard_threshold_ucb(SHARES, penalties=LANE_HALVES),
+        Environment(Bernoulli(LANE_MEANS)),
+    ),
+    "penalties of the environment by lane": (
+        tscsf_b(SHARES, eta=3.0),
+        Environment(Bernoulli(LANE_MEANS), penalties=LANE_HALVES),
+    ),
+    "promises by lane": (
+        fucb(PerLane(np.random.default_rng(4).dirichlet(np.ones(5), LANES)[:, :4])),
+        Environment(Bernoulli(MEANS), penalties=PerLane(np.random.default_rng(5).random((LANES, 4)))),
+    ),
+}
+
+
+@pytest.mark.parametrize(("policy", "environment"), (CASES | LANE_CASES).values(), ids=CASES | LANE_CASES)
+def test_measures_are_sums_over_single_rounds(policy: Policy, environment: Environment) -> None:
+    results = compare({"it": policy}, environment, HORIZON, LANES, SEED, checkpoints=CHECKPOINTS, progress=False)
+    curves = results.records["it"].curves
+    for lane, story in enumerate(tell(policy, environment)):
+        for place, until in enumerate(CHECKPOINTS):
+            expected = measures_of(story, lane, policy, environment, until)
+            assert set(curves) == set(expected)
+            for name, value in expected.items():
+                # The same terms in another order: nothing but rounding.
+                assert curves[name][place, lane] == pytest.approx(value, abs=PARTS), name
+
+
+@pytest.mark.parametrize(("policy", "environment"), LANE_CASES.values(), ids=LANE_CASES)
+def test_every_block_is_judged_by_its_own_lanes(
+    policy: Policy, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.simulation.BLOCK", 2)
+    results = compare({"it": policy}, environment, HORIZON, LANES, SEED, checkpoints=CHECKPOINTS, progress=False)
+    for lane, story in enumerate(tell(policy, environment, block=2)):
+        for name, value in measures_of(story, lane, policy, environment, HORIZON).items():
+            assert results.records["it"].curves[name][-1, lane] == pytest.approx(value, abs=PARTS), name
+
+
+def test_pulls_are_the_decisions_counted() -> None:
+    for policy, environment in CASES.values():
+        results = compare({"it": policy}, environment, HORIZON, LANES, SEED, checkpoints=CHECKPOINTS, progress=False)
+        for lane, story in enumerate(tell(policy, environment)):
+            for place, until in enumerate(CHECKPOINTS):
+                counted = np.bincount([arm for arms in story.played[:until] for arm in arms], minlength=4)
+                assert results.records["it"].pulls[place, lane].tolist() == counted.tolist()
+
+
+@pytest.mark.parametrize("kind", ["means", "weights"])
+def test_weights_may_differ_between_lanes(kind: str) -> None:
+    weights = PerLane(np.random.default_rng(6).random((LANES, 4)))
+    policy, environment = ucb1(), Environment(Bernoulli(LANE_MEANS if kind == "means" else MEANS), weights=weights)
+    results = compare({"it": policy}, environment, HORIZON, LANES, SEED, checkpoints=CHECKPOINTS, progress=False)
+    for lane, story in enumerate(tell(policy, environment)):
+        for name, value in measures_of(story, lane, policy, environment, HORIZON).items():
+            assert results.records["it"].curves[name][-1, lane] == pytest.approx(value, abs=PARTS), name
+
+
+# --- the papers' forms ------------------------------------------------------------------------------------------------
+
+GAPS = np.array([0.9 - mean for mean in MEANS])
+
+
+def pulls_and_curves(policy: Policy, **stakes: Any) -> tuple[Array, Array, dict[str, Array]]:
+    world = Environment(Bernoulli(MEANS), **stakes)
+    results = compare({"it": policy}, world, 500, 8, 3, checkpoints=5, progress=False)
+    record = results.records["it"]
+    return record.pulls.astype(float), results.rounds.astype(float)[:, np.newaxis], record.curves
+
+
+def test_regret_is_the_sum_of_gaps() -> None:
+    pulls, _, curves = pulls_and_curves(ucb1())
+    np.testing.assert_allclose(curves["regret"], (GAPS * pulls).sum(axis=-1), atol=1e-9)
+
+
+@pytest.mark.parametrize("policy", [ucb1(), fucb(SHARES)])
+def test_r_regret_is_the_sum_of_gaps_over_the_promise(policy: Policy) -> None:
+    pulls, rounds, curves = pulls_and_curves(policy, fractions=SHARES)
+    owed = np.array(SHARES) * rounds[..., np.newaxis]
+    expected = (GAPS * (pulls - owed)).sum(axis=-1)
+    np.testing.assert_allclose(curves["r_regret"], expected, atol=1e-9)
+    np.testing.assert_allclose(curves["time_averaged_regret"], curves["r_regret"] / rounds, rtol=1e-12)
+
+
+@pytest.mark.parametrize("penalties", [[0.0] * 4, [0.3, 0.3, 0.3, 0.3], [0.6, 0.2, 0.1, 0.9], [1.0] * 4])
+def test_penalised_regret_is_equation_ten(penalties: list[float]) -> None:
+    # Fang et al. 2022, eq. (10): a sum over optimal, critical and non-critical arms.
+    for policy in (ucb1(), hard_threshold_ucb(SHARES, penalties=penalties)):
+        pulls, rounds, curves = pulls_and_curves(policy, fractions=SHARES, penalties=penalties)
+        expected = np.zeros_like(curves["regret"])
+        for arm, (gap, price, share) in enumerate(zip(GAPS, penalties, SHARES, strict=True)):
+            due, n = share * rounds, pulls[..., arm]
+            paid = price * np.maximum(due - n, 0.0)
+            if gap == 0.0:
+                expected += paid
+            elif price >= gap:
+                expected += gap * (n - due) + paid
+            else:
+                expected += gap * n + paid - price * due
+        np.testing.assert_allclose(curves["penalized_regret"], expected, atol=PARTS)
+
+
+def test_violation_is_largest_over_time_and_arms() -> None:
+    pulls, rounds, curves = pulls_and_curves(ucb1(), fractions=SHARES)
+    np.testing.assert_allclose(
+        curves["violation"], (np.array(SHARES) * rounds[..., np.newaxis] - pulls).max(axis=-1), atol=1e-9
+    )
+    assert (curves["max_violation"] >= curves["violation"]).all()
+    assert (np.diff(curves["max_violation"], axis=0) >= 0.0).all()
+    # In the first round one arm plays, and the arm with the largest other promise misses it whole.
+    assert (curves["max_violation"] >= 0.25 - 1e-12).all()
+
+
+def test_a_promise_kept_to_the_play_is_no_violation() -> None:
+    # 0.07 · 100 is a hair above 7 in floats.
+    ledger = Ledger(yardstick(fucb([0.07, 0.0]), Environment(Bernoulli([0.9, 0.5]))), 1, 1, 2)
+    pulls = np.array([[7.0, 93.0]])
+    nothing = np.zeros((1, 2))
+    ledger.see(pulls, Decision(100, pulls > 0.0, None, None), Outcome(nothing, Feedback(nothing, nothing)))
+    ledger.keep(100, pulls)
+    assert ledger.curves["violation"].tolist() == [[0.0]]
+    assert ledger.curves["max_violation"].tolist() == [[0.0]]
+    assert ledger.curves["unfairness"].tolist() == [[0.0]]
+
+
+# --- given who was awake ----------------------------------------------------------------------------------------------
+
+
+def test_regret_given_who_was_awake_has_the_mean_of_the_plain_one() -> None:
+    availability = Independent([0.9, 0.3, 0.6])
+    world = Environment(Bernoulli([0.4, 0.9, 0.6]), availability, fractions=[0.3, 0.1, 0.2])
+    lanes, rounds = 400, 50
+    results = compare([ucb1()], world, rounds, lanes, 4, checkpoints=1, progress=False)
+    record = results.records["ucb1"]
+    expected = record.pulls[-1] @ np.array([0.4, 0.9, 0.6])
+    stick = yardstick(ucb1(), world)
+    for name, best in (("regret", stick.best), ("r_regret", stick.best_fair)):
+        earned_by_the_prophet = record.curves[name][-1] + expected
+        error = earned_by_the_prophet.std(ddof=1) / np.sqrt(lanes)
+        # The lanes are independent: within five standard errors of the mean.
+        assert best is not None
+        assert error > 0.0
+        assert abs(earned_by_the_prophet.mean() - rounds * float(best)) <= 5.0 * error
+
+
+@pytest.mark.parametrize(
+    "availability",
+    [
+        Independent([0.9, 0.8, 0.7]),
+        Joint([[1, 1, 1], [1, 0, 0], [0, 1, 1]], [0.5, 0.2, 0.3]),
+        Joint([[1, 1, 1], [1, 1, 1], [0, 1, 1]], [0.4, 0.3, 0.3]),  # the same set twice
+        Logged([[1, 1, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]]),
+    ],
+)
+def test_what_is_given_averages_to_the_optimum(availability: Any) -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        world = Environment(Bernoulli(rng.random(3)), availability)
+        stick = yardstick(fucb(0.3 * rng.random(3)), world)
+        listed = availability.distribution(3)
+        codes = listed[0] @ np.array([1, 2, 4])
+        assert stick.given is not None
+        assert listed[1] @ stick.given[0, codes] == pytest.approx(float(stick.best), abs=1e-8)
+        # To HiGHS's tolerance of 1e-7 times prices below 1.
+        assert listed[1] @ stick.given[1, codes] == pytest.approx(float(np.asarray(stick.best_fair)), abs=1e-6)
+
+
+def test_where_sets_are_too_many_the_mean_stands_in() -> None:
+    world = Environment(Bernoulli(np.linspace(0.2, 0.8, 16)), Independent(np.full(16, 0.5)))
+    stick = yardstick(ucb1(), world)
+    assert stick.given is None
+    results = compare([ucb1()], world, 30, 3, checkpoints=1, progress=False)
+    record = results.records["ucb1"]
+    expected = 30 * float(stick.best) - record.pulls[-1] @ world.means
+    np.testing.assert_allclose(record.curves["regret"][-1], expected, atol=1e-10)
+
+
+# --- the yardstick ----------------------------------------------------------------------------------------------------
+
+
+def test_a_policys_own_promises_come_first() -> None:
+    world = Environment(Bernoulli([0.9, 0.5]), fractions=[0.5, 0.5], penalties=0.7, weights=3.0)
+    stick = yardstick(fucb([0.1, 0.2]), world)
+    assert stick.fractions is not None
+    assert stick.penalties is not None
+    assert stick.fractions.tolist() == [0.1, 0.2]
+    assert stick.penalties.tolist() == [0.7, 0.7]
+    assert stick.weights.tolist() == [3.0, 3.0]
+    np.testing.assert_allclose(stick.worth, [2.7, 1.5])
+    other = yardstick(tscsf_b([0.1, 0.2], eta=1.0, weights=[1.0, 2.0]), world)
+    assert other.weights.tolist() == [1.0, 2.0]
+    third = yardstick(hard_threshold_ucb([0.1, 0.2], penalties=0.3), world)
+    assert third.penalties is not None
+    assert third.penalties.tolist() == [0.3, 0.3]
+
+
+def test_optima_by_hand() -> None:
+    # One play, all awake: 0.9 alone; 0.8 · 0.9 + 0.2 · 0.4; and under a penalty of 0.3 the gap of 0.5 is not paid.
+    stick = yardstick(fucb([0.0, 0.2]), Environment(Bernoulli([0.9, 0.4]), penalties=0.3))
+    assert float(stick.best) == pytest.approx(0.9, abs=1e-12)
+    assert float(np.asarray(stick.best_fair)) == pytest.approx(0.8, abs=1e-12)
+    assert float(np.asarray(stick.best_penalized)) == pytest.approx(0.9 - 0.3 * 0.2, abs=1e-12)
+    assert stick.given is None
+
+
+def test_optima_by_lane() -> None:
+    world = Environment(Bernoulli(PerLane(np.array([[0.9, 0.4], [0.2, 0.6]]))))
+    stick = yardstick(fucb([0.0, 0.5]), world)
+    assert stick.best.tolist() == [0.9, 0.6]
+    assert stick.best_fair is not None
+    np.testing.assert_allclose(stick.best_fair, [0.65, 0.6], atol=1e-12)
+    second = stick.for_lanes(slice(1, 2))
+    assert second.worth.tolist() == [[0.2, 0.6]]
+    assert second.best.tolist() == [0.6]
+
+
+def test_without_promises_there_is_little_to_measure() -> None:
+    results = compare([ucb1()], Environment(Bernoulli([0.9, 0.4])), 10, 2, progress=False)
+    assert set(results.records["ucb1"].curves) == {"reward", "regret", "time_averaged_regret"}
+    promised = compare([ucb1()], Environment(Bernoulli([0.9, 0.4]), fractions=[0.1, 0.1]), 10, 2, progress=False)
+    assert set(promised.records["ucb1"].curves) == set(MEASURES) - {"penalized_regret"}
+
+
+def test_what_cannot_be_kept_is_refused_in_the_policys_name() -> None:
+    world = Environment(Bernoulli([0.9, 0.4]), names=("tea", "coffee"))
+    with pytest.raises(InfeasiblePromise, match="promised shares of 'mine' cannot be kept: arms 'tea', 'coffee'"):
+        yardstick(fucb([0.6, 0.6]), world, "mine")
+
+
+def test_a_ledger_keeps_sums_only() -> None:
+    ledger = Ledger(yardstick(ucb1(), Environment(Bernoulli([0.9, 0.4]), Always())), checkpoints=3, lanes=2, arms=2)
+    nothing = np.zeros((2, 2))
+    for round in range(1, 10):
+        decision = Decision(round, np.ones((2, 2), dtype=bool), None, None)
+        ledger.see(nothing, decision, Outcome(nothing, Feedback(nothing, nothing)))
+    arrays = [value for value in vars(ledger).values() if isinstance(value, np.ndarray)]
+    assert max(array.size for array in arrays) == 3 * 2 * 2  # the pulls at the checkpoints

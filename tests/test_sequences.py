@@ -1,0 +1,550 @@
+"""Whole sequences of choices against plain loops, which are written from the papers and not from the package.
+
+What is owed is counted in fractions made from the decimal strings, so it is exact.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import pytest
+
+from evenhand import Environment, Policy, compare, simulate
+from evenhand.algorithms import (
+    eta_fucb,
+    explore_then_commit,
+    f_ts,
+    fair_learn,
+    fucb,
+    hard_threshold_ucb,
+    lfg,
+    naive,
+    soft_threshold_ucb,
+    t_fucb,
+    thompson,
+    tscsf_b,
+    ucb1,
+)
+from evenhand.availability import Independent, Logged
+from evenhand.records import Feedback
+from evenhand.rewards import Bernoulli, Table
+
+ROUNDS = 320
+MISLEADING = ("0.07", "0.24", "0.04", "0.05", "0.1")  # 0.07 · 100 and 0.24 · 25 are not whole numbers in floats
+EQUAL = ("0.19", "0.19", "0.19", "0.19", "0.19")
+MULTIPLES = ("0.3", "0.1", "0.2", "0.1", "0.2")  # 0.3 is not 0.1 + 0.2, and not 0.1 + 0.1 + 0.1
+SOME_ZERO = ("0", "0.29", "0", "0.14", "0.29")
+DEMANDING = ("0.39", "0.39", "0.39", "0.39", "0.39")  # with two plays nearly everything is owed
+FRACTIONS = {"misleading": MISLEADING, "equal": EQUAL, "multiples": MULTIPLES, "some zero": SOME_ZERO}
+ALL_FRACTIONS = FRACTIONS | {"demanding": DEMANDING}
+MEANS = (0.4, 0.7, 0.3, 0.7, 0.5)  # two arms alike, so that ties are not rare; the best is not the first
+LEVELS = (3, 6, 2, 4, 5)  # eighths, about which the rewards of the table lie
+Chosen = list[int]
+Owed = Callable[[Fraction, int, int], Fraction]  # of r, the round t and the pulls before it
+
+
+# --- The world, fixed in advance -------------------------------------------------------------------------------------
+
+
+@dataclass
+class World:
+    """A row a round, a column an arm."""
+
+    rewards: list[list[float]]
+    awake: list[list[bool]]
+
+
+def world(kind: str, sleeping: bool, rounds: int = ROUNDS, seed: int = 1) -> World:
+    """Rewards from a table of eighths or equal to the means; arms asleep now and then, once all of them."""
+    chance = random.Random(seed)
+    table = [[min(max(level + chance.randint(-2, 2), 0), 8) / 8 for level in LEVELS] for _ in range(rounds)]
+    awake = [[not sleeping or chance.random() < 0.7 for _ in LEVELS] for _ in range(rounds)]
+    if sleeping:
+        awake[9] = [False] * len(LEVELS)
+    return World(table if kind == "table" else [list(MEANS)] * rounds, awake)
+
+
+# --- The reference ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Seen:
+    """The round being decided, counted from 1, and the pulls and rewards of each arm before it."""
+
+    t: int
+    pulls: list[int]
+    sums: list[float]
+
+    def means(self) -> list[float]:
+        return [total / n if n else 0.0 for total, n in zip(self.sums, self.pulls, strict=True)]
+
+    def bounds(self, c: float = 2.0) -> list[float]:
+        """Infinite for an arm that was never pulled."""
+        found = []
+        for total, n in zip(self.sums, self.pulls, strict=True):
+            found.append(total / n + math.sqrt(c * math.log(self.t) / n) if n else math.inf)
+        return found
+
+    def owed(self, fractions: Sequence[Fraction]) -> list[Fraction]:
+        """After the last round, r (t − 1) − N."""
+        return [r * (self.t - 1) - n for r, n in zip(fractions, self.pulls, strict=True)]
+
+
+class Rule(Protocol):
+    def choose(self, seen: Seen, awake: Chosen, plays: int) -> Chosen: ...
+
+
+def largest(score: Sequence[Any], among: Chosen, plays: int) -> Chosen:
+    """Up to ``plays`` arms of largest score, one after the other; the lowest index on a tie."""
+    left = sorted(among)
+    chosen: Chosen = []
+    while left and len(chosen) < plays:
+        top = left[0]
+        for arm in left:
+            if score[arm] > score[top]:
+                top = arm
+        left.remove(top)
+        chosen.append(top)
+    return chosen
+
+
+def follow(rule: Rule, world: World, plays: int) -> list[Chosen]:
+    """The arms that the rule plays, round by round."""
+    arms = len(world.rewards[0])
+    pulls, sums = [0] * arms, [0.0] * arms
+    history = []
+    for t, (rewards, awake) in enumerate(zip(world.rewards, world.awake, strict=True), start=1):
+        chosen = rule.choose(Seen(t, list(pulls), list(sums)), [arm for arm in range(arms) if awake[arm]], plays)
+        for arm in chosen:
+            pulls[arm] += 1
+            sums[arm] += rewards[arm]
+        history.append(sorted(chosen))
+    return history
+
+
+@dataclass
+class Ucb1:
+    """Auer et al. 2002."""
+
+    c: float = 2.0
+
+    def choose(self, seen: Seen, awake: Chosen, plays: int) -> Chosen:
+        return largest(seen.bounds(self.c), awake, plays)
+
+
+@dataclass
+class QuotaFirst:
+    """FUCB (Patil et al. 2019, Algorithm 3) and Fair-Learn: the largest deficits above α first, then UCB1."""
+
+    fractions: Sequence[Fraction]
+    tolerance: Fraction = Fraction(0)
+
+    def choose(self, seen: Seen, awake: Chosen, plays: int) -> Chosen:
+        owed = seen.owed(self.fractions)
+        first = largest(owed, [arm for arm in awake if owed[arm] > self.tolerance], plays)
+        others = [arm for arm in awake if arm not in first]
+        return first + largest(seen.bounds(), others, plays - len(first))
+
+
+@dataclass
+class Bonus:
+    """η-FUCB (Patil et al. 2019, Algorithm 4) and the threshold algorithms (Fang et al. 2022, eq. (11), section 5)."""
+
+    fractions: Sequence[Fraction]
+    rates: Sequence[float]
+    bonus: Owed
+
+    def choose(self, seen: Seen, awake: Chosen, plays: int) -> Chosen:
+        score = seen.bounds()
+        for arm, (r, rate) in enumerate(zip(self.fractions, self.rates, strict=True)):
+            score[arm] += rate * float(self.bonus(r, seen.t, seen.pulls[arm]))
+        return largest(score, awake, plays)
+
+
+def counted(r: Fraction, t: int, pulls: int) -> Fraction:
+    return r * (t - 1) - pulls
+
+
+def ignored(r: Fraction, t: int, pulls: int) -> Fraction:
+    return max(r * (t - 1) - pulls, Fraction(0))
+
+
+def hard(r: Fraction, t: int, pulls: int) -> Fraction:
+    return Fraction(1 if pulls < r * t else 0)
+
+
+def soft(r: Fraction, t: int, pulls: int) -> Fraction:
+    return max(r * t - pulls, Fraction(0)) / (r * t) if r else Fraction(0)
+
+
+@dataclass
+class TFucb:
+    """T-FUCB (Patil et al. 2019, Algorithm 2): max(1, r T) plays each, rounded up, then UCB1."""
+
+    fractions: Sequence[Fraction]
+    horizon: int
+
+    def choose(self, seen: Seen, awake: Chosen, plays: int) -> Chosen:
+        quotas = [max(1, math.ceil(r * self.horizon)) for r in self.fractions]
+        unfilled = [arm for arm in awake if seen.pulls[arm] < quotas[arm]]
+        return unfilled[:1] or Ucb1().choose(seen, awake, plays)
+
+
+@dataclass
+class Commit:
+    """Explore then commit: ``pulls`` plays each, then the best mean as of then, forever."""
+
+    pulls: int
+    means: list[float] = field(default_factory=list)
+
+    def choose(self, seen: Seen, awake: Chosen, plays: int) -> Chosen:
+        if not self.means and min(seen.pulls) >= self.pulls:
+            self.means = seen.means()
+        unfilled = [arm for arm in awake if seen.pulls[arm] < self.pulls]
+        return unfilled[:1] or largest(self.means or seen.means(), awake, plays)
+
+
+@dataclass
+class Lfg:
+    """LFG (Li et al. 2019; Fang et al. 2022, section 3), with either queue; no η stands for an infinite one."""
+
+    fractions: Sequence[Fraction]
+    eta: Fraction | None
+    weights: Sequence[Fraction]
+    queue: str
+    c: float
+    clip: bool
+    lengths: list[Fraction] = field(default_factory=lambda: [Fraction(0)] * 5)
+
+    def choose(self, seen: Seen, awake: Chosen, plays: int) -> Chosen:
+        if self.queue == "exact":
+            self.lengths = [max(owed, Fraction(0)) for owed in seen.owed(self.fractions)]
+        score: list[Any] = []
+        for worth, weight, length in zip(seen.bounds(self.c), self.weights, self.lengths, strict=True):
+            known = min(worth, 1.0) if self.clip else worth
+            if known == math.inf:
+                score.append(math.inf)
+            elif self.eta is None:
+                score.append(weight * Fraction(known))
+            else:
+                score.append(length + self.eta * weight * Fraction(known))
+        chosen = largest(score, awake, plays)
+        if self.queue == "recursive":
+            for arm, r in enumerate(self.fractions):
+                self.lengths[arm] = max(self.lengths[arm] + r - (1 if arm in chosen else 0), Fraction(0))
+        return chosen
+
+
+# --- The package -----------------------------------------------------------------------------------------------------
+
+
+def played(policy: Policy, world: World) -> list[Chosen]:
+    """The arms that the policy plays, round by round."""
+    state, rng = policy.start(len(world.rewards[0])), np.random.default_rng(0)
+    history = []
+    for rewards, awake in zip(world.rewards, world.awake, strict=True):
+        decision = policy.decide(state, rng, None if all(awake) else np.array(awake))
+        policy.observe(state, Feedback(decision.played, np.array(rewards) * decision.played), rng)
+        history.append(np.flatnonzero(decision.played).tolist())
+    return history
+
+
+def numbers(decimals: Sequence[str]) -> list[float]:
+    return [float(decimal) for decimal in decimals]
+
+
+def exactly(decimals: Sequence[str]) -> list[Fraction]:
+    return [Fraction(decimal) for decimal in decimals]
+
+
+Pair = tuple[Callable[[int], Policy], Callable[[], Rule]]
+PENALTIES = (0.3, 0.1, 0.4, 0.2, 0.0)
+
+
+def pairs() -> dict[str, Pair]:
+    """Name → the policy for m plays, and its reference."""
+    found: dict[str, Pair] = {"ucb1": (lambda m: ucb1(plays=m), Ucb1)}
+    found["ucb1 c=0.5"] = lambda m: ucb1(exploration=0.5, plays=m), lambda: Ucb1(0.5)
+    for label, decimals in ALL_FRACTIONS.items():
+        found |= {f"{name} {label}": pair for name, pair in with_fractions(decimals).items()}
+    return found
+
+
+def with_fractions(decimals: Sequence[str]) -> dict[str, Pair]:
+    r, f = exactly(decimals), numbers(decimals)
+    found: dict[str, Pair] = {
+        "fucb": (lambda m: fucb(f, plays=m), lambda: QuotaFirst(r)),
+        "fair_learn 2.5": (lambda m: fair_learn(f, tolerance=2.5, plays=m), lambda: QuotaFirst(r, Fraction(5, 2))),
+        "fair_learn 3": (lambda m: fair_learn(f, tolerance=3.0, plays=m), lambda: QuotaFirst(r, Fraction(3))),
+        "hard": (
+            lambda m: hard_threshold_ucb(f, penalties=PENALTIES, plays=m),
+            lambda: Bonus(r, PENALTIES, hard),
+        ),
+        "soft": (
+            lambda m: soft_threshold_ucb(f, penalties=0.4, plays=m),
+            lambda: Bonus(r, [0.4] * 5, soft),
+        ),
+    }
+    for eta, surplus, bonus in ((0.02, "counted", counted), (0.7, "counted", counted), (0.1, "ignored", ignored)):
+        found[f"eta_fucb {eta} {surplus}"] = eta_pair(decimals, eta, surplus, bonus)
+    return found
+
+
+def eta_pair(decimals: Sequence[str], eta: float, surplus: str, bonus: Owed) -> Pair:
+    return (
+        lambda m: eta_fucb(numbers(decimals), eta=eta, surplus=surplus, plays=m),
+        lambda: Bonus(exactly(decimals), [eta] * len(decimals), bonus),
+    )
+
+
+def queues() -> dict[str, Pair]:
+    """LFG in all its forms."""
+    # Powers of two: floats hold ties between arms of unequal weight as exactly as the reference does.
+    unequal = ("1", "0.5", "2", "1", "0.25")
+    found: dict[str, Pair] = {}
+    ones = ("1",) * 5
+    forms = [(1.5, True, eta, w) for eta, w in (("10", ones), ("0.5", unequal), ("inf", unequal))]
+    forms += [(2.0, True, "10", ones), (2.0, True, "0.5", unequal), (2.0, False, "10", unequal)]
+    for queue in ("recursive", "exact"):
+        for label, r in FRACTIONS.items():
+            for c, clip, eta, weights in forms:
+                name = f"{queue} {label} c={c} {'clipped' if clip else 'unclipped'} eta={eta}"
+                found[name] = queue_pair(r, eta, weights, queue, c, clip)
+    return found
+
+
+def queue_pair(r: Sequence[str], eta: str, weights: Sequence[str], queue: str, c: float, clip: bool) -> Pair:
+    options: dict[str, Any] = {"queue": queue, "exploration": c, "clip": clip, "ties": "first"}
+    exact_eta = None if eta == "inf" else Fraction(eta)
+    return (
+        lambda m: lfg(numbers(r), eta=float(eta), weights=numbers(weights), plays=m, **options),
+        lambda: Lfg(exactly(r), exact_eta, exactly(weights), queue, c, clip),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "sleeping"), [("table", False), ("means", False), ("table", True)], ids=["table", "means", "sleeping"]
+)
+@pytest.mark.parametrize("plays", [1, 2, 3])
+@pytest.mark.parametrize("pair", pairs().values(), ids=list(pairs()))
+def test_bounds_and_deficits(pair: Pair, plays: int, kind: str, sleeping: bool) -> None:
+    given = world(kind, sleeping)
+    assert played(pair[0](plays), given) == follow(pair[1](), given, plays)
+
+
+@pytest.mark.parametrize(
+    ("plays", "sleeping"), [(1, False), (1, True), (2, True)], ids=["1-awake", "1-sleeping", "2-sleeping"]
+)
+@pytest.mark.parametrize("pair", queues().values(), ids=list(queues()))
+def test_queues(pair: Pair, plays: int, sleeping: bool) -> None:
+    given = world("table", sleeping)
+    assert played(pair[0](plays), given) == follow(pair[1](), given, plays)
+
+
+@pytest.mark.parametrize("sleeping", [False, True], ids=["awake", "sleeping"])
+@pytest.mark.parametrize("kind", ["table", "means"])
+@pytest.mark.parametrize("horizon", [100, 400, 1000])
+def test_t_fucb(horizon: int, kind: str, sleeping: bool) -> None:
+    given = world(kind, sleeping)
+    for r in (MISLEADING, SOME_ZERO):
+        assert played(t_fucb(numbers(r), horizon=horizon), given) == follow(TFucb(exactly(r), horizon), given, 1)
+
+
+@pytest.mark.parametrize("sleeping", [False, True], ids=["awake", "sleeping"])
+@pytest.mark.parametrize("kind", ["table", "means"])
+@pytest.mark.parametrize("pulls", [1, 7, 30])
+def test_explore_then_commit(pulls: int, kind: str, sleeping: bool) -> None:
+    given = world(kind, sleeping)
+    assert played(explore_then_commit(pulls=pulls), given) == follow(Commit(pulls), given, 1)
+
+
+@pytest.mark.parametrize("name", ["fucb misleading", "hard equal", "eta_fucb 0.7 counted misleading"])
+def test_the_whole_simulation_plays_the_same(name: str) -> None:
+    # Rewards and availability from the environment, pulls from the results, at every round.
+    policy, rule = pairs()[name]
+    given = world("table", sleeping=True)
+    environment = Environment(Table(given.rewards), Logged(given.awake))
+    results = simulate(policy(2), environment, ROUNDS, lanes=2, checkpoints=range(1, ROUNDS + 1))
+    pulls = np.zeros((ROUNDS, 5), dtype=int)
+    for t, chosen in enumerate(follow(rule(), given, 2)):
+        pulls[t:, chosen] += 1
+    record = next(iter(results.records.values()))
+    assert (record.pulls == pulls[:, np.newaxis]).all()
+
+
+# --- By hand ---------------------------------------------------------------------------------------------------------
+
+
+def constant(*rewards: float, rounds: int) -> World:
+    return World([list(rewards)] * rounds, [[True] * len(rewards)] * rounds)
+
+
+def by_hand(policy: Policy, *rewards: float, rounds: int) -> list[int]:
+    """The arm played in each round, each arm paying the same reward whenever it plays."""
+    return [arm for (arm,) in played(policy, constant(*rewards, rounds=rounds))]
+
+
+def test_ucb1_by_hand() -> None:
+    # t   bound of arm 0 (pays 1)             bound of arm 1 (pays 0)     plays
+    # 1   ∞                                   ∞                           0, the lowest index
+    # 2   1 + sqrt(2 ln 2)                    ∞                           1
+    # 3   1 + sqrt(2 ln 3)     = 2.48         sqrt(2 ln 3)     = 1.48     0
+    # 4   1 + sqrt(2 ln 4 / 2) = 2.18         sqrt(2 ln 4)     = 1.67     0
+    # 5   1 + sqrt(2 ln 5 / 3) = 2.04         sqrt(2 ln 5)     = 1.79     0
+    # 6   1 + sqrt(2 ln 6 / 4) = 1.95         sqrt(2 ln 6)     = 1.89     0
+    # 7   1 + sqrt(2 ln 7 / 5) = 1.88         sqrt(2 ln 7)     = 1.97     1
+    # 8   1 + sqrt(2 ln 8 / 5) = 1.91         sqrt(2 ln 8 / 2) = 1.44     0
+    assert by_hand(ucb1(), 1.0, 0.0, rounds=8) == [0, 1, 0, 0, 0, 0, 1, 0]
+
+
+def test_fucb_by_hand() -> None:
+    # t   deficits r (t−1) − N of r = (0.3, 0.3, 0)    owed      plays
+    # 1   0, 0, 0                                      nobody    0: all bounds are ∞
+    # 2   −0.7, 0.3, 0                                 1         1
+    # 3   −0.4, −0.4, 0                                nobody    2: never pulled
+    # 4   −0.1, −0.1, −1                               nobody    0: pays 1, the others 0, one pull each
+    # 5   −0.8, 0.2, −1                                1         1
+    # 6   −0.5, −0.5, −1                               nobody    0: 1 + sqrt(2 ln 6/2) against sqrt(2 ln 6) = 1.89
+    # 7   −1.2, −0.2, −1                               nobody    0: 1 + sqrt(2 ln 7/3) = 2.14 against 1.97
+    # 8   −1.9, 0.1, −1                                1         1
+    assert by_hand(fucb([0.3, 0.3, 0.0]), 1.0, 0.0, 0.0, rounds=8) == [0, 1, 2, 0, 1, 0, 0, 1]
+
+
+def test_what_is_owed_is_a_strict_excess() -> None:
+    # r = (0, 0.5): arm 1 is owed 0.5 (t−1) − N, which is 0.5 and 0 by turns: exactly 0 is not owed. Arm 1 pays
+    # nothing; where nobody is owed UCB1 decides, and arm 0 is ahead of it by 1 with at least as many pulls.
+    # t = 1: arm 0. t = 2: 0.5 owed, arm 1. t = 3: 0.5 · 2 − 1 = 0, arm 0. t = 4: 0.5, arm 1. And so on.
+    assert by_hand(fucb([0.0, 0.5]), 1.0, 0.0, rounds=8) == [0, 1, 0, 1, 0, 1, 0, 1]
+    # With α = 1/2 arm 1 waits until it is owed more than 0.5. t = 2: UCB1 takes it, as it was never pulled. Then
+    # t = 3 … 6: owed 0, 0.5, 1, and after its play at t = 5 again 0.5: 0, 0, 1, 0; then 1 at t = 7.
+    assert by_hand(fair_learn([0.0, 0.5], tolerance=0.5), 1.0, 0.0, rounds=8) == [0, 1, 0, 0, 1, 0, 1, 0]
+
+
+def test_hard_threshold_by_hand() -> None:
+    # μ = (1, 0), τ = (0, 0.5), A = 2: arm 1 leads by 2 as long as N < 0.5 n, so what counts is n itself, not n − 1.
+    # n = 1: arm 0. n = 2: arm 1. n = 3: N = 1 < 1.5: 2 + 1.48 against 1 + 1.48: arm 1.
+    # n = 4: N = 2, not below 2: 0 + sqrt(2 ln 4/2) = 1.18 against 1 + 1.67: arm 0.
+    # n = 5: N = 2 < 2.5: 2 + sqrt(2 ln 5/2) = 3.27 against 1 + 1.27: arm 1. n = 6: 3 is not below 3: arm 0.
+    assert by_hand(hard_threshold_ucb([0.0, 0.5], penalties=2.0), 1.0, 0.0, rounds=6) == [0, 1, 1, 0, 1, 0]
+
+
+def test_a_recursive_queue_forgets_a_surplus() -> None:
+    # LFG, r = (0.5, 0.4), η = 1, rewards (1, 0.25); both clipped bounds are 1 for these rounds but for arm 1 with many
+    # pulls, so the queues decide.
+    # t   Q recursive      plays   Q afterwards
+    # 1   0, 0             0       max(0.5 − 1, 0) = 0, 0.4
+    # 2   0, 0.4           1       0.5, max(0.8 − 1, 0) = 0
+    # 3   0.5, 0           0       0, 0.4
+    # 4   0, 0.4           1       0.5, 0
+    # 5   0.5, 0           0       …
+    # The exact queue keeps arm 1's surplus of 0.2: Q(3) = (0, 0) (1.0 − 1, 0.8 − 1).
+    # t = 4: 1.5 − 2 < 0, 1.2 − 1 = 0.2: 1. t = 5: 2 − 2 = 0, 1.6 − 2 < 0: 0. t = 6: 2.5 − 3 < 0, 2 − 2 = 0: tie, 0.
+    # t = 6 of the recursive queue: 0, 0.4: 1.
+    options: dict[str, Any] = {"eta": 1.0, "exploration": 1.5, "ties": "first"}
+    recursive = by_hand(lfg([0.5, 0.4], queue="recursive", **options), 1.0, 0.25, rounds=6)
+    exact = by_hand(lfg([0.5, 0.4], queue="exact", **options), 1.0, 0.25, rounds=6)
+    assert (recursive, exact) == ([0, 1, 0, 1, 0, 1], [0, 1, 0, 1, 0, 0])
+
+
+def test_a_recursive_queue_is_counted_exactly() -> None:
+    # r = (0.3, 0.1, 0), η = 0: the queue alone decides. Awake are arm 2, then arm 0, then arm 2, then all.
+    # Q after each round: (0.3, 0.1, 0); (max(0.6 − 1, 0), 0.2, 0) = (0, 0.2, 0); (0.3, 0.3, 0). A tie: arm 0.
+    # In floats 0.1 + 0.1 + 0.1 exceeds 0.3.
+    awake = [[False, False, True], [True, False, False], [False, False, True], [True, True, True]]
+    policy = lfg([0.3, 0.1, 0.0], eta=0.0, ties="first")
+    assert played(policy, World([[0.0] * 3] * 4, awake)) == [[2], [0], [2], [0]]
+
+
+def test_equal_deficits_go_by_the_lowest_index_with_several_plays_too() -> None:
+    # r = 0.4 each, two plays; arm 2 alone pays, so its bound is the largest.
+    # t = 1: arms 0, 1, never pulled. t = 2: arm 2 alone is awake. t = 3 … 5: nobody is.
+    # t = 6: N = 1 each, each is owed 0.4 · 5 − 1 = 1: arms 0, 1.
+    # t = 7: owed are 2.4 − 2 = 0.4, 0.4 and 2.4 − 1 = 1.4: arm 2, then arm 0.
+    asleep, awake = [False] * 3, [True] * 3
+    policy = fucb([0.4, 0.4, 0.4], plays=2)
+    rewards = [[0.0, 0.0, 1.0]] * 7
+    days = [awake, [False, False, True], asleep, asleep, asleep, awake, awake]
+    assert played(policy, World(rewards, days)) == [[0, 1], [2], [], [], [], [0, 1], [0, 2]]
+
+
+def test_t_fucb_by_hand() -> None:
+    # T = 10, r = (0.25, 0, 0.3): ⌈2.5⌉ = 3, at least 1, and 0.3 · 10 = 3 plays; then arm 1, which alone pays: at t = 8
+    # 1 + sqrt(2 ln 8) against sqrt(2 ln 8/3); then 1 + sqrt(2 ln t/N) > sqrt(2 ln t/3) for N = 2, 3.
+    assert by_hand(t_fucb([0.25, 0.0, 0.3], horizon=10), 0.0, 1.0, 0.0, rounds=10) == [0, 0, 0, 1, 2, 2, 2, 1, 1, 1]
+
+
+def test_naive_explores_its_quotas_in_order() -> None:
+    # T' = 20: n = (0.2 + 0.4/2) 20 = 8 and (0.4 + 0.4/2) 20 = 12.
+    first = by_hand(naive([0.2, 0.4], horizon=200, epsilon=0.1), 0.5, 0.25, rounds=20)
+    assert first == [0] * 8 + [1] * 12
+
+
+def test_commitment_by_hand() -> None:
+    # Two plays each, then arm 1, which paid more; what it pays later is not looked at.
+    rewards = [[0.5, 1.0]] * 4 + [[1.0, 0.0]] * 4
+    assert played(explore_then_commit(pulls=2), World(rewards, [[True, True]] * 8)) == [[0]] * 2 + [[1]] * 6
+
+
+# --- Equal by definition ---------------------------------------------------------------------------------------------
+
+SHARES = numbers(MISLEADING)
+SLEEPY = Environment(Bernoulli([0.8, 0.7, 0.6, 0.5, 0.4]), Independent([0.9, 0.7, 0.8, 0.6, 0.9]))
+AWAKE = Environment(Bernoulli([0.8, 0.7, 0.6, 0.5, 0.4]))
+
+
+def assert_all_alike(policies: dict[str, Policy], environment: Environment, rounds: int = 500) -> None:
+    results = compare(policies, environment, rounds, lanes=20, seed=5, checkpoints=range(1, rounds + 1))
+    first, *others = results.records.values()
+    for other in others:
+        assert (other.pulls == first.pulls).all()
+    assert len(np.unique(first.pulls[-1], axis=0)) > 1  # the lanes are not all alike
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("environment", [AWAKE, SLEEPY], ids=["awake", "sleeping"])
+def test_ucb1_is_the_case_without_promises(environment: Environment, plays: int) -> None:
+    nothing = [0.0] * 5
+    policies = {
+        "ucb1": ucb1(plays=plays),
+        "fucb": fucb(nothing, plays=plays),
+        "fair_learn": fair_learn(nothing, tolerance=3.0, plays=plays),
+        "hard": hard_threshold_ucb(nothing, penalties=0.5, plays=plays),
+        "soft": soft_threshold_ucb(nothing, penalties=0.5, plays=plays),
+        "hard without price": hard_threshold_ucb(SHARES, penalties=0.0, plays=plays),
+        "eta_fucb": eta_fucb(SHARES, eta=0.0, plays=plays),
+        "eta_fucb hinge": eta_fucb(nothing, eta=0.7, surplus="ignored", plays=plays),
+        "lfg": lfg(SHARES, eta=math.inf, clip=False, exploration=2.0, ties="first", plays=plays),
+    }
+    assert_all_alike(policies, environment)
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+def test_fair_learn_without_tolerance_is_fucb(plays: int) -> None:
+    pair = {"fucb": fucb(SHARES, plays=plays), "fair_learn": fair_learn(SHARES, tolerance=0.0, plays=plays)}
+    assert_all_alike(pair, SLEEPY)
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+def test_thompson_is_the_case_without_a_queue(plays: int) -> None:
+    policies = {
+        "thompson": thompson(plays=plays),
+        "tscsf_b": tscsf_b(SHARES, eta=math.inf, plays=plays),
+        "recursive": tscsf_b(SHARES, eta=math.inf, queue="recursive", plays=plays),
+        "f_ts": f_ts([0.0] * 5, plays=plays),
+    }
+    assert_all_alike(policies, SLEEPY)
+
+
+def test_eta_weighs_the_worth_as_one_over_eta_weighs_the_queue() -> None:
+    # Huang et al.'s Q/η + w θ orders the arms as Q + η w θ does: the weights may take up η.
+    pair = {
+        "eta": tscsf_b(SHARES, eta=16.0),
+        "weights": tscsf_b(SHARES, eta=1.0, weights=16.0),
+    }
+    assert_all_alike(pair, SLEEPY)
