@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from joblib.externals.loky import get_reusable_executor
+
 DOCS = Path(__file__).parent
 BLOCK = re.compile(r"^```(?:\{code-block\} )?(\w+)\n(?::caption: (\S+)\n)?(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -176,6 +178,8 @@ def workplace() -> Iterator[None]:
         home, path, modules = os.getcwd(), list(sys.path), set(sys.modules)
         os.chdir(folder)
         sys.path.insert(0, folder)
+        # Processes that began earlier do not know the folder.
+        get_reusable_executor().shutdown(wait=True)
         try:
             yield
         finally:

@@ -120,6 +120,7 @@ EXCUSED = {
     "records.for_lanes",
     "registry.algorithm",
     "errors.nearest",
+    "results.check_folder",
     "results.mean_and_error",
     "results.read_table",
     "results.run_information",
