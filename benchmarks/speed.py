@@ -35,7 +35,7 @@ from evenhand.results import Record
 from evenhand.rewards import Bernoulli
 from evenhand.simulation import checkpoint_rounds, run_block
 
-SIZES = {1: 10_000, 100: 10_000, 1000: 4_000}  # lanes: rounds
+SIZES = {1: 10_000, 100: 10_000, 1000: 10_000}  # lanes: rounds
 CHECK_LANES, CHECK_ROUNDS, CHECK_SEED = 1000, 1000, 1
 LIMIT = 5.0  # standard errors; about 200 figures are compared, so chance exceeds it for one seed in 10,000
 MEANS = np.round(np.arange(0.80, 0.705, -0.01), 2)  # Patil et al. 2019, section 6
@@ -249,7 +249,7 @@ def print_aims(console: Console, told: list[dict[str, Any]]) -> None:
 
 
 def main(
-    repeats: Annotated[int, typer.Option(min=1, help="Turns of each contender; the median counts.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each contender; the median counts.")] = 3,
     as_json: Annotated[
         bool, typer.Option("--json", help="Figures as JSON on standard output, all else on standard error.")
     ] = False,

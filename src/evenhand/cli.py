@@ -20,7 +20,7 @@ app = typer.Typer(
     name="evenhand",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Fair sequential decisions: policies that keep promises to every arm, simulated and compared.",
 )

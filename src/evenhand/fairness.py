@@ -33,9 +33,8 @@ class Claim:
 def owed(fractions: Array, rounds: int | Array, pulls: Array) -> Array:
     """The plays still owed to each arm: ``r_i n − N_i``; negative where an arm is ahead.
 
-    Worked out afresh from n, never by adding r up, and exact to a billionth of a play: what is due is split into whole
-    plays and a rest that is rounded to nine decimals. So 0.07 · 100 − 7 is 0, and equal deficits of different arms
-    compare equal.
+    Worked out afresh from n, never by adding r up, and in whole billionths of a play. So 0.07 · 100 − 7 is 0, and equal
+    deficits of different arms compare equal (up to some million rounds, where double precision ends).
 
     Args:
         fractions: (…, arms), promised share of the rounds of each arm.
@@ -47,10 +46,8 @@ def owed(fractions: Array, rounds: int | Array, pulls: Array) -> Array:
         >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
         (False, True)
     """
-    due = fractions * rounds
-    whole = np.floor(due + 0.5 / BILLION)
-    deficit = np.asarray(whole - pulls)
-    deficit += np.rint((due - whole) * BILLION) / BILLION
+    deficit = np.asarray(np.rint(fractions * rounds * BILLION) - pulls * BILLION)
+    deficit /= BILLION
     return deficit
 
 

@@ -186,8 +186,8 @@ class Ledger:
         yardstick = self._yardstick
         self._earned += outcome.earned
         if yardstick.fractions is not None:
-            # Which arm is furthest behind is asked at the checkpoints only.
-            deficit = owed(yardstick.fractions, decision.round, pulls)
+            # Which arm is furthest behind is asked at the checkpoints only, and there rounding errors are cut off.
+            deficit = yardstick.fractions * decision.round - pulls
             np.maximum(self._worst, deficit, out=self._worst)
         if yardstick.given is not None and decision.available is not None:
             code = (decision.available.astype(float) @ self._codes).astype(np.intp)
@@ -225,7 +225,7 @@ class Ledger:
             "r_regret": best_fair - expected,
             "unfairness": _totals(missing),
             "violation": _largest(deficit),
-            "max_violation": _largest(self._worst),
+            "max_violation": np.round(_largest(self._worst), 9),
         }
 
 
