@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from evenhand import validate
 from evenhand.errors import EvenhandError
 from evenhand.records import Array, Mask
+from evenhand.rewards import below
 
 #: Arms up to which all 2^K sets of independent availability are listed.
 MAX_ENUMERATED = 15
@@ -76,7 +77,7 @@ class Independent:
 
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> Mask:
         """Who is awake, (rounds, lanes, arms)."""
-        return np.asarray(rng.random((len(rows), lanes, self.arms)) < self.probabilities)
+        return below(rng, self.probabilities, len(rows), lanes)
 
     def distribution(self, arms: int) -> tuple[Mask, Array] | None:
         """All 2^K sets and their probabilities, up to `MAX_ENUMERATED` arms."""

