@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,6 +50,25 @@ def run(
             ) from None
         finally:
             del done  # the file must be free before its folder goes
+
+
+def carry(types: Iterable[type]) -> None:
+    """Send the code of types that are not Evenhand's along to other processes, which may not be able to import them.
+
+    Parts of one's own stand in scripts, notebooks and test modules, of which other processes know nothing.
+
+    Args:
+        types: of what will be sent.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> carry([Fraction])
+    """
+    from cloudpickle import register_pickle_by_value
+
+    for module in {kind.__module__ for kind in types}:
+        if module.split(".")[0] != "evenhand" and module in sys.modules:
+            register_pickle_by_value(sys.modules[module])
 
 
 def _run_all(function: Callable[..., R], units: Sequence[tuple[Any, ...]], jobs: int, path: Path) -> list[R]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand import engine, validate
+from evenhand.describe import types_in
 from evenhand.environment import Environment
 from evenhand.errors import EvenhandError
 from evenhand.metrics import MEASURES, Ledger, Yardstick, yardstick
@@ -119,6 +120,8 @@ def compare(
         for block, stream in zip(blocks, seeds, strict=True):
             cut = for_lanes(policy, block), for_lanes(environment, block), sticks[label].for_lanes(block)
             units.append((*cut, block.stop - block.start, rounds, stream))
+    if jobs != 1:
+        engine.carry(set().union(*(types_in(part) for part in (environment, *named.values()))))
     done = engine.run(run_block, units, [horizon] * len(units), jobs, progress)
     parts = {label: done[i * len(blocks) : (i + 1) * len(blocks)] for i, label in enumerate(named)}
     return Results(
