@@ -257,21 +257,30 @@ def _run(setup: Setup, jobs: int, out: Path, as_json: bool, plots: bool, extra: 
         )
     except KeyboardInterrupt as interrupt:
         _fail(f"{interrupt}; nothing was written", 130)
+    # Saved before anything is printed, as whoever reads the output may stop reading; printed also if saving fails.
+    told, failed = _saved(results, setup, out, plots)
     if as_json:
         _print_json(results.to_json() | ({} if extra is None else extra(results, setup)))
     else:
         listing.print_results(results)
+    if failed:
+        raise EvenhandError(told)
+    print(told, file=sys.stderr)
+    return results
+
+
+def _saved(results: Results, setup: Setup, out: Path, plots: bool) -> tuple[str, bool]:
+    """Write results and figures; what to tell of it, and whether it failed."""
+    from evenhand import listing
+
     try:
         results.save(out)
         written = ["curves.parquet", "arms.parquet", "estimates.parquet"]
         if plots:
             written += listing.draw(results, setup, out)
     except OSError as error:
-        raise EvenhandError(
-            f"the results could not be written to {out}: {error}; the files that are there are whole"
-        ) from None
-    print(f"wrote {', '.join(written)} to {out}", file=sys.stderr)
-    return results
+        return f"the results could not be written to {out}: {error}; the files that are there are whole", True
+    return f"wrote {', '.join(written)} to {out}", False
 
 
 def _print_json(value: Any) -> None:
