@@ -165,6 +165,7 @@ def test_an_infeasible_promise_is_refused_before_anything_runs(run: Run, config:
         (("replay", "--fraction", "0.3", "--fraction", "0.2"), "2 fractions for 5 films"),
         (("replay", "--fraction", "0.9"), "too much"),
         (("replay", "--order", "random"), "must be 'log' or 'shuffled'"),
+        (("replay", "--jobs", "0"), "jobs must be at least 1, or -1 for every core, got 0"),
         (("simulate",), "Missing argument"),
         (("simulat",), "No such command"),
     ],

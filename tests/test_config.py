@@ -240,3 +240,30 @@ def test_blanks_of_a_table_need_a_log_of_who_sleeps(tmp_path: Path) -> None:
 def test_checkpoints_as_a_number_or_as_rounds() -> None:
     assert parse(checkpoints=5).checkpoints == 5
     assert parse(checkpoints=[10, 100]).checkpoints == [10, 100]
+
+
+def test_logs_are_refused_unless_they_speak_of_the_same_arms(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("tea,coffee\n1,0.5\n")
+    (tmp_path / "awake.csv").write_text("coffee,tea\n1,0\n")
+    table = {"kind": "table", "path": "log.csv"}
+    data: dict[str, Any] = {"horizon": 1, "policies": [{"algorithm": "ucb1"}]}
+    with pytest.raises(EvenhandError, match=r"awake\.csv is headed coffee, tea; the arms are tea, coffee"):
+        environment = {"rewards": table, "availability": {"kind": "log", "path": "awake.csv"}}
+        config.parse({**data, "environment": environment}, tmp_path)
+    with pytest.raises(
+        EvenhandError, match="arms must be those that head the reward table, in this order: tea, coffee"
+    ):
+        config.parse({**data, "environment": {"rewards": table, "arms": ["tea", "milk"]}}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("policy", "complaint"),
+    [
+        ({"eta": 20, "grid": {"eta": [5]}}, "grid.eta and the policy both give 'eta'"),
+        ({"grid": {"eta": []}}, "grid.eta is empty"),
+    ],
+)
+def test_a_grid_that_would_drop_something_is_refused(policy: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        parse({"algorithm": "lfg", "fractions": [0.1] * 3, **policy})
+    assert complaint in str(error.value)

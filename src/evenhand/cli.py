@@ -113,9 +113,11 @@ def check(config: ConfigPath, as_json: AsJson = False) -> None:
       evenhand check films.toml --json
     """
     from evenhand.metrics import yardstick
+    from evenhand.simulation import checkpoint_rounds
 
     setup = _setup(config)
     setup.environment.check_horizon(setup.horizon)
+    checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
     told: dict[str, Any] = {}
     for label, policy in setup.policies.items():
         stick = yardstick(policy, setup.environment, label)

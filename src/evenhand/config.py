@@ -204,7 +204,13 @@ class LoggedAvailability(_Section):
     def build(self, run: Run, rewards: rew.Rewards, names: tuple[str, ...]) -> avail.Availability:
         """The availability model."""
         if self.path is not None:
-            return avail.Logged(logs.read_availability(run.folder / self.path)[1])
+            logged, table = logs.read_availability(run.folder / self.path)
+            if logged != names:
+                raise EvenhandError(
+                    f"the availability log {self.path} is headed {', '.join(logged)}; "
+                    f"the arms are {', '.join(names)}, in this order"
+                )
+            return avail.Logged(table)
         if not isinstance(rewards, rew.Table):
             raise EvenhandError("availability of kind 'log' needs a path, unless the rewards are a table with blanks")
         return avail.Logged(~np.isnan(rewards.values))
@@ -265,10 +271,15 @@ class EnvironmentSection(_Section):
         return Environment(**parts, feedback=self.feedback.build(), penalties=penalties, **stakes)
 
     def _names(self, run: Run, rewards: rew.Rewards) -> tuple[str, ...]:
+        if isinstance(self.rewards, TableRewards):
+            headed = logs.read_rewards(run.folder / self.rewards.path)[0]
+            if self.arms is not None and tuple(self.arms) != headed:
+                raise EvenhandError(
+                    f"arms must be those that head the reward table, in this order: {', '.join(headed)}"
+                )
+            return headed
         if self.arms is not None:
             return tuple(self.arms)
-        if isinstance(self.rewards, TableRewards):
-            return logs.read_rewards(run.folder / self.rewards.path)[0]
         return tuple(str(arm + 1) for arm in range(rewards.means.shape[-1]))
 
 
@@ -408,6 +419,10 @@ def _policies(section: PolicySection, config: Config, environment: Environment) 
     """The policy of a section, or one for every point of its grid."""
     name = section.label or section.algorithm
     given = dict(section.model_extra or {})
+    for key, values in section.grid.items():
+        if not values or key in given:
+            fault = "is empty" if not values else f"and the policy both give {key!r}"
+            raise ConfigurationError(f"policy {name!r}: grid.{key} {fault}")
     points = [dict(zip(section.grid, point, strict=True)) for point in itertools.product(*section.grid.values())]
     made = []
     for point in points:

@@ -105,6 +105,8 @@ def compare(
     validate.whole("horizon", horizon)
     validate.whole("lanes", lanes)
     validate.whole("seed", seed, low=0)
+    if validate.whole("jobs", jobs, low=-1) == 0:
+        raise EvenhandError("jobs must be at least 1, or -1 for every core, got 0")
     named = _labelled(policies)
     rounds = checkpoint_rounds(horizon, checkpoints, spacing)
     _check_lanes(environment, named, lanes)
