@@ -247,8 +247,8 @@ def test_logs_are_refused_unless_they_speak_of_the_same_arms(tmp_path: Path) -> 
     (tmp_path / "awake.csv").write_text("coffee,tea\n1,0\n")
     table = {"kind": "table", "path": "log.csv"}
     data: dict[str, Any] = {"horizon": 1, "policies": [{"algorithm": "ucb1"}]}
+    environment = {"rewards": table, "availability": {"kind": "log", "path": "awake.csv"}}
     with pytest.raises(EvenhandError, match=r"awake\.csv is headed coffee, tea; the arms are tea, coffee"):
-        environment = {"rewards": table, "availability": {"kind": "log", "path": "awake.csv"}}
         config.parse({**data, "environment": environment}, tmp_path)
     with pytest.raises(
         EvenhandError, match="arms must be those that head the reward table, in this order: tea, coffee"
