@@ -137,7 +137,10 @@ def test_a_logarithmic_axis_of_negative_values_is_symmetric(results: Results) ->
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_measure_can_be_drawn_on_logarithmic_axes(measure: str, lanes: int, request: Any) -> None:
     found = request.getfixturevalue("single" if lanes == 1 else "results")
-    figures.curves(found, measure, log="xy").draw_without_rendering()
+    figure = figures.curves(found, measure, log="xy")
+    figure.draw_without_rendering()
+    assert figure.axes[0].get_xscale() == "log"
+    assert figure.axes[0].get_yscale() in ("log", "symlog")
 
 
 def test_nothing_but_noughts_on_a_logarithmic_axis() -> None:
