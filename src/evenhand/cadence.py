@@ -11,9 +11,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from evenhand import validate
+from evenhand.box import ConfidenceBox
 from evenhand.errors import EvenhandError
 from evenhand.fairness import Claim
 from evenhand.records import Array, Mask, Shape, State
+
+OUT = 2.0**50  # more plays than anybody has
 
 
 class Cadence(Protocol):
@@ -22,6 +25,11 @@ class Cadence(Protocol):
     @property
     def fractions(self) -> Array | None:
         """The share of the rounds that the schedule promises to each arm, (…, arms); None for no promise."""
+        ...
+
+    @property
+    def free_start(self) -> bool:
+        """Whether a simulation pulls every arm once before round 1, free of charge."""
         ...
 
     @property
@@ -48,9 +56,19 @@ class Cadence(Protocol):
 
 @dataclass(frozen=True)
 class EveryRound:
-    """A choice lasts one round."""
+    """A choice lasts one round.
 
-    fractions: None = None
+    Args:
+        free_start: whether a simulation pulls every arm once before round 1. These pulls are no plays of a round: they
+            count in the tally, and their rewards come as late as others, but no measure sees them.
+
+    Example:
+        >>> EveryRound().free_start
+        False
+    """
+
+    free_start: bool = False
+    fractions: ClassVar[None] = None
     holds: ClassVar[bool] = False
 
     def check(self, arms: int) -> None:
@@ -85,6 +103,8 @@ class QuotasThen:
     Args:
         quotas: (arms,) whole numbers, plays of each arm before anything else; one number stands for every arm.
         commit: hold the worth that the arms have when the quotas are filled, and never look at rewards again.
+        fill: in a round in which some arm has an open quota, let the arms without one go next, lowest index first,
+            rather than by the other parts.
         fractions: (arms,), the share of the rounds that the quotas are there to keep, if any.
 
     Example:
@@ -95,12 +115,14 @@ class QuotasThen:
         >>> [policy.decide(state, rng).played.argmax().item() for _ in range(3)]
         [0, 0, 1]
 
-    Source: Patil et al. 2019, section 4, Algorithms 1 and 2.
+    Source: Patil et al. 2019, section 4, Algorithms 1 and 2; Chen et al. 2024, Algorithm 1, lines 2 to 4.
     """
 
     quotas: Any
     commit: bool = False
     fractions: Any = None
+    fill: bool = False
+    free_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         quotas = validate.per_arm_or_one("quotas", self.quotas, low=0.0)
@@ -140,5 +162,77 @@ class QuotasThen:
     def claim(self, claim: Claim, state: State) -> Claim:
         """Arms with an open quota go before all others."""
         others = -np.inf if claim.first is None else claim.first
-        first = np.where(state.tally.pulls < self.quotas, np.inf, others)
-        return Claim(claim.score, claim.random, first, claim.above)
+        due = state.tally.pulls < self.quotas
+        if self.fill:
+            others = np.where(due.any(axis=-1, keepdims=True), np.finfo(float).max, others)
+        return Claim(claim.score, claim.random, np.where(due, np.inf, others), claim.above)
+
+
+@dataclass(slots=True)
+class Contest:
+    """Which arms are still in, and how often each of them has been played since the last cut."""
+
+    alive: Mask  # (…, arms) True for arms that have not been eliminated
+    passes: Array  # (…, 1) plays that every arm still in had when arms were last eliminated
+
+
+@dataclass(frozen=True)
+class Elimination:
+    """Arms play in turn, and one that is surely worse than m others never plays again.
+
+    Whenever every arm still in has been played once more, arm i is eliminated if the upper end of its interval lies
+    below the lower ends of m others still in. The arms still in play by their number of plays, the fewest first. An arm
+    that is out plays only where too few others are available.
+
+    Args:
+        box: an interval for the mean of every arm.
+        plays: m, arms played a round; the paper has m = 1.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Feedback, Policy
+        >>> from evenhand.box import ConfidenceBox
+        >>> policy = Policy(cadence=Elimination(ConfidenceBox(inside=2.0, per_arm=False)))
+        >>> state, rng, rewards = policy.start(arms=2), np.random.default_rng(0), np.array([1.0, 0.0])
+        >>> for _ in range(20):
+        ...     played = policy.decide(state, rng).played
+        ...     policy.observe(state, Feedback(played, rewards * played), rng)
+        >>> state.cadence.alive, state.tally.pulls
+        (array([ True, False]), array([17.,  3.]))
+
+    Source: Lancewicki et al. 2021, section 4, Algorithm 3.
+    """
+
+    box: ConfidenceBox
+    plays: int = 1
+    fractions: ClassVar[None] = None
+    free_start: ClassVar[bool] = False
+    holds: ClassVar[bool] = False
+
+    def check(self, arms: int) -> None:
+        """Fits any number of arms."""
+
+    def start(self, shape: Shape) -> Contest:
+        """All arms are in."""
+        return Contest(np.ones(shape, dtype=bool), np.zeros((*shape[:-1], 1)))
+
+    def worth(self, worth: Array, state: State) -> Array:
+        """Today's worth."""
+        return worth
+
+    def claim(self, claim: Claim, state: State) -> Claim:
+        """The arm still in with the fewest plays goes first; whoever is out, last."""
+        contest: Contest = state.cadence
+        pulls = state.tally.pulls
+        passes = np.where(contest.alive, pulls, np.inf).min(axis=-1, keepdims=True)
+        if (passes > contest.passes).any():
+            self._cut(contest, state, passes)
+        return Claim(-pulls - OUT * ~contest.alive, random=False)
+
+    def _cut(self, contest: Contest, state: State, passes: Array) -> None:
+        low, high = self.box.of(state)
+        low = np.where(contest.alive, low, -np.inf)
+        rivals = -np.sort(-low, axis=-1)[..., self.plays - 1, np.newaxis]  # the m-th largest lower end
+        beaten = (high < rivals) & (passes > contest.passes)
+        contest.alive &= ~beaten
+        np.maximum(contest.passes, passes, out=contest.passes)

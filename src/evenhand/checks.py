@@ -74,14 +74,14 @@ def decisions_are_sound(policy: Policy, arms: int) -> None:
 
 
 def probabilities_are_sound(policy: Policy, arms: int) -> None:
-    """Where probabilities are given, they lie in [0, 1], sum to the number of arms played, and allow what was
-    played."""
+    """Selection vectors lie in [0, 1], sum to the number of arms played, and allow what was played; probabilities,
+    where they are given, are no other."""
     for sleeping in (False, True):
         for decision, _ in _trial(policy, arms, sleeping):
-            chance = decision.probabilities
-            if chance is None:
-                continue
-            chance = np.asarray(chance, dtype=float)
+            chance = np.asarray(decision.vector, dtype=float)
+            assert chance.shape == decision.played.shape, f"the selection vector has shape {chance.shape}"
+            if decision.probabilities is not None:
+                assert np.array_equal(decision.probabilities, chance), "probabilities differ from the selection vector"
             assert (chance >= 0).all(), "a probability is negative"
             assert (chance <= 1 + 1e-12).all(), "a probability exceeds 1"
             played = decision.played.sum(axis=-1)
@@ -242,4 +242,4 @@ def _everyone(environment: Environment, available: Any) -> Any:
 
 
 def _decided(played: Any, available: Any) -> Decision:
-    return Decision(1, played, None, available)
+    return Decision(1, played, None, available, played)

@@ -12,7 +12,8 @@ from evenhand import validate
 from evenhand.availability import Always, Availability, Logged
 from evenhand.errors import EvenhandError
 from evenhand.feedback import FeedbackModel, Immediate
-from evenhand.records import Array, Decision, Mask, Outcome
+from evenhand.merit import Merit
+from evenhand.records import Array, Decision, Feedback, Mask, Outcome
 from evenhand.rewards import Rewards, Table
 
 DRAWN_AHEAD = 100_000  # numbers drawn at a time: enough to forget the cost of a call, few enough for the cache
@@ -31,6 +32,7 @@ class Environment:
         penalties: price of a missing play for the penalised regret, one number or one an arm, for a policy without
             its own.
         weights: what a unit of reward of each arm counts, one number or one an arm, for a policy without its own.
+        merit: a function of an arm's mean by which to measure a policy that promises no shares by merit.
 
     Example:
         >>> from evenhand import Environment
@@ -49,6 +51,7 @@ class Environment:
     fractions: Any = None
     penalties: Any = None
     weights: Any = None
+    merit: Merit | None = None
     arms: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +75,7 @@ class Environment:
             value = getattr(self, name)
             if value is not None and (name == "fractions" or value.shape[-1] != 1):
                 validate.one_an_arm(name, value, arms)
+        self.feedback.check(arms)
         self._check_log()
 
     def _check_log(self) -> None:
@@ -129,14 +133,17 @@ class World:
         """See `Environment.start`."""
         self.environment = environment
         self.lanes = lanes
+        self.horizon = horizon
         self.round = 0
-        order, rewards, availability, feedback = (np.random.default_rng(s) for s in seed.spawn(4))
+        order, rewards, availability, feedback, free = (np.random.default_rng(s) for s in seed.spawn(5))
         self._rng_rewards, self._rng_availability, self._rng_feedback = rewards, availability, feedback
+        self._rng_free = free
         self._rows = self._order(order)
         self._stretch = int(min(horizon, max(1, DRAWN_AHEAD // (lanes * environment.arms))))
-        self._channel = environment.feedback.open((lanes, environment.arms))
+        self._channel = environment.feedback.open((lanes, environment.arms), horizon)
         self._rewards: NDArray[Any] = np.empty(0)
         self._available: Mask | None = None
+        self._chance: Array | None = None
 
     def _order(self, rng: np.random.Generator) -> NDArray[np.intp] | None:
         rewards = self.environment.rewards
@@ -153,6 +160,21 @@ class World:
         places = np.arange(self.round, stop)[:, np.newaxis] if self._rows is None else self._rows[self.round : stop]
         self._rewards = self.environment.rewards.draw(self._rng_rewards, places, self.lanes)
         self._available = self.environment.availability.draw(self._rng_availability, places, self.lanes)
+        if self.environment.feedback.random:
+            self._chance = self._rng_feedback.random((stop - self.round, self.lanes, self.environment.arms))
+
+    def free_pull(self) -> Feedback:
+        """Every arm is pulled once before round 1; what becomes known of it before that round.
+
+        Rewards and delays come from a stream of their own, so that those of the rounds stay the same.
+        """
+        environment, shape = self.environment, (self.lanes, self.environment.arms)
+        if isinstance(environment.rewards, Table):
+            raise EvenhandError("a log of rewards has no round before the first; run without free_start")
+        self._channel = environment.feedback.open(shape, self.horizon + 1)
+        earned = environment.rewards.draw(self._rng_free, np.zeros((1, 1), dtype=np.intp), self.lanes)[0]
+        chance = self._rng_free.random(shape) if environment.feedback.random else None
+        return self._channel.send(np.ones(shape, dtype=bool), earned, chance)
 
     def offer(self) -> Mask | None:
         """Who is available in the next round, (lanes, arms); None for everybody."""
@@ -165,4 +187,5 @@ class World:
         """The end of the round: what the played arms earned, and what becomes known of it."""
         self.round += 1
         earned = self._rewards[self._place] * decision.played
-        return Outcome(earned, self._channel.send(decision.played, earned, self._rng_feedback))
+        chance = None if self._chance is None else self._chance[self._place]
+        return Outcome(earned, self._channel.send(decision.played, earned, chance))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from evenhand import validate
+from evenhand.merit import Merit, share_limit
 from evenhand.records import Array, Mask, Shape, State
 
 BILLION = 1e9  # what is due is counted in billionths of a play
@@ -21,7 +22,8 @@ class Claim:
     """What the arms can claim in this round.
 
     Arms whose ``first`` exceeds ``above`` play before all others, the largest first; the rest of the plays
-    go by ``score``. A `Categorical` selection reads the score as probabilities.
+    go by ``score``. A selection that draws (`Categorical`, `DependentRounding`, `SystematicSampling`) reads the score
+    as weights, in proportion to which the arms play.
     """
 
     score: Array  # (…, arms)
@@ -69,6 +71,15 @@ class Fairness(Protocol):
         """What a unit of reward of each arm counts, (…, arms); None where all count alike."""
         ...
 
+    @property
+    def merit(self) -> Merit | None:
+        """The function of an arm's mean to which its share is proportional; None where no such share is promised."""
+        ...
+
+    def check(self, arms: int, plays: int) -> None:
+        """Complain if the promise cannot be meant for that many arms and plays a round."""
+        ...
+
     def start(self, shape: Shape) -> Any:
         """What the part remembers beyond the tally, before the first round; None for nothing."""
         ...
@@ -82,7 +93,16 @@ class Fairness(Protocol):
         ...
 
 
-class _Memoryless:
+class _Plain:
+    """A fairness part that promises no shares by merit."""
+
+    merit: ClassVar[None] = None
+
+    def check(self, arms: int, plays: int) -> None:
+        """Fits any number of arms and plays."""
+
+
+class _Memoryless(_Plain):
     """A fairness part that needs nothing but the tally, and sets no prices or weights."""
 
     @property
@@ -219,7 +239,7 @@ class Queue:
 
 
 @dataclass(frozen=True, eq=False)
-class VirtualQueue:
+class VirtualQueue(_Plain):
     """A queue of owed plays for each arm, weighed against its worth: ``Q_i + η w_i worth_i``.
 
     ============  ==========================================  =================================
@@ -329,3 +349,50 @@ class GuaranteedShares(_Memoryless):
             return Claim(shares + rest / state.arms, random=False)
         best = worth.argmax(axis=-1)[..., np.newaxis] == np.arange(state.arms)
         return Claim(shares + rest * best, random)
+
+
+@dataclass(frozen=True)
+class MeritShares:
+    """Arms play in proportion to their merit: ``p_i = m f(x_i) / Σ_j f(x_j)``, x being their worth, cut to [0, 1].
+
+    The sum runs over the available arms. Where so few are available that a share would exceed one, and everywhere
+    with ``cap``, the excess is shared among the other arms in proportion (`evenhand.shares.proportional`).
+
+    Args:
+        merit: f.
+        cap: let merits through under which a share could exceed one although all arms are available.
+
+    Raises:
+        EvenhandError: when a policy starts without ``cap`` and ``max f / min f > (K − 1)/(m − 1)``.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.fairness import MeritShares
+        >>> from evenhand.merit import Power
+        >>> MeritShares(Power(beta=2.0)).claim(np.array([0.0, 1.0]), False, Policy().start(arms=2)).score
+        array([1., 3.])
+
+    Source: Chen et al. 2024, Theorem 3.
+    """
+
+    merit: Merit
+    cap: bool = False
+    fractions: ClassVar[None] = None
+    penalties: ClassVar[None] = None
+    weights: ClassVar[None] = None
+
+    def check(self, arms: int, plays: int) -> None:
+        """No share may exceed one, unless capping is asked for."""
+        if not self.cap:
+            share_limit(self.merit, arms, plays)
+
+    def start(self, shape: Shape) -> None:
+        """Nothing is remembered."""
+
+    def claim(self, worth: Array, random: bool, state: State) -> Claim:
+        """The merit of every arm."""
+        return Claim(self.merit(np.clip(worth, 0.0, 1.0)), random)
+
+    def note(self, memory: None, played: Mask) -> None:
+        """Nothing is remembered."""

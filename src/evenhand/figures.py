@@ -30,6 +30,8 @@ LABELS = {
     "unfairness": "unfairness: plays missing, all arms (plays)",
     "violation": "plays missing, arm furthest behind (plays)",
     "max_violation": "most plays missing so far (plays)",
+    "reward_regret": "reward regret (reward)",
+    "fairness_regret": "fairness regret (plays)",
 }
 STYLE: dict[Any, Any] = {
     "font.size": 10,

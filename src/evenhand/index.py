@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from evenhand import validate
+from evenhand.errors import EvenhandError
 from evenhand.evidence import Evidence, Received
 from evenhand.records import Array, Feedback, Mask, Shape, State, Tally
 
@@ -42,7 +43,7 @@ class Index(Protocol):
         ...
 
 
-class _Memoryless:
+class Memoryless:
     """An index that needs nothing but the tally."""
 
     random: ClassVar[bool] = False
@@ -55,11 +56,11 @@ class _Memoryless:
 
 
 @dataclass(frozen=True)
-class UCB(_Memoryless):
-    """Upper confidence bound: ``S/M + sqrt(c ln t / M)``, with t the round counted from 1.
+class UCB(Memoryless):
+    """Upper confidence bound: ``S/M + sqrt(c ln t / max(M, 1))``, with t the round counted from 1.
 
-    An arm without evidence has an infinite index, so that it goes first. With ``clip`` the index is at most 1,
-    also for an arm without evidence.
+    An arm that was never pulled has an infinite index, so that it goes first; one whose rewards are all still missing
+    has a mean of 0. With ``clip`` the index is at most 1, also for an arm that was never pulled.
 
     Args:
         exploration: c ≥ 0; 2 is UCB1 (Auer et al. 2002), 1.5 is LFG (Li et al. 2019).
@@ -87,18 +88,18 @@ class UCB(_Memoryless):
     def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
         """The upper confidence bound of every arm, (…, arms)."""
         sums, counts = self.evidence.of(state.tally)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            index = self.exploration * np.log(state.clock) / counts
-            np.sqrt(index, out=index)
-            index += sums / counts
-        unknown = counts == 0
+        counts = np.maximum(counts, 1.0)
+        index = self.exploration * np.log(state.clock) / counts
+        np.sqrt(index, out=index)
+        index += sums / counts
+        unknown = state.tally.pulls == 0
         if unknown.any():
             index[unknown] = np.inf
         return np.asarray(np.minimum(index, 1.0, out=index) if self.clip else index)
 
 
 @dataclass(frozen=True)
-class EmpiricalMean(_Memoryless):
+class EmpiricalMean(Memoryless):
     """The mean of the rewards: ``S/M``, and 0 for an arm without evidence.
 
     Example:
@@ -170,9 +171,98 @@ class BetaSample:
     def observe(self, memory: Trials, feedback: Feedback, rng: np.random.Generator) -> None:
         """Count the successes among the rewards that arrived."""
         rewards = feedback.rewards
-        if rewards.dtype != np.bool_:
+        if rewards.dtype.kind == "f":
             rewards = np.clip(rewards, 0.0, feedback.received)
             whole = np.floor(rewards)
             rest = rewards - whole
             rewards = whole + (rng.random(rest.shape) < rest) if rest.any() else whole
         memory.successes += rewards
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of two indexes of one kind, as a rule under two kinds of evidence: ``(first + second)/2``.
+
+    The two share one memory: of a reward that is not 0 or 1 both see the same trial.
+
+    Args:
+        first: an index.
+        second: another of the same type.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.evidence import Optimistic, Pessimistic
+        >>> index = Mean(BetaSample(Optimistic()), BetaSample(Pessimistic()))
+        >>> draw = index.worth(Policy(index=index).start(arms=3), np.random.default_rng(0))
+        >>> bool(((draw > 0) & (draw < 1)).all())
+        True
+
+    Source: Chen et al. 2024, Algorithm 4.
+    """
+
+    first: Index
+    second: Index
+
+    def __post_init__(self) -> None:
+        if type(self.first) is not type(self.second):
+            one, other = type(self.first).__name__, type(self.second).__name__
+            raise EvenhandError(f"a mean is of two indexes of one kind, got {one} and {other}")
+
+    @property
+    def random(self) -> bool:
+        """Whether either is drawn at random."""
+        return self.first.random or self.second.random
+
+    def start(self, shape: Shape) -> Any:
+        """The memory that both read."""
+        return self.first.start(shape)
+
+    def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
+        """The mean of the two, (…, arms)."""
+        total = self.first.worth(state, rng, available) + self.second.worth(state, rng, available)
+        return total / 2.0
+
+    def observe(self, memory: Any, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Take in what arrived, once for both."""
+        self.first.observe(memory, feedback, rng)
+
+
+@dataclass(frozen=True)
+class Exploring:
+    """Now and then all arms look alike: with probability ε a lane gives every arm a worth of 0, else the index's own.
+
+    Args:
+        index: what the arms are worth otherwise.
+        epsilon: ε in [0, 1].
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> policy = Policy(index=Exploring(EmpiricalMean(), epsilon=1.0))
+        >>> policy.index.worth(policy.start(arms=2), np.random.default_rng(0))
+        array([0., 0.])
+
+    Source: Chen et al. 2024, section 6, FGreedy-D.
+    """
+
+    index: Index
+    epsilon: float
+    random: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        validate.number("epsilon", self.epsilon, 0.0, 1.0)
+
+    def start(self, shape: Shape) -> Any:
+        """What the index remembers."""
+        return self.index.start(shape)
+
+    def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
+        """The index, or 0 for all arms of a lane that explores, (…, arms)."""
+        worth = self.index.worth(state, rng, available)
+        exploring = rng.random((*worth.shape[:-1], 1)) < self.epsilon
+        return np.where(exploring, 0.0, worth)
+
+    def observe(self, memory: Any, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Take in what arrived."""
+        self.index.observe(memory, feedback, rng)

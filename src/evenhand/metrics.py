@@ -14,12 +14,17 @@ penalized_regret      ``t V − Σ_i (w_i μ_i N_i − A_i (τ_i t − N_i)_+)``
 unfairness            ``Σ_i (r_i t − N_i)_+``                             Fang et al. section 6
 violation             ``max_i (r_i t − N_i)``                             Patil et al. Definition 3
 max_violation         the largest violation up to t                       Fang et al. Theorem 4.3
+reward_regret         ``Σ_s max(Σ_i (p*_i − p_i) w_i μ_i, 0)``            Chen et al. (5)
+fairness_regret       ``Σ_s Σ_i |p*_i − p_i|``                            Chen et al. (6)
 ===================== =================================================== ==================================
 
 With one play and all arms available these are the papers' ``Σ Δ_i N_i``, ``Σ Δ_i (N_i − r_i t)`` and eq. (10). Expected
 rewards μ stand in for the rewards drawn, and Opt-F's reward is taken given the very arms that were available: the
 same means with far less noise. Where the availability sets are too many to list, or means or promises differ between
 lanes, Opt-F's mean stands in.
+
+p is the selection vector of the round, given also the worth that was drawn in it; p* is that of the fair policy that
+knows the means, among the arms available in the round.
 """
 
 from __future__ import annotations
@@ -34,9 +39,10 @@ from evenhand.availability import MAX_ENUMERATED, Always
 from evenhand.environment import Environment
 from evenhand.fairness import owed
 from evenhand.feasibility import check_shares
-from evenhand.oracle import Optimum, optimal, optimal_fair, optimal_penalized
+from evenhand.oracle import Optimum, fair_shares, merits_of, optimal, optimal_fair, optimal_penalized
 from evenhand.policy import Policy
 from evenhand.records import Array, Decision, Outcome
+from evenhand.shares import proportional
 
 #: The measures, in the order in which they are shown.
 MEASURES = (
@@ -48,6 +54,8 @@ MEASURES = (
     "unfairness",
     "violation",
     "max_violation",
+    "reward_regret",
+    "fairness_regret",
 )
 
 
@@ -59,6 +67,7 @@ class Yardstick:
     lanes. ``given`` is indexed by the code of an availability set, ``Σ_{i∈Z} 2^i``.
     """
 
+    plays: int  # arms played a round
     worth: Array  # (…, arms) expected reward w_i μ_i of a play
     weights: Array  # (…, arms) what a unit of reward counts
     fractions: Array | None  # (…, arms) promised shares
@@ -68,10 +77,14 @@ class Yardstick:
     best_penalized: Array | None  # () or (lanes,) penalised optimum a round
     sleeping: bool  # whether arms may be unavailable
     given: Array | None  # (2, codes) Opt-NF and Opt-F given the available set; None: not known or not needed
+    merits: Array | None  # (…, arms) merit f(μ_i) of each arm; None where shares are not judged by merit
+    deserved: Array | None  # (…, arms) shares p* of the fair policy, on average over the available sets; None: unknown
 
     def for_lanes(self, lanes: slice) -> Yardstick:
         """The rows of the given lanes."""
-        rows = {name: getattr(self, name) for name in ("worth", "weights", "fractions", "penalties")}
+        rows = {
+            name: getattr(self, name) for name in ("worth", "weights", "fractions", "penalties", "merits", "deserved")
+        }
         optima = {name: getattr(self, name) for name in ("best", "best_fair", "best_penalized")}
         cut = {name: value[lanes] for name, value in rows.items() if np.ndim(value) == 2}
         return dataclasses.replace(self, **cut, **{n: v[lanes] for n, v in optima.items() if np.ndim(v) == 1})
@@ -81,12 +94,13 @@ def yardstick(policy: Policy, environment: Environment, label: str = "") -> Yard
     """What ``policy`` is judged by in ``environment``.
 
     Args:
-        policy: its own fractions, penalties and weights come before the environment's.
+        policy: its own fractions, penalties, weights and merit come before the environment's.
         environment: rewards and availability, and promises for policies without their own.
         label: the policy's name in messages.
 
     Raises:
         InfeasiblePromise: the promised shares cannot be kept.
+        EvenhandError: shares are judged by merit, but a mean is not in [0, 1].
 
     Example:
         >>> from evenhand.algorithms import fucb
@@ -117,7 +131,9 @@ def yardstick(policy: Policy, environment: Environment, label: str = "") -> Yard
                 optimal_penalized(value, share, price, plays, availability)
                 for value, share, price in zip(*_rows(worth, fractions, penalties), strict=True)
             ]
+    merit = environment.merit if policy.merit is None else policy.merit
     return Yardstick(
+        plays=plays,
         worth=worth,
         weights=weights,
         fractions=fractions,
@@ -127,6 +143,8 @@ def yardstick(policy: Policy, environment: Environment, label: str = "") -> Yard
         best_penalized=None if penalized is None else _values(penalized),
         sleeping=not isinstance(availability, Always),
         given=_given(environment, free, free if fair is None else fair),
+        merits=None if merit is None else merits_of(merit, environment.means),
+        deserved=None if merit is None else fair_shares(merit, environment.means, plays, availability),
     )
 
 
@@ -179,6 +197,7 @@ class Ledger:
         self._earned = np.zeros((lanes, arms))
         self._worst = np.full((lanes, arms), -np.inf)
         self._best = np.zeros((2, lanes))
+        self._below = np.zeros((2, lanes))  # reward regret and fairness regret
         self._kept = 0
 
     def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
@@ -192,6 +211,18 @@ class Ledger:
         if yardstick.given is not None and decision.available is not None:
             code = (decision.available.astype(float) @ self._codes).astype(np.intp)
             self._best += yardstick.given[:, code]
+        if yardstick.merits is not None:
+            self._judge(yardstick, decision)
+
+    def _judge(self, yardstick: Yardstick, decision: Decision) -> None:
+        """The regrets of one round against the fair policy among the available arms."""
+        fair = yardstick.deserved
+        if fair is None or decision.available is not None:
+            fair = proportional(np.asarray(yardstick.merits), yardstick.plays, decision.available)
+        missing = fair - decision.vector
+        short = missing @ yardstick.worth if yardstick.worth.ndim == 1 else _totals(missing * yardstick.worth)
+        self._below[0] += np.maximum(short, 0.0)
+        self._below[1] += _totals(np.abs(missing, out=missing))
 
     def keep(self, round: int, pulls: Array) -> None:
         """Write down the measures at a checkpoint."""
@@ -214,6 +245,8 @@ class Ledger:
             "regret": best - expected,
             "time_averaged_regret": (best_fair - expected) / round,
         }
+        if yardstick.merits is not None:
+            found |= {"reward_regret": self._below[0].copy(), "fairness_regret": self._below[1].copy()}
         if yardstick.fractions is None:
             return found
         deficit = owed(yardstick.fractions, round, pulls)

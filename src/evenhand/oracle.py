@@ -15,8 +15,10 @@ from evenhand import validate
 from evenhand.availability import Always, Availability
 from evenhand.errors import EvenhandError
 from evenhand.feasibility import check_shares
+from evenhand.merit import Merit
 from evenhand.reach import cutting_planes, inclusion_of, played_by
 from evenhand.records import Array, Mask
+from evenhand.shares import proportional
 
 REDUCED_UP_TO = 2**10 * 10  # variables; beyond, the dual is far faster (15 arms: a minute and a half against 0.05 s)
 
@@ -154,6 +156,58 @@ def optimal_penalized(
         return _reduced(worth, fractions, plays, *listed, penalties)
     best = cutting_planes(worth, fractions, inclusion_of(plays, availability, len(worth)), penalties)
     return Optimum(best.value, best.shares)
+
+
+def merits_of(merit: Merit, means: Array) -> Array:
+    """The merit of every arm, (…, arms).
+
+    Raises:
+        EvenhandError: a mean is not in [0, 1], where merit is defined.
+    """
+    outside = ~((means >= 0.0) & (means <= 1.0))
+    if outside.any():
+        place = tuple(int(i) for i in np.argwhere(outside)[0])
+        raise EvenhandError(
+            f"merit is a function of mean rewards in [0, 1], but that of arm {place[-1] + 1} is {float(means[place]):g}"
+        )
+    return merit(means)
+
+
+def fair_shares(merit: Merit, means: Array, plays: int, availability: Availability) -> Array | None:
+    """The shares of the optimal fair policy: ``p*_i = m f(μ_i) / Σ_j f(μ_j)``.
+
+    Where that exceeds one, the excess is shared among the other arms in proportion. Where arms sleep, the sum runs over
+    the available arms of a round, and the shares are averages over the availability sets.
+
+    Args:
+        merit: f.
+        means: (…, arms), mean rewards μ_i in [0, 1].
+        plays: m ≥ 1, arms played a round.
+        availability: who can play.
+
+    Returns:
+        (…, arms), or None where the availability sets are too many to list, or means differ between lanes and arms
+        sleep.
+
+    Raises:
+        EvenhandError: a mean is not in [0, 1].
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.availability import Always
+        >>> from evenhand.merit import Power
+        >>> fair_shares(Power(beta=2.0, exponent=4.0), np.array([0.0, 0.0, 1.0]), plays=1, availability=Always())
+        array([0.2, 0.2, 0.6])
+
+    Source: Chen et al. 2024, Theorem 3.
+    """
+    merits = merits_of(merit, means)
+    if isinstance(availability, Always):
+        return proportional(merits, plays)
+    listed = availability.distribution(merits.shape[-1])
+    if listed is None or merits.ndim > 1:
+        return None
+    return np.asarray(listed[1] @ proportional(np.broadcast_to(merits, listed[0].shape), plays, listed[0]))
 
 
 def _filled(start: Optimum, gains: Array, room: Array, plays: float) -> Optimum:

@@ -12,6 +12,7 @@ from evenhand.cadence import Cadence, EveryRound
 from evenhand.errors import EvenhandError
 from evenhand.fairness import Fairness, NoPromise
 from evenhand.index import UCB, Index
+from evenhand.merit import Merit
 from evenhand.records import Decision, Feedback, Mask, State, Tally
 from evenhand.selection import Selection, TopM
 
@@ -57,6 +58,11 @@ class Policy:
         return self.selection.plays
 
     @property
+    def merit(self) -> Merit | None:
+        """The function of an arm's mean to which its share is proportional; None where no such share is promised."""
+        return self.fairness.merit
+
+    @property
     def fractions(self) -> Any:
         """The share of the rounds promised to each arm, (…, arms); None where no share is promised."""
         return self.cadence.fractions if self.fairness.fractions is None else self.fairness.fractions
@@ -69,7 +75,8 @@ class Policy:
             lanes: number of independent replications that run side by side; None for a single one without a lane axis.
 
         Raises:
-            EvenhandError: there are fewer arms than plays, or a parameter has another number of arms.
+            EvenhandError: there are fewer arms than plays, a parameter has another number of arms, or a share could
+                exceed one.
         """
         validate.whole("arms", arms)
         if self.plays > arms:
@@ -78,6 +85,7 @@ class Policy:
             validate.one_an_arm("fractions", self.fractions, arms)
             if lanes is None and isinstance(self.fractions, np.ndarray) and self.fractions.ndim > 1:
                 raise EvenhandError("fractions has several rows; PerLane(fractions) gives each lane one of them")
+        self.fairness.check(arms, self.plays)
         self.cadence.check(arms)
         shape = (arms,) if lanes is None else (validate.whole("lanes", lanes), arms)
         return State(
@@ -105,11 +113,11 @@ class Policy:
         worth = self.cadence.worth(worth, state)
         claim = self.fairness.claim(worth, self.index.random, state)
         claim = self.cadence.claim(claim, state)
-        played, probabilities = self.selection.select(claim, available, rng)
+        played, vector = self.selection.select(claim, available, rng)
         state.round += 1
         state.tally.pulls += played
         self.fairness.note(state.fairness, played)
-        return Decision(state.round, played, probabilities, available)
+        return Decision(state.round, played, None if claim.random else vector, available, vector)
 
     def observe(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Take in what arrived at the end of a round; updates ``state`` in place."""

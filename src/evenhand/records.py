@@ -58,6 +58,7 @@ class Decision:
     played: Mask  # (…, arms) True where the arm plays
     probabilities: NDArray[Any] | None  # (…, arms) chance of being played, given the past; None: no closed form
     available: Mask | None  # (…, arms) the arms that could be played; None: all
+    vector: NDArray[Any]  # (…, arms) selection vector: chance of being played, given also the worth drawn this round
 
 
 @dataclass(frozen=True, slots=True)

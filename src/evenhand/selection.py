@@ -17,8 +17,11 @@ from evenhand import validate
 from evenhand.errors import EvenhandError
 from evenhand.fairness import Claim
 from evenhand.records import Array, Mask
+from evenhand.shares import proportional
 
-Chosen = tuple[Mask, NDArray[Any] | None]
+TINY = np.finfo(float).tiny
+ROUNDING = 1e-9  # by which a sum of shares may miss the whole number that it is
+Chosen = tuple[Mask, NDArray[Any]]
 
 
 class Selection(Protocol):
@@ -30,7 +33,7 @@ class Selection(Protocol):
         ...
 
     def select(self, claim: Claim, available: Mask | None, rng: np.random.Generator) -> Chosen:
-        """The arms that play, and the probability with which each was chosen (None: no closed form)."""
+        """The arms that play, and the selection vector: with which probability each was chosen, given the claim."""
         ...
 
 
@@ -62,32 +65,25 @@ class TopM:
         """The m largest claims, those with a right to go first before the others."""
         score = _awake(claim.score, available)
         first = None if claim.first is None else _awake(claim.first, available)
-        if self.ties == "random":
-            played = self._ranked(score, first, claim.above, rng.random(score.shape))
-            known = first is None and not claim.random
-            return _among(played, available), self._tied_probabilities(score, available) if known else None
-        if self.plays == 1:
+        if self.plays == 1 and self.ties == "first":
             played = _hot(_largest(score, first, claim.above)[..., np.newaxis], score.shape)
-        else:
-            played = self._ranked(score, first, claim.above)
-        played = _among(played, available)
-        return played, None if claim.random else played
+            return _among(played, available), _among(played, available)
+        keys = _keys(score, first, claim.above)
+        tie = [rng.random(score.shape)] if self.ties == "random" else []
+        order = np.lexsort(tie + keys, axis=-1)  # stable: equal keys stay in the order of the arms
+        played = _among(_hot(order[..., : self.plays], score.shape), available)
+        return played, self._shared(keys, order, available) if tie else played
 
-    def _ranked(self, score: Array, first: Array | None, above: float, tie: Array | None = None) -> Mask:
-        keys = [] if tie is None else [tie]
-        if first is None:
-            keys.append(-score)
-        else:
-            leads = first > above
-            keys += [np.where(leads, 0.0, -score), -np.where(leads, first, -np.inf)]
-        order = np.lexsort(keys, axis=-1)  # stable: equal keys stay in the order of the arms
-        return _hot(order[..., : self.plays], score.shape)
-
-    def _tied_probabilities(self, score: Array, available: Mask | None) -> Array:
-        cut = -np.sort(-score, axis=-1)[..., : self.plays][..., -1:]
-        above, tied = score > cut, score == cut
-        share = (self.plays - above.sum(axis=-1, keepdims=True)) / tied.sum(axis=-1, keepdims=True)
-        chance = np.where(above, 1.0, np.where(tied, share, 0.0))
+    def _shared(self, keys: list[Array], order: NDArray[np.intp], available: Mask | None) -> Array:
+        """The chance of each arm when those tied for the last plays share them alike."""
+        last = order[..., self.plays - 1, np.newaxis]
+        ahead, tied = np.zeros(order.shape, dtype=bool), np.ones(order.shape, dtype=bool)
+        for key in reversed(keys):
+            cut = np.take_along_axis(key, last, axis=-1)
+            ahead |= tied & (key < cut)
+            tied &= key == cut
+        share = (self.plays - ahead.sum(axis=-1, keepdims=True)) / tied.sum(axis=-1, keepdims=True)
+        chance = np.where(ahead, 1.0, tied * share)
         return chance if available is None else chance * available
 
 
@@ -122,14 +118,135 @@ class Categorical:
         total = np.cumsum(chance, axis=-1)
         draw = rng.random(chance.shape[:-1]) * total[..., -1]
         arm = (total > draw[..., np.newaxis]).argmax(axis=-1)
-        probabilities = chance / np.maximum(total[..., -1:], np.finfo(float).tiny)
+        probabilities = chance / np.maximum(total[..., -1:], TINY)
         if claim.first is not None:
             first = _awake(claim.first, available)
             lead = first.argmax(axis=-1)
             leads = _at(first, lead) > claim.above
             arm = np.where(leads, lead, arm)
             probabilities = np.where(leads[..., np.newaxis], _hot(arm[..., np.newaxis], chance.shape), probabilities)
-        return _among(_hot(arm[..., np.newaxis], chance.shape), available), None if claim.random else probabilities
+        return _among(_hot(arm[..., np.newaxis], chance.shape), available), probabilities
+
+
+@dataclass(frozen=True)
+class DependentRounding:
+    """Arms play in proportion to their claim, none twice: exactly m of them, each with its exact share.
+
+    ``p_i = m w_i / Σ_j w_j`` over the available arms, w being the score; where that exceeds one, the excess is shared
+    among the others in proportion (`evenhand.shares.proportional`). Arms with a right to go first have ``p_i = 1``.
+
+    Two arms with shares a and b settle at a time: with s = a + b ≤ 1 one of them gets s, the first with probability
+    a/s, and the other 0; with s > 1 one of them gets 1, the first with probability (1 − b)/(2 − s), and the other
+    s − 1. The arm that is not settled goes on to the next pair, as in a knock-out tournament. No pair of arms then
+    plays together more often than if they played independently (negative correlation).
+
+    Departure: the paper pairs at random, the tournament pairs neighbours; marginals and negative correlation hold for
+    any order of the pairs, and all lanes and all pairs of a level settle at once.
+
+    Args:
+        plays: m ≥ 1, arms played a round.
+
+    Example:
+        >>> import numpy as np
+        >>> claim = Claim(score=np.array([1.0, 1.0, 1.0, 3.0]), random=False)
+        >>> played, chance = DependentRounding(plays=2).select(claim, None, np.random.default_rng(1))
+        >>> int(played.sum()), chance.round(3)
+        (2, array([0.333, 0.333, 0.333, 1.   ]))
+
+    Source: Chen et al. 2024, section 4.1 (RRS); Gandhi et al. 2006; Srinivasan 2001 for the tournament.
+    """
+
+    plays: int = 1
+
+    def __post_init__(self) -> None:
+        validate.whole("plays", self.plays)
+
+    def select(self, claim: Claim, available: Mask | None, rng: np.random.Generator) -> Chosen:
+        """Exactly as many arms as can play up to m."""
+        chance = _shares(claim, self.plays, available)
+        return _rounded(chance, rng), chance
+
+
+@dataclass(frozen=True)
+class SystematicSampling:
+    """Arms play in proportion to their claim: m equally spaced pointers on the line of the shares.
+
+    The shares are those of `DependentRounding`, and so are the marginals; but one random number decides everything, and
+    some pairs of arms never play together while others may play together more often than if independent.
+
+    ``arm i plays if some u + k, k = 0, 1, …, lies in [Σ_{j<i} p_j, Σ_{j≤i} p_j)``
+
+    Args:
+        plays: m ≥ 1, arms played a round.
+
+    Example:
+        >>> import numpy as np
+        >>> claim = Claim(score=np.array([1.0, 1.0, 1.0, 3.0]), random=False)
+        >>> played, _ = SystematicSampling(plays=2).select(claim, None, np.random.default_rng(1))
+        >>> played
+        array([False,  True, False,  True])
+
+    Source: Madow 1949.
+    """
+
+    plays: int = 1
+
+    def __post_init__(self) -> None:
+        validate.whole("plays", self.plays)
+
+    def select(self, claim: Claim, available: Mask | None, rng: np.random.Generator) -> Chosen:
+        """Exactly as many arms as can play up to m."""
+        chance = _shares(claim, self.plays, available)
+        ends = np.cumsum(chance, axis=-1)
+        whole = np.rint(ends[..., -1:])
+        ends = np.where(ends > whole - ROUNDING, whole, ends)  # else an arm of share 0 at the end might play
+        pointers = np.ceil(ends - rng.random((*chance.shape[:-1], 1)))
+        return np.diff(pointers, axis=-1, prepend=0.0) > 0.0, chance
+
+
+def _shares(claim: Claim, plays: int, available: Mask | None) -> Array:
+    """The selection vector of a draw in proportion to the score, after the arms that go first."""
+    if claim.first is None:
+        return proportional(claim.score, plays, available)
+    first = _awake(claim.first, available)
+    leads = first > claim.above
+    if not leads.any():
+        return proportional(claim.score, plays, available)
+    places = np.argsort(np.argsort(-np.where(leads, first, -np.inf), axis=-1, kind="stable"), axis=-1)
+    leads &= places < plays
+    left = plays - leads.sum(axis=-1, keepdims=True)
+    others = ~leads if available is None else available & ~leads
+    return np.where(leads, 1.0, proportional(claim.score, left, others))
+
+
+def _rounded(chance: Array, rng: np.random.Generator) -> Mask:
+    """True for exactly ``Σ chance`` arms of each lane, each with its chance."""
+    played = np.zeros(chance.size, dtype=bool)
+    value = chance.reshape(-1, chance.shape[-1])
+    place = np.arange(chance.size).reshape(value.shape)
+    while value.shape[1] > 1:
+        pairs = value.shape[1] // 2
+        first, second = value[:, : 2 * pairs : 2], value[:, 1 : 2 * pairs : 2]
+        total = first + second
+        small = total <= 1.0
+        # The chance that the first arm stays below one for the next level: a/s, or 1 − (1 − b)/(2 − s).
+        share = np.where(small, first, 1.0 - first) / np.maximum(np.where(small, total, 2.0 - total), TINY)
+        stays = rng.random(total.shape) < share
+        here, there = place[:, : 2 * pairs : 2], place[:, 1 : 2 * pairs : 2]
+        played[np.where(stays, there, here)[~small]] = True
+        rest_value, rest_place = value[:, 2 * pairs :], place[:, 2 * pairs :]
+        value = np.concatenate([np.where(small, total, total - 1.0), rest_value], axis=1)
+        place = np.concatenate([np.where(stays, here, there), rest_place], axis=1)
+    played[place[value > 0.5]] = True
+    return played.reshape(chance.shape)
+
+
+def _keys(score: Array, first: Array | None, above: float) -> list[Array]:
+    """What arms are ordered by, the smallest first, the last key before the others."""
+    if first is None:
+        return [-score]
+    leads = first > above
+    return [np.where(leads, 0.0, -score), -np.where(leads, first, -np.inf)]
 
 
 def _awake(values: Array, available: Mask | None) -> Array:

@@ -130,7 +130,9 @@ def compare(
         records={label: Record.joined(part) for label, part in parts.items()},
         rounds=rounds,
         names=environment.names,
-        promised={label: stick.fractions for label, stick in sticks.items()},
+        promised={
+            label: stick.deserved if stick.fractions is None else stick.fractions for label, stick in sticks.items()
+        },
         information=run_information(named, environment, lanes, seed, rounds),
     )
 
@@ -150,14 +152,21 @@ def run_block(
     rng = np.random.default_rng(inside)
     state = policy.start(environment.arms, lanes)
     ledger = Ledger(stick, len(rounds), lanes, environment.arms)
+    plays = state.tally.pulls
+    if policy.cadence.free_start:
+        plays = np.zeros_like(state.tally.pulls)
+        state.tally.pulls += 1.0
+        policy.observe(state, world.free_pull(), rng)
     start = 0
     for stop in rounds.tolist():
         for _ in range(start, stop):
             decision = policy.decide(state, rng, world.offer())
             outcome = world.play(decision)
             policy.observe(state, outcome.feedback, rng)
-            ledger.see(state.tally.pulls, decision, outcome)
-        ledger.keep(stop, state.tally.pulls)
+            if plays is not state.tally.pulls:
+                plays += decision.played
+            ledger.see(plays, decision, outcome)
+        ledger.keep(stop, plays)
         tick(stop)
         start = stop
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Logs as CSV files: a column an arm, a row a round."""
+"""Logs as CSV files: a column an arm, a row a round or a sample."""
 
 from __future__ import annotations
 
@@ -35,10 +35,7 @@ def read_rewards(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Array]:
     names, cells, numbers = _read(path)
     values = np.full(cells.shape, np.nan)
     for row, column in np.argwhere(cells != ""):
-        try:
-            values[row, column] = float(cells[row, column])
-        except ValueError:
-            values[row, column] = np.inf
+        values[row, column] = _number(cells[row, column])
         if not np.isfinite(values[row, column]):
             where = f"row {numbers[row]}, arm {names[column]!r}"
             raise DataError(
@@ -73,6 +70,54 @@ def read_availability(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Ma
         where = f"row {numbers[row]}, arm {names[column]!r}"
         raise DataError(f"{path}, {where}: {str(cells[row, column])!r} is neither 1 (available) nor 0 (asleep)")
     return names, cells == "1"
+
+
+def read_delays(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], list[Array]]:
+    """A log of delays: the header names the arms, every column holds delays of that arm in rounds; blanks are skipped,
+    and ``inf`` stands for a reward that never came.
+
+    Args:
+        path: of a CSV file; a single column holds the delays of all arms.
+
+    Returns:
+        The names of the arms, and for each its delays.
+
+    Raises:
+        DataError: the file is missing or empty, a cell is no number of rounds, or an arm has none; names the row and
+            the arm.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "delays.csv"
+        >>> _ = file.write_text("tea,coffee\\n3,0\\n,inf\\n")
+        >>> read_delays(file)
+        (('tea', 'coffee'), [array([3.]), array([ 0., inf])])
+    """
+    names, cells, numbers = _read(path)
+    samples = []
+    for column, name in enumerate(names):
+        delays = []
+        for number, cell in zip(numbers, cells[:, column], strict=True):
+            if cell == "":
+                continue
+            value = _number(cell)
+            if not value >= 0.0:
+                raise DataError(
+                    f"{path}, row {number}, arm {name!r}: {cell!r} is no delay; give rounds of at least 0, or inf"
+                )
+            delays.append(value)
+        if not delays:
+            raise DataError(f"{path} has no delay of arm {name!r}")
+        samples.append(np.array(delays))
+    return names, samples
+
+
+def _number(cell: str) -> float:
+    """The number in a cell; NaN where there is none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return np.nan
 
 
 def _read(

@@ -36,12 +36,21 @@ PAPERS: dict[str, Paper] = {
         "COLT 2012",
         "auer2002": "P. Auer, N. Cesa-Bianchi, P. Fischer: Finite-time Analysis of the Multiarmed Bandit Problem. "
         "Machine Learning 47, 2002",
+        "chen2013": "W. Chen, Y. Wang, Y. Yuan: Combinatorial Multi-Armed Bandit: General Framework and Applications. "
+        "ICML 2013",
+        "chen2024": "Z. Chen, L. Cai, J. Pan: Merit-based Fair Combinatorial Semi-Bandit with Unrestricted Feedback "
+        "Delays. 2024",
         "fang2022": "G. Fang, P. Li, G. Samorodnitsky: On Penalization in Stochastic Multi-armed Bandits. 2022",
         "garivier2016": "A. Garivier, T. Lattimore, E. Kaufmann: On Explore-Then-Commit Strategies. NeurIPS 2016",
         "huang2020": "Z. Huang, Y. Xu, B. Hu, Q. Wang, J. Pan: Thompson Sampling for Combinatorial Semi-bandits with "
         "Sleeping Arms and Long-Term Fairness Constraints. 2020",
+        "komiyama2015": "J. Komiyama, J. Honda, H. Nakagawa: Optimal Regret Analysis of Thompson Sampling in "
+        "Stochastic Multi-armed Bandit Problem with Multiple Plays. ICML 2015",
+        "lancewicki2021": "T. Lancewicki, S. Segal, T. Koren, Y. Mansour: Stochastic Multi-Armed Bandits with "
+        "Unrestricted Delay Distributions. ICML 2021",
         "li2019": "F. Li, J. Liu, B. Ji: Combinatorial Sleeping Bandits with Fairness Constraints. IEEE INFOCOM 2019",
         "patil2019": "V. Patil, G. Ghalme, V. Nair, Y. Narahari: Stochastic Multi-armed Bandits with Arm-specific "
         "Fairness Guarantees. 2019",
+        "wang2021fairx": "L. Wang, Y. Bai, W. Sun, T. Joachims: Fairness of Exposure in Stochastic Bandits. ICML 2021",
     }.items()
 }

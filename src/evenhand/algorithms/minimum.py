@@ -1,9 +1,4 @@
-"""The published algorithms, each a choice of parts; ``evenhand algorithms`` lists them.
-
-Every function takes the algorithm's parameters and returns a `Policy`. ``plays`` is m, the arms played a round; where
-it is offered, the algorithm also copes with arms that sleep. Ties go to the lowest index unless said otherwise, and
-an arm that was never played goes before all others that go by UCB.
-"""
+"""Algorithms that promise every arm a share of the rounds, or set a price on what it misses."""
 
 from __future__ import annotations
 
@@ -13,54 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand import validate
+from evenhand.algorithms.indices import beta_under, ucb_under
 from evenhand.cadence import QuotasThen
-from evenhand.errors import ConfigurationError, nearest
 from evenhand.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise, VirtualQueue
-from evenhand.index import UCB, BetaSample, EmpiricalMean
+from evenhand.index import UCB, EmpiricalMean
 from evenhand.policy import Policy
-from evenhand.registry import ALGORITHMS, Algorithm, algorithm
+from evenhand.registry import algorithm
 from evenhand.selection import Categorical, TopM
-
-
-@algorithm("auer2002")
-def ucb1(*, exploration: float = 2.0, plays: int = 1) -> Policy:
-    """UCB1: the arms with the largest upper confidence bound play.
-
-    ``S/N + sqrt(c ln t / N)``
-
-    Promise: none. Its expected regret is at most Σ 8 ln T/Δ + (1 + π²/3) Σ Δ (Patil et al. 2019, Theorem 7).
-
-    Args:
-        exploration: c ≥ 0.
-        plays: m, arms played a round.
-
-    Example:
-        >>> ucb1().name
-        'ucb1'
-
-    Source: Auer et al. 2002, section 2; Patil et al. 2019, eq. (4).
-    """
-    return Policy(index=UCB(exploration), selection=TopM(plays), name="ucb1")
-
-
-@algorithm("agrawal2012")
-def thompson(*, plays: int = 1) -> Policy:
-    """Thompson sampling: the arms with the largest draw from their posterior play.
-
-    ``θ ~ Beta(1 + S, 1 + N − S)``
-
-    Promise: none.
-
-    Args:
-        plays: m, arms played a round.
-
-    Example:
-        >>> thompson(plays=2).plays
-        2
-
-    Source: Agrawal & Goyal 2012, Algorithms 1 and 2.
-    """
-    return Policy(index=BetaSample(), selection=TopM(plays), name="thompson")
 
 
 @algorithm("patil2019")
@@ -137,7 +91,9 @@ def t_fucb(fractions: Any, *, horizon: int, exploration: float = 2.0) -> Policy:
 
 
 @algorithm("patil2019")
-def fucb(fractions: Any, *, tolerance: float = 0.0, exploration: float = 2.0, plays: int = 1) -> Policy:
+def fucb(
+    fractions: Any, *, tolerance: float = 0.0, exploration: float = 2.0, evidence: str = "received", plays: int = 1
+) -> Policy:
     """FUCB: whoever is owed most goes first, the others go by UCB1.
 
     ``A(t) = {i : r_i (t−1) − N_i > α}``; if A(t) is not empty ``argmax_{i∈A(t)} r_i (t−1) − N_i``, else
@@ -150,6 +106,8 @@ def fucb(fractions: Any, *, tolerance: float = 0.0, exploration: float = 2.0, pl
         fractions: (arms,), promised shares r_i of the rounds.
         tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         exploration: c of UCB1.
+        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
+            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
         plays: m, arms played a round; up to m arms of A(t) go first, UCB1 fills the other plays.
 
     Example:
@@ -158,11 +116,11 @@ def fucb(fractions: Any, *, tolerance: float = 0.0, exploration: float = 2.0, pl
 
     Source: Patil et al. 2019, section 5, Algorithm 3.
     """
-    return Policy(UCB(exploration), DeficitFirst(fractions, tolerance), TopM(plays), name="fucb")
+    return Policy(ucb_under(exploration, evidence), DeficitFirst(fractions, tolerance), TopM(plays), name="fucb")
 
 
 @algorithm("patil2019")
-def f_ts(fractions: Any, *, tolerance: float = 0.0, plays: int = 1) -> Policy:
+def f_ts(fractions: Any, *, tolerance: float = 0.0, evidence: str = "received", plays: int = 1) -> Policy:
     """F-TS: whoever is owed most goes first, the others go by Thompson sampling.
 
     ``A(t) = {i : r_i (t−1) − N_i > α}``; if A(t) is not empty ``argmax_{i∈A(t)} r_i (t−1) − N_i``, else
@@ -173,6 +131,9 @@ def f_ts(fractions: Any, *, tolerance: float = 0.0, plays: int = 1) -> Policy:
     Args:
         fractions: (arms,), promised shares r_i of the rounds.
         tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
+        evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
+            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw, which
+            survives delays that depend on rewards.
         plays: m, arms played a round.
 
     Example:
@@ -181,12 +142,18 @@ def f_ts(fractions: Any, *, tolerance: float = 0.0, plays: int = 1) -> Policy:
 
     Source: Patil et al. 2019, section 5.
     """
-    return Policy(BetaSample(), DeficitFirst(fractions, tolerance), TopM(plays), name="f_ts")
+    return Policy(beta_under(evidence), DeficitFirst(fractions, tolerance), TopM(plays), name="f_ts")
 
 
 @algorithm("patil2019")
 def eta_fucb(
-    fractions: Any, *, eta: float, surplus: str = "counted", exploration: float = 2.0, plays: int = 1
+    fractions: Any,
+    *,
+    eta: float,
+    surplus: str = "counted",
+    exploration: float = 2.0,
+    evidence: str = "received",
+    plays: int = 1,
 ) -> Policy:
     """η-FUCB: what an arm is owed is added to its upper confidence bound.
 
@@ -200,6 +167,8 @@ def eta_fucb(
         surplus: ``"counted"`` as printed, so that the best arm's surplus counts against it; ``"ignored"`` adds only
             what is owed.
         exploration: c of UCB1.
+        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
+            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
         plays: m, arms played a round.
 
     Example:
@@ -210,11 +179,13 @@ def eta_fucb(
     """
     validate.one_of("surplus", surplus, ("counted", "ignored"))
     bonus = DeficitBonus(fractions, validate.number("eta", eta, low=0.0), "linear" if surplus == "counted" else "hinge")
-    return Policy(UCB(exploration), bonus, TopM(plays), name="eta_fucb")
+    return Policy(ucb_under(exploration, evidence), bonus, TopM(plays), name="eta_fucb")
 
 
 @algorithm("fang2022")
-def fair_learn(fractions: Any, *, tolerance: float = 0.0, exploration: float = 2.0, plays: int = 1) -> Policy:
+def fair_learn(
+    fractions: Any, *, tolerance: float = 0.0, exploration: float = 2.0, evidence: str = "received", plays: int = 1
+) -> Policy:
     """Fair-Learn: FUCB under the name and with the tolerance that Fang et al. give it.
 
     ``A(n) = {k : τ_k (n−1) − N_k > α}``; if A(n) is not empty ``argmax τ_k (n−1) − N_k``, else
@@ -226,6 +197,8 @@ def fair_learn(fractions: Any, *, tolerance: float = 0.0, exploration: float = 2
         fractions: (arms,), promised shares τ_k of the rounds.
         tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         exploration: c of UCB1.
+        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
+            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
         plays: m, arms played a round.
 
     Example:
@@ -234,7 +207,7 @@ def fair_learn(fractions: Any, *, tolerance: float = 0.0, exploration: float = 2
 
     Source: Fang et al. 2022, section 3; Patil et al. 2019, section 5.
     """
-    return Policy(UCB(exploration), DeficitFirst(fractions, tolerance), TopM(plays), name="fair_learn")
+    return Policy(ucb_under(exploration, evidence), DeficitFirst(fractions, tolerance), TopM(plays), name="fair_learn")
 
 
 @algorithm("li2019")
@@ -247,6 +220,7 @@ def lfg(
     exploration: float = 1.5,
     clip: bool = True,
     ties: str = "random",
+    evidence: str = "received",
     plays: int = 1,
 ) -> Policy:
     """LFG: a virtual queue of owed plays against a clipped upper confidence bound.
@@ -267,6 +241,8 @@ def lfg(
         exploration: c ≥ 0.
         clip: whether to cut the bound at 1.
         ties: ``"random"`` or ``"first"`` (lowest index).
+        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
+            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
         plays: m, arms played a round.
 
     Example:
@@ -276,7 +252,7 @@ def lfg(
     Source: Li et al. 2019, Algorithm 1, as given in Huang et al. 2020, section 4, and Fang et al. 2022, section 3.
     """
     return Policy(
-        index=UCB(exploration, clip),
+        index=ucb_under(exploration, evidence, clip),
         fairness=VirtualQueue(fractions, eta, weights, queue),
         selection=TopM(plays, ties),
         name="lfg",
@@ -284,7 +260,9 @@ def lfg(
 
 
 @algorithm("huang2020")
-def tscsf_b(fractions: Any, *, eta: float, weights: Any = 1.0, queue: str = "exact", plays: int = 1) -> Policy:
+def tscsf_b(
+    fractions: Any, *, eta: float, weights: Any = 1.0, queue: str = "exact", evidence: str = "received", plays: int = 1
+) -> Policy:
     """TSCSF-B: a virtual queue of owed plays against Thompson sampling.
 
     ``Q(t) = max(t r − Σ d, 0)`` with t counted from 0; the m largest ``Q_i/η + w_i θ_i, θ ~ Beta(1 + S, 1 + N − S)``
@@ -298,6 +276,9 @@ def tscsf_b(fractions: Any, *, eta: float, weights: Any = 1.0, queue: str = "exa
         eta: η ≥ 0 or inf, owed plays that outweigh one unit of reward; inf ignores the queue.
         weights: w_i ≥ 0, what a unit of reward of each arm counts.
         queue: ``"exact"`` as printed, or ``"recursive"`` as in LFG.
+        evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
+            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw, which
+            survives delays that depend on rewards.
         plays: m, arms played a round.
 
     Example:
@@ -306,11 +287,13 @@ def tscsf_b(fractions: Any, *, eta: float, weights: Any = 1.0, queue: str = "exa
 
     Source: Huang et al. 2020, Algorithm 1, eqs. (4) to (6).
     """
-    return Policy(BetaSample(), VirtualQueue(fractions, eta, weights, queue), TopM(plays), name="tscsf_b")
+    return Policy(beta_under(evidence), VirtualQueue(fractions, eta, weights, queue), TopM(plays), name="tscsf_b")
 
 
 @algorithm("fang2022")
-def hard_threshold_ucb(fractions: Any, *, penalties: Any, exploration: float = 2.0, plays: int = 1) -> Policy:
+def hard_threshold_ucb(
+    fractions: Any, *, penalties: Any, exploration: float = 2.0, evidence: str = "received", plays: int = 1
+) -> Policy:
     """Hard-threshold UCB: an arm below its share gets its whole penalty as a bonus.
 
     ``argmax S/N + A_k 1(N_k < τ_k n) + sqrt(2 ln n / N)``
@@ -324,6 +307,8 @@ def hard_threshold_ucb(fractions: Any, *, penalties: Any, exploration: float = 2
         fractions: (arms,), shares τ_k of the rounds below which an arm is penalised.
         penalties: A_k ≥ 0, price of a missing play, one number or one an arm.
         exploration: c of UCB1.
+        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
+            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
         plays: m, arms played a round.
 
     Example:
@@ -333,11 +318,13 @@ def hard_threshold_ucb(fractions: Any, *, penalties: Any, exploration: float = 2
     Source: Fang et al. 2022, section 3, eq. (11) and Algorithm 1.
     """
     bonus = DeficitBonus(fractions, validate.per_arm_or_one("penalties", penalties, low=0.0), "hard")
-    return Policy(UCB(exploration), bonus, TopM(plays), name="hard_threshold_ucb")
+    return Policy(ucb_under(exploration, evidence), bonus, TopM(plays), name="hard_threshold_ucb")
 
 
 @algorithm("fang2022")
-def soft_threshold_ucb(fractions: Any, *, penalties: Any, exploration: float = 2.0, plays: int = 1) -> Policy:
+def soft_threshold_ucb(
+    fractions: Any, *, penalties: Any, exploration: float = 2.0, evidence: str = "received", plays: int = 1
+) -> Policy:
     """Soft-threshold UCB: the bonus shrinks as an arm nears its share.
 
     ``argmax S/N + A_k max(τ_k n − N_k, 0)/(τ_k n) + sqrt(2 ln n / N)``
@@ -348,6 +335,8 @@ def soft_threshold_ucb(fractions: Any, *, penalties: Any, exploration: float = 2
         fractions: (arms,), shares τ_k of the rounds below which an arm is penalised.
         penalties: A_k ≥ 0, price of a missing play, one number or one an arm.
         exploration: c of UCB1.
+        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
+            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
         plays: m, arms played a round.
 
     Example:
@@ -357,43 +346,7 @@ def soft_threshold_ucb(fractions: Any, *, penalties: Any, exploration: float = 2
     Source: Fang et al. 2022, section 5.
     """
     bonus = DeficitBonus(fractions, validate.per_arm_or_one("penalties", penalties, low=0.0), "soft")
-    return Policy(UCB(exploration), bonus, TopM(plays), name="soft_threshold_ucb")
-
-
-@algorithm("garivier2016")
-def explore_then_commit(*, pulls: int) -> Policy:
-    """Explore then commit: every arm plays equally often, then the best of them forever.
-
-    ``n_i = pulls``, then ``argmax S/N`` as of then
-
-    Promise: none.
-
-    Args:
-        pulls: plays of each arm before the choice is made, ≥ 1.
-
-    Example:
-        >>> explore_then_commit(pulls=20).cadence.quotas
-        array([20.])
-
-    Source: Garivier et al. 2016; Fang et al. 2022, section 5.
-    """
-    cadence = QuotasThen(validate.whole("pulls", pulls), commit=True)
-    return Policy(index=EmpiricalMean(), cadence=cadence, name="explore_then_commit")
-
-
-def find(name: str) -> Algorithm:
-    """The algorithm of that name.
-
-    Raises:
-        ConfigurationError: there is none; names the nearest.
-
-    Example:
-        >>> find("fucb").summary
-        'FUCB: whoever is owed most goes first, the others go by UCB1.'
-    """
-    if name not in ALGORITHMS:
-        raise ConfigurationError(f"there is no algorithm {name!r}{nearest(name, ALGORITHMS)}")
-    return ALGORITHMS[name]
+    return Policy(ucb_under(exploration, evidence), bonus, TopM(plays), name="soft_threshold_ucb")
 
 
 def naive_quotas(fractions: Any, horizon: int, epsilon: float = 0.1) -> NDArray[np.int64]:

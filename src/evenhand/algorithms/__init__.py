@@ -1,0 +1,73 @@
+"""The published algorithms, each a choice of parts; ``evenhand algorithms`` lists them.
+
+Every function takes the algorithm's parameters and returns a `Policy`. ``plays`` is m, the arms played a round; where
+it is offered, the algorithm also copes with arms that sleep. Ties go to the lowest index unless said otherwise, and
+an arm that was never played goes before all others that go by UCB.
+"""
+
+from __future__ import annotations
+
+from evenhand.algorithms.baselines import cucb_d, explore_then_commit, mp_ts_d, opse, thompson, ucb1
+from evenhand.algorithms.merit import fairx_ts, fairx_ucb, fcts_d, fcucb_d, fgreedy_d, op_fcts_d, op_fcucb_d
+from evenhand.algorithms.minimum import (
+    eta_fucb,
+    f_ts,
+    fair_learn,
+    fair_random,
+    fucb,
+    hard_threshold_ucb,
+    lfg,
+    naive,
+    naive_quotas,
+    soft_threshold_ucb,
+    t_fucb,
+    t_fucb_quotas,
+    tscsf_b,
+)
+from evenhand.errors import ConfigurationError, nearest
+from evenhand.registry import ALGORITHMS, Algorithm
+
+__all__ = [
+    "cucb_d",
+    "eta_fucb",
+    "explore_then_commit",
+    "f_ts",
+    "fair_learn",
+    "fair_random",
+    "fairx_ts",
+    "fairx_ucb",
+    "fcts_d",
+    "fcucb_d",
+    "fgreedy_d",
+    "find",
+    "fucb",
+    "hard_threshold_ucb",
+    "lfg",
+    "mp_ts_d",
+    "naive",
+    "naive_quotas",
+    "op_fcts_d",
+    "op_fcucb_d",
+    "opse",
+    "soft_threshold_ucb",
+    "t_fucb",
+    "t_fucb_quotas",
+    "thompson",
+    "tscsf_b",
+    "ucb1",
+]
+
+
+def find(name: str) -> Algorithm:
+    """The algorithm of that name.
+
+    Raises:
+        ConfigurationError: there is none; names the nearest.
+
+    Example:
+        >>> find("fucb").summary
+        'FUCB: whoever is owed most goes first, the others go by UCB1.'
+    """
+    if name not in ALGORITHMS:
+        raise ConfigurationError(f"there is no algorithm {name!r}{nearest(name, ALGORITHMS)}")
+    return ALGORITHMS[name]

@@ -1,0 +1,243 @@
+"""Algorithms that promise every arm a share in proportion to its merit."""
+
+from __future__ import annotations
+
+from evenhand import validate
+from evenhand.algorithms.indices import beta_under
+from evenhand.box import BestInBox, ConfidenceBox
+from evenhand.cadence import Cadence, EveryRound, QuotasThen
+from evenhand.errors import ConfigurationError
+from evenhand.evidence import Evidence, Optimistic, Pessimistic, Received
+from evenhand.fairness import MeritShares
+from evenhand.index import BetaSample, EmpiricalMean, Exploring, Index
+from evenhand.merit import Merit
+from evenhand.policy import Policy
+from evenhand.registry import algorithm
+from evenhand.selection import Categorical, DependentRounding
+
+
+@algorithm("chen2024")
+def fcucb_d(
+    merit: Merit,
+    *,
+    horizon: int,
+    radius: str = "theorem",
+    delta: float = 0.01,
+    free_start: bool = False,
+    cap: bool = False,
+    plays: int = 1,
+) -> Policy:
+    """FCUCB-D: shares by merit at the point of the confidence box where a fair policy would earn most.
+
+    ``μ~ = argmax_{x ∈ box} Σ f(x_i) x_i / Σ f(x_j)``, ``p_i = m f(μ~_i) / Σ f(μ~_j)``, box ``S/M ± c`` cut to [0, 1],
+    ``c = sqrt(ln(4 m K T) / max(M, 1))``
+
+    Promise: every arm plays in proportion to its merit in the long run; reward and fairness regret are at most of order
+        sqrt(T) for delays that do not depend on the reward (Theorem 6).
+
+    First every arm plays once, in ⌈K/m⌉ rounds in the order of the arms, the last round filled up from the start. The
+    maximisation is exact (`evenhand.box.best_in_box`), not left to a solver.
+
+    Args:
+        merit: f, a positive function of the mean reward.
+        horizon: T, rounds.
+        radius: ``"theorem"`` as above, or ``"code"`` for the narrower ``sqrt(ln(4 K t / δ) / (2 max(M, 1)))`` that the
+            paper's figures were drawn with.
+        delta: δ in (0, 1], for ``"code"``.
+        free_start: instead of the first rounds, one pull of every arm before round 1 that no measure sees, as in the
+            published code.
+        cap: let merits through under which a share could exceed one; the excess is shared among the others.
+        plays: m, arms played a round.
+
+    Example:
+        >>> from evenhand.merit import Power
+        >>> fcucb_d(Power(), horizon=1000, plays=3).selection
+        DependentRounding(plays=3)
+
+    Source: Chen et al. 2024, Algorithm 1 and Theorem 6.
+    """
+    box = _merit_box(4.0, radius, delta, plays, horizon, Received(), Received())
+    return _by_merit("fcucb_d", BestInBox(box, merit), merit, cap, plays, _start(free_start))
+
+
+@algorithm("chen2024")
+def op_fcucb_d(
+    merit: Merit,
+    *,
+    horizon: int,
+    radius: str = "theorem",
+    delta: float = 0.01,
+    free_start: bool = False,
+    cap: bool = False,
+    plays: int = 1,
+) -> Policy:
+    """OP-FCUCB-D: FCUCB-D with a box that allows for any missing rewards, however they depend on their delay.
+
+    box ``[max(S/N − c, 0), min((S + N − M)/N + c, 1)]``, ``c = sqrt(ln(6 m K T) / N)``, then as FCUCB-D
+
+    Promise: every arm plays in proportion to its merit in the long run, also when the delay depends on the reward, as
+        far as rewards arrive at all (Theorem 8).
+
+    Args:
+        merit: f, a positive function of the mean reward.
+        horizon: T, rounds.
+        radius: ``"theorem"`` as above, or ``"code"`` for ``sqrt(ln(6 K t / δ) / (2 N))``.
+        delta: δ in (0, 1], for ``"code"``.
+        free_start: instead of the first rounds, one pull of every arm before round 1 that no measure sees, as in the
+            published code.
+        cap: let merits through under which a share could exceed one; the excess is shared among the others.
+        plays: m, arms played a round.
+
+    Example:
+        >>> from evenhand.merit import Power
+        >>> op_fcucb_d(Power(), horizon=1000).index.box.upper
+        Optimistic()
+
+    Source: Chen et al. 2024, Algorithm 3 and Theorem 8.
+    """
+    box = _merit_box(6.0, radius, delta, plays, horizon, Pessimistic(), Optimistic())
+    return _by_merit("op_fcucb_d", BestInBox(box, merit), merit, cap, plays, _start(free_start))
+
+
+@algorithm("chen2024")
+def fcts_d(merit: Merit, *, free_start: bool = False, cap: bool = False, plays: int = 1) -> Policy:
+    """FCTS-D: shares by merit at a draw from the posterior of what has arrived.
+
+    ``p_i = m f(θ_i) / Σ f(θ_j), θ ~ Beta(1 + S, 1 + M − S)``
+
+    Promise: every arm plays in proportion to its merit in the long run; expected reward and fairness regret are at most
+        of order sqrt(T) for delays that do not depend on the reward and means drawn uniformly (Theorem 7).
+
+    Args:
+        merit: f, a positive function of the mean reward.
+        free_start: one pull of every arm before round 1 that no measure sees, as in the published code.
+        cap: let merits through under which a share could exceed one; the excess is shared among the others.
+        plays: m, arms played a round.
+
+    Example:
+        >>> from evenhand.merit import Power
+        >>> fcts_d(Power(beta=2.0, exponent=4.0), plays=3).name
+        'fcts_d'
+
+    Source: Chen et al. 2024, Algorithm 2 and Theorem 7.
+    """
+    return _by_merit("fcts_d", BetaSample(), merit, cap, plays, EveryRound(free_start))
+
+
+@algorithm("chen2024")
+def op_fcts_d(merit: Merit, *, free_start: bool = False, cap: bool = False, plays: int = 1) -> Policy:
+    """OP-FCTS-D: FCTS-D with the mean of an optimistic and a pessimistic draw.
+
+    ``p_i = m f(θ_i) / Σ f(θ_j)``, θ the mean of a draw from ``Beta(1 + S + (N − M), 1 + M − S)`` and one from
+    ``Beta(1 + S, 1 + N − S)``
+
+    Promise: every arm plays in proportion to its merit in the long run, also when the delay depends on the reward, as
+        far as rewards arrive at all (Theorem 9).
+
+    Args:
+        merit: f, a positive function of the mean reward.
+        free_start: one pull of every arm before round 1 that no measure sees, as in the published code.
+        cap: let merits through under which a share could exceed one; the excess is shared among the others.
+        plays: m, arms played a round.
+
+    Example:
+        >>> from evenhand.merit import Power
+        >>> op_fcts_d(Power(), plays=3).index.first.evidence
+        Optimistic()
+
+    Source: Chen et al. 2024, Algorithm 4 and Theorem 9.
+    """
+    return _by_merit("op_fcts_d", beta_under("both"), merit, cap, plays, EveryRound(free_start))
+
+
+@algorithm("chen2024")
+def fgreedy_d(merit: Merit, *, epsilon: float = 0.13, cap: bool = False, plays: int = 1) -> Policy:
+    """FGreedy-D: shares by merit at the mean of what has arrived, and now and then the same share for all.
+
+    with probability ε ``p_i = m/K``, else ``p_i = m f(S_i/M_i) / Σ f(S_j/M_j)``
+
+    Promise: none in numbers; it never stops to explore, so its regrets grow linearly.
+
+    Args:
+        merit: f, a positive function of the mean reward.
+        epsilon: ε in [0, 1]; the paper gives none, 0.13 is the published code's.
+        cap: let merits through under which a share could exceed one; the excess is shared among the others.
+        plays: m, arms played a round.
+
+    Example:
+        >>> from evenhand.merit import Power
+        >>> fgreedy_d(Power()).index.epsilon
+        0.13
+
+    Source: Chen et al. 2024, section 6.
+    """
+    return _by_merit("fgreedy_d", Exploring(EmpiricalMean(), epsilon), merit, cap, plays, EveryRound())
+
+
+@algorithm("wang2021fairx")
+def fairx_ucb(merit: Merit, *, horizon: int) -> Policy:
+    """FairX-UCB: shares by merit at the best point of the confidence box, one play a round.
+
+    ``μ~ = argmax_{x ∈ box} Σ f(x_i) x_i / Σ f(x_j)``, ``p_i = f(μ~_i) / Σ f(μ~_j)``
+
+    Promise: every arm plays in proportion to its merit in the long run, when no reward is late.
+
+    It is FCUCB-D for one play, and takes its radius ``sqrt(ln(4 K T) / N)``; Wang et al. have
+    ``sqrt(2 ln(4 K t / δ) / N)``.
+
+    Args:
+        merit: f, a positive function of the mean reward.
+        horizon: T, rounds.
+
+    Example:
+        >>> from evenhand.merit import Power
+        >>> fairx_ucb(Power(), horizon=1000).plays
+        1
+
+    Source: Wang et al. 2021, Algorithm 1; Chen et al. 2024, section 4.
+    """
+    box = _merit_box(4.0, "theorem", 1.0, 1, horizon, Received(), Received())
+    return Policy(BestInBox(box, merit), MeritShares(merit), Categorical(), _start(False), name="fairx_ucb")
+
+
+@algorithm("wang2021fairx")
+def fairx_ts(merit: Merit) -> Policy:
+    """FairX-TS: shares by merit at a draw from the posterior, one play a round.
+
+    ``p_i = f(θ_i) / Σ f(θ_j), θ ~ Beta(1 + S, 1 + N − S)``
+
+    Promise: every arm plays in proportion to its merit in the long run, when no reward is late.
+
+    Args:
+        merit: f, a positive function of the mean reward.
+
+    Example:
+        >>> from evenhand.merit import Power
+        >>> fairx_ts(Power()).selection
+        Categorical(plays=1)
+
+    Source: Wang et al. 2021, Algorithm 2.
+    """
+    return Policy(BetaSample(), MeritShares(merit), Categorical(), name="fairx_ts")
+
+
+def _by_merit(name: str, index: Index, merit: Merit, cap: bool, plays: int, cadence: Cadence) -> Policy:
+    return Policy(index, MeritShares(merit, cap), DependentRounding(plays), cadence, name)
+
+
+def _merit_box(
+    factor: float, radius: str, delta: float, plays: int, horizon: int, lower: Evidence, upper: Evidence
+) -> ConfidenceBox:
+    """The theorem's box, ``ln(factor m K T)``, or that of the published code, ``ln(factor K t / δ)/2``."""
+    validate.one_of("radius", radius, ("theorem", "code"))
+    validate.whole("horizon", horizon)
+    if radius == "theorem":
+        return ConfidenceBox(factor * plays * horizon, lower=lower, upper=upper)
+    if validate.number("delta", delta, 0.0, 1.0) == 0.0:
+        raise ConfigurationError("delta must be above 0, got 0")
+    return ConfidenceBox(factor / delta, scale=0.5, anytime=True, lower=lower, upper=upper)
+
+
+def _start(free: bool) -> Cadence:
+    """Every arm once before anything else, in the first rounds or free of charge."""
+    return EveryRound(free_start=True) if free else QuotasThen(1, fill=True)

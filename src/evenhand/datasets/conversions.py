@@ -1,0 +1,277 @@
+"""Ads and their conversions: the experiment of Chen et al. 2024, section 6, on a conversion log.
+
+Every ad is an arm and every page visit a round; a conversion is a reward of 1, known when the purchase follows the
+click. The log is Criteo's Sponsored Search Conversion Log: M. Tallis, P. Yadav: Reacting to Variations in Product
+Demand: An Application for Conversion Rate Prediction in Sponsored Search. IEEE Big Data 2018.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand import validate
+from evenhand.delays import Empirical
+from evenhand.environment import Environment
+from evenhand.errors import DataError, EvenhandError
+from evenhand.records import Array
+from evenhand.rewards import Bernoulli
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ADS = 10  # most clicked ones
+CLICK_RATE = 0.05  # clicks a page visit
+WEEK = 7 * 86400.0  # seconds
+CHUNK = 500_000  # rows read at a time
+RATES = ("scaled_conversions", "scaled_rates", "rates")
+#: Where the columns are: in the log as published, and in an extract of five columns.
+PLACES = {
+    23: {"sale": 0, "seconds": 2, "clicks": 4, "title": 20},
+    5: {"sale": 0, "seconds": 1, "clicks": 2, "title": 4},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Conversions:
+    """What became of the clicks on some ads.
+
+    Attributes:
+        titles: hashed titles of the products, the most clicked first.
+        clicks: (ads,), clicks on each ad in the log.
+        sales: (ads,), how many of them converted.
+        delays: for each ad, a row a conversion of known delay: seconds from click to conversion, and clicks on the
+            ad in the week before.
+    """
+
+    titles: tuple[str, ...]
+    clicks: Array
+    sales: Array
+    delays: tuple[Array, ...]
+
+    def environment(self, rates: Any = None, click_rate: float = CLICK_RATE) -> Environment:
+        """The log as an environment, the way the paper describes.
+
+        An ad clicked n times a week, at a click rate of ρ, is shown n/ρ times a week; so a delay of s seconds is
+        ``s (n/ρ) / (seconds a week)`` page visits, rounded down. The delay of a reward of 0 is drawn from the same
+        delays, so that it says nothing about the reward. The code published with the paper differs: there most rewards
+        of 0 are known at once, and so are those whose delay exceeds 50,000 visits.
+
+        Args:
+            rates: mean rewards: one an ad, in [0, 1], or ``"scaled_conversions"`` (numbers of conversions, scaled
+                so that the smallest is 0 and the largest 1, as the paper says), ``"scaled_rates"`` (conversions a
+                click, scaled, as the paper's code does), or ``"rates"`` (conversions a click). None: the first, if the
+                log holds clicks that did not convert, else an error.
+            click_rate: ρ in (0, 1], clicks a page visit.
+
+        Raises:
+            DataError: the rates cannot be had from this log.
+        """
+        return _environment(self._rates(rates), [visits(rows, click_rate) for rows in self.delays])
+
+    def _rates(self, rates: Any) -> Any:
+        whole = bool((self.clicks > self.sales).any())
+        if not whole and (rates is None or rates in ("scaled_rates", "rates")):
+            raise DataError(
+                "this log holds conversions only, and none of the clicks that did not convert: give rates, one an ad, "
+                "or rates = 'scaled_conversions' to scale the numbers of conversions"
+            )
+        if rates is None or isinstance(rates, str):
+            return named_rates(rates or RATES[0], self.sales, self.clicks)
+        return rates
+
+    def figures(self, points: int = 41) -> dict[str, Any]:
+        """What can be told of the log without the log: numbers of clicks and conversions, and equally spaced quantiles
+        of the delays in clicks of the ad's own week."""
+        levels = np.linspace(0.0, 1.0, points)
+        weeks = [np.quantile(rows[:, 0] * rows[:, 1] / WEEK, levels) for rows in self.delays]
+        return {
+            "clicks": self.clicks.astype(int).tolist(),
+            "sales": self.sales.astype(int).tolist(),
+            "delays": [np.round(row, 3).tolist() for row in weeks],
+        }
+
+
+def visits(rows: Array, click_rate: float = CLICK_RATE) -> Array:
+    """Delays in page visits, from rows of seconds and clicks a week.
+
+    Example:
+        >>> import numpy as np
+        >>> visits(np.array([[3600.0, 8400.0]]), click_rate=0.05)
+        array([1000.])
+    """
+    if validate.number("click_rate", click_rate, 0.0, 1.0) == 0.0:
+        raise EvenhandError("click_rate must be above 0, got 0")
+    # A ten-millionth of a visit is a rounding error.
+    return np.asarray(np.floor(rows[:, 0] * (rows[:, 1] / click_rate) / WEEK + 1e-7))
+
+
+def named_rates(name: str, sales: Array, clicks: Array) -> Array:
+    """The mean rewards that `Conversions.environment` describes.
+
+    Example:
+        >>> import numpy as np
+        >>> named_rates("scaled_conversions", np.array([10.0, 20.0, 30.0]), np.array([100.0, 100.0, 100.0]))
+        array([0. , 0.5, 1. ])
+    """
+    validate.one_of("rates", name, RATES)
+    values = sales if name == "scaled_conversions" else sales / clicks
+    if name == "rates":
+        return values
+    spread = values.max() - values.min()
+    if spread == 0.0:
+        raise DataError("all ads convert alike, so their rates cannot be scaled to [0, 1]; give rates, one an ad")
+    return np.asarray((values - values.min()) / spread)
+
+
+def shipped(rates: Any = "scaled_conversions", click_rate: float = CLICK_RATE) -> Environment:
+    """The ten most clicked ads of the log, as figures that ship with the package.
+
+    Numbers of conversions, and 41 quantiles of the delays of each ad; the log itself does not ship. Delays are drawn
+    from the quantiles.
+
+    Args:
+        rates: ``"scaled_conversions"``, or mean rewards, one an ad.
+        click_rate: clicks a page visit.
+
+    Example:
+        >>> shipped().means.round(2).tolist()
+        [1.0, 0.88, 0.84, 0.5, 0.35, 0.28, 0.23, 0.21, 0.2, 0.0]
+    """
+    table = json.loads((files("evenhand.datasets") / "conversions.json").read_text(encoding="utf-8"))
+    sales, clicks = np.array(table["sales"], dtype=float), np.array(table["clicks"], dtype=float)
+    log = Conversions(tuple(map(str, sales)), clicks, sales, tuple(_week(row) for row in table["delays"]))
+    return log.environment(rates, click_rate)
+
+
+def _week(clicks: Sequence[float]) -> Array:
+    """Delays in clicks, as rows of a week and so many clicks."""
+    return np.stack([np.full(len(clicks), WEEK), np.array(clicks)], axis=1)
+
+
+def load(path: str | os.PathLike[str], ads: int = ADS) -> Conversions:
+    """The most clicked ads of a conversion log: tab separated, without a header, 23 columns as published or 5.
+
+    The 5 columns of an extract are: sale, seconds from click to conversion, clicks on the ad in the last week, product
+    id, hashed title. The title identifies the ad; rows without one (empty or −1) are skipped. Conversions whose delay
+    is not known (−1) count as conversions, but not among the delays. The file is read twice, in a stream.
+
+    Args:
+        path: of the log.
+        ads: how many of them, ≥ 1.
+
+    Raises:
+        DataError: the file is missing or of another format, a row is broken (names it), or an ad has no conversion of
+            known delay.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.tsv"
+        >>> _ = file.write_text("1\\t3600\\t8400\\tP1\\tlamp\\n0\\t-1\\t8400\\tP1\\tlamp\\n")
+        >>> log = load(file, ads=1)
+        >>> log.clicks, log.sales, log.delays[0]
+        (array([2.]), array([1.]), array([[3600., 8400.]]))
+    """
+    validate.whole("ads", ads)
+    path = Path(path)
+    clicks: Counter[str] = Counter()
+    for part in _rows(path):
+        clicks.update(part["title"].tolist())
+    chosen = [title for title, _ in clicks.most_common(ads)]
+    if len(chosen) < ads:
+        raise DataError(f"{path} holds clicks on {len(chosen)} ads only, {ads} were asked for")
+    sales: Counter[str] = Counter()
+    known: dict[str, list[Array]] = {title: [] for title in chosen}
+    for part in _rows(path):
+        sold = part[(part["sale"] == 1.0) & part["title"].isin(chosen)]
+        sales.update(sold["title"].tolist())
+        timed = sold[(sold["seconds"] >= 0.0) & (sold["clicks"] >= 0.0)]
+        for title, rows in timed.groupby("title"):
+            known[str(title)].append(rows[["seconds", "clicks"]].to_numpy(dtype=float))
+    for title in chosen:
+        if not known[title]:
+            raise DataError(f"{path} holds no conversion of known delay of ad {title[:40]!r}; choose fewer ads")
+    return Conversions(
+        titles=tuple(chosen),
+        clicks=np.array([float(clicks[title]) for title in chosen]),
+        sales=np.array([float(sales[title]) for title in chosen]),
+        delays=tuple(np.concatenate(known[title]) for title in chosen),
+    )
+
+
+def _rows(path: Path) -> Iterator[pd.DataFrame]:
+    """The columns that matter, checked, some rows at a time."""
+    import pandas as pd
+
+    width = _width(path)
+    places = PLACES[width]
+    names = {place: name for name, place in places.items()}
+    try:
+        parts = pd.read_csv(
+            path,
+            sep="\t",
+            header=None,
+            names=list(range(width)),
+            index_col=False,
+            dtype="string",
+            keep_default_na=False,
+            quoting=3,  # a quotation mark is a character like any other
+            chunksize=CHUNK,
+        )
+        for part in parts:
+            if part[width - 1].isna().any():
+                row = int(part.index[part[width - 1].isna()][0]) + 1
+                raise DataError(f"{path}, row {row}: fewer than {width} columns")
+            yield _checked(part[list(names)].rename(columns=names), path)
+    except pd.errors.ParserError as error:
+        raise DataError(f"{path} is broken: {str(error).strip()}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from None
+
+
+def _checked(part: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Numbers for text, without rows that name no ad."""
+    import pandas as pd
+
+    table = pd.DataFrame({"title": part["title"]})
+    for name in ("sale", "seconds", "clicks"):
+        values = pd.to_numeric(part[name], errors="coerce").astype("float64")
+        wrong = ~values.isin([0.0, 1.0]) if name == "sale" else ~(values >= -1.0) | ~np.isfinite(values)
+        if wrong.any():
+            row = int(part.index[wrong][0])
+            right = "0 or 1" if name == "sale" else "a number of at least -1"
+            raise DataError(f"{path}, row {row + 1}: {name} is {part[name][row]!r}, not {right}")
+        table[name] = values
+    return table[~table["title"].isin(["", "-1"])]
+
+
+def _width(path: Path) -> int:
+    try:
+        with path.open(encoding="utf-8") as file:
+            columns = file.readline().rstrip("\n").split("\t")
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from None
+    if len(columns) not in PLACES:
+        raise DataError(
+            f"{path} has {len(columns)} columns separated by tabs; a conversion log has 23, or 5: sale, seconds, "
+            "clicks, product id, title"
+        )
+    return len(columns)
+
+
+def _environment(rates: Any, delays: Sequence[Array]) -> Environment:
+    means = validate.per_arm("rates", rates, 0.0, 1.0)
+    if len(means) != len(delays):
+        raise EvenhandError(f"rates has {len(means)} entries, but there are {len(delays)} ads")
+    names = tuple(f"ad {place + 1}" for place in range(len(delays)))
+    return Environment(Bernoulli(means), feedback=Empirical(delays), names=names)
