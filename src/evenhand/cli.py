@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from evenhand import __version__
-from evenhand.errors import EvenhandError
+from evenhand.errors import EvenhandError, InfeasiblePromise
 
 if TYPE_CHECKING:
     from evenhand.config import Setup
+    from evenhand.metrics import Yardstick
     from evenhand.results import Results
 
 app = typer.Typer(
@@ -118,30 +119,22 @@ def check(config: ConfigPath, as_json: AsJson = False) -> None:
     setup = _setup(config)
     setup.environment.check_horizon(setup.horizon)
     checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
-    told: dict[str, Any] = {}
+    told: dict[str, dict[str, Any]] = {}
     for label, policy in setup.policies.items():
-        stick = yardstick(policy, setup.environment, label)
-        promised = None if stick.fractions is None else _mean_rows(stick.fractions)
-        told[label] = {
-            "feasible": True,
-            "promised": promised,
-            "best_reward_a_round": float(stick.best.mean()),
-        }
-        if stick.best_fair is not None:
-            told[label]["best_fair_reward_a_round"] = float(stick.best_fair.mean())
+        try:
+            told[label] = _facts(yardstick(policy, setup.environment, label))
+        except InfeasiblePromise as error:
+            told[label] = {"feasible": False, "fault": str(error)}
     if as_json:
-        _print_json(
-            {
-                "horizon": setup.horizon,
-                "lanes": setup.lanes,
-                "arms": list(setup.environment.names),
-                "policies": told,
-            }
-        )
-        return
-    from evenhand import listing
+        size = {"horizon": setup.horizon, "lanes": setup.lanes, "arms": list(setup.environment.names)}
+        _print_json({**size, "policies": told})
+    else:
+        from evenhand import listing
 
-    listing.print_feasible(setup.environment.names, told)
+        listing.print_feasible(setup.environment.names, told)
+    faults = [facts["fault"] for facts in told.values() if not facts["feasible"]]
+    if faults:
+        raise InfeasiblePromise("\n".join(f"{config}: {fault}" for fault in dict.fromkeys(faults)))
 
 
 @app.command()
@@ -168,7 +161,10 @@ def simulate(
       evenhand simulate results/curves.parquet --seed 2 --json
     """
     setup = _setup(config, seed=seed, lanes=lanes, horizon=horizon)
-    _run(setup, jobs, out, as_json, plots)
+    try:
+        _run(setup, jobs, out, as_json, plots)
+    except InfeasiblePromise as error:
+        raise InfeasiblePromise(f"{config}: {error}") from None
 
 
 @app.command()
@@ -232,6 +228,22 @@ def replay(
     results = _run(setup, jobs, out, as_json, plots=True, extra=replaying.ratings)
     if not as_json:
         replaying.print_ratings(results, setup)
+
+
+def _facts(stick: Yardstick) -> dict[str, Any]:
+    """What a policy promises, and what a prophet would earn."""
+    by_merit = stick.fractions is None and stick.merits is not None
+    promised = stick.deserved if by_merit else stick.fractions
+    fair = stick.best_fair
+    if by_merit and promised is not None and not stick.sleeping:
+        fair = (promised * stick.worth).sum(axis=-1)
+    facts = {
+        "feasible": True,
+        "promised": None if promised is None else _mean_rows(promised),
+        "by_merit": by_merit,
+        "best_reward_a_round": float(stick.best.mean()),
+    }
+    return facts if fair is None else facts | {"best_fair_reward_a_round": float(fair.mean())}
 
 
 def _setup(config: Path, **overrides: int | None) -> Setup:

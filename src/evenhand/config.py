@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evenhand import merit as mer
 from evenhand.algorithms import find
 from evenhand.environment import Environment
 from evenhand.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.policy import Policy
-from evenhand.sections import AnyMerit, EnvironmentSection, HalfRange, Run, Section, half_range
+from evenhand.sections import KINDS, UNIONS, AnyMerit, EnvironmentSection, HalfRange, Run, Section, half_range
 
 
 class FiguresSection(Section):
@@ -42,22 +42,15 @@ class PolicySection(BaseModel):
 class Config(Section):
     """A whole configuration file."""
 
-    horizon: Annotated[int, Field(ge=1)]
-    lanes: Annotated[int, Field(ge=1)] = 100
-    seed: Annotated[int, Field(ge=0)] = 0
-    plays: Annotated[int, Field(ge=1)] = 1
+    horizon: Annotated[int, Field(ge=1, strict=True)]
+    lanes: Annotated[int, Field(ge=1, strict=True)] = 100
+    seed: Annotated[int, Field(ge=0, strict=True)] = 0
+    plays: Annotated[int, Field(ge=1, strict=True)] = 1
     checkpoints: Annotated[int, Field(ge=1)] | list[int] = 200
     spacing: Literal["even", "log"] = "even"
     environment: EnvironmentSection
     policies: Annotated[list[PolicySection], Field(min_length=1)]
     figures: FiguresSection = FiguresSection()
-
-    @field_validator("horizon", "lanes", "seed", "plays", mode="before")
-    @classmethod
-    def _no_booleans(cls, value: Any) -> Any:
-        if isinstance(value, bool):
-            raise ValueError("should be a whole number")
-        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +204,7 @@ def _merit(data: Mapping[str, Any]) -> mer.Merit:
     try:
         return AnyMerit.validate_python(dict(data)).build()
     except ValidationError as error:
-        raise ConfigurationError("; ".join(f"merit.{_told(one)}" for one in error.errors())) from None
+        raise ConfigurationError("; ".join(f"merit: {_told(one)}" for one in error.errors())) from None
     except EvenhandError as error:
         raise type(error)(f"merit: {error}") from None
 
@@ -222,8 +215,14 @@ def _short(value: Any) -> str:
 
 def _told(error: Any) -> str:
     """One of pydantic's errors in a line: where, and what would be right."""
-    kinds = {"bernoulli", "gaussian", "beta", "categorical", "table", "always", "independent", "joint", "log"}
-    steps = [step for step in error["loc"] if step not in kinds and not str(step).startswith(("list[", "int", "float"))]
+    # A step into a union is a kind or a type, and no key of the file.
+    types = ("list[", "int", "float")
+    pairs = zip(("", *error["loc"]), error["loc"], strict=False)
+    steps = [
+        step
+        for before, step in pairs
+        if not (step in KINDS and before in ("", *UNIONS)) and not str(step).startswith(types)
+    ]
     place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "missing":

@@ -73,7 +73,7 @@ def print_one(entry: Algorithm) -> None:
     help_of = entry.parameter_help()
     for name, parameter in entry.parameters.items():
         default = "required" if parameter.default is parameter.empty else repr(parameter.default)
-        table.add_row(name, default, escape(help_of.get(name, "")))
+        table.add_row(name, default, escape(help_of.get(name, "").replace("``", "")))
     console.print(table)
     console.print(f"[bold]source[/bold]  {escape(entry.source)}\n\n{escape(entry.paper.citation)}\n", highlight=False)
     console.print(escape(entry.paper.bibtex()), highlight=False, soft_wrap=True)
@@ -82,28 +82,35 @@ def print_one(entry: Algorithm) -> None:
 def print_feasible(names: Sequence[str], told: Mapping[str, Mapping[str, Any]]) -> None:
     """Which promises can be kept, and what they cost."""
     table = table_of("policy", "promised", "best reward a round", "best when the promises are kept")
+    console = console_for_tables()
     for label, facts in told.items():
-        promised = _in_words(names, facts["promised"])
+        if not facts["feasible"]:
+            continue
         fair = facts.get("best_fair_reward_a_round")
         table.add_row(
             escape(label),
-            escape(promised),
+            escape(_in_words(names, facts)),
             f"{facts['best_reward_a_round']:.4f}",
             "" if fair is None else f"{fair:.4f}",
         )
-    console = console_for_tables()
-    console.print(table)
-    console.print("valid, and every promise can be kept")
+    if table.row_count:
+        console.print(table)
+    if all(facts["feasible"] for facts in told.values()):
+        console.print("valid, and every promise can be kept")
 
 
-def _in_words(names: Sequence[str], promised: Sequence[float] | None) -> str:
+def _in_words(names: Sequence[str], facts: Mapping[str, Any]) -> str:
     """What is promised, in a few words."""
+    promised = facts["promised"]
+    by_merit = "by merit" if facts["by_merit"] else ""
     if promised is None or not any(promised):
-        return "nothing"
+        return by_merit or "nothing"
     if len(set(promised)) == 1:
-        return f"{promised[0]:g} to every arm"
-    parts = [f"{name} {share:g}" for name, share in zip(names, promised, strict=True) if share > 0]
-    return ", ".join(parts[:8]) + (f" and {len(parts) - 8} more" if len(parts) > 8 else "")
+        parts = [f"{promised[0]:.4g} to every arm"]
+    else:
+        parts = [f"{name} {share:.4g}" for name, share in zip(names, promised, strict=True) if share > 0]
+    words = ", ".join(parts[:8]) + (f" and {len(parts) - 8} more" if len(parts) > 8 else "")
+    return f"{by_merit}: {words}" if by_merit else words
 
 
 def print_results(results: Results) -> None:

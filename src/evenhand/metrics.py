@@ -120,7 +120,8 @@ def yardstick(policy: Policy, environment: Environment, label: str = "") -> Yard
     weights = np.ones(arms) if weights is None else weights
     worth = environment.means * weights
     if fractions is not None:
-        check_shares(fractions, plays, availability, environment.names, repr(label) if label else "")
+        owner = "[environment]" if policy.fractions is None else repr(label) if label else ""
+        check_shares(fractions, plays, availability, environment.names, owner)
     free = [optimal(row, plays, availability) for row in np.atleast_2d(worth)]
     fair = penalized = None
     if fractions is not None:

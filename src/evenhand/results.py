@@ -50,7 +50,7 @@ class Record:
         return cls(pulls, curves, estimate, worth)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """What a simulation found, for every policy by its label.
 
@@ -71,6 +71,12 @@ class Results:
     names: tuple[str, ...]  # of the arms
     promised: dict[str, Array | None]  # label → (arms,) or (lanes, arms), the shares that a policy is judged by
     information: dict[str, Any]  # configuration, seed and versions, as plain JSON values
+
+    def __repr__(self) -> str:
+        """What was run, in a line."""
+        run = self.information
+        size = f"{run['horizon']} rounds, {run['lanes']} lanes, {len(self.names)} arms"
+        return f"<Results of {', '.join(self.records)}: {size}>"
 
     def curves(self) -> pd.DataFrame:
         """A row for each policy, lane and checkpoint, a column for each measure (missing where it has no sense)."""

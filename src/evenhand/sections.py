@@ -417,6 +417,17 @@ class ConversionData(Section):
 Dataset = FilmData | ConversionData
 
 
+#: The keys whose tables may be of several kinds, and all these kinds.
+UNIONS = {
+    "rewards": Rewards,
+    "availability": Availability,
+    "feedback": Feedback,
+    "merit": Merit,
+    "dataset": Dataset,
+}
+KINDS = {get_args(model.model_fields["kind"].annotation)[0] for union in UNIONS.values() for model in get_args(union)}
+
+
 class EnvironmentSection(Section):
     """The section ``[environment]``."""
 

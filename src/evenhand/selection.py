@@ -221,24 +221,22 @@ def _shares(claim: Claim, plays: int, available: Mask | None) -> Array:
 
 def _rounded(chance: Array, rng: np.random.Generator) -> Mask:
     """True for exactly ``Σ chance`` arms of each lane, each with its chance."""
-    played = np.zeros(chance.size, dtype=bool)
-    value = chance.reshape(-1, chance.shape[-1])
-    place = np.arange(chance.size).reshape(value.shape)
-    while value.shape[1] > 1:
-        pairs = value.shape[1] // 2
-        first, second = value[:, : 2 * pairs : 2], value[:, 1 : 2 * pairs : 2]
-        total = first + second
-        small = total <= 1.0
-        # The chance that the first arm stays below one for the next level: a/s, or 1 − (1 − b)/(2 − s).
-        share = np.where(small, first, 1.0 - first) / np.maximum(np.where(small, total, 2.0 - total), TINY)
-        stays = rng.random(total.shape) < share
-        here, there = place[:, : 2 * pairs : 2], place[:, 1 : 2 * pairs : 2]
-        played[np.where(stays, there, here)[~small]] = True
-        rest_value, rest_place = value[:, 2 * pairs :], place[:, 2 * pairs :]
-        value = np.concatenate([np.where(small, total, total - 1.0), rest_value], axis=1)
-        place = np.concatenate([np.where(stays, here, there), rest_place], axis=1)
-    played[place[value > 0.5]] = True
-    return played.reshape(chance.shape)
+    value = np.ascontiguousarray(chance.reshape(-1, chance.shape[-1]).T)  # arms first: a pair is two rows of lanes
+    place = np.arange(value.size).reshape(value.shape)
+    played = np.zeros(value.size, dtype=bool)
+    while len(value) > 1:
+        even = len(value) // 2 * 2
+        first, here, there = value[:even:2], place[:even:2], place[1:even:2]
+        total = first + value[1:even:2]
+        over = total > 1.0
+        # The first arm goes on with chance a/s, or else 1 − (1 − b)/(2 − s) = (1 − a)/(2 − s).
+        stays = rng.random(total.shape) * np.abs(total - 2.0 * over) < np.abs(first - over)
+        goes_on = np.where(stays, here, there)
+        played[here + there - goes_on] = over
+        value = np.concatenate([total - over, value[even:]])
+        place = np.concatenate([goes_on, place[even:]])
+    played[place] = value > 0.5
+    return np.ascontiguousarray(played.reshape(-1, value.shape[1]).T).reshape(chance.shape)
 
 
 def _keys(score: Array, first: Array | None, above: float) -> list[Array]:

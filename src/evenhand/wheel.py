@@ -59,10 +59,11 @@ class Wheel:
         if far.any():
             self._inbox.append((due[far].astype(np.int32), places[far].astype(np.int32), rewards[far]))
 
-    def _add(self, due: NDArray[np.int32], places: NDArray[np.intp], rewards: NDArray[Any]) -> None:
-        rows = due % (2 * self._block)
-        self._counts[rows, places] += 1
-        self._sums[rows, places] += rewards
+    def _add(self, due: NDArray[np.int32], places: NDArray[np.integer[Any]], rewards: NDArray[Any]) -> None:
+        cells = due % (2 * self._block) * np.int64(self._counts.shape[1]) + places
+        # Numbers of the very type: anything else makes `add.at` thirty times as slow.
+        np.add.at(self._counts.reshape(-1), cells, self._counts.dtype.type(1))
+        np.add.at(self._sums.reshape(-1), cells, rewards.astype(self._sums.dtype, copy=False))
 
     def turn(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """End the present round: how many rewards become known in each place, and their sums."""
@@ -72,10 +73,8 @@ class Wheel:
         self._now += 1
         if self._now % self._block == 0:
             self._sort()
-            for due, places, rewards in self._later.pop(self._now // self._block + 1, ()):
-                rows = due % (2 * self._block)
-                np.add.at(self._counts, (rows, places), 1)
-                np.add.at(self._sums, (rows, places), rewards)
+            for parcel in self._later.pop(self._now // self._block + 1, ()):
+                self._add(*parcel)
         return counts, sums
 
     def _sort(self) -> None:
