@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import math
 from collections.abc import Collection
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from evenhand.errors import StateError
 def describe(part: Any) -> Any:
     """``part`` as plain JSON values: the type's name and every parameter; floats are kept exactly.
 
-    A part that is no dataclass is written down by its ``repr``: to be read by people, not to be rebuilt.
+    A function is written down by its name. A part that is no dataclass is written down by its ``repr``: to be read by
+    people, not to be rebuilt.
 
     Example:
         >>> from evenhand.index import UCB
@@ -36,10 +38,12 @@ def describe(part: Any) -> Any:
         return describe(part.item())
     if part is None or isinstance(part, str | int | float | bool):
         return part
+    if isinstance(part, FunctionType):
+        return {"type": "function", "name": _name_of(part)}
     return {"type": _name(part), "repr": repr(part)}
 
 
-def rebuild(plain: Any, own: Collection[type] = ()) -> Any:
+def rebuild(plain: Any, own: Collection[type | FunctionType] = ()) -> Any:
     """The part that `describe` wrote down.
 
     Only types of Evenhand are built, and those that the caller vouches for: a file from elsewhere must not be able
@@ -47,10 +51,11 @@ def rebuild(plain: Any, own: Collection[type] = ()) -> Any:
 
     Args:
         plain: what `describe` returned.
-        own: other types that may be built.
+        own: other types that may be built, and functions that may be used.
 
     Raises:
-        StateError: the description is damaged, or names a type that is neither Evenhand's nor among ``own``.
+        StateError: the description is damaged, names a type that is neither Evenhand's nor among ``own``, or a function
+            that is not among them.
 
     Example:
         >>> from evenhand.index import UCB
@@ -71,7 +76,13 @@ def rebuild(plain: Any, own: Collection[type] = ()) -> Any:
             return float(plain["value"])
     except (KeyError, TypeError, ValueError) as error:
         raise StateError(f"a damaged {kind} in the description: {error}") from None
-    given = {f"{one.__module__}:{one.__qualname__}": one for one in own}
+    given = {_name_of(one): one for one in own}
+    if kind == "function":
+        if plain.get("name") not in given:
+            raise StateError(
+                f"the function {plain.get('name')} is at hand only where it was defined: run it from there"
+            )
+        return given[plain["name"]]
     module, _, name = kind.partition(":")
     if kind not in given and (module.split(".")[0] != "evenhand" or not name.isidentifier()):
         raise StateError(f"cannot build a {kind!r}: it is not a type of Evenhand's")
@@ -87,11 +98,17 @@ def rebuild(plain: Any, own: Collection[type] = ()) -> Any:
 
 
 def _name(part: Any) -> str:
-    return f"{type(part).__module__}:{type(part).__qualname__}"
+    return _name_of(type(part))
 
 
-def types_in(part: Any) -> set[type]:
-    """The dataclasses that a part consists of."""
+def _name_of(thing: type | FunctionType) -> str:
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
+def types_in(part: Any) -> set[type | FunctionType]:
+    """The dataclasses that a part consists of, and the functions in them."""
+    if isinstance(part, FunctionType):
+        return {part}
     if not dataclasses.is_dataclass(part) or isinstance(part, type):
         return set()
     return {type(part)}.union(*(types_in(getattr(part, f.name)) for f in dataclasses.fields(part)))

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,13 +53,13 @@ def run(
             del done  # the file must be free before its folder goes
 
 
-def carry(types: Iterable[type]) -> None:
+def carry(types: Iterable[type | FunctionType]) -> None:
     """Send the code of types that are not Evenhand's along to other processes, which may not be able to import them.
 
     Parts of one's own stand in scripts, notebooks and test modules, of which other processes know nothing.
 
     Args:
-        types: of what will be sent.
+        types: of what will be sent, and functions in it.
 
     Example:
         >>> from fractions import Fraction
