@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 import evenhand
 import evenhand.algorithms  # fills the registry
-from evenhand import InfeasiblePromise, cli, compare, config
+from evenhand import InfeasiblePromise, cli, compare, config, sections
 from evenhand.metrics import MEASURES
 from evenhand.registry import ALGORITHMS, Algorithm
 
@@ -92,7 +92,7 @@ def full_name(thing: Any) -> str:
 
 
 # Modules for those who work on Evenhand itself: what they hold is shown by the commands and checks that use it.
-INNER = ("cli", "config", "engine", "listing", "replaying", "rerun", "validate", "checks")
+INNER = ("cli", "config", "engine", "listing", "replaying", "rerun", "sections", "validate", "checks")
 # Public, yet without an example of their own.
 EXCUSED = {
     # Nothing to set, and seen in every example that leaves the part out.
@@ -101,6 +101,7 @@ EXCUSED = {
     "fairness.NoPromise",
     # Records that others fill; each is shown where it is used.
     "cadence.Commitment",
+    "cadence.Contest",
     "environment.World",
     "fairness.Claim",
     "fairness.Queue",
@@ -114,6 +115,9 @@ EXCUSED = {
     "registry.Algorithm",
     "results.Record",
     # Steps of something else that has an example.
+    "algorithms.indices.beta_under",
+    "algorithms.indices.ucb_under",
+    "delays.Late",
     "describe.types_in",
     "reach.cutting_planes",
     "reach.played_by",
@@ -126,7 +130,10 @@ EXCUSED = {
     "results.run_information",
     "results.write_whole",
     "simulation.run_block",
+    # Nothing to run by itself: every delay model is one.
+    "delays.Delay",
     # Read or write files; the pages of the documentation show them at work.
+    "datasets.conversions.Conversions",
     "datasets.movielens.Ratings",
 }
 
@@ -187,13 +194,29 @@ def test_algorithm_tells_all_that_is_asked(entry: Algorithm) -> None:
 
 @pytest.mark.parametrize("entry", ALGORITHMS.values(), ids=lambda entry: entry.name)
 def test_algorithm_is_in_the_documentation(entry: Algorithm) -> None:
-    told = section("reference/algorithms.md", f"## {entry.name}")
+    told = section("reference/algorithms.md", f"### {entry.name}")
     assert {name for row in rows(told) for name in codes(row[0])} == set(entry.parameters)
     assert f"### {entry.paper.key}\n" in page("reference/algorithms.md")
     parts = [row for row in rows(page("concepts/parts.md")) if codes(row[0]) == {entry.name}]
     policy = TABLES.example_of(entry)
-    for part, cell in zip((policy.fairness, policy.selection, policy.cadence), parts[0][3:], strict=True):
+    chosen = (policy.index, policy.fairness, policy.selection, policy.cadence)
+    for part, cell in zip(chosen, (parts[0][1], *parts[0][3:]), strict=True):
         assert type(part).__name__ in codes(cell)
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence"),
+    [
+        ("fucb", {"Received"}),
+        ("fgreedy_d", {"Received"}),  # inside `Exploring`
+        ("fcucb_d", {"Received"}),  # at both ends of a box
+        ("op_fcts_d", {"Optimistic", "Pessimistic"}),  # inside `Mean`
+        ("opse", {"Optimistic", "Pessimistic"}),  # in the box of the cadence, which alone decides
+    ],
+)
+def test_evidence_is_told_wherever_it_sits(name: str, evidence: set[str]) -> None:
+    told = next(row for row in rows(page("concepts/parts.md")) if codes(row[0]) == {name})
+    assert codes(told[2]) == evidence
 
 
 def test_every_measure_is_explained() -> None:
@@ -227,22 +250,26 @@ def test_options_of_all_commands_are_on_the_page() -> None:
 CONFIGURATION = "reference/configuration.md"
 SECTIONS: dict[str, type[BaseModel]] = {
     "## The run": config.Config,
-    "## `[environment]`": config.EnvironmentSection,
+    "## `[environment]`": sections.EnvironmentSection,
     "## `[[policies]]`": config.PolicySection,
     "## `[figures]`": config.FiguresSection,
 }
 KINDS: dict[str, tuple[type[BaseModel], ...]] = {
-    "### Rewards": (*get_args(config.Rewards), config.Drawn),
-    "### Availability": get_args(config.Availability),
-    "### Feedback": (config.ImmediateFeedback,),
-    "### Penalties": (config.HalfRange,),
+    "### Rewards": (*get_args(sections.Rewards), sections.Drawn),
+    "### Availability": get_args(sections.Availability),
+    "### Feedback": get_args(sections.Feedback),
+    "### Merit": get_args(sections.Merit),
+    "### Penalties": (sections.HalfRange,),
+    "### Datasets": get_args(sections.Dataset),
 }
 
 
 def test_every_table_of_the_configuration_is_looked_at() -> None:
-    models = {thing for thing in vars(config).values() if inspect.isclass(thing) and issubclass(thing, BaseModel)}
+    named = [thing for module in (config, sections) for thing in vars(module).values()]
+    models = {thing for thing in named if inspect.isclass(thing) and issubclass(thing, BaseModel)}
     known = {*SECTIONS.values(), *(model for group in KINDS.values() for model in group)}
-    assert {model for model in models if model.__module__ == config.__name__ and model.__name__[0] != "_"} == known
+    # Sections have a base class, which no file contains.
+    assert {model for model in models if model.__module__.startswith("evenhand.")} == known | {sections.Section}
 
 
 @pytest.mark.parametrize("heading", SECTIONS)

@@ -49,8 +49,8 @@ class Cadence(Protocol):
         """The worth to go by, given today's worth (…, arms)."""
         ...
 
-    def claim(self, claim: Claim, state: State) -> Claim:
-        """The claim to go by, given the fairness part's claim."""
+    def claim(self, claim: Claim, state: State, available: Mask | None = None) -> Claim:
+        """The claim to go by, given the fairness part's claim and who is available, (…, arms); None for all."""
         ...
 
 
@@ -81,7 +81,7 @@ class EveryRound:
         """Today's worth."""
         return worth
 
-    def claim(self, claim: Claim, state: State) -> Claim:
+    def claim(self, claim: Claim, state: State, available: Mask | None = None) -> Claim:
         """The claim as it is."""
         return claim
 
@@ -103,8 +103,8 @@ class QuotasThen:
     Args:
         quotas: (arms,) whole numbers, plays of each arm before anything else; one number stands for every arm.
         commit: hold the worth that the arms have when the quotas are filled, and never look at rewards again.
-        fill: in a round in which some arm has an open quota, let the arms without one go next, lowest index first,
-            rather than by the other parts.
+        fill: in a round in which an available arm has an open quota, let the arms without one go next, lowest index
+            first, rather than by the other parts.
         fractions: (arms,), the share of the rounds that the quotas are there to keep, if any.
 
     Example:
@@ -159,12 +159,13 @@ class QuotasThen:
         np.copyto(memory.made, filled)
         return np.where(filled, memory.worth, worth)
 
-    def claim(self, claim: Claim, state: State) -> Claim:
+    def claim(self, claim: Claim, state: State, available: Mask | None = None) -> Claim:
         """Arms with an open quota go before all others."""
         others = -np.inf if claim.first is None else claim.first
         due = state.tally.pulls < self.quotas
         if self.fill:
-            others = np.where(due.any(axis=-1, keepdims=True), np.finfo(float).max, others)
+            awake = due if available is None else due & available
+            others = np.where(awake.any(axis=-1, keepdims=True), np.finfo(float).max, others)
         return Claim(claim.score, claim.random, np.where(due, np.inf, others), claim.above)
 
 
@@ -220,7 +221,7 @@ class Elimination:
         """Today's worth."""
         return worth
 
-    def claim(self, claim: Claim, state: State) -> Claim:
+    def claim(self, claim: Claim, state: State, available: Mask | None = None) -> Claim:
         """The arm still in with the fewest plays goes first; whoever is out, last."""
         contest: Contest = state.cadence
         pulls = state.tally.pulls

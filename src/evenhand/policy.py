@@ -112,7 +112,7 @@ class Policy:
         worth = self.index.worth(state, rng, None if self.cadence.holds else available)
         worth = self.cadence.worth(worth, state)
         claim = self.fairness.claim(worth, self.index.random, state)
-        claim = self.cadence.claim(claim, state)
+        claim = self.cadence.claim(claim, state, available)
         played, vector = self.selection.select(claim, available, rng)
         state.round += 1
         state.tally.pulls += played
