@@ -9,7 +9,7 @@ import numpy as np
 from evenhand import validate
 from evenhand.evidence import Evidence, Received
 from evenhand.index import Memoryless
-from evenhand.merit import Merit
+from evenhand.merit import Merit, as_merit
 from evenhand.records import Array, Mask, State
 
 ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles the digits near the end
@@ -143,7 +143,10 @@ class BestInBox(Memoryless):
     """
 
     box: ConfidenceBox
-    merit: Merit
+    merit: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "merit", as_merit(self.merit))
 
     def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
         """μ~, (…, arms)."""

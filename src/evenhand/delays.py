@@ -387,7 +387,7 @@ class Custom(Delay):
 
     Args:
         function: takes chances u in [0, 1), indices of arms and rewards, each (n,), and returns n delays: rounds ≥ 0 or
-            inf, rounded down. It should rise in u, if `quantiles` is to be right.
+            inf, rounded down; or one number for all. It should rise in u, if `quantiles` is to be right.
 
     Raises:
         EvenhandError: when the function returns a negative delay, NaN, or another number of delays; names the arm.
@@ -408,8 +408,9 @@ class Custom(Delay):
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """What the function says, checked."""
         delays = np.asarray(self.function(level, arm, reward), dtype=float)
-        if delays.shape != level.shape:
+        if delays.shape not in ((), level.shape):
             raise EvenhandError(f"the delay function returned shape {delays.shape} for {len(level)} plays")
+        delays = np.broadcast_to(delays, level.shape)
         wrong = ~(delays >= 0.0)
         if wrong.any():
             place = int(wrong.argmax())

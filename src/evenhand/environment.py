@@ -12,7 +12,7 @@ from evenhand import validate
 from evenhand.availability import Always, Availability, Logged
 from evenhand.errors import EvenhandError
 from evenhand.feedback import FeedbackModel, Immediate
-from evenhand.merit import Merit
+from evenhand.merit import as_merit
 from evenhand.records import Array, Decision, Feedback, Mask, Outcome
 from evenhand.rewards import Rewards, Table
 
@@ -51,10 +51,15 @@ class Environment:
     fractions: Any = None
     penalties: Any = None
     weights: Any = None
-    merit: Merit | None = None
+    merit: Any = None
     arms: int = field(init=False)
 
     def __post_init__(self) -> None:
+        validate.part("rewards", self.rewards, "draw", "Bernoulli([0.9, 0.5])")
+        validate.part("availability", self.availability, "draw", "Always()")
+        validate.part("feedback", self.feedback, "open", "Immediate() or Geometric(0.05)")
+        if self.merit is not None:
+            object.__setattr__(self, "merit", as_merit(self.merit))
         arms = int(self.rewards.means.shape[-1])
         object.__setattr__(self, "arms", arms)
         names = tuple(map(str, self.names)) or tuple(str(i + 1) for i in range(arms))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from evenhand import validate
-from evenhand.merit import Merit, share_limit
+from evenhand.merit import Merit, as_merit, share_limit
 from evenhand.records import Array, Mask, Shape, State
 
 BILLION = 1e9  # what is due is counted in billionths of a play
@@ -359,7 +359,7 @@ class MeritShares:
     with ``cap``, the excess is shared among the other arms in proportion (`evenhand.shares.proportional`).
 
     Args:
-        merit: f.
+        merit: f, one of `evenhand.merit` or any function from an array of means to positive merits.
         cap: let merits through under which a share could exceed one although all arms are available.
 
     Raises:
@@ -376,11 +376,14 @@ class MeritShares:
     Source: Chen et al. 2024, Theorem 3.
     """
 
-    merit: Merit
+    merit: Any
     cap: bool = False
     fractions: ClassVar[None] = None
     penalties: ClassVar[None] = None
     weights: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "merit", as_merit(self.merit))
 
     def check(self, arms: int, plays: int) -> None:
         """No share may exceed one, unless capping is asked for."""

@@ -61,6 +61,9 @@ class Merit(Protocol):
         ...
 
 
+MeritLike = Merit | Callable[[Array], Array]
+
+
 def _better(merit: Merit, level: Array, *candidates: Array) -> Array:
     """The candidate at which ``f(x)(x − λ)`` is largest, place by place."""
     best = candidates[0]
@@ -458,6 +461,25 @@ class Custom:
             up = self(a) * (a - level) < self(b) * (b - level)
             left, right = np.where(up, a, left), np.where(up, right, b)
         return _better(self, level, best, (left + right) / 2.0)
+
+
+def as_merit(merit: Any) -> Merit:
+    """A merit function as it is, and any other function of the mean as `Custom`.
+
+    Raises:
+        EvenhandError: it is no function of the mean, or not positive.
+
+    Example:
+        >>> as_merit(lambda mean: 1.0 + mean).maximum
+        2.0
+    """
+    if not isinstance(merit, type):
+        if callable(getattr(merit, "peak", None)):
+            known: Merit = merit
+            return known
+        if callable(merit):
+            return Custom(merit)
+    raise EvenhandError(f"merit must be a function such as Power(beta=2, exponent=4), got {merit!r}")
 
 
 def share_limit(merit: Merit, arms: int, plays: int) -> None:

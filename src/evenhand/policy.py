@@ -52,6 +52,12 @@ class Policy:
     cadence: Cadence = EveryRound()
     name: str = ""
 
+    def __post_init__(self) -> None:
+        validate.part("index", self.index, "worth", "UCB()")
+        validate.part("fairness", self.fairness, "claim", "NoPromise()")
+        validate.part("selection", self.selection, "select", "TopM()")
+        validate.part("cadence", self.cadence, "worth", "EveryRound()")
+
     @property
     def plays(self) -> int:
         """Arms played a round, m."""

@@ -37,6 +37,12 @@ def whole(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
+def part(name: str, value: Any, method: str, example: str) -> None:
+    """Complain unless ``value`` is an object with the method that makes it such a part."""
+    if isinstance(value, type) or not callable(getattr(value, method, None)):
+        raise EvenhandError(f"{name} must be an object such as {example}, got {value!r}")
+
+
 def one_of(name: str, value: str, choices: Sequence[str]) -> str:
     """``value`` if it is one of the ``choices``."""
     if value not in choices:

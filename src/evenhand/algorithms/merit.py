@@ -10,7 +10,7 @@ from evenhand.errors import ConfigurationError
 from evenhand.evidence import Evidence, Optimistic, Pessimistic, Received
 from evenhand.fairness import MeritShares
 from evenhand.index import BetaSample, EmpiricalMean, Exploring, Index
-from evenhand.merit import Merit
+from evenhand.merit import MeritLike
 from evenhand.policy import Policy
 from evenhand.registry import algorithm
 from evenhand.selection import Categorical, DependentRounding
@@ -18,7 +18,7 @@ from evenhand.selection import Categorical, DependentRounding
 
 @algorithm("chen2024")
 def fcucb_d(
-    merit: Merit,
+    merit: MeritLike,
     *,
     horizon: int,
     radius: str = "theorem",
@@ -62,7 +62,7 @@ def fcucb_d(
 
 @algorithm("chen2024")
 def op_fcucb_d(
-    merit: Merit,
+    merit: MeritLike,
     *,
     horizon: int,
     radius: str = "theorem",
@@ -100,7 +100,7 @@ def op_fcucb_d(
 
 
 @algorithm("chen2024")
-def fcts_d(merit: Merit, *, free_start: bool = False, cap: bool = False, plays: int = 1) -> Policy:
+def fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, plays: int = 1) -> Policy:
     """FCTS-D: shares by merit at a draw from the posterior of what has arrived.
 
     ``p_i = m f(θ_i) / Σ f(θ_j), θ ~ Beta(1 + S, 1 + M − S)``
@@ -125,7 +125,7 @@ def fcts_d(merit: Merit, *, free_start: bool = False, cap: bool = False, plays: 
 
 
 @algorithm("chen2024")
-def op_fcts_d(merit: Merit, *, free_start: bool = False, cap: bool = False, plays: int = 1) -> Policy:
+def op_fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, plays: int = 1) -> Policy:
     """OP-FCTS-D: FCTS-D with the mean of an optimistic and a pessimistic draw.
 
     ``p_i = m f(θ_i) / Σ f(θ_j)``, θ the mean of a draw from ``Beta(1 + S + (N − M), 1 + M − S)`` and one from
@@ -151,7 +151,7 @@ def op_fcts_d(merit: Merit, *, free_start: bool = False, cap: bool = False, play
 
 
 @algorithm("chen2024")
-def fgreedy_d(merit: Merit, *, epsilon: float = 0.13, cap: bool = False, plays: int = 1) -> Policy:
+def fgreedy_d(merit: MeritLike, *, epsilon: float = 0.13, cap: bool = False, plays: int = 1) -> Policy:
     """FGreedy-D: shares by merit at the mean of what has arrived, and now and then the same share for all.
 
     with probability ε ``p_i = m/K``, else ``p_i = m f(S_i/M_i) / Σ f(S_j/M_j)``
@@ -175,7 +175,7 @@ def fgreedy_d(merit: Merit, *, epsilon: float = 0.13, cap: bool = False, plays: 
 
 
 @algorithm("wang2021fairx")
-def fairx_ucb(merit: Merit, *, horizon: int) -> Policy:
+def fairx_ucb(merit: MeritLike, *, horizon: int) -> Policy:
     """FairX-UCB: shares by merit at the best point of the confidence box, one play a round.
 
     ``μ~ = argmax_{x ∈ box} Σ f(x_i) x_i / Σ f(x_j)``, ``p_i = f(μ~_i) / Σ f(μ~_j)``
@@ -201,7 +201,7 @@ def fairx_ucb(merit: Merit, *, horizon: int) -> Policy:
 
 
 @algorithm("wang2021fairx")
-def fairx_ts(merit: Merit) -> Policy:
+def fairx_ts(merit: MeritLike) -> Policy:
     """FairX-TS: shares by merit at a draw from the posterior, one play a round.
 
     ``p_i = f(θ_i) / Σ f(θ_j), θ ~ Beta(1 + S, 1 + N − S)``
@@ -221,7 +221,7 @@ def fairx_ts(merit: Merit) -> Policy:
     return Policy(BetaSample(), MeritShares(merit), Categorical(), name="fairx_ts")
 
 
-def _by_merit(name: str, index: Index, merit: Merit, cap: bool, plays: int, cadence: Cadence) -> Policy:
+def _by_merit(name: str, index: Index, merit: MeritLike, cap: bool, plays: int, cadence: Cadence) -> Policy:
     return Policy(index, MeritShares(merit, cap), DependentRounding(plays), cadence, name)
 
 
