@@ -32,8 +32,8 @@ class Exponent:
 def growth_exponent(rounds: Any, curves: Any, since: float = 0.1, confidence: float = 0.95) -> Exponent:
     """The exponent b of ``curve ≈ a t^b``, by a straight line through the logarithms, lane by lane.
 
-    Every lane is an independent replication and gives one slope (least squares, evenly weighed in ln t); the interval is
-    Student's t for the mean of the slopes. A regret grows sublinearly where the interval lies below 1.
+    Every lane is an independent replication and gives one slope (least squares, evenly weighed in ln t); the interval
+    is Student's t for the mean of the slopes. A regret grows sublinearly where the interval lies below 1.
 
     Args:
         rounds: (checkpoints,), t.
@@ -42,8 +42,8 @@ def growth_exponent(rounds: Any, curves: Any, since: float = 0.1, confidence: fl
         confidence: of the interval, in (0, 1).
 
     Raises:
-        EvenhandError: fewer than two checkpoints or lanes are left; a lane whose curve is not positive throughout has no
-            logarithm and is left out.
+        EvenhandError: fewer than two checkpoints or lanes are left; a lane whose curve is not positive throughout has
+            no logarithm and is left out.
 
     Example:
         >>> import numpy as np
