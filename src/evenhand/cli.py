@@ -232,15 +232,13 @@ def replay(
 
 def _facts(stick: Yardstick) -> dict[str, Any]:
     """What a policy promises, and what a prophet would earn."""
-    by_merit = stick.fractions is None and stick.merits is not None
-    promised = stick.deserved if by_merit else stick.fractions
-    fair = stick.best_fair
-    if by_merit and promised is not None and not stick.sleeping:
+    promised, fair = stick.promised, None if stick.by_merit else stick.best_fair
+    if stick.by_merit and promised is not None and not stick.sleeping:
         fair = (promised * stick.worth).sum(axis=-1)
     facts = {
         "feasible": True,
         "promised": None if promised is None else _mean_rows(promised),
-        "by_merit": by_merit,
+        "by_merit": stick.by_merit,
         "best_reward_a_round": float(stick.best.mean()),
     }
     return facts if fair is None else facts | {"best_fair_reward_a_round": float(fair.mean())}

@@ -22,8 +22,10 @@ from evenhand.records import Array, Feedback, Mask, Shape
 from evenhand.wheel import Wheel
 
 Arms = NDArray[np.intp]
+BELOW_ONE = math.nextafter(1.0, 0.0)
 LATEST = 2.0**53  # whole numbers beyond are not told apart
 BISECTIONS = 60
+ROUNDING = 1e-12  # by which a level may be missed
 
 
 class Delay(ABC):
@@ -95,6 +97,7 @@ class _Draw:
             return zero
         one = self.delay.quantile(level, self.arm, np.ones(len(level)))
         low, high = np.minimum(zero, one) - 1.0, np.minimum(np.maximum(zero, one), LATEST)
+        level = level - ROUNDING
         never = self._within(high) < level
         for _ in range(BISECTIONS):
             middle = np.floor((low + high) / 2.0)
@@ -115,8 +118,7 @@ class _Draw:
             middle = (low + high) / 2.0
             inside = self.delay.quantile(middle, self.arm, rewards) <= rounds
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-        # A level that is missed by a rounding error only is reached.
-        return np.where(sure, 1.0, np.round(low, 12))
+        return np.where(sure, 1.0, low)
 
 
 class Late:
@@ -407,7 +409,7 @@ class Custom(Delay):
 
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """What the function says, checked."""
-        delays = np.asarray(self.function(level, arm, reward), dtype=float)
+        delays = np.asarray(self.function(np.minimum(level, BELOW_ONE), arm, reward), dtype=float)
         if delays.shape not in ((), level.shape):
             raise EvenhandError(f"the delay function returned shape {delays.shape} for {len(level)} plays")
         delays = np.broadcast_to(delays, level.shape)

@@ -20,7 +20,9 @@ from evenhand import validate
 from evenhand.errors import EvenhandError
 from evenhand.records import Array
 
-BISECTIONS = 60  # halve an interval of length 1 to its last bit
+ROOT_STEPS = 60  # halvings that bring an interval of length 1 to its last bit; Newton's steps need far fewer
+SECTIONS = 30  # golden sections: to a millionth of the interval, and the value to its square
+AT_A_TIME = 1_000_000  # numbers
 
 
 class Merit(Protocol):
@@ -142,16 +144,25 @@ class Power:
         """The local maximum, (…, 1), for an exponent above 1; where ``f(x)(x − λ)`` has none, 1."""
         c, beta = self.exponent, self.beta
         left, right = np.zeros_like(level), level * (c - 1.0) / (c + 1.0)
+        rising = self._slope(right, level) >= 0.0
+        x = right / 2.0
+        for _ in range(ROOT_STEPS):
+            slope = self._slope(x, level)
+            left, right = np.where(slope > 0.0, x, left), np.where(slope > 0.0, right, x)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                newton = x - slope / (beta * c * _power(x, c - 2.0) * ((c + 1.0) * x - (c - 1.0) * level))
+            # Newton's step, and a halving where it leaves the interval.
+            step = np.where((newton >= left) & (newton <= right), newton, (left + right) / 2.0)
+            done = (rising | (np.abs(step - x) <= 1e-14)).all()
+            x = step
+            if done:
+                break
+        return np.where(rising, 1.0, x)
 
-        def slope(x: Array) -> Array:
-            return np.asarray(1.0 + beta * _power(x, c - 1.0) * ((c + 1.0) * x - c * level))
-
-        rising = slope(right) >= 0.0
-        for _ in range(BISECTIONS):
-            middle = (left + right) / 2.0
-            before = slope(middle) > 0.0
-            left, right = np.where(before, middle, left), np.where(before, right, middle)
-        return np.where(rising, 1.0, left)
+    def _slope(self, x: Array, level: Array) -> Array:
+        """The slope of ``f(x)(x − λ)``, for an exponent above 1."""
+        c = self.exponent
+        return np.asarray(1.0 + self.beta * _power(x, c - 1.0) * ((c + 1.0) * x - c * level))
 
 
 @dataclass(frozen=True)
@@ -413,6 +424,7 @@ class Custom:
     lipschitz: Any = None
     resolution: int = 1000
     _grid: Array = field(init=False, repr=False)
+    _merits: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         grid = np.linspace(0.0, 1.0, validate.whole("resolution", self.resolution) + 1)
@@ -424,6 +436,7 @@ class Custom:
         if merits.shape != grid.shape or not np.isfinite(merits).all():
             raise EvenhandError("a merit function must return one finite number for each mean in [0, 1]")
         _check_positive("the merit function", float(merits.min()))
+        object.__setattr__(self, "_merits", merits)
         if self.lipschitz is None:
             object.__setattr__(self, "lipschitz", float(np.abs(np.diff(merits)).max() * self.resolution))
         else:
@@ -436,27 +449,40 @@ class Custom:
     @property
     def minimum(self) -> float:
         """The smallest merit on the grid."""
-        return float(self(self._grid).min())
+        return float(self._merits.min())
 
     @property
     def maximum(self) -> float:
         """The largest merit on the grid."""
-        return float(self(self._grid).max())
+        return float(self._merits.max())
 
     @property
     def rises(self) -> bool:
-        """Not known of any function."""
-        return False
+        """Whether it rises on the grid for λ = 0 and λ = 1, and so for all λ between; right within the same error."""
+        return bool(all((np.diff(self._merits * (self._grid - level)) >= 0.0).all() for level in (0.0, 1.0)))
 
     def peak(self, low: Array, high: Array, level: Array) -> Array:
-        """The best point of the grid, then golden sections around it."""
-        best = _better(self, level, high, low)
-        for mean in self._grid[1:-1]:
-            best = _better(self, level, best, np.clip(mean, low, high))
+        """The best point of the grid or end of the interval, then golden sections around it."""
+        if self.rises:
+            return high
+        shape = np.broadcast_shapes(low.shape, level.shape)
+        lows, highs, levels = (np.broadcast_to(one, shape).reshape(-1) for one in (low, high, level))
+        parts = range(0, lows.size, max(1, AT_A_TIME // len(self._grid)))
+        cuts = [slice(start, start + parts.step) for start in parts]
+        best = np.concatenate([self._on_grid(lows[cut], highs[cut], levels[cut]) for cut in cuts]).reshape(shape)
+        return self._refined(_better(self, level, high, low, best), low, high, level)
+
+    def _on_grid(self, low: Array, high: Array, level: Array) -> Array:
+        """The best point of the grid in each interval, (n,); the lower end where none lies in it."""
+        inside = (self._grid >= low[:, np.newaxis]) & (self._grid <= high[:, np.newaxis])
+        value = np.where(inside, self._merits * (self._grid - level[:, np.newaxis]), -np.inf)
+        return np.where(inside.any(axis=1), self._grid[value.argmax(axis=1)], low)
+
+    def _refined(self, best: Array, low: Array, high: Array, level: Array) -> Array:
         step = 1.0 / self.resolution
         left, right = np.maximum(best - step, low), np.minimum(best + step, high)
         ratio = (math.sqrt(5.0) - 1.0) / 2.0
-        for _ in range(BISECTIONS):
+        for _ in range(SECTIONS):
             a, b = right - ratio * (right - left), left + ratio * (right - left)
             up = self(a) * (a - level) < self(b) * (b - level)
             left, right = np.where(up, a, left), np.where(up, right, b)

@@ -79,6 +79,12 @@ class Yardstick:
     given: Array | None  # (2, codes) Opt-NF and Opt-F given the available set; None: not known or not needed
     merits: Array | None  # (…, arms) merit f(μ_i) of each arm; None where shares are not judged by merit
     deserved: Array | None  # (…, arms) shares p* of the fair policy, on average over the available sets; None: unknown
+    by_merit: bool  # whether the shares promised are those by merit, and not the fractions
+
+    @property
+    def promised(self) -> Array | None:
+        """The shares that the policy promises, (…, arms): by its own fractions or merit, or else the environment's."""
+        return self.deserved if self.by_merit else self.fractions
 
     def for_lanes(self, lanes: slice) -> Yardstick:
         """The rows of the given lanes."""
@@ -146,6 +152,7 @@ def yardstick(policy: Policy, environment: Environment, label: str = "") -> Yard
         given=_given(environment, free, free if fair is None else fair),
         merits=None if merit is None else merits_of(merit, environment.means),
         deserved=None if merit is None else fair_shares(merit, environment.means, plays, availability),
+        by_merit=policy.fractions is None and merit is not None and (policy.merit is not None or fractions is None),
     )
 
 

@@ -130,9 +130,7 @@ def compare(
         records={label: Record.joined(part) for label, part in parts.items()},
         rounds=rounds,
         names=environment.names,
-        promised={
-            label: stick.deserved if stick.fractions is None else stick.fractions for label, stick in sticks.items()
-        },
+        promised={label: stick.promised for label, stick in sticks.items()},
         information=run_information(named, environment, lanes, seed, rounds),
     )
 

@@ -46,8 +46,7 @@ def thompson(*, evidence: str = "received", plays: int = 1) -> Policy:
 
     Args:
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
-            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw, which
-            survives delays that depend on rewards.
+            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
         plays: m, arms played a round.
 
     Example:

@@ -132,8 +132,7 @@ def f_ts(fractions: Any, *, tolerance: float = 0.0, evidence: str = "received", 
         fractions: (arms,), promised shares r_i of the rounds.
         tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
-            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw, which
-            survives delays that depend on rewards.
+            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
         plays: m, arms played a round.
 
     Example:
@@ -277,8 +276,7 @@ def tscsf_b(
         weights: w_i ≥ 0, what a unit of reward of each arm counts.
         queue: ``"exact"`` as printed, or ``"recursive"`` as in LFG.
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
-            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw, which
-            survives delays that depend on rewards.
+            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
         plays: m, arms played a round.
 
     Example:

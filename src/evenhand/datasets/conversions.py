@@ -215,7 +215,7 @@ def _rows(path: Path) -> Iterator[pd.DataFrame]:
     places = PLACES[width]
     names = {place: name for name, place in places.items()}
     try:
-        parts = pd.read_csv(
+        with pd.read_csv(
             path,
             sep="\t",
             header=None,
@@ -225,12 +225,12 @@ def _rows(path: Path) -> Iterator[pd.DataFrame]:
             keep_default_na=False,
             quoting=3,  # a quotation mark is a character like any other
             chunksize=CHUNK,
-        )
-        for part in parts:
-            if part[width - 1].isna().any():
-                row = int(part.index[part[width - 1].isna()][0]) + 1
-                raise DataError(f"{path}, row {row}: fewer than {width} columns")
-            yield _checked(part[list(names)].rename(columns=names), path)
+        ) as parts:
+            for part in parts:
+                if part[width - 1].isna().any():
+                    row = int(part.index[part[width - 1].isna()][0]) + 1
+                    raise DataError(f"{path}, row {row}: fewer than {width} columns")
+                yield _checked(part[list(names)].rename(columns=names), path)
     except pd.errors.ParserError as error:
         raise DataError(f"{path} is broken: {str(error).strip()}") from None
     except (OSError, UnicodeDecodeError) as error:
