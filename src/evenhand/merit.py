@@ -21,7 +21,7 @@ from evenhand.errors import EvenhandError
 from evenhand.records import Array
 
 ROOT_STEPS = 60  # halvings that bring an interval of length 1 to its last bit; Newton's steps need far fewer
-SECTIONS = 30  # golden sections: to a millionth of the interval, and the value to its square
+SECTIONS = 20  # golden sections: to a ten-thousandth of the interval, and the value to its square
 AT_A_TIME = 1_000_000  # numbers
 
 
@@ -479,14 +479,22 @@ class Custom:
         return np.where(inside.any(axis=1), self._grid[value.argmax(axis=1)], low)
 
     def _refined(self, best: Array, low: Array, high: Array, level: Array) -> Array:
-        step = 1.0 / self.resolution
+        step, ratio = 1.0 / self.resolution, (math.sqrt(5.0) - 1.0) / 2.0
         left, right = np.maximum(best - step, low), np.minimum(best + step, high)
-        ratio = (math.sqrt(5.0) - 1.0) / 2.0
+        a, b = right - ratio * (right - left), left + ratio * (right - left)
+        at_a, at_b = self(a) * (a - level), self(b) * (b - level)
         for _ in range(SECTIONS):
-            a, b = right - ratio * (right - left), left + ratio * (right - left)
-            up = self(a) * (a - level) < self(b) * (b - level)
+            up = at_a < at_b
             left, right = np.where(up, a, left), np.where(up, right, b)
-        return _better(self, level, best, (left + right) / 2.0)
+            new = np.where(up, left + ratio * (right - left), right - ratio * (right - left))
+            value = self(new) * (new - level)
+            a, at_a, b, at_b = (
+                np.where(up, b, new),
+                np.where(up, at_b, value),
+                np.where(up, new, a),
+                np.where(up, value, at_a),
+            )
+        return _better(self, level, best, a, b)
 
 
 def as_merit(merit: Any) -> Merit:
