@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Okabe & Ito: told apart by colour-blind readers; dashes and markers repeat the distinction without colour.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5C5C5C", "#8C6D31")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+HATCHES = ("", "///", "...", "xxx")  # for more policies than colours
 
 LABELS = {
     "reward": "reward earned so far",
@@ -129,6 +130,9 @@ def fractions(results: Results, *, title: str = "") -> Figure:
             width * 0.92,
             yerr=np.nan_to_num(error),
             color=colour,
+            hatch=HATCHES[place // len(COLOURS) % len(HATCHES)],
+            edgecolor="white",
+            linewidth=0.0,
             label=label,
             error_kw={"linewidth": 0.8},
         )
@@ -237,9 +241,10 @@ def _finish(figure: Figure, axes: Axes, title: str, note: str) -> None:
     import matplotlib as mpl
 
     with mpl.rc_context(STYLE):
-        axes.xaxis.set_major_formatter(
-            _thousands
-        ) if axes.get_xscale() == "linear" and axes.get_xlabel() == "round" else None
+        if axes.get_xscale() == "linear" and axes.get_xlabel() == "round":
+            axes.xaxis.set_major_formatter(_thousands)
+        if axes.get_yscale() == "linear" and max(map(abs, axes.get_ylim())) >= 1000:
+            axes.yaxis.set_major_formatter(_thousands)
         handles, labels = axes.get_legend_handles_labels()
         if handles:
             figure.legend(handles, labels, loc="outside right upper", frameon=False)
