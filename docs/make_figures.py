@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evenhand import Environment, Policy, compare, figures
-from evenhand.algorithms import fucb, lfg, thompson, tscsf_b, ucb1
+import numpy as np
+
+from evenhand import Environment, Policy, State, compare, figures
+from evenhand.algorithms import cucb_d, f_ts, fcts_d, fcucb_d, fucb, lfg, thompson, tscsf_b, ucb1
 from evenhand.availability import Independent
 from evenhand.bounds import bound_for
+from evenhand.box import ConfidenceBox, best_in_box
 from evenhand.config import load
+from evenhand.delays import ByReward, Delay, Fixed, Geometric, PacketLoss, Pareto
+from evenhand.index import Memoryless
+from evenhand.merit import Power
 from evenhand.metrics import yardstick
 from evenhand.results import Results
 from evenhand.rewards import Bernoulli
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 THREE = Environment(Bernoulli([0.9, 0.5, 0.4]), fractions=[0.0, 0.02, 0.02])
 SLEEPING = Environment(Bernoulli([0.4, 0.5, 0.7]), Independent([0.9, 0.8, 0.7]), fractions=[0.5, 0.6, 0.4])
+# Orders of the letter are late, and so are refusals of the banner and the poster.
+BIASED = Environment(
+    Bernoulli([0.8, 0.5, 0.4]), feedback=ByReward([[0, 1000], [1000, 0], [1000, 0]]), fractions=[0.1, 0.2, 0.2]
+)
+SEVEN = [0.3, 0.5, 0.7, 0.9, 0.8, 0.6, 0.4]  # the means of Chen et al. 2024, section 6
+HOTELS = Environment(
+    Bernoulli([0.9, 0.7, 0.5, 0.3, 0.1]),
+    feedback=Geometric(0.05),
+    names=("Anchor", "Bell", "Crown", "Dove", "Eagle"),
+    merit=Power(beta=2.0, exponent=2.0),
+)
 
 
 def main(folder: Path) -> None:
@@ -29,6 +48,11 @@ def main(folder: Path) -> None:
     promises(folder)
     bounds(folder)
     sleeping(folder)
+    delays(folder)
+    evidence(folder)
+    merit(folder)
+    optimistic_share(folder)
+    upper_ends(folder)
 
 
 def promises(folder: Path) -> None:
@@ -56,6 +80,130 @@ def sleeping(folder: Path) -> None:
     }
     results = compare(policies, SLEEPING, horizon=2000, lanes=50, progress=False)
     figures.save(figures.fractions(results), folder / "sleeping")
+
+
+def delays(folder: Path) -> None:
+    """How many rewards are known how many rounds after the play, for some delay models."""
+    models: dict[str, Delay] = {
+        "fixed, delay 30": Fixed(30),
+        "geometric, success 0.05": Geometric(0.05),
+        "pareto, tail 0.5": Pareto(0.5),
+        "packet_loss, received 0.6": PacketLoss(0.6),
+    }
+    figure, (axes,) = panels(1)
+    levels = np.linspace(0.0005, 1.0, 2000)
+    for place, (label, model) in enumerate(models.items()):
+        late = model.quantiles(levels, [0.5])[:, 0]
+        known = np.isfinite(late)
+        # From the play itself, and on to the right edge at the share that ever becomes known.
+        rounds = np.concatenate([[-0.3], late[known], [1e5]])
+        shares = np.concatenate([[0.0], levels[known], [levels[known].max()]])
+        axes.step(rounds, shares, where="post", color=figures.COLOURS[place], linewidth=1.6, label=label)
+    axes.set_xscale("symlog", linthresh=1.0, linscale=0.5)
+    axes.set_xlim(-0.3, 1e4)
+    axes.set_xticks([0, 1, 10, 100, 1000, 10_000], ["0", "1", "10", "100", "1,000", "10,000"])
+    axes.set_ylim(0.0, 1.04)
+    axes.set_xlabel("rounds since the play")
+    axes.set_ylabel("share of the rewards that is known")
+    figure.legend(loc="outside right upper", frameon=False)
+    figures.save(figure, folder / "delays")
+
+
+def evidence(folder: Path) -> None:
+    """What to believe of missing rewards, where delays depend on the rewards."""
+    shares = BIASED.fractions
+    policies = {
+        "FUCB, received": fucb(shares),
+        "FUCB, optimistic": fucb(shares, evidence="optimistic"),
+        "F-TS, received": f_ts(shares),
+        "F-TS, optimistic": f_ts(shares, evidence="optimistic"),
+    }
+    results = compare(policies, BIASED, horizon=4000, lanes=50, seed=1, progress=False)
+    figures.save(figures.curves(results, "r_regret"), folder / "evidence")
+
+
+def merit(folder: Path) -> None:
+    """Shares against those that are fair by merit."""
+    fair, horizon = HOTELS.merit, 3000
+    policies = {
+        "FCTS-D": fcts_d(fair, plays=2),
+        "FCUCB-D": fcucb_d(fair, horizon=horizon, plays=2),
+        "CUCB-D": cucb_d(plays=2),
+    }
+    results = compare(policies, HOTELS, horizon=horizon, lanes=50, seed=1, progress=False)
+    figures.save(figures.fractions(results), folder / "merit")
+
+
+def optimistic_share(folder: Path) -> None:
+    """Where on its interval an arm's ``f(x)(x − λ)`` is largest, for a mild and a steep merit."""
+    low, high = np.array([0.0, 0.1]), np.array([0.9, 0.4])
+    figure, both = panels(2)
+    for axes, beta in zip(both, (2.0, 50.0), strict=True):
+        power = Power(beta, exponent=4.0)
+        best = best_in_box(power, low, high)
+        level = float((power(best) * best).sum() / power(best).sum())
+        axes.set_title(f"f(x) = 1 + {beta:g} x⁴, λ = {level:.2f}", fontsize=10)
+        draw_gain(axes, power, level, float(low[1]), float(high[1]), float(best[1]))
+    both[0].set_ylabel("f(x)(x − λ)")
+    handles, labels = both[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figures.save(figure, folder / "optimistic_share")
+
+
+def draw_gain(axes: Axes, power: Power, level: float, low: float, high: float, best: float) -> None:
+    """``f(x)(x − λ)``, an interval, and its best point."""
+
+    def gain(x: Any) -> Any:
+        return power(np.asarray(x)) * (x - level)
+
+    x = np.linspace(0.0, 0.6, 400)
+    axes.plot(x, gain(x), color=figures.COLOURS[0], linewidth=1.6)
+    axes.axvspan(low, high, color="#e9eef4", zorder=0, label="what the evidence allows")
+    axes.plot(high, gain(high), "o", color=figures.COLOURS[1], fillstyle="none", markersize=11, label="upper end")
+    axes.plot(best, gain(best), "o", color="black", markersize=6, label="best point")
+    axes.set_xlabel("mean of the poorer arm, x")
+
+
+@dataclass(frozen=True)
+class UpperEnds(Memoryless):
+    """The upper end of every interval, in place of the point where a fair policy would earn most."""
+
+    box: ConfidenceBox
+
+    def worth(self, state: State, rng: np.random.Generator, available: Any = None) -> Any:
+        """Upper ends, (…, arms)."""
+        return self.box.of(state)[1]
+
+
+def upper_ends(folder: Path) -> None:
+    """What is lost by taking the upper ends where the merit is steep."""
+    power, horizon = Power(beta=50.0, exponent=4.0), 2000
+    exact = fcucb_d(power, horizon=horizon)
+    policies = {"best point": exact, "upper ends": replace(exact, index=UpperEnds(exact.index.box))}  # type: ignore[attr-defined]
+    world = Environment(Bernoulli(SEVEN), feedback=Geometric(0.05), merit=power)
+    results = compare(policies, world, horizon=horizon, lanes=20, seed=1, progress=False)
+    figure, both = panels(2)
+    for axes, measure in zip(both, ("reward_regret", "fairness_regret"), strict=True):
+        for place, (label, record) in enumerate(results.records.items()):
+            mean = record.curves[measure].mean(axis=1)
+            axes.plot(results.rounds, mean, color=figures.COLOURS[place], linewidth=1.6, label=label)
+        axes.set_xlabel("round")
+        axes.set_ylabel(figures.LABELS[measure])
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+    handles, labels = both[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    figures.save(figure, folder / "upper_ends")
+
+
+def panels(number: int) -> tuple[Figure, list[Axes]]:
+    """Axes side by side in the style of the other figures."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as NewFigure
+
+    with mpl.rc_context(figures.STYLE):
+        figure = NewFigure(figsize=(8.6, 3.8 if number > 1 else 4.0), layout="constrained")
+        return figure, list(figure.subplots(1, number, squeeze=False)[0])
 
 
 def with_bounds(results: Results, policies: dict[str, Policy], world: Environment, measure: str, log: str) -> Figure:

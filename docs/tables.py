@@ -16,11 +16,21 @@ import evenhand
 import evenhand.algorithms
 import evenhand.papers
 from evenhand import Environment, Policy, simulate
+from evenhand.merit import Power
 from evenhand.registry import ALGORITHMS, Algorithm
 from evenhand.rewards import Bernoulli
 
 MARKER = re.compile(r"^<!-- generated: (\w+)(?: ([\w-]+))? -->$", flags=re.MULTILINE)
-SAMPLE: dict[str, Any] = {"fractions": [0.1, 0.1], "horizon": 100, "eta": 10.0, "penalties": 0.3, "pulls": 5}
+SAMPLE: dict[str, Any] = {
+    "fractions": [0.1, 0.1],
+    "horizon": 100,
+    "eta": 10.0,
+    "penalties": 0.3,
+    "pulls": 5,
+    "merit": Power(),
+}
+#: What the algorithms of a module promise, in the order in which they are told.
+GROUPS = {"baselines": "No promise", "minimum": "Minimum shares", "merit": "Shares by merit"}
 COLUMNS = {
     "policy": "label of the policy",
     "lane": "replication, counted from 0",
@@ -34,9 +44,12 @@ COLUMNS = {
     "unfairness": "plays missing, all arms together",
     "violation": "plays missing, the arm furthest behind; negative where every arm is ahead",
     "max_violation": "the largest violation so far",
+    "reward_regret": "reward lost against the fair shares by merit, rounds with a gain counted as 0",
+    "fairness_regret": "distance of the selection vector from the fair shares by merit, summed over rounds and arms",
     "pulls": "plays so far",
     "fraction": "share of the rounds so far",
-    "promised": "share that the policy promises, or else the environment's; missing where there is none",
+    "promised": "share that the policy promises, or else the environment's, or else the fair share by merit; "
+    "missing where there is none",
     "estimate": "mean of the rewards that arrived, at the end; missing where none did",
     "worth": "index of the arm for the round after the last",
 }  # of the result files; measures are missing where they have no sense
@@ -50,13 +63,28 @@ def fill_in(page: str) -> str:
 
 def parts() -> str:
     """Which algorithm is which choice of parts."""
-    rows = []
-    for entry in ALGORITHMS.values():
-        policy = example_of(entry)
-        evidence = getattr(policy.index, "evidence", None)
-        chosen = (policy.index, evidence, policy.fairness, policy.selection, policy.cadence)
-        rows.append([f"[`{entry.name}`]({link_to(entry)})", *(_told(part) for part in chosen)])
-    return _table(["algorithm", "index", "evidence", "fairness", "selection", "cadence"], rows)
+    return _grouped(["algorithm", "index", "evidence", "fairness", "selection", "cadence"], _parts_of)
+
+
+def _parts_of(entry: Algorithm) -> list[str]:
+    policy = example_of(entry)
+    evidence = ", ".join(f"`{name}`" for name in evidence_of(policy))
+    fairness, selection, cadence = (_told(part) for part in (policy.fairness, policy.selection, policy.cadence))
+    return [f"[`{entry.name}`]({link_to(entry)})", _told(policy.index), evidence, fairness, selection, cadence]
+
+
+def evidence_of(policy: Policy) -> list[str]:
+    """The kinds of evidence in the cadence, which decides alone where it has any, or else in the index."""
+    return _evidence_in(policy.cadence) or _evidence_in(policy.index)
+
+
+def _evidence_in(part: Any) -> list[str]:
+    if type(part).__module__ == "evenhand.evidence":
+        return [type(part).__name__]
+    if not dataclasses.is_dataclass(part):
+        return []
+    inside = [name for field in dataclasses.fields(part) for name in _evidence_in(getattr(part, field.name))]
+    return list(dict.fromkeys(inside))
 
 
 def example_of(entry: Algorithm) -> Policy:
@@ -74,31 +102,52 @@ def link_to(entry: Algorithm) -> str:
 
 
 def _told(part: Any) -> str:
-    """A part's name, and what makes it differ from the plain one."""
-    if part is None:
-        return ""
-    told = []
+    """A part's name, what makes it differ from the plain one, and the index that it works on."""
+    told: list[str] = []
+    inner: dict[str, None] = {}
     for field in dataclasses.fields(part):
         value = getattr(part, field.name)
         if isinstance(value, str | bool) and (value != field.default or field.name in VARIANT):
             told.append(field.name if value is True else str(value))
-    return f"`{type(part).__name__}`" + (f" ({', '.join(told)})" if told else "")
+        elif hasattr(value, "worth"):
+            inner[f" of `{type(value).__name__}`"] = None
+    return f"`{type(part).__name__}`" + "".join(inner) + (f" ({', '.join(told)})" if told else "")
 
 
 def list_algorithms() -> str:
-    """The algorithms, a line each."""
-    rows = [[f"[`{e.name}`](#{e.name.replace('_', '-')})", _text(e.summary), _text(e.source)] for e in all_algorithms()]
-    return _table(["algorithm", "what it is", "source"], rows)
+    """The algorithms, a line each, by what they promise."""
+    return _grouped(
+        ["algorithm", "what it is", "source"],
+        lambda e: [f"[`{e.name}`](#{e.name.replace('_', '-')})", _text(e.summary), _text(e.source)],
+    )
 
 
 def algorithms() -> str:
     """The algorithms, in full."""
-    return "\n\n".join(_in_full(entry) for entry in all_algorithms())
+    told = []
+    for heading, entries in by_promise().items():
+        told += [f"## {heading}", *(_in_full(entry) for entry in entries)]
+    return "\n\n".join(told)
 
 
 def all_algorithms() -> list[Algorithm]:
-    """The registry, in its order."""
-    return list(ALGORITHMS.values())
+    """The registry, in the order of the page."""
+    return [entry for entries in by_promise().values() for entry in entries]
+
+
+def by_promise() -> dict[str, list[Algorithm]]:
+    """The registry, cut by what the algorithms promise."""
+    groups: dict[str, list[Algorithm]] = {heading: [] for heading in GROUPS.values()}
+    for entry in ALGORITHMS.values():
+        groups[GROUPS[entry.build.__module__.rpartition(".")[2]]].append(entry)
+    return groups
+
+
+def _grouped(head: Iterable[str], row: Callable[[Algorithm], list[str]]) -> str:
+    """A table for each kind of promise, a row an algorithm."""
+    head = list(head)
+    pieces = [f"**{heading}**\n\n{_table(head, map(row, entries))}" for heading, entries in by_promise().items()]
+    return "\n\n".join(pieces)
 
 
 def _in_full(entry: Algorithm) -> str:
@@ -112,7 +161,7 @@ def _in_full(entry: Algorithm) -> str:
     ]
     return "\n\n".join(
         [
-            f"## {entry.name}",
+            f"### {entry.name}",
             _text(entry.summary),
             " ".join(sections[1].split()),
             f"**Promise:** {_text(entry.promise)}",
@@ -120,7 +169,7 @@ def _in_full(entry: Algorithm) -> str:
             _table(["parameter", "default", "what it is"], rows),
             f"**Source:** {_text(entry.source)}",
             f"**Paper:** [{_text(entry.paper.citation)}](#{entry.paper.key}). "
-            f"**In Python:** {{py:func}}`evenhand.algorithms.{entry.name}`.",
+            f"**In Python:** {{py:func}}`evenhand.algorithms.{entry.name} <{entry.build.__module__}.{entry.name}>`.",
         ]
     )
 
@@ -183,7 +232,7 @@ def spellings(parameter: Any) -> list[str]:
 
 def columns(table: str) -> str:
     """The columns of a table of `Results`."""
-    world = Environment(Bernoulli([0.9, 0.5]), fractions=[0.1, 0.1], penalties=0.1)
+    world = Environment(Bernoulli([0.9, 0.5]), fractions=[0.1, 0.1], penalties=0.1, merit=Power())
     frame = getattr(simulate(Policy(), world, horizon=2, lanes=2, progress=False), table)()
     rows = [[f"`{name}`", f"`{frame[name].dtype}`", _text(COLUMNS[name])] for name in frame]
     return _table(["column", "type", "what it is"], rows)

@@ -97,7 +97,6 @@ INNER = ("cli", "config", "engine", "listing", "replaying", "rerun", "sections",
 EXCUSED = {
     # Nothing to set, and seen in every example that leaves the part out.
     "availability.Always",
-    "cadence.EveryRound",
     "fairness.NoPromise",
     # Records that others fill; each is shown where it is used.
     "cadence.Commitment",
@@ -105,6 +104,7 @@ EXCUSED = {
     "environment.World",
     "fairness.Claim",
     "fairness.Queue",
+    "growth.Exponent",
     "index.Trials",
     "metrics.Ledger",
     "metrics.Yardstick",
@@ -119,6 +119,7 @@ EXCUSED = {
     "algorithms.indices.ucb_under",
     "delays.Late",
     "describe.types_in",
+    "oracle.merits_of",
     "reach.cutting_planes",
     "reach.played_by",
     "records.for_lanes",
@@ -130,8 +131,9 @@ EXCUSED = {
     "results.run_information",
     "results.write_whole",
     "simulation.run_block",
-    # Nothing to run by itself: every delay model is one.
+    # Nothing to run by themselves: what delay models and indexes have in common.
     "delays.Delay",
+    "index.Memoryless",
     # Read or write files; the pages of the documentation show them at work.
     "datasets.conversions.Conversions",
     "datasets.movielens.Ratings",
@@ -319,10 +321,19 @@ def test_complete_configurations_run(path: str) -> None:
     """In a small size; also where the page runs no command on them."""
     for file in EXAMPLES.write_files(page(path)):
         if file.suffix == ".toml":
-            setup = config.load(file, lanes=2, horizon=4)
             with pytest.raises(InfeasiblePromise) if file.name in REFUSED else nullcontext():
-                results = compare(setup.policies, setup.environment, setup.horizon, setup.lanes, setup.seed)
-                assert set(results.final()) == set(setup.policies)
+                run_small(file)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.toml")), ids=lambda file: file.name)
+def test_example_configurations_run(file: Path) -> None:
+    run_small(file)
+
+
+def run_small(file: Path) -> None:
+    setup = config.load(file, lanes=2, horizon=4)
+    results = compare(setup.policies, setup.environment, setup.horizon, setup.lanes, setup.seed)
+    assert set(results.final()) == set(setup.policies)
 
 
 def test_output_with_another_number_or_word_does_not_agree() -> None:

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evenhand import compare, config
+from evenhand.algorithms import fcucb_d
 from evenhand.availability import Always
+from evenhand.box import BestInBox, ConfidenceBox
+from evenhand.delays import Geometric
+from evenhand.environment import Environment
+from evenhand.index import Memoryless
+from evenhand.merit import Power
 from evenhand.papers import PAPERS
+from evenhand.records import Array, Mask, State
+from evenhand.rewards import Bernoulli
 
 CONFIGURATIONS = sorted(Path(str(files("evenhand.papers"))).glob("*/*.toml"))
-EXPERIMENTS = ["f1-", "f2-", "f4-", "f5-", "h1-h3", "h2-h4", "h5", "h6-h7", "p2a", "p2b", "p2c"]
+MERIT = [path for path in CONFIGURATIONS if path.parent.name == "chen2024"]
+EXPERIMENTS = [
+    *("p2a", "p2b", "p2c"),
+    *("h1-h3", "h2-h4", "h5", "h6-h7"),
+    *("f1-", "f2-", "f4-", "f5-"),
+    *("c1", "c2b", "c2c", "c2d", "c3", "c9"),
+    *(f"c2a-{delay:03}" for delay in range(0, 301, 50)),
+    *(f"c{figure}-{exponent}" for figure in range(4, 9) for exponent in (2, 4, 6, 8)),
+]
 
 
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -31,6 +49,39 @@ def test_a_configuration_runs_at_a_small_size(path: Path) -> None:
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_no_experiment_is_missing(experiment: str) -> None:
     assert any(path.stem.startswith(experiment) for path in CONFIGURATIONS)
+
+
+@pytest.mark.parametrize("path", MERIT, ids=lambda path: path.stem)
+def test_policies_and_measures_have_the_same_merit(path: Path) -> None:
+    setup = config.load(path)
+    merit = setup.environment.merit
+    # Figures 4 to 8 vary the exponent, which is the end of the file's name; all others have 4.
+    exponent = float(path.stem[-1]) if path.stem[1] in "45678" else 4.0
+    assert merit == Power(beta=3.5 if path.stem == "c3" else 2.0, exponent=exponent)
+    assert all(policy.merit in (None, merit) for policy in setup.policies.values())
+
+
+@dataclass(frozen=True)
+class UpperEnds(Memoryless):
+    """The upper ends of the box, in place of the best point in it."""
+
+    box: ConfidenceBox
+
+    def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
+        return self.box.of(state)[1]
+
+
+def test_a_fair_policy_loses_less_with_the_best_point_of_the_box_than_with_its_upper_ends() -> None:
+    # At β = 50 the two differ; in the experiments of the paper they are the same.
+    merit, lanes = Power(beta=50.0, exponent=4.0), 20
+    world = Environment(Bernoulli([0.3, 0.5, 0.7, 0.9, 0.8, 0.6, 0.4]), feedback=Geometric(0.05), merit=merit)
+    best = fcucb_d(merit, horizon=400)
+    assert isinstance(best.index, BestInBox)
+    ends = replace(best, index=UpperEnds(best.index.box))
+    results = compare({"best": best, "ends": ends}, world, horizon=400, lanes=lanes, seed=1, checkpoints=1)
+    regret = {label: record.curves["reward_regret"][-1] for label, record in results.records.items()}
+    more = regret["ends"] - regret["best"]
+    assert more.mean() > 5.0 * more.std(ddof=1) / lanes**0.5  # lanes are independent
 
 
 @pytest.mark.parametrize("key", PAPERS)
