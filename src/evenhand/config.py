@@ -216,7 +216,7 @@ def _short(value: Any) -> str:
 def _told(error: Any) -> str:
     """One of pydantic's errors in a line: where, and what would be right."""
     # A step into a union is a kind or a type, and no key of the file.
-    types = ("list[", "int", "float")
+    types = ("list[", "literal[", "int", "float")
     pairs = zip(("", *error["loc"]), error["loc"], strict=False)
     steps = [
         step

@@ -318,7 +318,8 @@ class ByReward(Delay):
     biased: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        delays, values = _rounds("delays", self.delays, dimensions=2), validate.per_arm("values", self.values)
+        delays = _rounds("delays", self.delays, dimensions=2)
+        values = validate.for_all_lanes("values", validate.per_arm("values", self.values))
         if values.ndim != 1 or (np.diff(values) <= 0.0).any():
             raise EvenhandError(f"values must rise, got {np.asarray(self.values).tolist()}")
         if delays.shape[1] != len(values):
@@ -361,6 +362,8 @@ class Empirical(Delay):
     samples: Any
 
     def __post_init__(self) -> None:
+        if isinstance(self.samples, str) or not np.iterable(self.samples):
+            raise EvenhandError(f"samples must be a list of delays, or one an arm, got {self.samples!r}")
         lists = list(self.samples)
         if not lists or all(np.ndim(one) == 0 for one in lists):
             lists = [lists]
@@ -403,6 +406,12 @@ class Custom(Delay):
 
     function: Callable[[Array, Arms, NDArray[Any]], Array]
     biased: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise EvenhandError(
+                f"a delay of one's own is a function of chances, arms and rewards, got {self.function!r}"
+            )
 
     def check(self, arms: int) -> None:
         """The function must cope with any arm."""

@@ -89,8 +89,9 @@ class Wheel:
             block, due, places, rewards = block[order], due[order], places[order], rewards[order]
         cuts = np.flatnonzero(np.diff(block)) + 1
         parts = zip(np.split(due, cuts), np.split(places, cuts), np.split(rewards, cuts), strict=True)
-        for first, part in zip(block[np.concatenate([[0], cuts])].tolist(), parts, strict=True):
-            self._later.setdefault(first, []).append(part)
+        for first, (a, b, c) in zip(block[np.concatenate([[0], cuts])].tolist(), parts, strict=True):
+            # Copies: a piece of a larger array would keep the whole of it in memory.
+            self._later.setdefault(first, []).append((a.copy(), b.copy(), c.copy()))
 
     def under_way(self) -> int:
         """Rewards that are still to become known before the horizon."""

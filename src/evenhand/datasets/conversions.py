@@ -8,13 +8,14 @@ Demand: An Application for Conversion Rate Prediction in Sponsored Search. IEEE 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,13 +26,10 @@ from evenhand.errors import DataError, EvenhandError
 from evenhand.records import Array
 from evenhand.rewards import Bernoulli
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ADS = 10  # most clicked ones
 CLICK_RATE = 0.05  # clicks a page visit
 WEEK = 7 * 86400.0  # seconds
-CHUNK = 500_000  # rows read at a time
+NUMBERS = ("sale", "seconds", "clicks")
 RATES = ("scaled_conversions", "scaled_rates", "rates")
 #: Where the columns are: in the log as published, and in an extract of five columns.
 PLACES = {
@@ -79,12 +77,13 @@ class Conversions:
 
     def _rates(self, rates: Any) -> Any:
         whole = bool((self.clicks > self.sales).any())
-        if not whole and (rates is None or rates in ("scaled_rates", "rates")):
+        named = rates is None or isinstance(rates, str)
+        if not whole and named and rates in (None, "scaled_rates", "rates"):
             raise DataError(
                 "this log holds conversions only, and none of the clicks that did not convert: give rates, one an ad, "
                 "or rates = 'scaled_conversions' to scale the numbers of conversions"
             )
-        if rates is None or isinstance(rates, str):
+        if named:
             return named_rates(rates or RATES[0], self.sales, self.clicks)
         return rates
 
@@ -183,19 +182,18 @@ def load(path: str | os.PathLike[str], ads: int = ADS) -> Conversions:
     validate.whole("ads", ads)
     path = Path(path)
     clicks: Counter[str] = Counter()
-    for part in _rows(path):
-        clicks.update(part["title"].tolist())
+    for click in _clicks(path):
+        clicks[click.title] += 1
     chosen = [title for title, _ in clicks.most_common(ads)]
     if len(chosen) < ads:
         raise DataError(f"{path} holds clicks on {len(chosen)} ads only, {ads} were asked for")
     sales: Counter[str] = Counter()
-    known: dict[str, list[Array]] = {title: [] for title in chosen}
-    for part in _rows(path):
-        sold = part[(part["sale"] == 1.0) & part["title"].isin(chosen)]
-        sales.update(sold["title"].tolist())
-        timed = sold[(sold["seconds"] >= 0.0) & (sold["clicks"] >= 0.0)]
-        for title, rows in timed.groupby("title"):
-            known[str(title)].append(rows[["seconds", "clicks"]].to_numpy(dtype=float))
+    known: dict[str, list[tuple[float, float]]] = {title: [] for title in chosen}
+    for click in _clicks(path):
+        if click.sale and click.title in known:
+            sales[click.title] += 1
+            if click.seconds >= 0.0 and click.clicks >= 0.0:
+                known[click.title].append((click.seconds, click.clicks))
     for title in chosen:
         if not known[title]:
             raise DataError(f"{path} holds no conversion of known delay of ad {title[:40]!r}; choose fewer ads")
@@ -203,54 +201,49 @@ def load(path: str | os.PathLike[str], ads: int = ADS) -> Conversions:
         titles=tuple(chosen),
         clicks=np.array([float(clicks[title]) for title in chosen]),
         sales=np.array([float(sales[title]) for title in chosen]),
-        delays=tuple(np.concatenate(known[title]) for title in chosen),
+        delays=tuple(np.array(known[title]) for title in chosen),
     )
 
 
-def _rows(path: Path) -> Iterator[pd.DataFrame]:
-    """The columns that matter, checked, some rows at a time."""
-    import pandas as pd
+class _Click(NamedTuple):
+    """What matters of a row."""
 
+    sale: bool
+    seconds: float
+    clicks: float
+    title: str
+
+
+def _clicks(path: Path) -> Iterator[_Click]:
+    """The clicks on ads with a title, one at a time; blank lines are skipped."""
     width = _width(path)
     places = PLACES[width]
-    names = {place: name for name, place in places.items()}
     try:
-        with pd.read_csv(
-            path,
-            sep="\t",
-            header=None,
-            names=list(range(width)),
-            index_col=False,
-            dtype="string",
-            keep_default_na=False,
-            quoting=3,  # a quotation mark is a character like any other
-            chunksize=CHUNK,
-        ) as parts:
-            for part in parts:
-                if part[width - 1].isna().any():
-                    row = int(part.index[part[width - 1].isna()][0]) + 1
-                    raise DataError(f"{path}, row {row}: fewer than {width} columns")
-                yield _checked(part[list(names)].rename(columns=names), path)
-    except pd.errors.ParserError as error:
-        raise DataError(f"{path} is broken: {str(error).strip()}") from None
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                cells = line.rstrip("\r\n").split("\t")
+                if cells == [""]:
+                    continue
+                if len(cells) != width:
+                    raise DataError(f"{path}, row {number}: {len(cells)} columns, not {width}")
+                title = cells[places["title"]]
+                sale, seconds, clicks = (_number(path, number, name, cells[places[name]]) for name in NUMBERS)
+                if title not in ("", "-1"):
+                    yield _Click(sale == 1.0, seconds, clicks, title)
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
 
 
-def _checked(part: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Numbers for text, without rows that name no ad."""
-    import pandas as pd
-
-    table = pd.DataFrame({"title": part["title"]})
-    for name in ("sale", "seconds", "clicks"):
-        values = pd.to_numeric(part[name], errors="coerce").astype("float64")
-        wrong = ~values.isin([0.0, 1.0]) if name == "sale" else ~(values >= -1.0) | ~np.isfinite(values)
-        if wrong.any():
-            row = int(part.index[wrong][0])
-            right = "0 or 1" if name == "sale" else "a number of at least -1"
-            raise DataError(f"{path}, row {row + 1}: {name} is {part[name][row]!r}, not {right}")
-        table[name] = values
-    return table[~table["title"].isin(["", "-1"])]
+def _number(path: Path, row: int, name: str, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    right = value in (0.0, 1.0) if name == "sale" else -1.0 <= value < math.inf
+    if not right:
+        wanted = "0 or 1" if name == "sale" else "a number of at least -1"
+        raise DataError(f"{path}, row {row}: {name} is {cell!r}, not {wanted}")
+    return value
 
 
 def _width(path: Path) -> int:
