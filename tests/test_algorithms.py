@@ -14,17 +14,40 @@ import evenhand.algorithms  # fills the registry
 from evenhand import Policy
 from evenhand.algorithms import find
 from evenhand.checks import POLICY_CHECKS
-from evenhand.errors import ConfigurationError, nearest
+from evenhand.describe import describe
+from evenhand.errors import ConfigurationError, EvenhandError, nearest
+from evenhand.merit import Linear, Power
 from evenhand.registry import ALGORITHMS
 
 ARMS = 4
 SHARES = [0.24, 0.07, 0.0, 0.04]
 UNEQUAL = [1.0, 0.5, 2.0, 0.0]
 
+MERIT = Linear(slope=0.5)  # of four arms with three plays no share exceeds one: max f/min f = 1.5 = (K − 1)/(m − 1)
+STEEP = Power(beta=50.0, exponent=4.0)  # shares above one, for several plays only under cap
+
+
+def evidence(*more: str, **given: Any) -> list[dict[str, Any]]:
+    """The given parameters with each belief about what is missing, but for the usual one."""
+    return [given | {"evidence": belief} for belief in ("optimistic", "pessimistic", *more)]
+
+
+def boxed() -> list[dict[str, Any]]:
+    """The parameters to try of the algorithms that look for the best point of a box."""
+    return [
+        {"merit": MERIT, "horizon": 60},
+        {"merit": MERIT, "horizon": 60, "radius": "code"},
+        {"merit": MERIT, "horizon": 60, "radius": "code", "delta": 1.0, "free_start": True},
+        {"merit": MERIT, "horizon": 60, "free_start": True},
+        {"merit": STEEP, "horizon": 60, "cap": True},
+        {"merit": STEEP, "horizon": 60, "cap": True, "radius": "code", "free_start": True},
+    ]
+
+
 # Name → the parameters to try, each with one play and, where it is offered, with several.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "ucb1": [{}, {"exploration": 0.5}],
-    "thompson": [{}],
+    "ucb1": [{}, {"exploration": 0.5}, *evidence()],
+    "thompson": [{}, *evidence("both")],
     "fair_random": [{"fractions": SHARES}, {"fractions": [0.25] * ARMS}, {"fractions": [0.0] * ARMS}],
     "naive": [
         {"fractions": SHARES, "horizon": 60},
@@ -32,32 +55,64 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"fractions": [0.0] * ARMS, "horizon": 60, "epsilon": 0.0},
     ],
     "t_fucb": [{"fractions": SHARES, "horizon": 60}, {"fractions": SHARES, "horizon": 500, "exploration": 0.5}],
-    "fucb": [{"fractions": SHARES}, {"fractions": [0.25] * ARMS, "tolerance": 1.5}, {"fractions": [0.0] * ARMS}],
-    "f_ts": [{"fractions": SHARES}, {"fractions": [0.25] * ARMS, "tolerance": 1.5}],
-    "eta_fucb": [{"fractions": SHARES, "eta": 0.5}, {"fractions": SHARES, "eta": 0.5, "surplus": "ignored"}],
-    "fair_learn": [{"fractions": SHARES, "tolerance": 3.0}, {"fractions": SHARES}],
+    "fucb": [
+        {"fractions": SHARES},
+        {"fractions": [0.25] * ARMS, "tolerance": 1.5},
+        {"fractions": [0.0] * ARMS},
+        *evidence(fractions=SHARES),
+    ],
+    "f_ts": [
+        {"fractions": SHARES},
+        {"fractions": [0.25] * ARMS, "tolerance": 1.5},
+        *evidence("both", fractions=SHARES),
+    ],
+    "eta_fucb": [
+        {"fractions": SHARES, "eta": 0.5},
+        {"fractions": SHARES, "eta": 0.5, "surplus": "ignored"},
+        *evidence(fractions=SHARES, eta=0.5),
+    ],
+    "fair_learn": [{"fractions": SHARES, "tolerance": 3.0}, {"fractions": SHARES}, *evidence(fractions=SHARES)],
     "lfg": [
         {"fractions": SHARES, "eta": 10.0},
         {"fractions": SHARES, "eta": 0.0},
         {"fractions": SHARES, "eta": math.inf, "ties": "first"},
         {"fractions": SHARES, "eta": 2.0, "weights": UNEQUAL, "queue": "exact"},
         {"fractions": SHARES, "eta": 2.0, "clip": False, "exploration": 2.0},
+        *evidence(fractions=SHARES, eta=2.0),
     ],
     "tscsf_b": [
         {"fractions": SHARES, "eta": 10.0},
         {"fractions": SHARES, "eta": 0.0},
         {"fractions": SHARES, "eta": math.inf},
         {"fractions": SHARES, "eta": 2.0, "weights": UNEQUAL, "queue": "recursive"},
+        *evidence("both", fractions=SHARES, eta=2.0),
     ],
     "hard_threshold_ucb": [
         {"fractions": SHARES, "penalties": 0.3},
         {"fractions": SHARES, "penalties": [0.3, 0.0, 2.0, 0.1]},
+        *evidence(fractions=SHARES, penalties=0.3),
     ],
     "soft_threshold_ucb": [
         {"fractions": SHARES, "penalties": 0.3},
         {"fractions": SHARES, "penalties": [0.3, 0.0, 2.0, 0.1]},
+        *evidence(fractions=SHARES, penalties=0.3),
     ],
     "explore_then_commit": [{"pulls": 1}, {"pulls": 20}],
+    "fcucb_d": boxed(),
+    "op_fcucb_d": boxed(),
+    "fcts_d": [{"merit": MERIT}, {"merit": MERIT, "free_start": True}, {"merit": STEEP, "cap": True}],
+    "op_fcts_d": [{"merit": MERIT}, {"merit": MERIT, "free_start": True}, {"merit": STEEP, "cap": True}],
+    "fgreedy_d": [
+        {"merit": MERIT},
+        {"merit": MERIT, "epsilon": 0.0},
+        {"merit": MERIT, "epsilon": 1.0},
+        {"merit": STEEP, "cap": True},
+    ],
+    "fairx_ucb": [{"merit": STEEP, "horizon": 60}, {"merit": MERIT, "horizon": 10_000}],
+    "fairx_ts": [{"merit": STEEP}, {"merit": MERIT}],
+    "cucb_d": [{}, {"radius": "code"}],
+    "mp_ts_d": [{}],
+    "opse": [{"horizon": 60}, {"horizon": 10_000}],
 }
 
 
@@ -92,6 +147,36 @@ def test_every_parameter_is_tried_somewhere() -> None:
         left_out = set(algorithm.parameters) - tried - {"plays"}
         # Those of UCB1 inside: its exploration is tried with ucb1, t_fucb and lfg.
         assert left_out <= {"exploration"}, name
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if "evidence" in ALGORITHMS[name].parameters])
+def test_the_usual_evidence_is_what_was_received(name: str) -> None:
+    given = VARIANTS[name][0]
+    build = ALGORITHMS[name].build
+    assert describe(build(**given)) == describe(build(**given, evidence="received"))
+    assert describe(build(**given)) != describe(build(**given, evidence="optimistic"))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("ucb1", {"evidence": "both"}, "^evidence must be 'received' or 'optimistic' or 'pessimistic', got 'both'$"),
+        ("thompson", {"evidence": "hopeful"}, "^evidence must be 'received' or .* or 'both', got 'hopeful'$"),
+        ("cucb_d", {"radius": "theorem"}, "^radius must be 'paper' or 'code', got 'theorem'$"),
+        ("fcucb_d", {"radius": "paper"}, "^radius must be 'theorem' or 'code', got 'paper'$"),
+        ("fcucb_d", {"radius": "code", "delta": 0.0}, "^delta must be above 0, got 0$"),
+        ("op_fcucb_d", {"radius": "code", "delta": 1.5}, r"^delta must be a number in \[0, 1\], got 1\.5$"),
+        ("op_fcucb_d", {"horizon": 0}, "^horizon must be at least 1, got 0$"),
+        ("fcts_d", {"merit": 2.0}, "^merit must be .*, got 2.0$"),
+        ("fcts_d", {"plays": 0}, "^plays must be at least 1, got 0$"),
+        ("fgreedy_d", {"epsilon": 1.1}, r"^epsilon must be a number in \[0, 1\], got 1\.1$"),
+        ("opse", {"horizon": 2.5}, r"^horizon must be a whole number, got 2\.5$"),
+        ("fairx_ucb", {"horizon": 0}, "^horizon must be at least 1, got 0$"),
+    ],
+)
+def test_bad_parameters_are_refused(name: str, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(EvenhandError, match=message):
+        ALGORITHMS[name].build(**VARIANTS[name][0] | given)
 
 
 # --- What is told of them --------------------------------------------------------------------------------------------
@@ -131,7 +216,8 @@ def test_the_promise_and_the_source_are_told(name: str) -> None:
 @EVERY
 def test_the_source_names_the_paper(name: str) -> None:
     algorithm = ALGORITHMS[name]
-    author, year = re.fullmatch(r"([a-z]+)(\d+)", algorithm.paper.key).groups()  # type: ignore[union-attr]
+    # Where one author has two papers in a year, a word tells them apart.
+    author, year = re.fullmatch(r"([a-z]+)(\d+)[a-z]*", algorithm.paper.key).groups()  # type: ignore[union-attr]
     assert re.search(rf"{author}.*{year}", algorithm.source, flags=re.IGNORECASE)
 
 
@@ -161,7 +247,7 @@ def test_every_parameter_has_help_and_no_other(name: str) -> None:
 @EVERY
 def test_only_what_says_what_is_owed_comes_by_position(name: str) -> None:
     for parameter in ALGORITHMS[name].parameters.values():
-        assert (parameter.kind is parameter.KEYWORD_ONLY) == (parameter.name != "fractions")
+        assert (parameter.kind is parameter.KEYWORD_ONLY) == (parameter.name not in ("fractions", "merit"))
 
 
 # --- Found by name ---------------------------------------------------------------------------------------------------

@@ -16,17 +16,23 @@ from evenhand.bounds import (
     any_fair_regret,
     balancing_eta,
     bound_for,
+    fcts_d_regret,
+    fcucb_d_regret,
     fucb_regret,
     hard_threshold_regret,
     hard_threshold_regret_gap_free,
     lfg_regret,
     max_violation_slopes,
     naive_regret,
+    op_fcts_d_regret,
+    op_fcucb_d_regret,
     penalized_regret_lower,
     t_fucb_regret,
     tscsf_b_regret,
     ucb1_regret,
 )
+from evenhand.delays import ByReward, Delay, Fixed, Geometric, PacketLoss, Uniform
+from evenhand.merit import Linear, Merit, Power, Threshold
 from evenhand.metrics import yardstick
 from evenhand.registry import ALGORITHMS
 from evenhand.rewards import Bernoulli
@@ -201,6 +207,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "eta": {"eta": 10.0},
     "penalties": {"penalties": 0.3},
     "pulls": {"pulls": 5},
+    "merit": {"merit": Power()},
 }
 EXPECTED: dict[str, tuple[str, Any]] = {
     "ucb1": ("regret", ucb1_regret(ROUNDS, MEANS)),
@@ -308,3 +315,136 @@ def test_where_weights_differ_ucb1s_bound_is_not_claimed() -> None:
     results = compare([published.ucb1()], world, 3000, 20, 9, checkpoints=1, progress=False)
     assert results.final()["ucb1"]["regret"]["mean"] > float(ucb1_regret(3000, [0.5, 1.2]))
     assert bound_for(published.ucb1(), yardstick(published.ucb1(), world), 3000) is None
+
+
+# --- Chen et al. 2024 -------------------------------------------------------------------------------------------------
+# K = 4 arms, m = 2 plays, T = 10 000, so that sqrt(T) = 100; M/λ = 8 for 1 + 2 μ⁴.
+
+FOUR, MERIT = [0.25, 0.5, 0.75, 1.0], Power(2.0, 4.0)
+THEOREMS = [fcucb_d_regret, fcts_d_regret, op_fcucb_d_regret, op_fcts_d_regret]
+
+
+def both(theorem: Callable[..., Any], delay: Delay, merit: Merit = MERIT, **more: Any) -> list[float]:
+    reward, fairness = theorem(10_000, FOUR, 2, merit, delay, **more)
+    assert np.shape(reward) == np.shape(fairness) == ()
+    return [float(reward), float(fairness)]
+
+
+@pytest.mark.parametrize("theorem", [fcucb_d_regret, fcts_d_regret])
+@pytest.mark.parametrize(
+    ("delay", "reward"),
+    [
+        (Fixed(0), 4 * 100),  # K sqrt(T)/q + m d, at q = 1
+        (Fixed(30), 4 * 100 + 2 * 30),
+        (Fixed([1, 5, 70, 2]), 4 * 100 + 2 * 70),  # the largest of the arms' quantiles
+        (Fixed(math.inf), math.inf),
+        (PacketLoss(0.5), 4 * 100 / 0.5),  # 0 up to q = 1/2, never beyond
+        (PacketLoss([0.5, 1.0, 0.25, 0.75]), 4 * 100 / 0.25),
+        (PacketLoss(0.0), math.inf),
+        # Rewards of 0, with a chance of 3/4 for the first arm, arrive at once, those of 1 after 500 rounds: q = 1 − μ
+        # = 0 for the last arm, so nobody can do without waiting.
+        (ByReward([[0, 500]]), 4 * 100 + 2 * 500),
+        # Ones at once: 1/4 of the first arm's rewards, at a cost of 4 K sqrt(T), or all after 500 or 5000 rounds.
+        (ByReward([[500, 0]]), 4 * 100 + 2 * 500),
+        (ByReward([[5000, 0]]), 4 * 100 / 0.25),
+    ],
+    ids=repr,
+)
+def test_theorems_6_and_7(theorem: Callable[..., Any], delay: Delay, reward: float) -> None:
+    # Fairness: M m/λ = 8 · 2 times as much.
+    assert both(theorem, delay) == pytest.approx([reward, 16 * reward], rel=1e-12)
+    assert both(theorem, delay, constant=2.5) == pytest.approx([2.5 * reward, 40 * reward], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("delay", "reward", "fairness"),
+    [
+        # m (1 − q) T + K d sqrt(T), and M m K/λ = 64 times (1 − q) T + d sqrt(T); d counts as 1 at least.
+        (Fixed(0), 4 * 100, 64 * 100),
+        (Fixed(1), 4 * 100, 64 * 100),
+        (Fixed(30), 4 * 30 * 100, 64 * 30 * 100),
+        (PacketLoss(0.5), 2 * 5000 + 4 * 100, 64 * (5000 + 100)),
+        (PacketLoss([0.5, 1.0, 0.25, 0.75]), 2 * 7500 + 4 * 100, 64 * (7500 + 100)),
+        (PacketLoss(0.0), math.inf, math.inf),
+        (ByReward([[20, 0]]), 4 * 20 * 100, 64 * 20 * 100),  # 3/4 · T and 1 against 20: 15 400 against 8000
+        (ByReward([[60, 0]]), 2 * 7500 + 4 * 100, 64 * 60 * 100),  # 15 400 against 24 000, 7600 against 6000
+        (ByReward([[90, 0]]), 2 * 7500 + 4 * 100, 64 * 7600),
+    ],
+    ids=repr,
+)
+def test_theorem_8(delay: Delay, reward: float, fairness: float) -> None:
+    assert both(op_fcucb_d_regret, delay) == pytest.approx([reward, fairness], rel=1e-12)
+    assert both(op_fcucb_d_regret, delay, constant=2.5) == pytest.approx([2.5 * reward, 2.5 * fairness], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("delay", "inner"),
+    [
+        # (1 − q) T + d sqrt(T)/q, both times 64.
+        (Fixed(0), 100),
+        (Fixed(30), 30 * 100),
+        (PacketLoss(0.5), 5000 + 100 / 0.5),
+        (PacketLoss([0.5, 1.0, 0.25, 0.75]), 7500 + 100 / 0.25),
+        (PacketLoss(0.0), math.inf),
+        (ByReward([[70, 0]]), 70 * 100),  # against 7500 + 400
+        (ByReward([[90, 0]]), 7900),
+    ],
+    ids=repr,
+)
+def test_theorem_9(delay: Delay, inner: float) -> None:
+    assert both(op_fcts_d_regret, delay) == pytest.approx([64 * inner] * 2, rel=1e-12)
+    assert both(op_fcts_d_regret, delay, constant=2.5) == pytest.approx([160 * inner] * 2, rel=1e-12)
+
+
+def test_the_best_quantile_is_found() -> None:
+    # On 0, …, 99 the q-quantile is 100 q − 1: a minimum over the hundred q at which it grows.
+    steps = [(d + 1) / 100 for d in range(100)]
+    delay = Uniform(0, 99)
+    reward = min(4 * 100 / q + 2 * d for d, q in enumerate(steps))
+    assert both(fcucb_d_regret, delay) == pytest.approx([reward, 16 * reward], rel=1e-12)
+    late = [(1 - q, max(d, 1), q) for d, q in enumerate(steps)]
+    lost = min(2 * 10_000 * missed + 4 * 100 * d for missed, d, _ in late)
+    unfair = 64 * min(10_000 * missed + 100 * d for missed, d, _ in late)
+    assert both(op_fcucb_d_regret, delay) == pytest.approx([lost, unfair], rel=1e-12)
+    drawn = 64 * min(10_000 * missed + 100 * d / q for missed, d, q in late)
+    assert both(op_fcts_d_regret, delay) == pytest.approx([drawn] * 2, rel=1e-12)
+    # Neither end: with T = 400 a middle quantile is best for Theorem 6.
+    found = [4 * 20 / q + 2 * d for d, q in enumerate(steps)]
+    assert 0 < found.index(min(found)) < 99
+    assert float(fcucb_d_regret(400, FOUR, 2, MERIT, delay)[0]) == pytest.approx(min(found), rel=1e-12)
+
+
+def test_a_grid_of_quantiles_is_near_the_best_one() -> None:
+    # Geometric: d(q) ≤ d up to q = 1 − 0.95^d. The next lower of the 200 levels costs at most 1/(200 q − 1) more.
+    for rounds in (100, 10_000, 1_000_000):
+        root = math.sqrt(rounds)
+        levels = [(d, 1 - 0.95**d) for d in range(1, 2000)]
+        best, q = min((4 * root / q + 2 * d, q) for d, q in levels)
+        found = float(fcucb_d_regret(rounds, FOUR, 2, MERIT, Geometric(0.05))[0])
+        assert best * (1 - 1e-12) <= found <= best * (1 + 1 / (200 * q - 1))
+
+
+def test_the_merit_enters_the_fairness_regret_by_its_slope_and_minimum() -> None:
+    # f = 3 − μ: M = 1, λ = 2.
+    assert both(fcucb_d_regret, Fixed(0), Linear(-1.0, 3.0)) == pytest.approx([400, 0.5 * 2 * 400])
+    assert both(op_fcucb_d_regret, Fixed(0), Linear(-1.0, 3.0)) == pytest.approx([400, 0.5 * 8 * 100])
+    assert both(op_fcts_d_regret, Fixed(0), Linear(-1.0, 3.0)) == pytest.approx([0.5 * 8 * 100] * 2)
+    # A jump has no slope: nothing is said of fairness.
+    assert both(fcucb_d_regret, Fixed(0), Threshold()) == pytest.approx([400, math.inf])
+    assert both(op_fcts_d_regret, Fixed(0), Threshold()) == [math.inf, math.inf]
+
+
+@pytest.mark.parametrize("theorem", THEOREMS)
+def test_rounds_may_be_an_array_there_too(theorem: Callable[..., Any]) -> None:
+    delay = Uniform(0, 99)
+    for kind, found in enumerate(theorem(ROUNDS.reshape(3, 1), FOUR, 2, MERIT, delay)):
+        assert found.shape == (3, 1)
+        for place, rounds in enumerate(ROUNDS.tolist()):
+            alone = theorem(rounds, FOUR, 2, MERIT, delay)[kind]
+            assert found[place, 0] == pytest.approx(float(alone), rel=1e-12)
+
+
+@pytest.mark.parametrize("theorem", THEOREMS)
+def test_means_must_be_chances_there(theorem: Callable[..., Any]) -> None:
+    with pytest.raises(EvenhandError, match=r"^means\[1\] must be a number in \[0, 1\], got 1\.5$"):
+        theorem(10, [0.5, 1.5], 1, MERIT, Fixed(0))

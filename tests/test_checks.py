@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from evenhand import Environment, Policy, check_environment, check_policy, check
 from evenhand.algorithms import fucb, lfg, naive, tscsf_b
 from evenhand.availability import Independent, Logged
 from evenhand.checks import ENVIRONMENT_CHECKS, POLICY_CHECKS
+from evenhand.delays import ByReward, Empirical, Geometric
 from evenhand.environment import World
 from evenhand.fairness import Claim
 from evenhand.feedback import Immediate
@@ -59,6 +61,14 @@ class Skipping(Policy):
     def decide(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Decision:
         state.round += 1
         return super().decide(state, rng, available)
+
+
+class Modest(Policy):
+    """Tells the probabilities of others."""
+
+    def decide(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Decision:
+        decision = super().decide(state, rng, available)
+        return dataclasses.replace(decision, probabilities=np.roll(decision.played, 1, axis=-1))
 
 
 class Boasting(Policy):
@@ -168,6 +178,16 @@ BREACHES: dict[str, Breach] = {
         checks.probabilities_are_sound,
         "an arm of probability 0 plays",
     ),
+    "a selection vector of another shape": (
+        lambda: altered(lambda played, chance, awake: (played, chance[..., :-1])),
+        checks.probabilities_are_sound,
+        r"the selection vector has shape \(3, 3\)",
+    ),
+    "probabilities that are not the selection vector": (
+        Modest,
+        checks.probabilities_are_sound,
+        "probabilities differ from the selection vector",
+    ),
     "counts plays twice": (Boasting, checks.tallies_are_sound, "the pulls in the state are not the plays"),
     "receives what was not played": (Overhearing, checks.tallies_are_sound, "more rewards were received"),
     "one lane is another matter": (
@@ -203,16 +223,19 @@ def test_check_policy_catches_every_breach(name: str) -> None:
 
 
 @dataclass(frozen=True)
-class Quiet:
-    """A selection of one's own, which tells no probabilities."""
+class Lots:
+    """A selection of one's own: lots are drawn, whatever the claim."""
 
     plays: int = 2
 
     def select(self, claim: Claim, available: Mask | None, rng: np.random.Generator) -> Chosen:
-        return TopM(self.plays).select(claim, available, rng)[0], None
+        awake = np.ones(claim.score.shape, dtype=bool) if available is None else available
+        lot = np.where(awake, rng.random(awake.shape), 2.0)
+        played = awake & (np.argsort(np.argsort(lot, axis=-1), axis=-1) < self.plays)
+        return played, awake * np.minimum(self.plays / np.maximum(awake.sum(axis=-1, keepdims=True), 1), 1.0)
 
 
-SOUND: dict[str, Policy] = {"index": Policy(index=Mean()), "selection": Policy(selection=Quiet(3))}
+SOUND: dict[str, Policy] = {"index": Policy(index=Mean()), "selection": Policy(selection=Lots(3))}
 
 
 # The other processes of `same_seed_same_run` cannot import a test module.
@@ -301,10 +324,15 @@ class Drawn:
 class Again:
     """Every reward arrives twice."""
 
-    def open(self, shape: Shape) -> Again:
+    random: ClassVar[bool] = False
+
+    def check(self, arms: int) -> None:
+        """Fits any number of arms."""
+
+    def open(self, shape: Shape, rounds: int) -> Again:
         return self
 
-    def send(self, played: Mask, earned: np.ndarray, rng: np.random.Generator) -> Feedback:
+    def send(self, played: Mask, earned: np.ndarray, chance: Array | None) -> Feedback:
         return Feedback(played * 2, earned * 2)
 
 
@@ -312,10 +340,15 @@ class Again:
 class Early:
     """Rewards arrive for everybody, whoever plays."""
 
-    def open(self, shape: Shape) -> Early:
+    random: ClassVar[bool] = False
+
+    def check(self, arms: int) -> None:
+        """Fits any number of arms."""
+
+    def open(self, shape: Shape, rounds: int) -> Early:
         return self
 
-    def send(self, played: Mask, earned: np.ndarray, rng: np.random.Generator) -> Feedback:
+    def send(self, played: Mask, earned: np.ndarray, chance: Array | None) -> Feedback:
         return Feedback(np.ones(played.shape), earned)
 
 
@@ -413,6 +446,7 @@ def test_availability_for_one_policy_only_is_caught() -> None:
 
 
 LOG = [[0.5, 0.2, 1.0], [0.0, 0.4, 0.3]] * 30
+BITS = [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]] * 30
 SOUND_ENVIRONMENTS: dict[str, Environment] = {
     "bernoulli": Environment(Bernoulli(MEANS), SLEEPY),
     "gaussian": Environment(Gaussian(MEANS, 0.2)),
@@ -420,6 +454,9 @@ SOUND_ENVIRONMENTS: dict[str, Environment] = {
     "log": Environment(Table(LOG), Logged([[1, 0, 1], [1, 1, 1]] * 30)),
     "shuffled log": Environment(Table(LOG, order="shuffled")),
     "rewards of one's own": Environment(Certain(np.array(MEANS)), SLEEPY, Immediate()),
+    "late feedback": Environment(Gaussian(MEANS, 0.2), SLEEPY, Geometric([0.2, 0.9, 0.05])),
+    "late and lost": Environment(Bernoulli(MEANS), feedback=Empirical([[0.0, 7.0, math.inf], [3.0], [50.0, 80.0]])),
+    "late by reward": Environment(Table(BITS), feedback=ByReward([[0.0, 9.0]])),
 }
 
 

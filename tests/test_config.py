@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from evenhand import config
 from evenhand.availability import Independent, Joint, Logged
+from evenhand.datasets import conversions, movielens
+from evenhand.delays import ByReward, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
+from evenhand.describe import describe
 from evenhand.errors import ConfigurationError, DataError, EvenhandError
-from evenhand.fairness import VirtualQueue
+from evenhand.fairness import MeritShares, VirtualQueue
+from evenhand.feedback import Immediate
+from evenhand.merit import Linear, Power, Softmax, Tabulated, Threshold
 from evenhand.records import PerLane
 from evenhand.rewards import Beta, BetaMeans, Categorical, Gaussian, Table
+from evenhand.sections import Feedback, Merit
 
 BERNOULLI = {"kind": "bernoulli", "means": [0.9, 0.8, 0.7]}
 CONTRACT = """
@@ -142,7 +149,7 @@ def test_drawn_means_differ_between_lanes_and_follow_the_seed() -> None:
     [
         ({"horizn": 3}, "unknown key 'horizn'; did you mean 'horizon'?"),
         ({"horizon": 0}, "horizon: input should be greater than or equal to 1, got 0"),
-        ({"lanes": True}, "lanes: should be a whole number"),
+        ({"lanes": True}, "lanes: input should be a valid integer, got True"),
         ({"seed": -1}, "seed: input should be greater than or equal to 0, got -1"),
         ({"policies": []}, "policies: list should have at least 1 item"),
         ({"policies": [{"algorithm": "fucbb"}]}, "there is no algorithm 'fucbb'; did you mean 'fucb'?"),
@@ -267,3 +274,329 @@ def test_a_grid_that_would_drop_something_is_refused(policy: dict[str, Any], com
     with pytest.raises(ConfigurationError) as error:
         parse({"algorithm": "lfg", "fractions": [0.1] * 3, **policy})
     assert complaint in str(error.value)
+
+
+# --- feedback ---------------------------------------------------------------------------------------------------------
+
+
+def kinds_of(union: Any) -> set[str]:
+    return {get_args(model.model_fields["kind"].annotation)[0] for model in get_args(union)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Logs to be found beside the file."""
+    (tmp_path / "delays.csv").write_text("1,2,3\n4,2,0\n,inf,1\n")
+    (tmp_path / "all.csv").write_text("delay\n7\n3\n")
+    (tmp_path / "others.csv").write_text("tea,coffee,cocoa\n1,2,3\n")
+    (tmp_path / "broken.csv").write_text("1,2,3\n4,soon,0\n")
+    clicks = ("1\t3600\t8400\tP\tlamp", "0\t-1\t8400\tP\tlamp", "1\t7200\t8400\tP\tsofa", "1\t-1\t1\tP\tsofa")
+    (tmp_path / "log.tsv").write_text("".join(f"{click}\n" for click in clicks))
+    return tmp_path
+
+
+FEEDBACK: list[tuple[dict[str, Any], Any]] = [
+    ({"kind": "immediate"}, Immediate()),
+    ({"kind": "fixed", "delay": 3}, Fixed(3)),
+    ({"kind": "fixed", "delay": [1, 2.5, math.inf]}, Fixed([1, 2, math.inf])),
+    ({"kind": "geometric", "success": 0.05}, Geometric(0.05)),
+    ({"kind": "geometric", "success": [0.1, 0.2, 1]}, Geometric([0.1, 0.2, 1.0])),
+    ({"kind": "pareto", "tail": 0.5}, Pareto(0.5)),
+    ({"kind": "pareto", "tail": [0.1, 0.2, 3]}, Pareto([0.1, 0.2, 3.0])),
+    ({"kind": "packet_loss", "received": 0.3}, PacketLoss(0.3)),
+    ({"kind": "packet_loss", "received": [0, 0.3, 1]}, PacketLoss([0.0, 0.3, 1.0])),
+    ({"kind": "by_reward", "delays": [[0, 6000]]}, ByReward([[0, 6000]])),
+    ({"kind": "by_reward", "delays": [[0, 9], [9, math.inf], [1, 1]]}, ByReward([[0, 9], [9, math.inf], [1, 1]])),
+    ({"kind": "by_reward", "delays": [[0, 4, 9]], "values": [0, 0.5, 1]}, ByReward([[0, 4, 9]], [0.0, 0.5, 1.0])),
+    ({"kind": "uniform", "low": 1, "high": 4}, Uniform(1, 4)),
+    ({"kind": "uniform", "low": [1, 2, 3], "high": 4}, Uniform([1, 2, 3], 4)),
+    ({"kind": "empirical", "path": "delays.csv"}, Empirical([[4.0], [2.0, math.inf], [0.0, 1.0]])),
+    ({"kind": "empirical", "path": "all.csv"}, Empirical([3.0, 7.0])),
+]
+
+
+@pytest.mark.parametrize(("table", "expected"), FEEDBACK)
+def test_every_kind_of_feedback(table: dict[str, Any], expected: Any, folder: Path) -> None:
+    data = {"horizon": 9, "environment": {"rewards": BERNOULLI, "feedback": table}}
+    setup = config.parse({**data, "policies": [{"algorithm": "ucb1"}]}, folder)
+    assert describe(setup.environment.feedback) == describe(expected)
+
+
+def test_no_kind_of_feedback_is_left_out() -> None:
+    assert {table["kind"] for table, _ in FEEDBACK} == kinds_of(Feedback)
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ("geometric", "environment.feedback: input should be a valid dictionary"),
+        ({}, "environment.feedback: needs a kind"),
+        ({"success": 0.5}, "environment.feedback: needs a kind"),
+        ({"kind": "emprical"}, "environment.feedback: unknown kind 'emprical'; did you mean 'empirical'?"),
+        ({"kind": "packetloss"}, "environment.feedback: unknown kind 'packetloss'; did you mean 'packet_loss'?"),
+        ({"kind": "immediate", "delay": 3}, "environment.feedback: unknown key 'delay'; known: kind"),
+        ({"kind": "fixed"}, "environment.feedback.delay: is missing"),
+        ({"kind": "fixed", "dely": 3}, "environment.feedback: unknown key 'dely'; did you mean 'delay'?"),
+        ({"kind": "fixed", "delay": "soon"}, "environment.feedback.delay: input should be a valid number"),
+        ({"kind": "fixed", "delay": [1, "soon", 2]}, "environment.feedback.delay[1]: input should be a valid number"),
+        ({"kind": "fixed", "delay": -1}, "[environment] delay must be numbers of rounds of at least 0 or inf, got -1"),
+        ({"kind": "fixed", "delay": math.nan}, "[environment] delay must be numbers of rounds of at least 0 or inf"),
+        ({"kind": "fixed", "delay": [1, 2]}, "[environment] delay has 2 entries, but there are 3 arms"),
+        ({"kind": "geometric"}, "environment.feedback.success: is missing"),
+        ({"kind": "geometric", "sucess": 1}, "environment.feedback: unknown key 'sucess'; did you mean 'success'?"),
+        ({"kind": "geometric", "success": 0}, "[environment] success must be above 0, got 0"),
+        ({"kind": "geometric", "success": 1.5}, "[environment] success must be a number in [0, 1], got 1.5"),
+        ({"kind": "geometric", "success": [0.1] * 4}, "[environment] success has 4 entries, but there are 3 arms"),
+        ({"kind": "pareto", "tails": 1}, "environment.feedback: unknown key 'tails'; did you mean 'tail'?"),
+        ({"kind": "pareto", "tail": -1}, "[environment] tail must be a number of at least 0, got -1"),
+        ({"kind": "pareto", "tail": [1, 0, 1]}, "[environment] tail must be above 0, got [1.0, 0.0, 1.0]"),
+        ({"kind": "packet_loss", "lost": 0.5}, "environment.feedback: unknown key 'lost'; known: kind, received"),
+        ({"kind": "packet_loss", "received": [0, 2, 1]}, "[environment] received[1] must be a number in [0, 1], got 2"),
+        ({"kind": "by_reward"}, "environment.feedback.delays: is missing"),
+        ({"kind": "by_reward", "delays": [0, 9]}, "environment.feedback.delays[0]: input should be a valid list"),
+        ({"kind": "by_reward", "delays": [[0, "x"]]}, "environment.feedback.delays[0][1]: input should be a valid"),
+        ({"kind": "by_reward", "delays": [[0, -1]]}, "[environment] delays must be numbers of rounds of at least 0"),
+        ({"kind": "by_reward", "delays": [[0, 1]] * 2}, "[environment] delays has 2 rows, but there are 3 arms"),
+        ({"kind": "by_reward", "delays": [[0, 1, 2]]}, "[environment] delays must have a column for each of the 2"),
+        ({"kind": "by_reward", "delays": [[0, 1]], "values": [1, 0]}, "[environment] values must rise, got [1.0, 0.0]"),
+        ({"kind": "by_reward", "delays": [[0, 1]], "value": [0, 1]}, "unknown key 'value'; did you mean 'values'?"),
+        ({"kind": "uniform", "low": 5}, "environment.feedback.high: is missing"),
+        (
+            {"kind": "uniform", "low": 5, "high": 4},
+            "[environment] high must be at least low, got low = [5.0], high = [4",
+        ),
+        ({"kind": "uniform", "low": 0, "high": math.inf}, "[environment] high must be numbers of rounds of at least 0"),
+        ({"kind": "uniform", "low": 0, "hi": 4}, "environment.feedback: unknown key 'hi'; did you mean 'high'?"),
+        ({"kind": "empirical"}, "environment.feedback.path: is missing"),
+        ({"kind": "empirical", "file": "all.csv"}, "environment.feedback: unknown key 'file'; known: kind, path"),
+        ({"kind": "empirical", "path": 3}, "environment.feedback.path: input should be a valid string, got 3"),
+        (
+            {"kind": "empirical", "path": "others.csv"},
+            "[environment] the log of delays others.csv is headed tea, coffee, cocoa; the arms are 1, 2, 3, in",
+        ),
+        ({"kind": "empirical", "path": "broken.csv"}, "broken.csv, row 2, arm '2': 'soon' is no delay"),
+        ({"kind": "empirical", "path": "nowhere.csv"}, "[environment] there is no file "),
+    ],
+)
+def test_wrong_feedback_is_told_where_and_what_would_be_right(table: Any, complaint: str, folder: Path) -> None:
+    data = {"horizon": 9, "environment": {"rewards": BERNOULLI, "feedback": table}}
+    with pytest.raises(EvenhandError) as error:
+        config.parse({**data, "policies": [{"algorithm": "ucb1"}]}, folder)
+    assert complaint in str(error.value)
+    assert str(error.value).startswith(("environment.feedback", "[environment] "))
+
+
+# --- merit ------------------------------------------------------------------------------------------------------------
+
+MERIT: list[tuple[dict[str, Any], Any]] = [
+    ({"kind": "power"}, Power()),
+    ({"kind": "power", "beta": 3.5, "exponent": 2}, Power(3.5, 2.0)),
+    ({"kind": "linear"}, Linear()),
+    ({"kind": "linear", "slope": 0.5, "intercept": 2}, Linear(0.5, 2.0)),
+    ({"kind": "softmax"}, Softmax()),
+    ({"kind": "softmax", "temperature": 0.5}, Softmax(0.5)),
+    ({"kind": "threshold"}, Threshold()),
+    ({"kind": "threshold", "at": 0.3, "below": 2, "above": 5}, Threshold(0.3, 2.0, 5.0)),
+    ({"kind": "table", "means": [0, 0.5, 1], "merits": [1, 3, 2]}, Tabulated([0.0, 0.5, 1.0], [1.0, 3.0, 2.0])),
+]
+
+
+@pytest.mark.parametrize(("table", "expected"), MERIT)
+def test_every_kind_of_merit_of_a_policy_and_of_the_environment(table: dict[str, Any], expected: Any) -> None:
+    own = parse({"algorithm": "fcts_d", "merit": table})
+    assert describe(own.policies["fcts_d"].merit) == describe(expected)
+    assert own.environment.merit is None
+    shared = parse({"algorithm": "fcts_d"}, {"algorithm": "ucb1"}, environment={"rewards": BERNOULLI, "merit": table})
+    assert describe(shared.environment.merit) == describe(expected)
+    assert describe(shared.policies["fcts_d"].merit) == describe(expected)
+    assert shared.policies["ucb1"].merit is None
+
+
+def test_no_kind_of_merit_is_left_out() -> None:
+    assert {table["kind"] for table, _ in MERIT} == kinds_of(Merit)
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ({}, ": needs a kind"),
+        ({"beta": 2}, ": needs a kind"),
+        ({"kind": "powr"}, ": unknown kind 'powr'; did you mean 'power'?"),
+        ({"kind": "power", "bta": 2}, ": unknown key 'bta'; did you mean 'beta'?"),
+        ({"kind": "power", "beta": "much"}, "beta: input should be a valid number"),
+        ({"kind": "power", "beta": -1}, " beta must be a number of at least 0, got -1"),
+        ({"kind": "linear", "slop": 1}, ": unknown key 'slop'; did you mean 'slope'?"),
+        ({"kind": "linear", "slope": -1}, " a linear merit must be positive for every mean in [0, 1]"),
+        ({"kind": "softmax", "temp": 1}, ": unknown key 'temp'; did you mean 'temperature'?"),
+        ({"kind": "softmax", "temperature": 0}, " temperature must be at least 1/700, got 0.0"),
+        ({"kind": "threshold", "at": 2}, " at must be a number in [0, 1], got 2"),
+        ({"kind": "threshold", "below": 0}, " a threshold merit must be positive for every mean in [0, 1]"),
+        ({"kind": "table", "means": [0, 1]}, "merits: is missing"),
+        ({"kind": "table", "means": [0, 1], "merits": [1]}, " a tabulated merit needs as many merits as means"),
+        ({"kind": "table", "means": [0, "x"], "merits": [1, 2]}, "means[1]: input should be a valid number"),
+        ({"kind": "table", "means": [1, 0], "merits": [1, 2]}, " the means of a tabulated merit must rise from 0 to 1"),
+        ({"kind": "table", "means": [0, 1], "merits": [1, -1]}, " a tabulated merit must be positive for every mean"),
+    ],
+)
+def test_wrong_merit_is_told_where_and_what_would_be_right(table: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(EvenhandError) as own:
+        parse({"algorithm": "fcts_d", "merit": table})
+    assert str(own.value).startswith("policy 'fcts_d': merit: ")
+    with pytest.raises(EvenhandError) as shared:
+        parse({"algorithm": "fcts_d"}, environment={"rewards": BERNOULLI, "merit": table})
+    assert str(shared.value).startswith(("environment.merit", "[environment] "))
+    assert complaint in str(own.value)
+    assert complaint in str(shared.value)
+
+
+def test_a_policys_own_merit_comes_before_the_environments() -> None:
+    setup = parse(
+        {"algorithm": "fcts_d", "merit": {"kind": "linear"}},
+        {"algorithm": "fcts_d", "label": "many", "grid": {"merit": [{"kind": "softmax"}, {"kind": "threshold"}]}},
+        environment={"rewards": BERNOULLI, "merit": {"kind": "power"}},
+    )
+    assert [type(policy.merit) for policy in setup.policies.values()] == [Linear, Softmax, Threshold]
+
+
+def test_merit_that_is_missing_or_too_steep() -> None:
+    with pytest.raises(ConfigurationError, match=r"policy 'fcts_d': fcts_d needs 'merit', here or in \[environment\]"):
+        parse({"algorithm": "fcts_d"})
+    steep = {"algorithm": "fcts_d", "merit": {"kind": "power", "beta": 9}}
+    with pytest.raises(EvenhandError, match="policy 'fcts_d': the largest merit is 10 times the smallest; with 3 arms"):
+        parse(steep, plays=2)
+    (capped,) = parse({**steep, "cap": True}, plays=2).policies.values()
+    assert isinstance(capped.fairness, MeritShares)
+    assert capped.plays == 2
+
+
+@pytest.mark.parametrize("merit", [3, "power", [1, 2]])
+def test_merit_that_is_no_table(merit: Any) -> None:
+    with pytest.raises(EvenhandError, match=r"^policy 'fcts_d': merit"):
+        parse({"algorithm": "fcts_d", "merit": merit})
+    with pytest.raises(ConfigurationError, match=r"^environment\.merit: input should be a valid dictionary"):
+        world(merit=merit)
+
+
+# --- datasets ---------------------------------------------------------------------------------------------------------
+
+
+def of_dataset(dataset: Any, folder: Path, **environment: Any) -> Any:
+    data = {"horizon": 9, "environment": {"dataset": dataset, **environment}}
+    return config.parse({**data, "policies": [{"algorithm": "ucb1"}]}, folder).environment
+
+
+@pytest.mark.parametrize(
+    ("dataset", "expected"),
+    [
+        ("films", movielens.films()),
+        ({"kind": "films"}, movielens.films()),
+        ("conversions", conversions.shipped()),
+        ({"kind": "conversions"}, conversions.shipped()),
+        (
+            {"kind": "conversions", "rates": "scaled_conversions", "click_rate": 0.1},
+            conversions.shipped(click_rate=0.1),
+        ),
+        ({"kind": "conversions", "rates": [0.1] * 10}, conversions.shipped([0.1] * 10)),
+    ],
+)
+def test_datasets_that_ship(dataset: Any, expected: Any, folder: Path) -> None:
+    assert describe(of_dataset(dataset, folder)) == describe(expected)
+
+
+@pytest.mark.parametrize(
+    ("more", "means", "delays"),
+    [
+        # Lamp: 2 clicks, 1 sale; sofa: 2 clicks, 2 sales, one of unknown delay.
+        ({}, [0.0, 1.0], [[1000.0], [2000.0]]),
+        ({"rates": "scaled_conversions"}, [0.0, 1.0], [[1000.0], [2000.0]]),
+        ({"rates": "scaled_rates"}, [0.0, 1.0], [[1000.0], [2000.0]]),
+        ({"rates": "rates", "click_rate": 0.5}, [0.5, 1.0], [[100.0], [200.0]]),
+        ({"rates": [0.3, 0.2]}, [0.3, 0.2], [[1000.0], [2000.0]]),
+    ],
+)
+def test_a_log_of_conversions(more: dict[str, Any], means: Any, delays: Any, folder: Path) -> None:
+    found = of_dataset({"kind": "conversions", "path": "log.tsv", "ads": 2, **more}, folder)
+    assert found.means.tolist() == pytest.approx(means)
+    assert [row.tolist() for row in found.feedback.samples] == delays
+    assert found.names == ("ad 1", "ad 2")
+
+
+def test_a_dataset_takes_other_feedback_and_stakes(folder: Path) -> None:
+    assert isinstance(of_dataset("conversions", folder, feedback={"kind": "immediate"}).feedback, Immediate)
+    assert describe(of_dataset("films", folder, feedback={"kind": "fixed", "delay": 3}).feedback) == describe(Fixed(3))
+    found = of_dataset("conversions", folder, merit={"kind": "power", "beta": 3.5}, fractions=[0.01] * 10)
+    assert found.merit == Power(3.5)
+    assert found.fractions.tolist() == [0.01] * 10
+
+
+@pytest.mark.parametrize(
+    ("dataset", "complaint"),
+    [
+        ("film", "environment.dataset: unknown kind 'film'; did you mean 'films'?"),
+        (3, "environment.dataset: input should be a valid dictionary"),
+        ({}, "environment.dataset: needs a kind"),
+        ({"kind": "conversion"}, "environment.dataset: unknown kind 'conversion'; did you mean 'conversions'?"),
+        ({"kind": "films", "path": "x"}, "environment.dataset: unknown key 'path'; known: kind"),
+        (
+            {"kind": "conversions", "clickrate": 1},
+            "environment.dataset: unknown key 'clickrate'; did you mean 'click_r",
+        ),
+        (
+            {"kind": "conversions", "rates": "rate"},
+            "should be 'scaled_conversions', 'scaled_rates' or 'rates', got 'rate'",
+        ),
+        ({"kind": "conversions", "rates": [0.1]}, "[environment] rates has 1 entries, but there are 10 ads"),
+        ({"kind": "conversions", "rates": [2.0] * 10}, "[environment] rates[0] must be a number in [0, 1], got 2.0"),
+        ({"kind": "conversions", "rates": "rates"}, "[environment] this log holds conversions only"),
+        ({"kind": "conversions", "click_rate": 0}, "[environment] click_rate must be above 0, got 0"),
+        ({"kind": "conversions", "ads": 3}, "[environment] ads can be chosen from a log only: give its path"),
+        ({"kind": "conversions", "path": "log.tsv", "ads": 0}, "environment.dataset.ads: input should be greater than"),
+        ({"kind": "conversions", "path": "log.tsv"}, "log.tsv holds clicks on 2 ads only, 10 were asked for"),
+        ({"kind": "conversions", "path": "delays.csv"}, "delays.csv has 1 columns separated by tabs"),
+        ({"kind": "conversions", "path": "nowhere.tsv"}, "[environment] there is no file "),
+    ],
+)
+def test_wrong_datasets_are_told_where_and_what_would_be_right(dataset: Any, complaint: str, folder: Path) -> None:
+    with pytest.raises(EvenhandError) as error:
+        of_dataset(dataset, folder)
+    assert complaint in str(error.value)
+    assert str(error.value).startswith(("environment.dataset", "[environment] "))
+
+
+def test_places_are_told_in_the_words_of_the_file(folder: Path) -> None:
+    # Neither names of types nor pydantic's words for a choice.
+    with pytest.raises(ConfigurationError) as error:
+        of_dataset({"kind": "conversions", "rates": "rate"}, folder)
+    assert {line.split(": ")[0] for line in str(error.value).splitlines()} == {"environment.dataset.rates"}
+
+
+def test_a_dataset_stands_instead_of_rewards(folder: Path) -> None:
+    for more, complaint in (
+        ({"rewards": BERNOULLI}, "environment: give either rewards or a dataset"),
+        ({"availability": {"kind": "always"}}, "environment: a dataset brings its own arms and availability"),
+        ({"arms": ["a"] * 10}, "environment: a dataset brings its own arms and availability"),
+    ):
+        with pytest.raises(ConfigurationError, match=complaint):
+            of_dataset("conversions", folder, **more)
+
+
+def test_parameters_of_the_new_algorithms_are_checked_where_they_stand() -> None:
+    merit = {"kind": "linear"}
+    for policy, complaint in (
+        ({"algorithm": "fcucb_d", "merit": merit, "radius": "wide"}, "radius must be 'theorem' or 'code', got 'wide'"),
+        (
+            {"algorithm": "fcucb_d", "merit": merit, "delt": 0.1},
+            "fcucb_d has no parameter 'delt'; did you mean 'delta'",
+        ),
+        ({"algorithm": "op_fcucb_d", "merit": merit, "radius": "code", "delta": 0}, "delta must be above 0, got 0"),
+        ({"algorithm": "fgreedy_d", "merit": merit, "epsilon": 2}, "epsilon must be a number in [0, 1], got 2"),
+        ({"algorithm": "cucb_d", "radius": "theorem"}, "radius must be 'paper' or 'code', got 'theorem'"),
+        ({"algorithm": "opse", "horizon": 5}, "opse has no parameter 'horizon'; it is set for the whole run"),
+        ({"algorithm": "ucb1", "evidence": "both"}, "evidence must be 'received' or 'optimistic' or 'pessimistic'"),
+    ):
+        with pytest.raises(EvenhandError) as error:
+            parse(policy)
+        assert str(error.value).startswith(f"policy '{policy['algorithm']}': ")
+        assert complaint in str(error.value)
+    with pytest.raises(ConfigurationError, match="fairx_ts plays one arm a round, but plays = 2"):
+        parse({"algorithm": "fairx_ts", "merit": merit}, plays=2)

@@ -15,9 +15,10 @@ from evenhand import Decision, Environment, check_environment, compare
 from evenhand.algorithms import ucb1
 from evenhand.availability import Logged
 from evenhand.datasets import movielens
-from evenhand.datasets.logs import read_availability, read_rewards
+from evenhand.datasets.logs import read_availability, read_delays, read_rewards
+from evenhand.delays import Empirical
 from evenhand.errors import DataError
-from evenhand.rewards import Table
+from evenhand.rewards import Bernoulli, Table
 
 # --- reward and availability logs -------------------------------------------------------------------------------------
 
@@ -45,6 +46,8 @@ def test_availability(log: Path) -> None:
 @pytest.mark.parametrize("text", ['\ufeff"green tea",Kaffee ☕\r\n1,0\r\n', '"green tea", Kaffee ☕ \n1,0'])
 def test_files_of_other_programs(text: str, log: Path) -> None:
     log.write_bytes(text.encode())
+    names, samples = read_delays(log)
+    assert (names, [column.tolist() for column in samples]) == (("green tea", "Kaffee ☕"), [[1.0], [0.0]])
     for read in (read_rewards, read_availability):
         names, values = read(log)
         assert names == ("green tea", "Kaffee ☕")
@@ -99,7 +102,55 @@ def test_broken_availability_logs(text: str, message: str, log: Path) -> None:
         read_availability(log)
 
 
-@pytest.mark.parametrize("read", [read_rewards, read_availability])
+# --- logs of delays ---------------------------------------------------------------------------------------------------
+
+
+def test_delays(log: Path) -> None:
+    log.write_text("tea,coffee\n3,0\n, inf \n 2.5 ,\n1e3,7\n")
+    names, samples = read_delays(log)
+    assert names == ("tea", "coffee")
+    assert [column.tolist() for column in samples] == [[3.0, 2.5, 1000.0], [0.0, math.inf, 7.0]]
+
+
+def test_a_single_column_of_delays(log: Path) -> None:
+    log.write_text('delay\n3\n""\n0\n')
+    names, samples = read_delays(str(log))
+    assert names == ("delay",)
+    assert [column.tolist() for column in samples] == [[3.0, 0.0]]
+
+
+def test_a_log_of_delays_is_a_model(log: Path) -> None:
+    log.write_text("tea,coffee\n3,0\n,inf\n5.9,\n")
+    model = Empirical(read_delays(log)[1])
+    assert model.quantiles([0.5, 0.51], [0.5, 0.5]).tolist() == [[3.0, 0.0], [5.0, math.inf]]
+    check_environment(Environment(Bernoulli([0.5, 0.9]), feedback=model), horizon=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "tea,coffee\n1,0\n0,x\n",
+            r"log\.csv, row 3, arm 'coffee': 'x' is no delay; give rounds of at least 0",
+        ),
+        ("tea,coffee\n-1,0\n", "row 2, arm 'tea': '-1' is no delay"),
+        ("tea,coffee\n1,nan\n", "row 2, arm 'coffee': 'nan' is no delay"),
+        ("tea,coffee\n1,-inf\n", "row 2, arm 'coffee': '-inf' is no delay"),
+        ("tea,coffee\n1,\n2,\n", r"log\.csv has no delay of arm 'coffee'"),
+        ("tea,coffee\n1,0\n\n\n0,x\n", "row 5, arm 'coffee'"),  # rows count as in the file
+        ("tea,coffee\n1,0,1\n", "row 2: 3 cells for 2 arms"),
+        ("tea,coffee\n1\n", "row 2: 1 cells for 2 arms"),
+        ("tea,coffee\n", "needs a header with the names of the arms and at least one row"),
+        ("", "needs a header with the names of the arms and at least one row"),
+    ],
+)
+def test_broken_logs_of_delays(text: str, message: str, log: Path) -> None:
+    log.write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_delays(log)
+
+
+@pytest.mark.parametrize("read", [read_rewards, read_availability, read_delays])
 def test_logs_that_cannot_be_read(read: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"there is no file .*nowhere\.csv"):
         read(tmp_path / "nowhere.csv")
@@ -196,7 +247,7 @@ def test_the_environment_of_ratings(tmp_path: Path) -> None:
         awake = stream.offer()
         assert awake is not None
         offers.append(awake[0].tolist())
-        stream.play(Decision(round, awake, None, awake))
+        stream.play(Decision(round, awake, None, awake, awake))
     assert offers == [[True, True, True], [False, True, False], [False, False, True]]
     results = compare([ucb1()], world, 3, 1, checkpoints=1, progress=False)
     # Film 1 in round 1, then whichever is there.

@@ -12,21 +12,30 @@ import pytest
 
 from evenhand import Environment, PerLane, Policy
 from evenhand.algorithms import (
+    cucb_d,
     eta_fucb,
     explore_then_commit,
     fair_learn,
     fair_random,
+    fcts_d,
+    fcucb_d,
+    fgreedy_d,
     hard_threshold_ucb,
     lfg,
     naive,
+    op_fcts_d,
+    op_fcucb_d,
+    opse,
     t_fucb,
     thompson,
     tscsf_b,
     ucb1,
 )
 from evenhand.availability import Always, Independent, Joint, Logged
+from evenhand.delays import ByReward, Custom, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
 from evenhand.describe import describe, rebuild, types_in
 from evenhand.errors import StateError
+from evenhand.merit import Linear, Power, Softmax, Tabulated, Threshold
 from evenhand.rewards import Bernoulli, Beta, BetaMeans, Categorical, Gaussian, Table
 
 SHARES = [0.1, 1 / 3, 0.07]
@@ -42,6 +51,14 @@ PARTS: dict[str, Any] = {
     "tscsf_b, infinite eta": tscsf_b(SHARES, eta=math.inf, plays=2),
     "hard_threshold_ucb by lane": hard_threshold_ucb(SHARES, penalties=PerLane(np.array([[0.1], [0.3]]))),
     "explore_then_commit": explore_then_commit(pulls=3),
+    "fcucb_d": fcucb_d(Power(beta=0.1 + 0.2, exponent=1.5), horizon=50),
+    "op_fcucb_d, by the code": op_fcucb_d(Softmax(0.3), horizon=50, radius="code", delta=1 / 3, free_start=True),
+    "fcts_d": fcts_d(Linear(0.1, 1 / 3), cap=True, plays=2),
+    "op_fcts_d": op_fcts_d(Threshold(1 / 3, 0.1, 0.7), free_start=True),
+    "fgreedy_d": fgreedy_d(Tabulated([0.0, 1 / 3, 1.0], [0.1, 0.2, 0.7]), epsilon=1 / 7),
+    "cucb_d": cucb_d(radius="code", plays=2),
+    "opse": opse(horizon=50),
+    "evidence of one's choice": tscsf_b(SHARES, eta=1.0, evidence="both"),
     "a composition": Policy(),
     "bernoulli": Environment(Bernoulli([0.1, 1 / 3])),
     "gaussian, independent": Environment(Gaussian([-0.1, 1e-300], [0.1, 2.0]), Independent([1 / 3, 0.0])),
@@ -49,7 +66,16 @@ PARTS: dict[str, Any] = {
     "beta by means, by lane": Environment(BetaMeans(PerLane(np.array([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]])))),
     "categorical": Environment(Categorical([0.0, 0.5], [[1 / 3, 2 / 3], [0.0, 1.0]]), names=("tee", "Kaffee ☕")),
     "log with blanks": Environment(Table([[0.1, math.nan], [0.2, 0.3]], "shuffled"), Logged([[1, 0], [1, 1]])),
-    "stakes": Environment(Bernoulli([0.1, 0.2]), fractions=[0.1, 0.2], penalties=0.3, weights=[1.0, 2.0]),
+    "fixed delays": Environment(Bernoulli([0.1, 0.2]), feedback=Fixed([3, math.inf])),
+    "geometric delays": Environment(Bernoulli([0.1, 0.2]), feedback=Geometric([1 / 3, 0.1])),
+    "pareto delays": Environment(Bernoulli([0.1, 0.2]), feedback=Pareto([1 / 3, 0.1 + 0.2])),
+    "lost packets": Environment(Bernoulli([0.1, 0.2]), feedback=PacketLoss([1 / 3, 0.0])),
+    "uniform delays": Environment(Bernoulli([0.1, 0.2]), feedback=Uniform(2, [5, 9])),
+    "delays by reward": Environment(Bernoulli([0.1, 0.2]), feedback=ByReward([[0, math.inf], [3, 1]])),
+    "delays of a log": Environment(Bernoulli([0.1, 0.2]), feedback=Empirical([[0.0, math.inf, 2.0], [7.0]])),
+    "stakes": Environment(
+        Bernoulli([0.1, 0.2]), merit=Power(2.0, 1 / 3), fractions=[0.1, 0.2], penalties=0.3, weights=[1.0, 2.0]
+    ),
 }
 
 
@@ -121,12 +147,25 @@ def test_numpy_numbers_become_plain_ones() -> None:
     assert describe((np.bool_(True), 2)) == [True, 2]
 
 
-@pytest.mark.parametrize("value", [lambda: 0, {"a": 1}, {1, 2}, object(), 1j, ucb1])
+@pytest.mark.parametrize("value", [{"a": 1}, {1, 2}, object(), 1j, len])
 def test_other_things_are_written_down_to_be_read_only(value: Any) -> None:
     plain = json.loads(json.dumps(describe(value)))
     assert plain == {"type": f"{type(value).__module__}:{type(value).__qualname__}", "repr": repr(value)}
     with pytest.raises(StateError, match="it is not a type of Evenhand's"):
         rebuild(plain)
+
+
+@pytest.mark.parametrize("function", [lambda: 0, ucb1], ids=["lambda", "ucb1"])
+def test_functions_are_known_by_name_and_only_to_who_has_them(function: Any) -> None:
+    plain = json.loads(json.dumps(describe(function)))
+    assert plain == {"type": "function", "name": f"{function.__module__}:{function.__qualname__}"}
+    other: Any = through_json
+    assert rebuild(plain, [other, function]) is function
+    for own in ([], [other]):
+        with pytest.raises(StateError, match=f"the function {function.__module__}:.* is at hand only where it was"):
+            rebuild(plain, own)
+    with pytest.raises(StateError, match="the function None is at hand only"):
+        rebuild({"type": "function"}, [function])
 
 
 @pytest.mark.parametrize(
@@ -185,6 +224,9 @@ class Flat:
     means: Any
     other: Any = None
 
+    def draw(self, rng: np.random.Generator, rows: Any, lanes: int) -> Any:
+        return np.broadcast_to(self.means, (len(rows), lanes, len(self.means)))
+
 
 def test_types_of_ones_own_are_built_where_they_are_vouched_for() -> None:
     part = [Flat(np.array([0.5, 0.25]), Flat([1, 2]))]
@@ -204,6 +246,21 @@ def test_types_in_a_part() -> None:
     assert types_in(Flat) == set()
     again = rebuild(json.loads(json.dumps(describe(world))), types_in(world))
     assert equal(again, world)
+
+
+def late(level: Any, arm: Any, reward: Any) -> Any:
+    """Delays of a user's own."""
+    return 5.0 * level
+
+
+def test_functions_in_a_part_are_found() -> None:
+    world = Environment(Bernoulli([0.5, 0.25]), feedback=Custom(late))
+    assert types_in(world) == {Environment, Bernoulli, Always, Custom, late}
+    plain = json.loads(json.dumps(describe(world)))
+    again = rebuild(plain, types_in(world))
+    assert again.feedback.function is late
+    with pytest.raises(StateError, match=r"the function .*:late is at hand only where it was defined"):
+        rebuild(plain)
 
 
 @pytest.mark.parametrize(

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evenhand import Policy
+from evenhand import EvenhandError, Policy
 from evenhand.fairness import (
     DeficitBonus,
     DeficitFirst,
     Fairness,
     GuaranteedShares,
+    MeritShares,
     NoPromise,
     VirtualQueue,
     owed,
 )
-from evenhand.records import Array, State, Tally
+from evenhand.index import BetaSample
+from evenhand.merit import Custom, Linear, Merit, Power, Tabulated, Threshold
+from evenhand.records import Array, Mask, Shape, State, Tally
+from evenhand.selection import Categorical, DependentRounding, Selection, SystematicSampling
 
 HORIZON = 1_000_000  # no round counted here is later
 
@@ -257,3 +262,123 @@ def test_a_random_worth_makes_the_best_arm_random_and_even_shares_not() -> None:
     state = state_after(0, [0, 0, 0])
     assert GuaranteedShares(SHARES, "best").claim(WORTH, True, state).random
     assert not GuaranteedShares(SHARES, "all").claim(WORTH, True, state).random
+
+
+# --- Shares by merit -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("merit", "expected"),
+    [
+        (Power(2.0, 4.0), [1.0, 1.0, 1.125, 3.0, 3.0]),
+        (Power(3.0, 0.5), [1.0, 1.0, 1.0 + 3.0 * math.sqrt(0.5), 4.0, 4.0]),
+        (Linear(-0.5, 1.0), [1.0, 1.0, 0.75, 0.5, 0.5]),
+        (Threshold(0.5, 1.0, 2.0), [1.0, 1.0, 2.0, 2.0, 2.0]),
+        (Tabulated([0.0, 0.5, 1.0], [1.0, 5.0, 2.0]), [1.0, 1.0, 5.0, 2.0, 2.0]),
+        (Custom(lambda mean: 1.0 + mean), [1.0, 1.0, 1.5, 2.0, 2.0]),
+    ],
+    ids=repr,
+)
+def test_the_claim_is_the_merit_of_the_worth_cut_to_the_unit_interval(merit: Merit, expected: list[float]) -> None:
+    # What was never played may have an infinite worth, and Gaussian rewards may have a mean outside [0, 1].
+    worth = np.array([-0.3, 0.0, 0.5, 1.0, math.inf])
+    assert score(MeritShares(merit), 3, [1, 1, 1, 1, 0], worth) == pytest.approx(expected, rel=1e-14)
+    assert worth.tolist() == [-0.3, 0.0, 0.5, 1.0, math.inf]
+    lanes = MeritShares(merit).claim(np.array([[0.0, 0.5], [1.0, 0.0]]), False, state_after(1, [[1, 0], [1, 0]])).score
+    assert lanes == pytest.approx(np.array([[expected[1], expected[2]], [expected[3], expected[1]]]), rel=1e-14)
+
+
+def test_a_drawn_worth_makes_the_claim_random() -> None:
+    state = state_after(3, [1, 1, 1])
+    for random in (False, True):
+        claim = MeritShares(Power()).claim(WORTH, random, state)
+        assert (claim.random, claim.first) == (random, None)
+
+
+def test_shares_by_merit_promise_no_fraction_and_set_no_price() -> None:
+    fairness = MeritShares(Linear(), cap=True)
+    assert (fairness.fractions, fairness.penalties, fairness.weights) == (None, None, None)
+    assert fairness.merit == Linear()
+    assert Policy(fairness=fairness).merit == Linear()
+    assert (Policy().merit, Policy(fairness=DeficitFirst(SHARES)).merit) == (None, None)
+
+
+def test_any_function_may_be_the_merit() -> None:
+    assert score(MeritShares(lambda mean: 2.0 + mean), 3, [1, 1, 1]) == pytest.approx([2.9, 2.5, 2.7])
+    with pytest.raises(EvenhandError, match=r"^merit must be a function such as Power\(beta=2, exponent=4\), got 2$"):
+        MeritShares(2)
+    with pytest.raises(EvenhandError, match=r"^the merit function must be positive for every mean in \[0, 1\], "):
+        MeritShares(lambda mean: mean)
+
+
+def test_merits_that_break_the_limit_are_refused_when_a_policy_starts_unless_shares_are_capped() -> None:
+    def policy(beta: float, plays: int, cap: bool = False) -> Policy:
+        return Policy(fairness=MeritShares(Power(beta), cap), selection=DependentRounding(plays))
+
+    # (K − 1)/(m − 1) = 3 = 1 + β.
+    policy(2.0, 3).start(arms=7)
+    with pytest.raises(EvenhandError, match=r"the largest merit is 3\.5 times the smallest; with 7 arms and plays = 3"):
+        policy(2.5, 3).start(arms=7)
+    policy(2.5, 3).start(arms=8)
+    policy(2.5, 3, cap=True).start(arms=7)
+    # No share exceeds one with one play, or where all arms play anyway.
+    policy(1000.0, 1).start(arms=7)
+    policy(1000.0, 7).start(arms=7)
+
+
+def test_other_promises_fit_any_number_of_arms_and_plays() -> None:
+    for fairness in (NoPromise(), DeficitFirst(SHARES), VirtualQueue(SHARES, 1.0), GuaranteedShares(SHARES)):
+        fairness.check(3, 2)
+        assert fairness.merit is None
+
+
+@dataclass(frozen=True)
+class Told:
+    """A worth that is told, whatever happens."""
+
+    values: tuple[float, ...]
+    random: ClassVar[bool] = False
+
+    def start(self, shape: Shape) -> None:
+        """Nothing is remembered."""
+
+    def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
+        return np.array(self.values)
+
+    def observe(self, memory: None, feedback: Any, rng: np.random.Generator) -> None:
+        """Nothing is remembered."""
+
+
+@pytest.mark.parametrize(
+    ("selection", "worth", "awake", "expected"),
+    [
+        # Merits 1 + 2 μ⁴ of 1, 0.5 and 0 are 3, 1.125 and 1.
+        (Categorical(), (1.0, 0.5, 0.0), None, [3 / 5.125, 1.125 / 5.125, 1 / 5.125]),
+        (Categorical(), (1.0, 0.5, 0.0), [True, False, True], [3 / 4, 0, 1 / 4]),
+        (DependentRounding(2), (0.5, 0.5, 0.0), None, [2.25 / 3.25, 2.25 / 3.25, 2 / 3.25]),
+        # 2 · 3/5 > 1: the excess goes to the others in proportion.
+        (DependentRounding(2), (1.0, 0.0, 0.0), None, [1, 1 / 2, 1 / 2]),
+        (SystematicSampling(2), (1.0, 0.5, 0.0), None, [1, 1.125 / 2.125, 1 / 2.125]),
+        # Two of three awake: both play, whatever their merit, and nothing is refused.
+        (DependentRounding(2), (1.0, 0.5, 0.0), [True, False, True], [1, 0, 1]),
+        (DependentRounding(2), (1.0, 0.5, 0.0), [False, True, False], [0, 1, 0]),
+        (DependentRounding(2), (1.0, 0.5, 0.0), [False, False, False], [0, 0, 0]),
+    ],
+)
+def test_the_selection_vector_by_hand(
+    selection: Selection, worth: tuple[float, ...], awake: list[bool] | None, expected: list[float]
+) -> None:
+    policy = Policy(Told(worth), MeritShares(Power(2.0, 4.0), cap=True), selection)
+    state, rng = policy.start(arms=3), np.random.default_rng(0)
+    decision = policy.decide(state, rng, None if awake is None else np.array(awake))
+    assert decision.vector == pytest.approx(np.array(expected, dtype=float), rel=1e-14)
+    assert decision.probabilities is decision.vector  # the worth is not drawn, so the claim leaves nothing open
+    assert decision.played.sum() == round(sum(expected))
+
+
+def test_of_a_drawn_worth_only_the_vector_is_told() -> None:
+    policy = Policy(BetaSample(), MeritShares(Power()), DependentRounding(2))
+    decision = policy.decide(policy.start(arms=4), np.random.default_rng(0))
+    assert decision.probabilities is None
+    assert decision.vector.sum() == pytest.approx(2.0)
+    assert len(set(decision.vector.tolist())) == 4  # the draws differ, though nothing is known

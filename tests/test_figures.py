@@ -18,12 +18,14 @@ from matplotlib.figure import Figure
 
 from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare, figures
 from evenhand.algorithms import eta_fucb, fucb, thompson, ucb1
+from evenhand.merit import Power
 from evenhand.metrics import MEASURES
 from evenhand.results import mean_and_error
 from evenhand.rewards import Bernoulli
 
 SHARES = [0.1, 0.2, 0.3]
-WORLD = Environment(Bernoulli([0.8, 0.5, 0.3]), fractions=SHARES, penalties=0.2, names=("tea", "coffee", "cocoa"))
+STAKES: dict[str, Any] = {"fractions": SHARES, "penalties": 0.2, "merit": Power()}
+WORLD = Environment(Bernoulli([0.8, 0.5, 0.3]), names=("tea", "coffee", "cocoa"), **STAKES)
 POLICIES = {"plain": ucb1(), "fair": fucb(SHARES), "sampled": thompson()}
 
 

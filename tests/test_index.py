@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evenhand import EvenhandError
-from evenhand.index import UCB, BetaSample, EmpiricalMean, Trials
+from evenhand import EvenhandError, Policy
+from evenhand.evidence import Optimistic, Pessimistic, Received
+from evenhand.index import UCB, BetaSample, EmpiricalMean, Exploring, Index, Mean, Trials
 from evenhand.records import Array, Feedback, State, Tally
 
 LANES = 40_000
@@ -52,6 +53,21 @@ def test_ucb_goes_by_what_arrived_and_by_the_round_being_decided() -> None:
     # Four pulls, one reward of 1 arrived: 1 + sqrt(2 ln 8 / 1) in round 8, after seven rounds.
     worth = UCB().worth(state_of([4.0], [1.0], 7, received=[1.0]), rng())
     assert worth[0] == pytest.approx(1.0 + math.sqrt(2.0 * math.log(8.0)))
+
+
+@pytest.mark.parametrize("pulls", [1.0, 2.0, 50.0])
+def test_an_arm_of_which_nothing_has_arrived_counts_as_one_reward_of_0(pulls: float) -> None:
+    # 0 + sqrt(2 ln 8 / 1) in round 8, however often it was pulled; only an arm never pulled is infinite.
+    state = state_of([pulls, 0.0], [0.0, 0.0], 7, received=[0.0, 0.0])
+    assert UCB().worth(state, rng()).tolist() == [pytest.approx(math.sqrt(2.0 * math.log(8.0))), math.inf]
+    assert UCB(0.01, clip=True).worth(state, rng()).tolist() == [pytest.approx(math.sqrt(0.01 * math.log(8.0))), 1.0]
+    assert UCB(clip=True).worth(state, rng()).tolist() == [1.0, 1.0]
+    assert UCB(0.0).worth(state, rng()).tolist() == [0.0, math.inf]
+
+
+def test_an_arm_of_which_one_reward_of_0_has_arrived_has_the_same_bound() -> None:
+    one, other = (state_of([3.0], [0.0], 7, received=[received]) for received in (0.0, 1.0))
+    assert UCB().worth(one, rng()).tolist() == UCB().worth(other, rng()).tolist()
 
 
 def test_without_exploration_ucb_is_the_mean_and_untried_arms_still_lead() -> None:
@@ -191,3 +207,116 @@ def test_successes_lie_between_nothing_and_all_received(arrivals: list[tuple[int
     cut = np.clip(rewards, 0.0, received)
     assert (memory.successes >= np.floor(cut)).all()
     assert (memory.successes <= np.ceil(cut)).all()
+
+
+# --- The mean of two -------------------------------------------------------------------------------------------------
+
+BOTH = Mean(BetaSample(Optimistic()), BetaSample(Pessimistic()))
+
+
+def test_a_mean_is_half_the_sum_of_draws_one_after_the_other() -> None:
+    # Five pulls, three rewards received, two of them won.
+    state = state_of([5.0, 0.0], [2.0, 0.0], 9, received=[3.0, 0.0])
+    state.index = Trials(np.array([2.0, 0.0]))
+    stream = rng(4)
+    first, second = stream.beta([5.0, 1.0], [2.0, 1.0]), stream.beta([3.0, 1.0], [4.0, 1.0])
+    assert (BOTH.worth(state, rng(4)) == (first + second) / 2.0).all()
+
+
+def test_a_mean_has_the_moments_of_two_independent_draws() -> None:
+    # The mean of Beta(5, 2) and Beta(3, 4): (5/7 + 3/7)/2, and a quarter of the sum of variances 10/392 and 12/392.
+    state = state_of(np.full((LANES, 1), 5.0), np.zeros((LANES, 1)), 9, received=np.full((LANES, 1), 3.0))
+    state.index = Trials(np.full((LANES, 1), 2.0))
+    drawn = BOTH.worth(state, rng(1))[:, 0]
+    variance = (10.0 / 392.0 + 12.0 / 392.0) / 4.0
+    assert abs(drawn.mean() - 4.0 / 7.0) < SIGMAS * math.sqrt(variance / LANES)
+    # The fourth moment of a number in an interval of length 1 is at most its variance.
+    assert abs(drawn.var() - variance) < SIGMAS * math.sqrt(variance / LANES)
+
+
+def test_a_mean_of_bounds() -> None:
+    state = state_of([5.0], [2.0], 9, received=[3.0])
+    optimistic, pessimistic, received = UCB(evidence=Optimistic()), UCB(evidence=Pessimistic()), UCB()
+    assert not Mean(optimistic, pessimistic).random
+    halves = (optimistic.worth(state, rng()) + pessimistic.worth(state, rng())) / 2.0
+    assert (Mean(optimistic, pessimistic).worth(state, rng()) == halves).all()
+    assert (Mean(received, received).worth(state, rng()) == received.worth(state, rng())).all()
+
+
+@pytest.mark.parametrize("received", [1.0, 3.0])
+def test_both_of_a_mean_see_the_same_trial(received: float) -> None:
+    # A reward of 0.6 a piece: one Bernoulli trial for the two, so they never disagree on the number of successes.
+    shape = (LANES, 1)
+    state = Policy(BOTH).start(1, LANES)
+    assert isinstance(state.index, Trials)
+    BOTH.observe(state.index, Feedback(np.full(shape, received), np.full(shape, 0.6 * received)), rng(2))
+    alone = BetaSample().start(shape)
+    BetaSample().observe(alone, Feedback(np.full(shape, received), np.full(shape, 0.6 * received)), rng(2))
+    assert (state.index.successes == alone.successes).all()
+    whole = math.floor(0.6 * received + 1e-9)
+    assert set(state.index.successes[:, 0]) == {float(whole), whole + 1.0}
+    rest = 0.6 * received - whole
+    frequency = (state.index.successes[:, 0] - whole).mean()
+    assert abs(frequency - rest) < SIGMAS * math.sqrt(rest * (1.0 - rest) / LANES)
+
+
+def test_a_mean_is_of_one_kind() -> None:
+    with pytest.raises(EvenhandError, match=r"^a mean is of two indexes of one kind, got UCB and BetaSample$"):
+        Mean(UCB(), BetaSample())
+    assert BOTH.random
+
+
+# --- Exploring -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.13, 0.5, 1.0])
+@pytest.mark.parametrize("index", [EmpiricalMean(), BetaSample(), UCB(evidence=Optimistic())])
+def test_so_many_lanes_explore_and_the_others_go_by_the_index(index: Index, epsilon: float) -> None:
+    # The number of lanes that explore is binomial, with variance n ε (1 − ε).
+    shape = (LANES, 3)
+    state = state_of(np.full(shape, 4.0), np.broadcast_to([1.0, 2.0, 3.0], shape), 9, received=np.full(shape, 3.0))
+    state.index = Trials(np.broadcast_to([1.0, 2.0, 3.0], shape).copy())
+    worth, plain = Exploring(index, epsilon).worth(state, rng(3)), index.worth(state, rng(3))
+    alike = (worth == 0.0).all(axis=-1)
+    assert (worth[~alike] == plain[~alike]).all()
+    assert float(plain.min()) > 0.0
+    assert abs(alike.mean() - epsilon) <= SIGMAS * math.sqrt(epsilon * (1.0 - epsilon) / LANES)
+
+
+def test_exploring_differs_from_round_to_round() -> None:
+    state, stream = state_of([4.0, 4.0], [2.0, 1.0], 9), rng(0)
+    index = Exploring(EmpiricalMean(), 0.5)
+    seen = [bool(index.worth(state, stream).any()) for _ in range(64)]
+    assert abs(sum(seen) - 32) < SIGMAS * math.sqrt(64 * 0.25)
+
+
+def test_exploring_is_random_and_remembers_what_its_index_does() -> None:
+    index = Exploring(BetaSample(), 0.5)
+    assert index.random
+    assert Exploring(EmpiricalMean(), 0.0).random
+    memory = index.start((2,))
+    assert isinstance(memory, Trials)
+    index.observe(memory, Feedback(np.array([1, 1]), np.array([1.0, 0.0])), rng())
+    assert memory.successes.tolist() == [1.0, 0.0]
+    assert Exploring(EmpiricalMean(), 0.5).start((2,)) is None
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, 1.1, math.nan, "often"])
+def test_how_often_to_explore_is_a_probability(epsilon: Any) -> None:
+    with pytest.raises(EvenhandError, match=r"^epsilon must be a number"):
+        Exploring(UCB(), epsilon)
+
+
+# --- Beliefs about what is missing ------------------------------------------------------------------------------------
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.integers(1, 50), st.integers(0, 50), st.floats(0, 1), st.integers(0, 10**4))
+def test_bounds_are_ordered_as_the_beliefs(pulls: int, received: int, mean: float, round: int) -> None:
+    # With all N of them counted the radius is the same; the optimistic bound is the larger by (N − M)/N.
+    received = min(received, pulls)
+    state = state_of([float(pulls)], [received * mean], round, received=[float(received)])
+    low, high = (UCB(evidence=belief).worth(state, rng())[0] for belief in (Pessimistic(), Optimistic()))
+    assert high - low == pytest.approx((pulls - received) / pulls, abs=1e-9)
+    plain = UCB(evidence=Received()).worth(state, rng())[0]
+    assert low <= plain + 1e-9

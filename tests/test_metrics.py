@@ -8,11 +8,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand import Environment, InfeasiblePromise, PerLane, Policy, compare
-from evenhand.algorithms import eta_fucb, fucb, hard_threshold_ucb, lfg, thompson, tscsf_b, ucb1
+from evenhand import Environment, EvenhandError, InfeasiblePromise, PerLane, Policy, compare
+from evenhand.algorithms import (
+    eta_fucb,
+    fairx_ts,
+    fcts_d,
+    fcucb_d,
+    fgreedy_d,
+    fucb,
+    hard_threshold_ucb,
+    lfg,
+    op_fcucb_d,
+    thompson,
+    tscsf_b,
+    ucb1,
+)
 from evenhand.availability import Always, Independent, Joint, Logged
+from evenhand.delays import Fixed, Geometric
+from evenhand.merit import Linear, Merit, Power
 from evenhand.metrics import MEASURES, Ledger, yardstick
-from evenhand.oracle import optimal_fair, optimal_penalized
+from evenhand.oracle import fair_shares, optimal_fair, optimal_penalized
 from evenhand.records import Array, Decision, Feedback, Outcome, for_lanes
 from evenhand.rewards import Bernoulli, Gaussian, Table
 from evenhand.simulation import BLOCK
@@ -272,7 +287,9 @@ def test_a_promise_kept_to_the_play_is_no_violation() -> None:
     ledger = Ledger(yardstick(fucb([0.07, 0.0]), Environment(Bernoulli([0.9, 0.5]))), 1, 1, 2)
     pulls = np.array([[7.0, 93.0]])
     nothing = np.zeros((1, 2))
-    ledger.see(pulls, Decision(100, pulls > 0.0, None, None), Outcome(nothing, Feedback(nothing, nothing)))
+    ledger.see(
+        pulls, Decision(100, pulls > 0.0, None, None, pulls / 100.0), Outcome(nothing, Feedback(nothing, nothing))
+    )
     ledger.keep(100, pulls)
     assert ledger.curves["violation"].tolist() == [[0.0]]
     assert ledger.curves["max_violation"].tolist() == [[0.0]]
@@ -374,7 +391,10 @@ def test_without_promises_there_is_little_to_measure() -> None:
     results = compare([ucb1()], Environment(Bernoulli([0.9, 0.4])), 10, 2, progress=False)
     assert set(results.records["ucb1"].curves) == {"reward", "regret", "time_averaged_regret"}
     promised = compare([ucb1()], Environment(Bernoulli([0.9, 0.4]), fractions=[0.1, 0.1]), 10, 2, progress=False)
-    assert set(promised.records["ucb1"].curves) == set(MEASURES) - {"penalized_regret"}
+    by_merit = {"reward_regret", "fairness_regret"}
+    assert set(promised.records["ucb1"].curves) == set(MEASURES) - {"penalized_regret"} - by_merit
+    deserved = compare([ucb1()], Environment(Bernoulli([0.9, 0.4]), merit=Power()), 10, 2, progress=False)
+    assert set(deserved.records["ucb1"].curves) == {"reward", "regret", "time_averaged_regret"} | by_merit
 
 
 def test_what_cannot_be_kept_is_refused_in_the_policys_name() -> None:
@@ -387,7 +407,173 @@ def test_a_ledger_keeps_sums_only() -> None:
     ledger = Ledger(yardstick(ucb1(), Environment(Bernoulli([0.9, 0.4]), Always())), checkpoints=3, lanes=2, arms=2)
     nothing = np.zeros((2, 2))
     for round in range(1, 10):
-        decision = Decision(round, np.ones((2, 2), dtype=bool), None, None)
+        everybody = np.ones((2, 2), dtype=bool)
+        decision = Decision(round, everybody, None, None, everybody)
         ledger.see(nothing, decision, Outcome(nothing, Feedback(nothing, nothing)))
     arrays = [value for value in vars(ledger).values() if isinstance(value, np.ndarray)]
     assert max(array.size for array in arrays) == 3 * 2 * 2  # the pulls at the checkpoints
+
+
+# --- shares by merit --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Vectors:
+    """One lane, round by round: the arms awake, and the selection vector."""
+
+    awake: list[list[int]]
+    chance: list[list[float]]
+
+
+def vectors(policy: Policy, environment: Environment, block: int = BLOCK) -> list[Vectors]:
+    """Runs the lanes as `compare` does and writes every selection vector down."""
+    blocks = [slice(start, min(start + block, LANES)) for start in range(0, LANES, block)]
+    told: list[Vectors] = []
+    for lanes, seed in zip(blocks, np.random.SeedSequence(SEED).spawn(len(blocks)), strict=True):
+        outside, inside = seed.spawn(2)
+        count = lanes.stop - lanes.start
+        world = for_lanes(environment, lanes).start(HORIZON, count, outside)
+        own, rng = for_lanes(policy, lanes), np.random.default_rng(inside)
+        state = own.start(environment.arms, count)
+        here = [Vectors([], []) for _ in range(count)]
+        if own.cadence.free_start:
+            state.tally.pulls += 1.0
+            own.observe(state, world.free_pull(), rng)
+        for _ in range(HORIZON):
+            decision = own.decide(state, rng, world.offer())
+            own.observe(state, world.play(decision).feedback, rng)
+            awake = np.ones_like(decision.played) if decision.available is None else decision.available
+            for lane, one in enumerate(here):
+                one.awake.append(np.flatnonzero(awake[lane]).tolist())
+                one.chance.append([float(p) for p in decision.vector[lane]])
+        told += here
+    return told
+
+
+def deserved_by(merits: list[float], awake: list[int], plays: int) -> list[float]:
+    """m f/Σ f over those awake; whoever would exceed one has one, and the others share the rest."""
+    shares, full = [0.0] * len(merits), [arm for arm in awake if len(awake) <= plays]
+    while True:
+        rest = [arm for arm in awake if arm not in full]
+        for arm in rest:
+            shares[arm] = (plays - len(full)) * merits[arm] / sum(merits[other] for other in rest)
+        over = [arm for arm in rest if shares[arm] > 1.0]
+        if not over:
+            return [1.0 if arm in full else share for arm, share in enumerate(shares)]
+        full += over
+
+
+def regrets_of(
+    one: Vectors, lane: int, plays: int, environment: Environment, merit: Merit
+) -> list[tuple[float, float]]:
+    """Equations (5) and (6) after every round."""
+    means = row(environment.means, lane, environment.arms)
+    weights = row(environment.weights, lane, environment.arms) or [1.0] * environment.arms
+    assert means is not None
+    merits = [float(merit(np.array([mean]))[0]) for mean in means]
+    reward = fairness = 0.0
+    found = []
+    for awake, chance in zip(one.awake, one.chance, strict=True):
+        fair = deserved_by(merits, awake, plays)
+        missing = [p - q for p, q in zip(fair, chance, strict=True)]
+        lost = sum(d * mean * weight for d, mean, weight in zip(missing, means, weights, strict=True))
+        reward += max(lost, 0.0)
+        fairness += sum(abs(d) for d in missing)
+        found.append((reward, fairness))
+    return found
+
+
+FLAT = Linear(1.0, 1.0)  # largest over smallest is 2: within the limit of 4 arms and 2 plays
+STEEP = Power(50.0, 4.0)
+LANE_AWAKE = Independent([0.9, 0.6, 0.8, 0.5])
+MERITED: dict[str, tuple[Policy, Environment, Merit]] = {
+    "bounds": (fcucb_d(FLAT, horizon=HORIZON, plays=2), Environment(Bernoulli(MEANS), feedback=Geometric(0.2)), FLAT),
+    "draws": (fcts_d(FLAT, plays=2), Environment(Bernoulli(MEANS), feedback=Geometric(0.2)), FLAT),
+    "steep, one play": (fairx_ts(STEEP), Environment(Bernoulli(MEANS)), STEEP),
+    "steep, capped": (fcts_d(STEEP, cap=True, plays=3), Environment(Bernoulli(MEANS)), STEEP),
+    "asleep": (fcts_d(FLAT, plays=2), Environment(Bernoulli(MEANS), LANE_AWAKE, Fixed(2)), FLAT),
+    "asleep, bounds": (
+        op_fcucb_d(FLAT, horizon=HORIZON, radius="code", plays=3, cap=True),
+        Environment(Bernoulli(MEANS), Joint([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 0, 0]], [0.5, 0.3, 0.2])),
+        FLAT,
+    ),
+    "means by lane": (fcts_d(FLAT, plays=2), Environment(Bernoulli(LANE_MEANS)), FLAT),
+    "means by lane, asleep": (fgreedy_d(FLAT, plays=2), Environment(Bernoulli(LANE_MEANS), LANE_AWAKE), FLAT),
+    "merit of the environment": (ucb1(plays=2), Environment(Bernoulli(MEANS), merit=FLAT), FLAT),
+    "merit of the environment, ties at random": (
+        lfg(SHARES, eta=5.0, plays=2),
+        Environment(Bernoulli(MEANS), LANE_AWAKE, merit=FLAT),
+        FLAT,
+    ),
+    "merit of the environment, over the limit": (
+        thompson(plays=3),
+        Environment(Bernoulli(MEANS), merit=STEEP),
+        STEEP,
+    ),
+    "the policy's merit comes first": (fcts_d(FLAT, plays=2), Environment(Bernoulli(MEANS), merit=STEEP), FLAT),
+    "weights": (fcts_d(FLAT, plays=2), Environment(Bernoulli(MEANS), weights=[2.0, 0.5, 1.0, 3.0]), FLAT),
+    "a free start": (
+        fcucb_d(FLAT, horizon=HORIZON, free_start=True, plays=2),
+        Environment(Bernoulli(MEANS), feedback=Fixed(3)),
+        FLAT,
+    ),
+}
+
+
+@pytest.mark.parametrize("block", [BLOCK, 2])
+@pytest.mark.parametrize(("policy", "environment", "merit"), MERITED.values(), ids=MERITED)
+def test_regrets_by_merit_are_sums_over_the_selection_vectors(
+    policy: Policy, environment: Environment, merit: Merit, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.simulation.BLOCK", block)
+    results = compare({"it": policy}, environment, HORIZON, LANES, SEED, checkpoints=CHECKPOINTS, progress=False)
+    curves = results.records["it"].curves
+    for lane, one in enumerate(vectors(policy, environment, block)):
+        expected = regrets_of(one, lane, policy.plays, environment, merit)
+        for place, until in enumerate(CHECKPOINTS):
+            reward, fairness = expected[until - 1]
+            assert curves["reward_regret"][place, lane] == pytest.approx(reward, abs=1e-12)
+            assert curves["fairness_regret"][place, lane] == pytest.approx(fairness, abs=1e-12)
+
+
+def test_regrets_by_merit_by_hand() -> None:
+    # Means 1 and 0, f = 1 + μ: p* = (2/3, 1/3). The first two rounds play arm 1, then arm 2: the one is better than
+    # fair by 1/3, which does not count, the other loses 2/3; 2/3 and 4/3 are missing or too much.
+    policy = fcucb_d(FLAT, horizon=2)
+    results = compare([policy], Environment(Bernoulli([1.0, 0.0])), 2, 3, checkpoints=[1, 2], progress=False)
+    curves = results.records["fcucb_d"].curves
+    np.testing.assert_allclose(curves["reward_regret"], [[0.0] * 3, [2 / 3] * 3], atol=1e-15)
+    np.testing.assert_allclose(curves["fairness_regret"], [[2 / 3] * 3, [2.0] * 3], rtol=1e-14)
+
+
+def test_no_regret_where_the_shares_are_deserved() -> None:
+    # Thompson sampling at a flat merit: whatever is drawn, p = m/K = p*.
+    results = compare([fcts_d(Linear(0.0, 1.0), plays=2)], Environment(Bernoulli(MEANS)), 50, 4, progress=False)
+    for name in ("reward_regret", "fairness_regret"):
+        assert (results.records["fcts_d"].curves[name] < 1e-12).all()
+
+
+def test_the_yardstick_knows_what_is_deserved() -> None:
+    world = Environment(Bernoulli(MEANS), LANE_AWAKE, merit=STEEP)
+    for policy, merit in ((ucb1(plays=2), STEEP), (fcts_d(FLAT, plays=2), FLAT)):
+        stick = yardstick(policy, world)
+        assert stick.plays == 2
+        assert np.asarray(stick.merits).tolist() == merit(np.array(MEANS)).tolist()
+        fair = fair_shares(merit, np.array(MEANS), 2, LANE_AWAKE)
+        assert np.asarray(stick.deserved).tolist() == np.asarray(fair).tolist()
+    plain = yardstick(ucb1(), Environment(Bernoulli(MEANS)))
+    assert (plain.merits, plain.deserved) == (None, None)
+    lanes = yardstick(ucb1(), Environment(Bernoulli(LANE_MEANS), merit=FLAT))
+    second = lanes.for_lanes(slice(1, 3))
+    assert np.asarray(second.merits).tolist() == (1.0 + LANE_MEANS.values[1:3]).tolist()
+    assert np.asarray(second.deserved).shape == (2, 4)
+
+
+def test_merit_is_refused_where_means_leave_the_unit_interval() -> None:
+    world = Environment(Gaussian([0.5, 1.2, 0.1], 0.1))
+    message = r"^merit is a function of mean rewards in \[0, 1\], but that of arm 2 is 1\.2$"
+    with pytest.raises(EvenhandError, match=message):
+        yardstick(fcts_d(FLAT), world)
+    with pytest.raises(EvenhandError, match=message):
+        yardstick(ucb1(), Environment(Gaussian([0.5, 1.2, 0.1], 0.1), merit=FLAT))
+    assert yardstick(ucb1(), world).merits is None

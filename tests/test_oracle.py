@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from scipy.optimize import linprog
 
 from evenhand import EvenhandError, InfeasiblePromise
 from evenhand.availability import Always, Availability, Independent, Joint, Logged
-from evenhand.oracle import optimal, optimal_fair, optimal_penalized
+from evenhand.merit import Linear, Merit, Power, Threshold
+from evenhand.oracle import fair_shares, merits_of, optimal, optimal_fair, optimal_penalized
 from evenhand.reach import GAP
 from evenhand.records import Array
 
@@ -396,3 +398,89 @@ def test_penalised_optimum_of_more_arms_than_can_be_listed() -> None:
     expected = 0.9 - sum(min(0.9 - w, 0.3) * 0.03 for w in worth.tolist())
     found = optimal_penalized(worth, fractions, penalties, 1, Independent(np.ones(arms)))
     assert found.value == pytest.approx(expected, abs=GAP + PRECISION)
+
+
+# --- the fair shares by merit -----------------------------------------------------------------------------------------
+
+MERITS: dict[str, Merit] = {
+    "power": Power(2.0, 4.0),
+    "steep": Power(50.0, 4.0),
+    "falling": Linear(-0.9, 1.0),
+    "a step": Threshold(0.5, 1.0, 7.0),
+}
+
+
+def water_filled(weights: list[Fraction], plays: int) -> list[Fraction]:
+    """``min(c w, 1)`` with a sum of m, exactly: the k largest are cut off, for the smallest k that will do."""
+    order = sorted(range(len(weights)), key=lambda arm: -weights[arm])
+    for k in range(min(plays, len(weights)) + 1):
+        total = sum((weights[arm] for arm in order[k:]), Fraction(0))
+        shares = {arm: (plays - k) * weights[arm] / total for arm in order[k:]}
+        if all(share <= 1 for share in shares.values()):
+            break
+    return [shares.get(arm, Fraction(1)) for arm in range(len(weights))]
+
+
+def test_fair_shares_of_the_papers_setting() -> None:
+    # 3 (1 + 2 μ⁴)/(7 + 2 Σ μ⁴), in ten-thousandths: Σ (10 μ)⁴ = 15 316.
+    tenths = [3, 5, 7, 9, 8, 6, 4]
+    expected = [3 * (10_000 + 2 * n**4) / (70_000 + 2 * 15_316) for n in tenths]
+    found = fair_shares(Power(2.0, 4.0), np.array(tenths) / 10.0, 3, Always())
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-14)
+    assert sum(expected) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("merit", MERITS.values(), ids=MERITS)
+@pytest.mark.parametrize("plays", [1, 2, 3, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_fair_shares_are_averages_over_the_available_sets(kind: str, plays: int, merit: Merit) -> None:
+    for seed in range(4):
+        arms = max(3 + seed, plays)
+        availability = models(arms, seed)[kind]
+        means = np.round(np.random.default_rng((seed, plays)).random(arms), 2)
+        weights = [Fraction(float(f)) for f in merit(means)]
+        expected = np.zeros(arms)
+        for awake, chance in listed(availability, arms):
+            members = [arm for arm in range(arms) if awake[arm]]
+            shares = water_filled([weights[arm] for arm in members], plays)
+            for arm, share in zip(members, shares, strict=True):
+                expected[arm] += chance * float(share)
+        found = fair_shares(merit, means, plays, availability)
+        np.testing.assert_allclose(np.asarray(found), expected, atol=1e-14)
+        number = sum(chance * min(sum(awake), plays) for awake, chance in listed(availability, arms))
+        assert np.sum(np.asarray(found)) == pytest.approx(number)
+
+
+def test_fair_shares_with_a_sleeping_arm_by_hand() -> None:
+    # Merits 1 and 3; the second arm is awake in half of the rounds: 1/2 · 1 + 1/2 · 1/4, and 1/2 · 3/4.
+    found = fair_shares(Power(2.0, 1.0), np.array([0.0, 1.0]), 1, Independent([1.0, 0.5]))
+    assert np.asarray(found).tolist() == [0.625, 0.375]
+    # With 2 plays and 3 arms 1.6 would be the third's share; the same set twice in the table counts twice.
+    table = Joint([[1, 1, 1], [1, 0, 1], [1, 1, 1]], [0.25, 0.5, 0.25])
+    found = fair_shares(Power(7.0, 1.0), np.array([0.0, 0.0, 1.0]), 2, table)
+    assert np.asarray(found).tolist() == [0.75, 0.25, 1.0]
+
+
+def test_fair_shares_of_lanes_with_different_means() -> None:
+    means = np.array([[0.0, 0.5, 1.0], [1.0, 1.0, 0.0]])
+    found = fair_shares(Linear(1.0, 1.0), means, 1, Always())
+    np.testing.assert_allclose(np.asarray(found), [[2 / 9, 3 / 9, 4 / 9], [0.4, 0.4, 0.2]], rtol=1e-15)
+    # Where they also sleep, or where sets are too many, nobody knows the average.
+    assert fair_shares(Linear(1.0, 1.0), means, 1, Independent([0.5, 0.5, 0.5])) is None
+    assert fair_shares(Linear(1.0, 1.0), np.full(16, 0.5), 1, Independent(np.full(16, 0.5))) is None
+
+
+def test_merits_are_known_of_means_in_the_unit_interval_only() -> None:
+    assert merits_of(Linear(1.0, 1.0), np.array([0.0, 0.25, 1.0])).tolist() == [1.0, 1.25, 2.0]
+    assert merits_of(Linear(1.0, 1.0), np.array([[0.0], [1.0]])).tolist() == [[1.0], [2.0]]
+    message = r"^merit is a function of mean rewards in \[0, 1\], but that of arm {} is {}$"
+    for means, arm, value in (
+        ([0.5, 1.25, -1.0], 2, "1.25"),
+        ([-0.1], 1, "-0.1"),
+        ([0.0, 0.0, np.nan], 3, "nan"),
+        ([[0.5, 0.5], [0.5, 1.5]], 2, "1.5"),
+    ):
+        with pytest.raises(EvenhandError, match=message.format(arm, value)):
+            merits_of(Linear(1.0, 1.0), np.array(means))
+        with pytest.raises(EvenhandError, match=message.format(arm, value)):
+            fair_shares(Linear(1.0, 1.0), np.array(means), 1, Always())

@@ -12,10 +12,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand import EvenhandError, Feedback, Policy, dump
-from evenhand.algorithms import f_ts, fair_random, fucb, hard_threshold_ucb, lfg, naive, t_fucb, thompson, tscsf_b, ucb1
+from evenhand.algorithms import (
+    f_ts,
+    fair_random,
+    fcts_d,
+    fcucb_d,
+    fgreedy_d,
+    fucb,
+    hard_threshold_ucb,
+    lfg,
+    naive,
+    op_fcts_d,
+    t_fucb,
+    thompson,
+    tscsf_b,
+    ucb1,
+)
 from evenhand.cadence import QuotasThen
 from evenhand.fairness import DeficitFirst, VirtualQueue
 from evenhand.index import UCB, BetaSample, EmpiricalMean
+from evenhand.merit import Linear
 from evenhand.selection import TopM
 
 SHARES: Any = [0.2, 0.1, 0.05]
@@ -108,12 +124,13 @@ def test_observe_counts_what_arrived_and_nothing_else() -> None:
 
 
 def test_feedback_may_come_later() -> None:
-    # Two plays without a word: the bounds stay infinite and the lowest index plays; then both rewards arrive.
+    # Three plays without a word: each arm once, then both have the bound sqrt(2 ln 3) and the lowest index plays. Then
+    # a reward of 1 arrives from the second arm, whose bound is now 1 + sqrt(2 ln 4) against sqrt(2 ln 4).
     policy = ucb1()
     state = policy.start(2)
-    assert [policy.decide(state, rng()).played.argmax() for _ in range(2)] == [0, 0]
-    policy.observe(state, Feedback(np.array([2.0, 0.0]), np.array([1.0, 0.0])), rng())
-    assert state.tally.received.tolist() == [2.0, 0.0]
+    assert [policy.decide(state, rng()).played.argmax() for _ in range(3)] == [0, 1, 0]
+    policy.observe(state, Feedback(np.array([0.0, 1.0]), np.array([0.0, 1.0])), rng())
+    assert state.tally.received.tolist() == [0.0, 1.0]
     assert policy.decide(state, rng()).played.tolist() == [False, True]
 
 
@@ -137,6 +154,23 @@ def test_probabilities_are_those_at_the_time_of_the_decision() -> None:
     assert before == pytest.approx([0.2 + 0.65 / 3, 0.1 + 0.65 / 3, 0.05 + 0.65 / 3])
 
 
+@pytest.mark.parametrize(
+    "policy", [thompson(), f_ts([0.0, 0.0, 0.0]), fcts_d(Linear()), op_fcts_d(Linear()), fgreedy_d(Linear())]
+)
+def test_where_the_worth_is_drawn_only_the_selection_vector_is_told(policy: Policy) -> None:
+    # It holds given the draw; the chance given the past would be its mean over all draws.
+    decision = policy.decide(policy.start(3), rng())
+    assert decision.probabilities is None
+    assert decision.vector.shape == (3,)
+    assert decision.vector.sum() == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("policy", [ucb1(), fucb(SHARES), fair_random(SHARES), fcucb_d(Linear(), horizon=50)])
+def test_elsewhere_the_selection_vector_is_the_probabilities(policy: Policy) -> None:
+    decision = policy.decide(policy.start(3), rng())
+    assert decision.probabilities is decision.vector
+
+
 POLICIES: dict[str, Policy] = {
     "ucb1": ucb1(plays=2),
     "f_ts": f_ts(SHARES),
@@ -144,6 +178,8 @@ POLICIES: dict[str, Policy] = {
     "lfg": lfg(SHARES, eta=3.0, plays=2),
     "tscsf_b": tscsf_b(SHARES, eta=3.0, plays=2),
     "naive": naive(SHARES, horizon=60),
+    "fcucb_d": fcucb_d(Linear(), horizon=60, plays=2),
+    "op_fcts_d": op_fcts_d(Linear(), plays=2),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import shutil
@@ -19,12 +20,13 @@ from evenhand import Environment, PerLane, Results, compare, rerun
 from evenhand.algorithms import fucb, hard_threshold_ucb, lfg, t_fucb, ucb1
 from evenhand.availability import Independent
 from evenhand.errors import ConfigurationError, DataError
+from evenhand.merit import Linear
 from evenhand.metrics import MEASURES
 from evenhand.results import mean_and_error, read_table, write_whole
 from evenhand.rewards import Bernoulli, Gaussian
 
 HORIZON, LANES = 40, 3
-WORLD = Environment(Gaussian([0.8, 0.5], 0.3), Independent([0.9, 0.8]), names=("tea", "coffee"))
+WORLD = Environment(Gaussian([0.8, 0.5], 0.3), Independent([0.9, 0.8]), names=("tea", "coffee"), merit=Linear())
 POLICIES = {"plain": ucb1(), "fair": fucb([0.1, 0.2]), "priced": hard_threshold_ucb([0.2, 0.1], penalties=0.3)}
 
 
@@ -59,7 +61,7 @@ def test_curves_have_a_row_for_every_policy_lane_and_checkpoint(results: Results
 
 
 def test_measures_that_nobody_has_are_left_out() -> None:
-    table = compare([ucb1()], WORLD, 5, 2, progress=False).curves()
+    table = compare([ucb1()], dataclasses.replace(WORLD, merit=None), 5, 2, progress=False).curves()
     assert table.columns.tolist() == ["policy", "lane", "round", "reward", "regret", "time_averaged_regret"]
 
 
@@ -68,14 +70,21 @@ def test_arms_have_a_row_for_every_policy_lane_checkpoint_and_arm(results: Resul
     assert table.columns.tolist() == ["policy", "lane", "round", "arm", "pulls", "fraction", "promised"]
     assert len(table) == 3 * 4 * LANES * 2
     assert not table.duplicated(["policy", "lane", "round", "arm"]).any()
-    shares = {"plain": [math.nan, math.nan], "fair": [0.1, 0.2], "priced": [0.2, 0.1]}
+    # Merits 1.8 and 1.5; both are there in 0.72 of the rounds, tea alone in 0.18 and coffee alone in 0.08.
+    deserved = [0.72 * 1.8 / 3.3 + 0.18, 0.72 * 1.5 / 3.3 + 0.08]
+    shares = {"plain": deserved, "fair": [0.1, 0.2], "priced": [0.2, 0.1]}
     for _, row in table.iterrows():
         arm = ["tea", "coffee"].index(row["arm"])
         place = results.rounds.tolist().index(row["round"])
         pulls = results.records[row["policy"]].pulls[place, row["lane"], arm]
         assert row["pulls"] == pulls
         assert row["fraction"] == pulls / row["round"]
-        np.testing.assert_equal(row["promised"], shares[row["policy"]][arm])
+        assert row["promised"] == pytest.approx(shares[row["policy"]][arm], rel=1e-12)
+
+
+def test_where_nothing_is_promised_nothing_is_told() -> None:
+    found = compare([ucb1()], dataclasses.replace(WORLD, merit=None), 4, 2, checkpoints=2, progress=False).arms()
+    assert found["promised"].isna().all()
 
 
 def test_estimates_have_a_row_for_every_policy_lane_and_arm(results: Results) -> None:

@@ -166,7 +166,7 @@ def played(order: str, lanes: int, seed: int) -> tuple[Any, Any]:
         available = world.offer()
         assert available is not None
         awake.append(available.copy())
-        earned.append(world.play(Decision(round, available, None, available)).earned.copy())
+        earned.append(world.play(Decision(round, available, None, available, available)).earned.copy())
     return np.array(earned), np.array(awake)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations, pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from hypothesis import strategies as st
 from evenhand import EvenhandError
 from evenhand.fairness import Claim
 from evenhand.records import Array, Mask
-from evenhand.selection import Categorical, Chosen, Selection, TopM
+from evenhand.selection import Categorical, Chosen, DependentRounding, Selection, SystematicSampling, TopM
+from evenhand.shares import proportional
 
 LANES = 20_000
 SIGMAS = 5.0  # a frequency is off by more with a chance below 1e-6
@@ -157,12 +160,13 @@ def test_without_ties_chance_changes_nothing() -> None:
     assert (TopM(2, "random").select(claim, None, rng(2))[0] == TopM(2).select(claim, None, rng())[0]).all()
 
 
-def test_no_probabilities_are_told_where_they_have_no_closed_form() -> None:
+def test_the_selection_vector_is_told_also_where_the_claim_was_drawn_or_arms_go_first() -> None:
     drawn, promised = Claim(np.array([0.3, 0.7]), True), Claim(np.array([0.3, 0.7]), False, np.array([1.0, 0.0]))
-    assert TopM().select(drawn, None, rng())[1] is None
-    assert TopM(ties="random").select(drawn, None, rng())[1] is None
-    assert TopM(ties="random").select(promised, None, rng())[1] is None
-    assert Categorical().select(drawn, None, rng())[1] is None
+    for ties in ("first", "random"):
+        assert TopM(ties=ties).select(drawn, None, rng())[1].tolist() == [0.0, 1.0]
+        assert TopM(ties=ties).select(promised, None, rng())[1].tolist() == [1.0, 0.0]
+    assert Categorical().select(drawn, None, rng())[1].tolist() == [0.3, 0.7]
+    assert Categorical().select(promised, None, rng())[1].tolist() == [1.0, 0.0]
 
 
 # --- One arm drawn ---------------------------------------------------------------------------------------------------
@@ -214,6 +218,354 @@ def test_a_draw_keeps_to_the_awake_and_tells_sound_probabilities(arms: list[tupl
     assert known.sum() == pytest.approx(played.sum())
 
 
+# --- Several arms drawn ----------------------------------------------------------------------------------------------
+
+Sets = dict[frozenset[int], Fraction]  # the probability of every set of arms that may play
+Contest = list[tuple[int, Fraction]]  # arms that are not settled yet, and their shares
+NOBODY: frozenset[int] = frozenset()
+EVERY: list[Callable[[int], Selection]] = [DependentRounding, SystematicSampling]
+
+
+def knock_out(contest: Contest, through: Contest, chosen: frozenset[int]) -> Sets:
+    """Neighbours settle in pairs, as `DependentRounding` says; who is left, or has nobody to meet, is through."""
+    if len(contest) < 2:
+        through = through + contest
+        if len(through) > 1:
+            return knock_out(through, [], chosen)
+        (arm, share), *_ = through
+        assert share in (0, 1)  # a sum of shares is a whole number
+        return {chosen | {arm} if share else chosen: Fraction(1)}
+    (one, a), (two, b), *rest = contest
+    total = a + b
+    if total > 1:
+        chance = (1 - b) / (2 - total) if total < 2 else Fraction(1)  # of the first one to play
+        ways = [(chance, (two, total - 1), chosen | {one}), (1 - chance, (one, total - 1), chosen | {two})]
+    else:
+        chance = a / total if total else Fraction(1)  # of the first one to go on
+        ways = [(chance, (one, total), chosen), (1 - chance, (two, total), chosen)]
+    found: Sets = {}
+    for chance, left, played in ways:
+        for arms, part in (knock_out(rest, [*through, left], played) if chance else {}).items():
+            found[arms] = found.get(arms, Fraction(0)) + chance * part
+    return found
+
+
+def tournament(shares: list[Fraction]) -> Sets:
+    return knock_out(list(enumerate(shares)), [], NOBODY)
+
+
+def pointers(shares: list[Fraction]) -> Sets:
+    """Systematic sampling: which arms the pointers u, u + 1, … meet, between those u at which one goes to the next."""
+    ends = [sum(shares[: arm + 1], Fraction(0)) for arm in range(len(shares))]
+    turns = sorted({Fraction(0), Fraction(1), *(end % 1 for end in ends)})
+    found: Sets = {}
+    for low, high in pairwise(turns):
+        u, arms = (low + high) / 2, set()
+        for arm, (share, end) in enumerate(zip(shares, ends, strict=True)):
+            if any(end - share <= u + k < end for k in range(len(shares))):
+                arms.add(arm)
+        found[frozenset(arms)] = found.get(frozenset(arms), Fraction(0)) + high - low
+    return found
+
+
+def chance_of(sets: Sets, together: tuple[int, ...], apart: tuple[int, ...] = ()) -> Fraction:
+    """Of all those ``together`` playing and none of those ``apart``."""
+    return sum((p for arms, p in sets.items() if arms >= set(together) and not arms & set(apart)), Fraction(0))
+
+
+RULES = [(DependentRounding, tournament), (SystematicSampling, pointers)]
+
+
+def fractions(*decimals: str) -> list[Fraction]:
+    return [Fraction(decimal) for decimal in decimals]
+
+
+SHARES = {
+    "two arms": fractions("0.3", "0.7"),
+    "one of three": fractions("0.2", "0.5", "0.3"),
+    "one of five": fractions("0.1", "0.3", "0.05", "0.15", "0.4"),
+    "two of three": fractions("2/3", "2/3", "2/3"),
+    "two of four, evenly": fractions("0.5", "0.5", "0.5", "0.5"),
+    "two of five": fractions("0.9", "0.1", "0.45", "0.35", "0.2"),
+    "three of six": fractions("0.7", "0.2", "0.6", "0.6", "0.55", "0.35"),
+    "three of seven, as in the paper": [3 * Fraction(10_000 + 2 * n**4, 100_632) for n in (3, 5, 7, 9, 8, 6, 4)],
+    "four of five": fractions("0.8", "0.9", "0.75", "0.6", "0.95"),
+    "one is certain": fractions("1/3", "1/3", "1", "1/3"),
+    "the first and the last are certain": fractions("1", "0.4", "0.6", "1"),
+    "some have none": fractions("0", "0.5", "0", "0.25", "0.25"),
+    "all or nothing": fractions("1", "0", "0", "1", "1"),
+    "the last has none": fractions("0.6", "0.3", "0.1", "0"),
+    "certain and none": fractions("0", "1", "0.9", "0.35", "0", "0.75"),
+    "all": fractions("1", "1", "1"),
+    "both of two": fractions("1", "1"),
+    "the only one": fractions("1"),
+}
+
+
+def test_the_shares_sum_to_whole_plays() -> None:
+    assert all(sum(shares).denominator == 1 for shares in SHARES.values())
+
+
+@pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
+@pytest.mark.parametrize("sets_of", [tournament, pointers])
+def test_exactly_so_many_play_with_exactly_their_shares(
+    sets_of: Callable[[list[Fraction]], Sets], shares: list[Fraction]
+) -> None:
+    # Of the rules themselves, in exact arithmetic; that the package draws by them is tested below.
+    sets = sets_of(shares)
+    assert sum(sets.values()) == 1
+    assert {len(arms) for arms in sets} == {sum(shares)}
+    assert [chance_of(sets, (arm,)) for arm in range(len(shares))] == shares
+
+
+@pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
+def test_dependent_rounding_correlates_every_pair_negatively(shares: list[Fraction]) -> None:
+    sets = tournament(shares)
+    for one, two in combinations(range(len(shares)), 2):
+        p, q = shares[one], shares[two]
+        assert chance_of(sets, (one, two)) <= p * q
+        assert chance_of(sets, (), (one, two)) <= (1 - p) * (1 - q)
+    # Srinivasan's theorem is about sets of any size.
+    for size in range(3, len(shares) + 1):
+        for arms in combinations(range(len(shares)), size):
+            assert chance_of(sets, arms) <= math.prod(shares[arm] for arm in arms)
+            assert chance_of(sets, (), arms) <= math.prod(1 - shares[arm] for arm in arms)
+
+
+def test_systematic_sampling_correlates_some_pairs_positively() -> None:
+    sets = pointers(SHARES["two of four, evenly"])
+    assert sets == {frozenset({0, 2}): Fraction(1, 2), frozenset({1, 3}): Fraction(1, 2)}
+    assert chance_of(tournament(SHARES["two of four, evenly"]), (0, 2)) == Fraction(1, 4)
+
+
+def assert_drawn(played: Mask, sets: Sets) -> None:
+    """Every set of arms plays as often as its probability says, and no other one ever.
+
+    Within five standard deviations of a binomial share: with 2 · 10³ comparisons in this file one of them fails by
+    chance once in a thousand seeds.
+    """
+    codes, counts = np.unique(played @ (1 << np.arange(played.shape[-1])), return_counts=True)
+    found = dict(zip(codes.tolist(), counts.tolist(), strict=True))
+    expected = {sum(1 << arm for arm in arms): float(p) for arms, p in sets.items() if p}
+    assert set(found) <= set(expected)
+    for code, p in expected.items():
+        assert abs(found.get(code, 0) / len(played) - p) <= SIGMAS * math.sqrt(p * (1.0 - p) / len(played))
+
+
+def assert_pairs(played: Mask, sets: Sets) -> None:
+    """The same of single arms and of pairs."""
+    arms = range(played.shape[-1])
+    for chosen in [*combinations(arms, 1), *combinations(arms, 2)]:
+        p = float(chance_of(sets, chosen))
+        share = played[:, chosen].all(axis=1).mean()
+        assert abs(share - p) <= SIGMAS * math.sqrt(p * (1.0 - p) / len(played))
+
+
+@pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
+@pytest.mark.parametrize(("draw", "sets_of"), RULES, ids=["D", "S"])
+def test_arms_are_drawn_as_the_rule_says(
+    draw: Callable[[int], Selection], sets_of: Callable[[list[Fraction]], Sets], shares: list[Fraction]
+) -> None:
+    claim = Claim(np.array(shares, dtype=float), False)
+    played, vector = in_many_lanes(draw(int(sum(shares))), claim)
+    assert (played.sum(axis=-1) == sum(shares)).all()
+    np.testing.assert_allclose(vector, np.broadcast_to(claim.score, vector.shape), rtol=1e-15)
+    assert_drawn(played, sets_of(shares))
+    assert_pairs(played, sets_of(shares))
+    assert played[:, np.array(shares) == 1].all()
+    assert not played[:, np.array(shares) == 0].any()
+
+
+@pytest.mark.parametrize(("draw", "sets_of"), RULES, ids=["D", "S"])
+def test_lanes_have_shares_of_their_own(
+    draw: Callable[[int], Selection], sets_of: Callable[[list[Fraction]], Sets]
+) -> None:
+    kinds = [
+        SHARES["two of five"],
+        fractions("0.4", "0.4", "0.4", "0.4", "0.4"),
+        fractions("1", "0", "0.5", "0.5", "0"),
+    ]
+    score = np.array([kinds[lane % 3] for lane in range(LANES)], dtype=float)
+    played, vector = draw(2).select(Claim(score, False), None, rng(4))
+    np.testing.assert_allclose(vector, score, rtol=1e-15)
+    for place, shares in enumerate(kinds):
+        assert_drawn(played[place::3], sets_of(shares))
+
+
+def test_lanes_are_drawn_independently() -> None:
+    # Neighbouring lanes: the chance that an arm plays in both is the square of its share.
+    for draw in EVERY:
+        played, _ = in_many_lanes(draw(2), Claim(np.array([0.9, 0.1, 0.45, 0.35, 0.2]), False))
+        both = (played[0::2] & played[1::2]).mean(axis=0)
+        p = np.array([0.9, 0.1, 0.45, 0.35, 0.2]) ** 2
+        assert (np.abs(both - p) <= SIGMAS * np.sqrt(p * (1.0 - p) / (LANES // 2))).all()
+
+
+def test_a_single_decision_is_a_lane() -> None:
+    for draw in EVERY:
+        drawn = [draw(2).select(Claim(np.array([1.0, 2.0, 3.0]), False), None, rng(s)) for s in range(500)]
+        played = np.array([arms for arms, _ in drawn])
+        assert drawn[0][1] == pytest.approx([1 / 3, 2 / 3, 1.0], rel=1e-15)
+        assert_frequencies(played, [1 / 3, 2 / 3, 1.0])
+
+
+def test_the_certain_and_the_excluded_are_never_mistaken() -> None:
+    # Shares of 0 and 1, and beside them such as differ from 1 by a rounding error: many draws of each.
+    rest = [0.1, 0.2, 0.3, 0.4, 1.0 - 1e-16, 1e-300]
+    for draw in EVERY:
+        for place in range(7):
+            score = np.insert(np.array(rest), place, [1.0, 0.0])
+            played, _ = in_many_lanes(draw(3), Claim(score, False))
+            assert (played.sum(axis=-1) == 3).all()
+            assert played[:, place].all()
+            assert not played[:, place + 1].any()
+
+
+class Extreme:
+    """A random generator that always says the same."""
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def random(self, size: Any) -> Array:
+        return np.full(size, self._value)
+
+
+@pytest.mark.parametrize("shares", SHARES.values(), ids=SHARES)
+@pytest.mark.parametrize("draw", EVERY, ids=["D", "S"])
+@pytest.mark.parametrize("value", [0.0, 1.0 - 2.0**-40])
+def test_the_smallest_and_the_largest_random_numbers_are_no_exception(
+    draw: Callable[[int], Selection], shares: list[Fraction], value: float
+) -> None:
+    claim, extreme = Claim(np.array(shares, dtype=float), False), Extreme(value)
+    played, _ = draw(int(sum(shares))).select(claim, None, extreme)  # type: ignore[arg-type]
+    assert played.sum() == sum(shares)
+    assert played[np.array(shares) == 1].all()
+    assert not played[np.array(shares) == 0].any()
+
+
+@pytest.mark.parametrize("draw", EVERY, ids=["D", "S"])
+def test_sums_that_miss_a_whole_number_by_a_rounding_error_leave_nobody_out(draw: Callable[[int], Selection]) -> None:
+    # 50 000 shares of 3/50 000 sum to 3 − 2e-12, and a last arm has none; the random number is within 1e-12 of 1.
+    claim, extreme = Claim(np.append(np.ones(50_000), 0.0), False), Extreme(1.0 - 2.0**-40)
+    assert np.cumsum(claim.score * 3 / 50_000)[-1] < 3.0 - 1e-12
+    played, _ = draw(3).select(claim, None, extreme)  # type: ignore[arg-type]
+    assert played.sum() == 3
+    assert not played[-1]
+
+
+WEIGHT = st.one_of(st.integers(1, 6).map(float), st.floats(1e-3, 1e3))
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(
+    st.lists(st.tuples(WEIGHT, FEW, AWAKE), min_size=1, max_size=7),
+    st.integers(1, 7),
+    st.sampled_from([None, 0.0, 0.5]),
+    st.integers(0, 99),
+)
+def test_whoever_goes_first_plays_and_the_others_share_the_rest(
+    arms: list[Arm], plays: int, above: float | None, seed: int
+) -> None:
+    score, first, awake = (np.array(column) for column in zip(*arms, strict=True))
+    places, m = np.flatnonzero(awake).tolist(), min(plays, len(arms))
+    ahead: list[int] = []
+    if above is not None:
+        ahead = sorted((arm for arm in places if first[arm] > above), key=lambda arm: (-first[arm], arm))[:m]
+    others = [arm for arm in places if arm not in ahead]
+    expected = np.zeros(len(arms))
+    expected[ahead] = 1.0
+    expected[others] = proportional(score[others], min(m - len(ahead), len(others))) if others else 0.0
+    claim = Claim(score, False) if above is None else Claim(score, False, first, above)
+    for draw in EVERY:
+        played, vector = draw(m).select(claim, awake, rng(seed))
+        assert vector == pytest.approx(expected, rel=1e-12, abs=0.0)
+        assert played.sum() == min(m, len(places))
+        assert not (played & ~awake).any()
+        assert played[ahead].all()
+        if all(awake):
+            again, same = draw(m).select(claim, None, rng(seed))
+            assert again.tolist() == played.tolist()
+            assert same.tolist() == vector.tolist()
+
+
+@pytest.mark.parametrize("draw", EVERY, ids=["D", "S"])
+def test_with_some_asleep_or_ahead_the_others_are_drawn_by_their_shares(draw: Callable[[int], Selection]) -> None:
+    # Weights 1, 2, 3, 4, 5; the third sleeps and the last goes first: one play is left to 1, 2 and 4.
+    claim = Claim(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), False, np.array([0.0, 0.0, 9.0, 0.0, 1.0]))
+    played, vector = in_many_lanes(draw(2), claim, [True, True, False, True, True])
+    expected = fractions("1/7", "2/7", "0", "4/7", "1")
+    assert vector[0] == pytest.approx(np.array(expected, dtype=float), rel=1e-15)
+    assert_drawn(played, {frozenset({4, arm}): expected[arm] for arm in (0, 1, 3)})
+
+
+@pytest.mark.parametrize("draw", EVERY, ids=["D", "S"])
+def test_lanes_in_which_some_go_first(draw: Callable[[int], Selection]) -> None:
+    # Nobody in the first, two in the second, more than can play in the third; the fourth sleeps.
+    first = np.array([[0.0, 0, 0, 0], [0, 1, 0, 1], [1, 2, 2, 3], [1, 1, 1, 1]])
+    awake = np.array([[True] * 4] * 3 + [[False] * 4])
+    claim = Claim(np.array([[1.0, 1.0, 1.0, 2.0]] * 4), False, first)
+    played, vector = draw(2).select(claim, awake, rng())
+    assert vector == pytest.approx(
+        np.array([[0.4, 0.4, 0.4, 0.8], [0, 1, 0, 1], [0, 1, 0, 1], [0, 0, 0, 0]]), rel=1e-15
+    )
+    assert played[1:].tolist() == [[False, True, False, True]] * 2 + [[False] * 4]
+    assert played[0].sum() == 2
+
+
+# --- Ties at random among those who go first -------------------------------------------------------------------------
+
+
+def shared_out(claim: Claim, awake: list[bool], plays: int) -> list[Fraction]:
+    """How often each arm plays, over all orders in which ties may be broken."""
+    arms = len(awake)
+    counts = [0] * arms
+    for order in permutations(range(arms)):
+
+        def rank(arm: int, order: tuple[int, ...] = order) -> tuple[float, float, int]:
+            leads = claim.first is not None and claim.first[arm] > claim.above
+            return (-claim.first[arm] if leads else math.inf, 0.0 if leads else -claim.score[arm], order[arm])
+
+        for arm in sorted((arm for arm in range(arms) if awake[arm]), key=rank)[:plays]:
+            counts[arm] += 1
+    return [Fraction(count, math.factorial(arms)) for count in counts]
+
+
+TIED = st.sampled_from([0.0, 0.5, 1.0])
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(
+    st.lists(st.tuples(TIED, st.sampled_from([-1.0, 0.0, 0.0, 1.0, 2.0]), AWAKE), min_size=1, max_size=5),
+    st.integers(1, 5),
+    st.sampled_from([None, 0.0, 0.5]),
+    st.integers(0, 99),
+)
+def test_random_ties_are_told_exactly(arms: list[Arm], plays: int, above: float | None, seed: int) -> None:
+    score, first, awake = (np.array(column) for column in zip(*arms, strict=True))
+    m = min(plays, len(arms))
+    claim = Claim(score, False) if above is None else Claim(score, False, first, above)
+    played, vector = TopM(m, "random").select(claim, awake, rng(seed))
+    expected = shared_out(claim, awake.tolist(), m)
+    assert vector == pytest.approx(np.array(expected, dtype=float), rel=1e-14, abs=0.0)
+    assert vector.sum() == pytest.approx(min(m, awake.sum()), rel=1e-14)
+    assert (vector[played] > 0.0).all()
+    assert played.sum() == min(m, awake.sum())
+
+
+def test_random_ties_among_those_who_go_first_play_as_often_as_told() -> None:
+    # Arms 1, 2 and 3 are owed alike and one of them plays beside arm 0, which is owed more; scores do not matter.
+    claim = Claim(np.array([0.0, 0.9, 0.1, 0.5, 2.0]), False, np.array([3.0, 1.0, 1.0, 1.0, 0.0]))
+    played, vector = in_many_lanes(TopM(2, "random"), claim)
+    assert vector[0] == pytest.approx([1.0, 1 / 3, 1 / 3, 1 / 3, 0.0], rel=1e-15)
+    assert_frequencies(played, vector[0])
+    # Two go first, and two others of equal score share the third play.
+    claim = Claim(np.array([0.0, 0.5, 0.5, 0.1, 0.0]), False, np.array([1.0, 0.0, 0.0, 0.0, 1.0]))
+    played, vector = in_many_lanes(TopM(3, "random"), claim)
+    assert vector[0].tolist() == [1.0, 0.5, 0.5, 0.0, 1.0]
+    assert_frequencies(played, vector[0])
+
+
 # --- Bad parameters --------------------------------------------------------------------------------------------------
 
 
@@ -226,3 +578,8 @@ def test_bad_parameters_are_refused() -> None:
         TopM(ties="last")
     with pytest.raises(EvenhandError, match=r"^a categorical draw plays one arm a round, got plays = 2$"):
         Categorical(2)
+    for build in (DependentRounding, SystematicSampling):
+        with pytest.raises(EvenhandError, match=r"^plays must be a whole number, got 2\.0$"):
+            build(2.0)  # type: ignore[arg-type]
+        with pytest.raises(EvenhandError, match=r"^plays must be at least 1, got 0$"):
+            build(0)

@@ -17,14 +17,22 @@ import pytest
 
 from evenhand import Environment, Policy, compare, simulate
 from evenhand.algorithms import (
+    cucb_d,
     eta_fucb,
     explore_then_commit,
     f_ts,
     fair_learn,
+    fcts_d,
+    fcucb_d,
+    fgreedy_d,
     fucb,
     hard_threshold_ucb,
     lfg,
+    mp_ts_d,
     naive,
+    op_fcts_d,
+    op_fcucb_d,
+    opse,
     soft_threshold_ucb,
     t_fucb,
     thompson,
@@ -32,7 +40,8 @@ from evenhand.algorithms import (
     ucb1,
 )
 from evenhand.availability import Independent, Logged
-from evenhand.records import Feedback
+from evenhand.merit import Linear, Merit, Power
+from evenhand.records import Array, Feedback
 from evenhand.rewards import Bernoulli, Table
 
 ROUNDS = 320
@@ -548,3 +557,360 @@ def test_eta_weighs_the_worth_as_one_over_eta_weighs_the_queue() -> None:
         "weights": tscsf_b(SHARES, eta=1.0, weights=16.0),
     }
     assert_all_alike(pair, SLEEPY)
+
+
+# --- Shares by merit and late feedback -------------------------------------------------------------------------------
+# Chen et al. 2024. The worlds have rewards of 0 and 1, and a delay for every round and arm. Which arms play is drawn by
+# the package; the reference is told, and works out the selection vector of the next round from scratch.
+
+LATE_ROUNDS = 200
+LATE_MEANS = (0.3, 0.9, 0.5, 0.7, 0.1)
+
+
+@dataclass
+class LateWorld:
+    """A row a round, a column an arm."""
+
+    rewards: list[list[int]]
+    delays: list[list[float]]
+    awake: list[list[bool]]
+
+
+def late_world(kind: str, sleeping: bool = False, rounds: int = LATE_ROUNDS) -> LateWorld:
+    """Delays of 0; any up to 25 or never; or 30 rounds for the good arms' ones and the bad arms' zeros."""
+    chance = random.Random(3)
+    rewards = [[int(chance.random() < mean) for mean in LATE_MEANS] for _ in range(rounds)]
+    mixed = [[math.inf if chance.random() < 0.2 else float(chance.randint(0, 25)) for _ in LATE_MEANS] for _ in rewards]
+    good = [mean > 0.4 for mean in LATE_MEANS]
+    biased = [[30.0 if x == g else 0.0 for x, g in zip(row, good, strict=True)] for row in rewards]
+    delays = {"none": [[0.0] * 5 for _ in rewards], "mixed": mixed, "biased": biased}[kind]
+    awake = [[not sleeping or chance.random() < 0.7 for _ in LATE_MEANS] for _ in rewards]
+    if sleeping:
+        awake[9] = [False] * 5
+        for row in awake[:20]:
+            row[3] = False  # sleeps until round 20
+    return LateWorld(rewards, delays, awake)
+
+
+@dataclass
+class Known:
+    """What is known before round t: pulls N, feedbacks received M and their sum S."""
+
+    t: int
+    n: list[int]
+    m: list[int]
+    s: list[int]
+
+
+@dataclass
+class Book:
+    """Keeps count as the paper does: a play of round s with delay D is known where s + D < t."""
+
+    world: LateWorld
+    counts: tuple[list[int], list[int], list[int]] = field(default_factory=lambda: ([0] * 5, [0] * 5, [0] * 5))
+    due: dict[float, list[tuple[int, int]]] = field(default_factory=dict)  # last round → arms and rewards
+
+    def play(self, s: int, arms: Chosen) -> None:
+        """Round 0 is that of a free pull, and has round 1's luck."""
+        for arm in arms:
+            row = max(s - 1, 0)
+            self.counts[0][arm] += 1
+            self.due.setdefault(s + self.world.delays[row][arm], []).append((arm, self.world.rewards[row][arm]))
+
+    def close(self, t: int) -> Feedback:
+        """What becomes known at the end of round t."""
+        received, rewards = [0] * 5, [0.0] * 5
+        for arm, reward in self.due.pop(t, ()):
+            received[arm] += 1
+            rewards[arm] += reward
+            self.counts[1][arm] += 1
+            self.counts[2][arm] += reward
+        return Feedback(np.array(received), np.array(rewards))
+
+    def known(self, t: int) -> Known:
+        n, m, s = (list(count) for count in self.counts)
+        return Known(t, n, m, s)
+
+
+class Watched:
+    """A random generator that writes down what it is asked and what it says."""
+
+    def __init__(self) -> None:
+        self._rng = np.random.default_rng(5)
+        self.said: list[tuple[str, Any, Any]] = []
+
+    def beta(self, a: Array, b: Array) -> Array:
+        self.said.append(("beta", (a.tolist(), b.tolist()), self._rng.beta(a, b)))
+        return np.asarray(self.said[-1][2])
+
+    def random(self, size: Any = None) -> Any:
+        self.said.append(("random", size, self._rng.random(size)))
+        return self.said[-1][2]
+
+
+@dataclass
+class Choice:
+    """One round as the package saw it, and what was known before."""
+
+    known: Known
+    awake: Chosen
+    played: Chosen
+    vector: list[float]
+    said: list[tuple[str, Any, Any]]  # the random numbers of the decision
+
+
+def choices(policy: Policy, world: LateWorld) -> list[Choice]:
+    """Every round; the feedback of a round is what becomes known at its end."""
+    state, rng, book = policy.start(5), Watched(), Book(world)
+    made = []
+    if policy.cadence.free_start:
+        book.play(0, list(range(5)))
+        state.tally.pulls += 1
+        policy.observe(state, book.close(0), rng)  # type: ignore[arg-type]
+    for t, awake in enumerate(world.awake, start=1):
+        known = book.known(t)
+        rng.said.clear()
+        decision = policy.decide(state, rng, None if all(awake) else np.array(awake))  # type: ignore[arg-type]
+        chosen = np.flatnonzero(decision.played).tolist()
+        said, vector = list(rng.said), [float(p) for p in decision.vector]
+        made.append(Choice(known, [arm for arm in range(5) if awake[arm]], chosen, vector, said))
+        book.play(t, chosen)
+        policy.observe(state, book.close(t), rng)  # type: ignore[arg-type]
+    return made
+
+
+def shared(merits: Sequence[float], awake: Chosen, plays: int) -> list[float]:
+    """``m f/Σ f`` over the arms awake, where one of them would exceed one it has one and the others share the rest."""
+    shares, full = [0.0] * 5, awake if len(awake) <= plays else []
+    while True:
+        rest = [arm for arm in awake if arm not in full]
+        for arm in rest:
+            shares[arm] = (plays - len(full)) * merits[arm] / sum(merits[other] for other in rest)
+        over = [arm for arm in rest if shares[arm] > 1.0]
+        if not over:
+            return [1.0 if arm in full else shares[arm] for arm in range(5)]
+        full = full + over
+
+
+def first_rounds(choice: Choice, plays: int) -> list[float] | None:
+    """Whoever is awake and was never played, and then the others from the start; None where all awake have played."""
+    untried = [arm for arm in choice.awake if not choice.known.n[arm]]
+    if not untried:
+        return None
+    order = untried + [arm for arm in choice.awake if arm not in untried]
+    return [float(arm in order[:plays]) for arm in range(5)]
+
+
+def summits(merit: Merit, low: Array, high: Array, level: float) -> Array:
+    """Where f(x)(x − λ) is largest on each interval: the best point of a grid, then of finer ones about it."""
+    arms = np.arange(len(low))
+    for _ in range(4):
+        grid = np.linspace(low, high, 201)
+        place = (merit(grid) * (grid - level)).argmax(axis=0)
+        low, high = grid[np.maximum(place - 1, 0), arms], grid[np.minimum(place + 1, 200), arms]
+    return np.asarray(grid[place, arms])
+
+
+def argmax_in_box(merit: Merit, low: list[float], high: list[float], awake: Chosen) -> list[float]:
+    """Line 9 of Algorithm 1: the maxima of f(x)(x − λ) for the λ at which their sum is 0, found by bisection."""
+    a, b = np.array(low)[awake], np.array(high)[awake]
+    least, most = 0.0, 1.0
+    while most - least > 1e-10:
+        level = (least + most) / 2.0
+        x = summits(merit, a, b, level)
+        least, most = (level, most) if (merit(x) * (x - level)).sum() > 0.0 else (least, level)
+    found = [0.0] * 5
+    for arm, x in zip(awake, summits(merit, a, b, least), strict=True):
+        found[arm] = float(x)
+    return found
+
+
+def plain_box(known: Known, plays: int, radius: str, horizon: int) -> tuple[list[float], list[float]]:
+    """Algorithm 1, lines 3 to 6, with Theorem 6's radius or the published code's with δ = 1."""
+    low, high = [], []
+    for m, s in zip(known.m, known.s, strict=True):
+        inside = 4 * plays * 5 * horizon if radius == "theorem" else 4 * 5 * known.t
+        c = math.sqrt(math.log(inside) / ((1 if radius == "theorem" else 2) * max(m, 1)))
+        low.append(max(s / max(m, 1) - c, 0.0))
+        high.append(min(s / max(m, 1) + c, 1.0))
+    return low, high
+
+
+def wide_box(known: Known, plays: int, radius: str, horizon: int) -> tuple[list[float], list[float]]:
+    """Algorithm 3, lines 3 to 8, with Theorem 8's radius or the published code's with δ = 1."""
+    low, high = [], []
+    for n, m, s in zip(known.n, known.m, known.s, strict=True):
+        if not n:  # asleep since the start
+            low.append(0.0)
+            high.append(1.0)
+            continue
+        inside = 6 * plays * 5 * horizon if radius == "theorem" else 6 * 5 * known.t
+        c = math.sqrt(math.log(inside) / ((1 if radius == "theorem" else 2) * n))
+        low.append(max(s / n - c, 0.0))
+        high.append(min((n - m) / n + s / n + c, 1.0))
+    return low, high
+
+
+FLAT = Power(0.9, 4.0)
+WORLDS = [("none", False), ("mixed", False), ("biased", False), ("mixed", True)]
+LATE = pytest.mark.parametrize(("kind", "sleeping"), WORLDS, ids=["at once", "mixed", "biased", "mixed, sleeping"])
+
+
+@LATE
+@pytest.mark.parametrize("radius", ["theorem", "code"])
+@pytest.mark.parametrize("plays", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("build", "box"), [(fcucb_d, plain_box), (op_fcucb_d, wide_box)], ids=["fcucb_d", "op_fcucb_d"]
+)
+def test_shares_in_a_box(build: Any, box: Any, plays: int, radius: str, kind: str, sleeping: bool) -> None:
+    # f(x)(x − λ) rises for this merit, so that the best point of the box is its upper corner.
+    policy = build(FLAT, horizon=LATE_ROUNDS, radius=radius, delta=1.0, plays=plays, cap=True)
+    drawn = 0
+    for choice in choices(policy, late_world(kind, sleeping)):
+        expected = first_rounds(choice, plays)
+        if expected is None:
+            _, high = box(choice.known, plays, radius, LATE_ROUNDS)
+            expected = shared([1 + 0.9 * x**4 for x in high], choice.awake, plays)
+            drawn += len({round(p, 6) for p in expected}) > 2
+        assert choice.vector == pytest.approx(expected, rel=1e-12, abs=0.0)
+        assert len(choice.played) == min(plays, len(choice.awake))
+    assert drawn > 20  # rounds in which the arms do not look alike
+
+
+@pytest.mark.parametrize("merit", [Power(200.0, 4.0), Linear(-0.99, 1.0)], ids=["power", "falling"])
+@pytest.mark.parametrize(("kind", "sleeping"), [("mixed", True), ("biased", False)], ids=["mixed, sleeping", "biased"])
+@pytest.mark.parametrize(
+    ("build", "box"), [(fcucb_d, plain_box), (op_fcucb_d, wide_box)], ids=["fcucb_d", "op_fcucb_d"]
+)
+def test_shares_in_a_box_whose_best_point_is_no_corner(
+    build: Any, box: Any, kind: str, sleeping: bool, merit: Merit
+) -> None:
+    rounds = 50
+    policy = build(merit, horizon=rounds, radius="code", delta=1.0, plays=2, cap=True)
+    inside = 0
+    for choice in choices(policy, late_world(kind, sleeping, rounds)):
+        expected = first_rounds(choice, 2)
+        if expected is None and choice.awake:
+            low, high = box(choice.known, 2, "code", rounds)
+            best = argmax_in_box(merit, low, high, choice.awake)
+            inside += any(low[arm] + 0.01 < best[arm] < high[arm] - 0.01 for arm in choice.awake)
+            expected = shared(merit(np.array(best)).tolist(), choice.awake, 2)
+        # The reference's points are right to about 1e-8, the root of the rounding error of what they maximise.
+        assert choice.vector == pytest.approx(expected or [0.0] * 5, abs=1e-5)
+    assert inside > 10
+
+
+@pytest.mark.parametrize("build", [fcucb_d, fcts_d])
+def test_a_free_start_stands_for_the_first_rounds(build: Any) -> None:
+    more = {"horizon": LATE_ROUNDS} if build is fcucb_d else {}
+    for choice in choices(build(FLAT, free_start=True, plays=2, **more), late_world("mixed")):
+        assert min(choice.known.n) >= 1
+        if build is fcucb_d:
+            worth = plain_box(choice.known, 2, "theorem", LATE_ROUNDS)[1]
+        else:
+            worth = choice.said[0][2].tolist()
+            assert choice.said[0][1][0] == [1 + s for s in choice.known.s]
+        expected = shared([1 + 0.9 * x**4 for x in worth], choice.awake, 2)
+        assert choice.vector == pytest.approx(expected, rel=1e-12)
+
+
+@LATE
+@pytest.mark.parametrize("plays", [1, 2, 3])
+def test_shares_of_a_draw(plays: int, kind: str, sleeping: bool) -> None:
+    # FCTS-D, Algorithm 2: the posterior of what has arrived, and shares by the merit of the draw.
+    for choice in choices(fcts_d(FLAT, cap=True, plays=plays), late_world(kind, sleeping)):
+        (name, parameters, draw), *_ = choice.said
+        known, awake = choice.known, choice.awake
+        assert name == "beta"
+        assert parameters == ([1 + known.s[i] for i in awake], [1 + known.m[i] - known.s[i] for i in awake])
+        merits = [0.0] * 5
+        for arm, theta in zip(awake, draw, strict=True):
+            merits[arm] = 1 + 0.9 * theta**4
+        assert choice.vector == pytest.approx(shared(merits, awake, plays), rel=1e-12, abs=0.0)
+        assert [name for name, *_ in choice.said].count("beta") == 1
+
+
+@LATE
+@pytest.mark.parametrize("plays", [1, 2, 3])
+def test_shares_of_an_optimistic_and_a_pessimistic_draw(plays: int, kind: str, sleeping: bool) -> None:
+    # OP-FCTS-D, Algorithm 4: of both posteriors what is missing is part, as ones or as zeros.
+    for choice in choices(op_fcts_d(FLAT, cap=True, plays=plays), late_world(kind, sleeping)):
+        (_, optimistic, first), (_, pessimistic, second), *rest = choice.said
+        known, awake = choice.known, choice.awake
+        missing = [n - m for n, m in zip(known.n, known.m, strict=True)]
+        zeros = [m - s for m, s in zip(known.m, known.s, strict=True)]
+        assert optimistic == ([1 + known.s[i] + missing[i] for i in awake], [1 + zeros[i] for i in awake])
+        assert pessimistic == ([1 + known.s[i] for i in awake], [1 + zeros[i] + missing[i] for i in awake])
+        merits = [0.0] * 5
+        for arm, high, low in zip(awake, first, second, strict=True):
+            merits[arm] = 1 + 0.9 * ((high + low) / 2) ** 4
+        assert choice.vector == pytest.approx(shared(merits, awake, plays), rel=1e-12, abs=0.0)
+        assert "beta" not in [name for name, *_ in rest]
+
+
+@LATE
+@pytest.mark.parametrize("plays", [1, 2, 3])
+def test_shares_at_the_mean_and_now_and_then_even_ones(plays: int, kind: str, sleeping: bool) -> None:
+    # FGreedy-D; the first random number of a round tells whether it explores.
+    explored = 0
+    for choice in choices(fgreedy_d(FLAT, epsilon=0.3, cap=True, plays=plays), late_world(kind, sleeping)):
+        (name, size, (coin,)), *_ = choice.said
+        assert (name, size) == ("random", (1,))
+        means = [s / max(m, 1) for s, m in zip(choice.known.s, choice.known.m, strict=True)]
+        explored += coin < 0.3
+        merits = [1.0] * 5 if coin < 0.3 else [1 + 0.9 * x**4 for x in means]
+        assert choice.vector == pytest.approx(shared(merits, choice.awake, plays), rel=1e-12, abs=0.0)
+    # Binomial: 60 of 200 rounds on average, to five standard deviations.
+    assert abs(explored - 60) < 5 * math.sqrt(200 * 0.3 * 0.7)
+
+
+@LATE
+@pytest.mark.parametrize(("radius", "factor"), [("paper", 1.5), ("code", None)])
+@pytest.mark.parametrize("plays", [1, 2, 3])
+def test_bounds_on_what_has_arrived(plays: int, radius: str, factor: float | None, kind: str, sleeping: bool) -> None:
+    # CUCB-D: sqrt(3 ln t/(2 M)), or sqrt((m + 1) ln t/M).
+    for choice in choices(cucb_d(radius=radius, plays=plays), late_world(kind, sleeping)):
+        score = []
+        for n, m, s in zip(choice.known.n, choice.known.m, choice.known.s, strict=True):
+            width = math.sqrt((factor or plays + 1) * math.log(choice.known.t) / max(m, 1))
+            score.append(s / max(m, 1) + width if n else math.inf)
+        assert choice.played == sorted(largest(score, choice.awake, plays))
+        assert choice.vector == [float(arm in choice.played) for arm in range(5)]
+
+
+@LATE
+@pytest.mark.parametrize("plays", [1, 2, 3])
+def test_the_largest_draws_of_what_has_arrived(plays: int, kind: str, sleeping: bool) -> None:
+    # MP-TS-D.
+    for choice in choices(mp_ts_d(plays=plays), late_world(kind, sleeping)):
+        ((_, parameters, draw),) = choice.said
+        known, awake = choice.known, choice.awake
+        assert parameters == ([1 + known.s[i] for i in awake], [1 + known.m[i] - known.s[i] for i in awake])
+        score = dict(zip(awake, draw, strict=True))
+        assert choice.played == sorted(sorted(awake, key=lambda arm: -score[arm])[:plays])
+
+
+@pytest.mark.parametrize("kind", ["none", "mixed", "biased"])
+@pytest.mark.parametrize("plays", [1, 2, 3])
+def test_elimination_whatever_is_missing(plays: int, kind: str) -> None:
+    # OPSE (Lancewicki et al. 2021, Algorithm 3) with T = 3, so that arms go early: c = sqrt(2 ln 3/N).
+    inside, passes, left = set(range(5)), 0, []
+    for choice in choices(opse(horizon=3, plays=plays), late_world(kind, rounds=300)):
+        known = choice.known
+        fewest = min(known.n[arm] for arm in inside)
+        if fewest > passes:
+            passes = fewest
+            low, high = {}, {}
+            for arm in inside:
+                n, m, s = known.n[arm], known.m[arm], known.s[arm]
+                c = math.sqrt(2 * math.log(3) / n)
+                low[arm], high[arm] = max(s / n - c, 0.0), min((s + n - m) / n + c, 1.0)
+            worse = {arm for arm in inside if sum(high[arm] < low[other] for other in inside) >= plays}
+            inside -= worse
+        turn = sorted(range(5), key=lambda arm: (arm not in inside, known.n[arm], arm))[:plays]
+        assert choice.played == sorted(turn)
+        assert choice.vector == [float(arm in turn) for arm in range(5)]
+        left.append(len(inside))
+    assert left[0] == 5
+    assert left[-1] >= plays
+    assert left[-1] < 5 or (kind, plays) in (("mixed", 2), ("mixed", 3))  # what never comes keeps them in

@@ -14,25 +14,34 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from evenhand import Environment, Policy, bounds, simulate
+from evenhand import Environment, PerLane, Policy, bounds, simulate
 from evenhand.algorithms import (
+    cucb_d,
     f_ts,
     fair_learn,
     fair_random,
+    fcts_d,
+    fcucb_d,
     fucb,
     hard_threshold_ucb,
     lfg,
+    mp_ts_d,
     naive,
     naive_quotas,
+    op_fcts_d,
+    op_fcucb_d,
     soft_threshold_ucb,
     t_fucb,
     thompson,
     tscsf_b,
     ucb1,
 )
-from evenhand.availability import Independent
-from evenhand.fairness import DeficitFirst, GuaranteedShares
+from evenhand.availability import Always, Independent
+from evenhand.delays import ByReward, Delay, Geometric, PacketLoss
+from evenhand.fairness import DeficitFirst, GuaranteedShares, MeritShares
 from evenhand.index import EmpiricalMean
+from evenhand.merit import Linear, Power
+from evenhand.oracle import fair_shares
 from evenhand.records import Array, Feedback, Mask, Shape, State
 from evenhand.results import Record
 from evenhand.rewards import Bernoulli
@@ -358,3 +367,190 @@ def test_theorem_4_3_is_about_hard_thresholds_and_arms_worth_their_price() -> No
     ):
         mean, error = growth(policy, means)
         assert mean[-1] - ERRORS * error[-1] > 8.0 * mean[-5]
+
+
+# --- Chen et al. 2024 ------------------------------------------------------------------------------------------------
+# The theorems hide a constant and powers of ln T; here both are 1, which is more than they claim.
+
+C1 = [0.3, 0.5, 0.7, 0.9, 0.8, 0.6, 0.4]
+PAPER = Power(2.0, 4.0)
+APART = [0.9, 0.1]
+EVEN = Linear(1.0, 1.0)  # M/λ = 1, so that the bounds on fairness regret are low enough to be broken
+LATE: dict[str, tuple[Delay, Delay]] = {
+    "geometric": (Geometric(0.05), Geometric(0.05)),
+    "packet loss": (PacketLoss([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.5]), PacketLoss([0.4, 0.8])),
+}
+UNBIASED = pytest.mark.parametrize("delays", LATE.values(), ids=LATE)
+
+
+def assert_below(policy: Policy, environment: Environment, rounds: list[int], bound: tuple[Array, Array]) -> None:
+    """Both regrets, on average and with four standard errors more."""
+    curves = run(policy, environment, rounds, lanes=25).curves
+    for name, limit in zip(("reward_regret", "fairness_regret"), bound, strict=True):
+        mean, error = mean_and_error(curves[name])
+        assert (mean + ERRORS * error < limit).all()
+
+
+def breaks(policy: Policy, environment: Environment, rounds: list[int], measure: str, limit: Array) -> bool:
+    mean, error = mean_and_error(run(policy, environment, rounds, lanes=10).curves[measure])
+    return bool(mean[-1] - ERRORS * error[-1] > limit[-1])
+
+
+@UNBIASED
+@pytest.mark.parametrize("build", [fcucb_d, fcts_d])
+def test_theorems_6_and_7_bound_the_regrets_in_the_papers_setting(build: Any, delays: tuple[Delay, Delay]) -> None:
+    rounds, delay = [100, 400, 1600], delays[0]
+    theorem = {fcucb_d: bounds.fcucb_d_regret, fcts_d: bounds.fcts_d_regret}[build]
+    more = {"horizon": 1600} if build is fcucb_d else {}
+    environment = Environment(Bernoulli(C1), feedback=delay)
+    assert_below(build(PAPER, plays=3, **more), environment, rounds, theorem(rounds, C1, 3, PAPER, delay))
+
+
+@UNBIASED
+@pytest.mark.parametrize("build", [fcucb_d, fcts_d])
+def test_theorems_6_and_7_bound_the_regrets_of_two_arms(build: Any, delays: tuple[Delay, Delay]) -> None:
+    rounds, delay = [200, 600, 1600], delays[1]
+    theorem = {fcucb_d: bounds.fcucb_d_regret, fcts_d: bounds.fcts_d_regret}[build]
+    more = {"horizon": 1600} if build is fcucb_d else {}
+    environment, bound = (
+        Environment(Bernoulli(APART), feedback=delay, merit=EVEN),
+        theorem(rounds, APART, 1, EVEN, delay),
+    )
+    assert_below(build(EVEN, **more), environment, rounds, bound)
+    # Whoever takes the worse arm for the better one breaks both, whoever plays the best arm alone the second.
+    mistaken = Policy(Known((0.1, 0.9)), MeritShares(EVEN), Categorical())
+    assert breaks(mistaken, environment, rounds, "reward_regret", bound[0])
+    assert breaks(mistaken, environment, rounds, "fairness_regret", bound[1])
+    for greedy in (cucb_d(), mp_ts_d()):
+        assert breaks(greedy, environment, rounds, "fairness_regret", bound[1])
+
+
+def test_theorem_7_is_about_means_drawn_uniformly() -> None:
+    rounds, delay = [200, 600, 1600], Geometric(0.05)
+    means = PerLane(np.random.default_rng(8).random((25, 2)))
+    bound = bounds.fcts_d_regret(rounds, APART, 1, EVEN, delay)  # the delay does not depend on the means
+    assert_below(fcts_d(EVEN), Environment(Bernoulli(means), feedback=delay), rounds, bound)
+
+
+@pytest.mark.parametrize(
+    ("build", "theorem"), [(op_fcucb_d, bounds.op_fcucb_d_regret), (op_fcts_d, bounds.op_fcts_d_regret)]
+)
+def test_theorems_8_and_9_bound_the_regrets_where_the_delay_depends_on_the_reward(build: Any, theorem: Any) -> None:
+    # The good arm's ones and the bad arm's zeros are two rounds late; at q = 1 both bounds are of order d K sqrt(T).
+    rounds, delay = [200, 600, 1600], ByReward([[0, 2], [2, 0]])
+    environment, bound = (
+        Environment(Bernoulli(APART), feedback=delay, merit=EVEN),
+        theorem(rounds, APART, 1, EVEN, delay),
+    )
+    more = {"horizon": 1600} if build is op_fcucb_d else {}
+    assert_below(build(EVEN, **more), environment, rounds, bound)
+    mistaken = Policy(Known((0.1, 0.9)), MeritShares(EVEN), Categorical())
+    for measure, limit in zip(("reward_regret", "fairness_regret"), bound, strict=True):
+        assert breaks(mistaken, environment, rounds, measure, limit)
+
+
+@UNBIASED
+def test_shares_by_merit_are_played_in_the_end(delays: tuple[Delay, Delay]) -> None:
+    # In the second half. On average an arm's share is off by what its selection vector is, which is at most half of
+    # the fairness regret a round, since what some have too much others have too little; and by chance.
+    rounds, half = 2400, 1200
+    environment = Environment(Bernoulli(C1), feedback=delays[0], merit=PAPER)
+    fair = np.asarray(fair_shares(PAPER, np.array(C1), 3, Always()))
+    records = {
+        policy.name: run(policy, environment, [half, rounds], lanes=30)
+        for policy in (fcts_d(PAPER, plays=3), cucb_d(plays=3), mp_ts_d(plays=3))
+    }
+    shares = {name: (record.pulls[1] - record.pulls[0]) / half for name, record in records.items()}
+    off, error = mean_and_error(np.diff(records["fcts_d"].curves["fairness_regret"], axis=0)[0] / half)
+    allowed = (off + ERRORS * error) / 2.0
+    assert allowed < 0.05
+    mean, chance = mean_and_error(shares["fcts_d"].T)
+    assert (np.abs(mean - fair) <= allowed + ERRORS * chance).all()
+    # It is nearer than that, as errors of both signs cancel: to a hundredth. The others are far away.
+    assert np.abs(mean - fair).max() < 0.01
+    for name in ("cucb_d", "mp_ts_d"):
+        assert np.abs(shares[name].mean(axis=0) - fair).max() > 0.25
+
+
+def exponents(policy: Policy, environment: Environment) -> dict[str, tuple[float, float]]:
+    """Of the powers of t with which the regrets grow, from below and above: lane by lane a straight line through the
+    logarithms of the last nine tenths; four standard errors of the mean of the slopes."""
+    rounds = np.geomspace(200, 2000, 9).round().astype(int)
+    curves = run(policy, environment, rounds.tolist(), lanes=25).curves
+    found = {}
+    for measure in ("reward_regret", "fairness_regret"):
+        slopes = np.polynomial.polynomial.polyfit(np.log(rounds), np.log(curves[measure]), 1)[1]
+        mean, error = mean_and_error(slopes)
+        found[measure] = float(mean - ERRORS * error), float(mean + ERRORS * error)
+    return found
+
+
+@UNBIASED
+def test_the_regrets_grow_sublinearly(delays: tuple[Delay, Delay]) -> None:
+    environment = Environment(Bernoulli(C1), feedback=delays[0], merit=PAPER)
+    for policy in (fcts_d(PAPER, plays=3), fcucb_d(PAPER, horizon=2000, radius="code", plays=3)):
+        assert all(most < 0.8 for _, most in exponents(policy, environment).values())
+    # The fairness regret of whoever plays the best arms only grows with t itself.
+    least, most = exponents(cucb_d(plays=3), environment)["fairness_regret"]
+    assert 0.9 < least < most < 1.1
+
+
+NEVER = math.inf
+GOOD = [mean >= 0.7 for mean in C1]
+
+
+def hiding(delay: float) -> Environment:
+    """As in the paper, the ones of the good arms and the zeros of the others are late."""
+    late = ByReward([[0.0, delay] if good else [delay, 0.0] for good in GOOD])
+    return Environment(Bernoulli(C1), feedback=late)
+
+
+@pytest.mark.parametrize("plain", [fcucb_d(PAPER, horizon=600, radius="code", plays=3), fcts_d(PAPER, plays=3)])
+def test_what_never_comes_biases_whoever_goes_by_what_has_come(plain: Policy) -> None:
+    # Good arms only ever show zeros and bad ones only ones: the shares are turned upside down, and the more is known
+    # the surer. So the second half adds no less to the fairness regret than the first.
+    record = run(plain, hiding(NEVER), [300, 600], lanes=30)
+    first, last = record.pulls
+    good = (last - first)[:, GOOD].mean() / 300
+    bad = (last - first)[:, np.logical_not(GOOD)].mean() / 300
+    assert good < 0.5 * bad
+    curve = record.curves["fairness_regret"]
+    mean, error = mean_and_error(curve[1] - 2.0 * curve[0])
+    assert mean > -ERRORS * error
+    # A delay that ends leaves no bias: in the last third the right arms are ahead again.
+    first, last = run(plain, hiding(50.0), [400, 600], lanes=30).pulls
+    assert (last - first)[:, GOOD].mean() > (last - first)[:, np.logical_not(GOOD)].mean()
+
+
+@pytest.mark.parametrize(
+    ("plain", "cautious"),
+    [
+        (fcucb_d(PAPER, horizon=600, plays=3), op_fcucb_d(PAPER, horizon=600, plays=3)),
+        (
+            fcucb_d(PAPER, horizon=600, radius="code", plays=3),
+            op_fcucb_d(PAPER, horizon=600, radius="code", plays=3),
+        ),
+        (fcts_d(PAPER, plays=3), op_fcts_d(PAPER, plays=3)),
+    ],
+    ids=["theorem", "code", "draws"],
+)
+def test_whoever_reckons_with_what_is_missing_is_misled_less(plain: Policy, cautious: Policy) -> None:
+    records = [run(policy, hiding(NEVER), [600], lanes=30) for policy in (plain, cautious)]
+    for measure in ("reward_regret", "fairness_regret"):
+        worse, other = (mean_and_error(record.curves[measure][-1]) for record in records)
+        assert worse[0] - 1.4 * other[0] > ERRORS * math.hypot(worse[1], 1.4 * other[1])
+
+
+def test_where_nothing_is_known_for_sure_the_shares_stay_even() -> None:
+    # Two arms: the box of the good one reaches up to (N − M)/N + c, about 0.9 + c, and that of the bad one to 1: as
+    # long as both are cut at 1 each plays in half of the rounds, where 19/30 and 11/30 are fair: 4/15 are missing.
+    environment = Environment(Bernoulli(APART), feedback=ByReward([[0.0, NEVER], [NEVER, 0.0]]))
+    policy = op_fcucb_d(EVEN, horizon=500)  # c = sqrt(ln(6 · 2 · 500)/N) ≥ 0.18 up to N = 260
+    curve = run(policy, environment, [2, 500], lanes=30).curves["fairness_regret"]
+    np.testing.assert_allclose(curve[0], 2 * 11 / 30 + 2 * 19 / 30, rtol=1e-12)
+    np.testing.assert_allclose(curve[1] - curve[0], 498 * 4 / 15, rtol=1e-9)
+    # The plain one goes beyond even shares to the wrong side: of what came, on average more than 14 rewards, the good
+    # arm has the mean 0 and c = sqrt(ln 4000/14) = 0.77, which gives it 1.77/3.77; then 0.33 are missing.
+    wrong = run(fcucb_d(EVEN, horizon=500), environment, [400, 500], lanes=30).curves["fairness_regret"]
+    mean, error = mean_and_error((wrong[1] - wrong[0]) / 100)
+    assert mean - ERRORS * error > 0.33
