@@ -457,7 +457,7 @@ def only_one(mean: Any) -> float:
             lambda: Custom(lambda mean: np.ones(3)),
             "a merit function must return one finite number for each mean in [0, 1]",
         ),
-        (lambda: Custom(wiggle, lipschitz=-1.0), "lipschitz must be a number of at least 0, got -1.0"),
+        (lambda: Custom(wiggle, lipschitz=-1.0), "lipschitz must be a number of at least 0 or inf, got -1.0"),
         (lambda: Custom(wiggle, resolution=0), "resolution must be at least 1, got 0"),
         (lambda: Custom(wiggle, resolution=1.5), "resolution must be a whole number, got 1.5"),  # type: ignore[arg-type]
     ],

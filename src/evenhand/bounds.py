@@ -435,8 +435,8 @@ def op_fcts_d_regret(
 
 def _quantiles(means: Any, delay: Delay) -> tuple[Array, Array]:
     """A grid of q in (0, 1], and d*(q) for each, as a row to take minima over."""
-    levels = np.linspace(0.0, 1.0, GRID + 1)[1:]
-    return levels, delay.quantiles(levels, means).max(axis=-1)
+    levels = np.arange(1, GRID + 1) / GRID
+    return levels, delay.quantiles(levels * (1.0 - 1e-12), means).max(axis=-1)
 
 
 def _slope(merit: Merit, plays: int, arms: int) -> float:

@@ -18,7 +18,7 @@ ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles t
 
 @dataclass(frozen=True)
 class ConfidenceBox:
-    """An interval for the mean of every arm: ``[max(S/n − c, 0), min(S/n + c, 1)]``.
+    """An interval for the mean of every arm: ``[max(S/n − c, 0), min(S/n + c, 1)]``, both ends cut to [0, 1].
 
     ``c = sqrt(scale · ln(inside · K · t) / max(n, 1))``, the factors K (number of arms) and t (round counted from 1)
     each only where they are asked for. Sum S and number n are those of the evidence, which may differ between the two
@@ -61,12 +61,12 @@ class ConfidenceBox:
         sums, counts = self.upper.of(state.tally)
         counts = np.maximum(counts, 1.0)
         width = np.sqrt(growth / counts)
-        high = np.minimum(sums / counts + width, 1.0)
+        high = np.clip(sums / counts + width, 0.0, 1.0)
         if self.lower != self.upper:
             sums, counts = self.lower.of(state.tally)
             counts = np.maximum(counts, 1.0)
             width = np.sqrt(growth / counts)
-        return np.maximum(sums / counts - width, 0.0), high
+        return np.clip(sums / counts - width, 0.0, 1.0), high
 
 
 def best_in_box(merit: Merit, low: Array, high: Array, available: Mask | None = None) -> Array:

@@ -151,12 +151,12 @@ class Power:
             left, right = np.where(slope > 0.0, x, left), np.where(slope > 0.0, right, x)
             with np.errstate(divide="ignore", invalid="ignore"):
                 newton = x - slope / (beta * c * _power(x, c - 2.0) * ((c + 1.0) * x - (c - 1.0) * level))
-            # Newton's step, and a halving where it leaves the interval.
+            # Newton's step, and a halving where it leaves the interval; lanes that have arrived stay where they are.
             step = np.where((newton >= left) & (newton <= right), newton, (left + right) / 2.0)
-            done = (rising | (np.abs(step - x) <= 1e-14)).all()
-            x = step
-            if done:
+            moving = ~rising & (np.abs(step - x) > 1e-14)
+            if not moving.any():
                 break
+            x = np.where(moving, step, x)
         return np.where(rising, 1.0, x)
 
     def _slope(self, x: Array, level: Array) -> Array:
@@ -278,7 +278,7 @@ class Threshold:
     below ``at`` stands for it.
 
     Args:
-        at: the mean at which the merit changes, in [0, 1].
+        at: the mean at which the merit changes, in (0, 1].
         below: merit of smaller means, > 0.
         above: merit of this and larger means, > 0.
 
@@ -293,7 +293,8 @@ class Threshold:
     above: float = 2.0
 
     def __post_init__(self) -> None:
-        validate.number("at", self.at, 0.0, 1.0)
+        if validate.number("at", self.at, 0.0, 1.0) == 0.0:
+            raise EvenhandError("at must be above 0, got 0: there are no means below it")
         validate.number("below", self.below)
         validate.number("above", self.above)
         _check_positive("a threshold merit", self.minimum)
@@ -345,8 +346,8 @@ class Tabulated:
     merits: Any
 
     def __post_init__(self) -> None:
-        means = validate.per_arm("means", self.means, 0.0, 1.0)
-        merits = validate.per_arm("merits", self.merits)
+        means = validate.for_all_lanes("means", validate.per_arm("means", self.means, 0.0, 1.0))
+        merits = validate.for_all_lanes("merits", validate.per_arm("merits", self.merits))
         if means.ndim != 1 or means.shape != merits.shape or len(means) < 2:
             raise EvenhandError(
                 f"a tabulated merit needs as many merits as means, at least two, got {len(merits)} and {len(means)}"
@@ -402,7 +403,7 @@ class Custom:
 
     Its smallest and largest merit and its Lipschitz constant M are taken from a grid of ``resolution`` steps unless
     they are given. ``f(x)(x − λ)`` is searched on the same grid and then, by golden sections, between the neighbours of
-    the best point. The peak found is at most ``e = (M + max f)/(2 · resolution)`` below the true one, so the optimistic
+    the best point. The peak found is at most ``e = (M + max f)/resolution`` below the true one, so the optimistic
     shares of `evenhand.box.best_in_box` earn at most ``e / min f`` a play less than the best there are.
 
     Args:
@@ -440,7 +441,7 @@ class Custom:
         if self.lipschitz is None:
             object.__setattr__(self, "lipschitz", float(np.abs(np.diff(merits)).max() * self.resolution))
         else:
-            validate.number("lipschitz", self.lipschitz, low=0.0)
+            validate.number("lipschitz", self.lipschitz, low=0.0, inf=True)
 
     def __call__(self, mean: Array) -> Array:
         """The function's value."""

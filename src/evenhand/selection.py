@@ -137,11 +137,12 @@ class DependentRounding:
 
     Two arms with shares a and b settle at a time: with s = a + b ≤ 1 one of them gets s, the first with probability
     a/s, and the other 0; with s > 1 one of them gets 1, the first with probability (1 − b)/(2 − s), and the other
-    s − 1. The arm that is not settled goes on to the next pair, as in a knock-out tournament. No pair of arms then
-    plays together more often than if they played independently (negative correlation).
+    s − 1. The arm that is not settled goes on to the next pair, as in a knock-out tournament whose order is drawn anew
+    in every round. No pair of arms then plays together more often than if they played independently (negative
+    correlation).
 
-    Departure: the paper pairs at random, the tournament pairs neighbours; marginals and negative correlation hold for
-    any order of the pairs, and all lanes and all pairs of a level settle at once.
+    The published code draws each pair from all that are left; the tournament's marginals and correlations hold in any
+    order, and it settles all pairs of a level at once.
 
     Args:
         plays: m ≥ 1, arms played a round.
@@ -200,7 +201,9 @@ class SystematicSampling:
         ends = np.cumsum(chance, axis=-1)
         whole = np.rint(ends[..., -1:])
         ends = np.where(ends > whole - ROUNDING, whole, ends)  # else an arm of share 0 at the end might play
-        pointers = np.ceil(ends - rng.random((*chance.shape[:-1], 1)))
+        # Of 32 bits, so that no difference is rounded to a whole number.
+        start = np.floor(rng.random((*chance.shape[:-1], 1)) * 2.0**32) / 2.0**32
+        pointers = np.ceil(ends - start)
         return np.diff(pointers, axis=-1, prepend=0.0) > 0.0, chance
 
 
@@ -221,9 +224,11 @@ def _shares(claim: Claim, plays: int, available: Mask | None) -> Array:
 
 def _rounded(chance: Array, rng: np.random.Generator) -> Mask:
     """True for exactly ``Σ chance`` arms of each lane, each with its chance."""
-    value = np.ascontiguousarray(chance.reshape(-1, chance.shape[-1]).T)  # arms first: a pair is two rows of lanes
-    place = np.arange(value.size).reshape(value.shape)
-    played = np.zeros(value.size, dtype=bool)
+    arms, lanes = chance.shape[-1], chance.size // chance.shape[-1]
+    order = rng.permuted(np.broadcast_to(np.arange(arms), (lanes, arms)), axis=1)
+    place = np.ascontiguousarray((order + _starts((lanes, arms))[:, np.newaxis]).T)  # a pair is two rows of lanes
+    value = chance.reshape(-1)[place]
+    played = np.zeros(chance.size, dtype=bool)
     while len(value) > 1:
         even = len(value) // 2 * 2
         first, here, there = value[:even:2], place[:even:2], place[1:even:2]
@@ -236,7 +241,7 @@ def _rounded(chance: Array, rng: np.random.Generator) -> Mask:
         value = np.concatenate([total - over, value[even:]])
         place = np.concatenate([goes_on, place[even:]])
     played[place] = value > 0.5
-    return np.ascontiguousarray(played.reshape(-1, value.shape[1]).T).reshape(chance.shape)
+    return played.reshape(chance.shape)
 
 
 def _keys(score: Array, first: Array | None, above: float) -> list[Array]:

@@ -31,7 +31,6 @@ def proportional(weights: Array, plays: int | Array, available: Mask | None = No
     """
     if available is not None:
         weights = weights * available
-        plays = np.minimum(plays, available.sum(axis=-1, keepdims=True))
     total = _totals(weights)
     chance = weights * (plays / np.where(total > 0.0, total, 1.0))
     if chance.max(initial=0.0) <= 1.0:
