@@ -647,6 +647,9 @@ class Watched:
         self.said.append(("random", size, self._rng.random(size)))
         return self.said[-1][2]
 
+    def permuted(self, values: Any, axis: int) -> Any:
+        return self._rng.permuted(values, axis=axis)
+
 
 @dataclass
 class Choice:
@@ -785,7 +788,7 @@ def test_shares_in_a_box(build: Any, box: Any, plays: int, radius: str, kind: st
 def test_shares_in_a_box_whose_best_point_is_no_corner(
     build: Any, box: Any, kind: str, sleeping: bool, merit: Merit
 ) -> None:
-    rounds = 50
+    rounds = 80
     policy = build(merit, horizon=rounds, radius="code", delta=1.0, plays=2, cap=True)
     inside = 0
     for choice in choices(policy, late_world(kind, sleeping, rounds)):

@@ -161,8 +161,10 @@ class QuotasThen:
 
     def claim(self, claim: Claim, state: State, available: Mask | None = None) -> Claim:
         """Arms with an open quota go before all others."""
-        others = -np.inf if claim.first is None else claim.first
         due = state.tally.pulls < self.quotas
+        if not due.any():
+            return claim
+        others = -np.inf if claim.first is None else claim.first
         if self.fill:
             awake = due if available is None else due & available
             others = np.where(awake.any(axis=-1, keepdims=True), np.finfo(float).max, others)

@@ -421,7 +421,7 @@ class Custom:
         (3.0, 1.0)
     """
 
-    function: Callable[[Array], Array]
+    function: Callable[[Array], Array] = field(repr=False)
     lipschitz: Any = None
     resolution: int = 1000
     _grid: Array = field(init=False, repr=False)
