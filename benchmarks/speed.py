@@ -8,25 +8,18 @@ turns, and medians are shown. Nothing is timed unless every compiled loop comput
 from __future__ import annotations
 
 import contextlib
-import datetime
 import io
 import json
-import math
-import os
-import platform
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 import limit
+from common import AsJson, Repeats, apart, console_for_tables, medians, print_aims, stop_if, surroundings, table_of
 from evenhand import Environment, Policy
 from evenhand.algorithms import fucb, thompson, tscsf_b, ucb1
 from evenhand.availability import Independent
@@ -37,7 +30,6 @@ from evenhand.simulation import checkpoint_rounds, run_block
 
 SIZES = {1: 10_000, 100: 10_000, 1000: 10_000}  # lanes: rounds
 CHECK_LANES, CHECK_ROUNDS, CHECK_SEED = 1000, 1000, 1
-LIMIT = 5.0  # standard errors; about 200 figures are compared, so chance exceeds it for one seed in 10,000
 MEANS = np.round(np.arange(0.80, 0.705, -0.01), 2)  # Patil et al. 2019, section 6
 FRACTIONS = np.full(10, 0.05)
 SLEEPING_MEANS = np.array([0.52, 0.51, 0.49, 0.48, 0.7, 0.8])  # Huang et al. 2020, section 6, the setting of six arms
@@ -46,6 +38,7 @@ OWED = np.array([0.4, 0.45, 0.3, 0.45, 0.3, 0.4])
 ETA = 63.55
 LOOP_AIMS = {"UCB": 2.5, "Thompson": 1.5}  # at 1000 lanes, Evenhand's time in times of the compiled loop's
 PEER_AIMS = {"UCB": 100.0, "Thompson": 30.0}  # at 1000 lanes, SMPyBandits' time in times of Evenhand's
+PACKAGES = ("evenhand", "numpy", "scipy", "numba", "SMPyBandits")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +115,8 @@ def disagreements(case: Case) -> Iterator[str]:
         fair = case.stick.best if case.stick.best_fair is None else case.stick.best_fair
         prophet = fair * CHECK_ROUNDS if case.stick.given is None else optimum[-1]
         theirs["time_averaged_regret"] = (prophet - pulls[-1] @ case.stick.worth) / CHECK_ROUNDS
-        for name, values in ours.items():
-            gap = abs(values.mean() - theirs[name].mean())
-            error = math.sqrt((values.var(ddof=1) + theirs[name].var(ddof=1)) / CHECK_LANES)
-            if gap > LIMIT * error + 1e-9:
-                kind = "loop" if everyone else "lean loop"
-                means = f"{theirs[name].mean():.6g}, Evenhand {values.mean():.6g}"
-                yield f"{case.name}, {kind}, {name}: {means}, standard error of the difference {error:.2g}"
+        kind = "loop" if everyone else "lean loop"
+        yield from (f"{case.name}, {kind}, {line}" for line in apart(ours, theirs))
 
 
 def figures(case: Case, pulls: Any, rewards: Any, violation: Any) -> dict[str, Any]:
@@ -162,17 +150,6 @@ def run_peer(policy: Any, table: list[list[float]]) -> None:
             policy.getReward(arm, rewards[arm])
 
 
-def medians(contenders: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median seconds of processor time of each, taking turns."""
-    taken: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(repeats):
-        for name, call in contenders.items():
-            start = time.process_time()
-            call()
-            taken[name].append(time.process_time() - start)
-    return {name: float(np.median(seconds)) for name, seconds in taken.items()}
-
-
 def measure(case: Case, lanes: int, repeats: int, rivals: Mapping[str, Any]) -> Row:
     """One row of the table."""
     horizon = SIZES[lanes]
@@ -201,19 +178,10 @@ def measure(case: Case, lanes: int, repeats: int, rivals: Mapping[str, Any]) -> 
     )
 
 
-def console_for_tables(stderr: bool) -> Console:
-    """A console as wide as the terminal, or wide enough where there is none."""
-    console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=120)
-
-
 def print_rows(console: Console, rows: list[Row]) -> None:
     """The table of microseconds and ratios."""
-    table = Table(title="microseconds per lane and step, one core", box=box.SIMPLE_HEAD, title_justify="left")
-    for place, column in enumerate(
-        ("policy", "lanes", "Evenhand", "loop", "ratio", "lean loop", "ratio", "SMPyBandits", "times slower")
-    ):
-        table.add_column(column, justify="right" if place else "left", no_wrap=True)
+    columns = ("policy", "lanes", "Evenhand", "loop", "ratio", "lean loop", "ratio", "SMPyBandits", "times slower")
+    table = table_of("microseconds per lane and step, one core", columns)
     for row in rows:
         peer = (
             ("", "") if row.smpybandits is None else (f"{row.smpybandits:.1f}", f"{row.smpybandits / row.evenhand:.1f}")
@@ -240,30 +208,12 @@ def aims(rows: list[Row]) -> list[dict[str, Any]]:
     return told
 
 
-def print_aims(console: Console, told: list[dict[str, Any]]) -> None:
-    """The aims, met or missed."""
-    table = Table("aim at 1000 lanes", "measured", "", box=box.SIMPLE_HEAD)
-    for aim in told:
-        table.add_row(aim["aim"], f"{aim['measured']:.2f}", "met" if aim["met"] else "missed")
-    console.print(table)
-
-
-def main(
-    repeats: Annotated[int, typer.Option(min=1, help="Turns of each contender; the median counts.")] = 3,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Figures as JSON on standard output, all else on standard error.")
-    ] = False,
-) -> None:
+def main(repeats: Repeats = 3, as_json: AsJson = False) -> None:
     """Measure what a lane and step of a simulation costs: Evenhand, a compiled loop, SMPyBandits."""
     console, notes = console_for_tables(as_json), Console(stderr=True)
     listed, rivals = cases(MEANS, SLEEPING_MEANS), peers()
     with notes.status("compiling the loops and comparing what they compute"):
-        wrong = all_disagreements()
-    if wrong:
-        notes.print(
-            "[red bold]the loops do not compute what Evenhand computes; nothing was timed[/red bold]", *wrong, sep="\n"
-        )
-        raise typer.Exit(1)
+        stop_if(all_disagreements(), notes)
     rows = []
     for case in listed:
         for lanes in SIZES:
@@ -272,20 +222,8 @@ def main(
     print_rows(console, rows)
     print_aims(console, aims(rows))
     if as_json:
-        print(json.dumps({**surroundings(repeats), "rows": [vars(row) for row in rows], "aims": aims(rows)}, indent=2))
-
-
-def surroundings(repeats: int) -> dict[str, Any]:
-    """Where and when it was measured."""
-    packages = ("evenhand", "numpy", "scipy", "numba", "SMPyBandits")
-    return {
-        "unit": "microseconds of processor time per lane and step",
-        "date": datetime.date.today().isoformat(),
-        "repeats": repeats,
-        "cores": os.cpu_count(),
-        "machine": platform.machine(),
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
-    }
+        found = {"rows": [vars(row) for row in rows], "aims": aims(rows)}
+        print(json.dumps(surroundings(repeats, PACKAGES) | found, indent=2))
 
 
 if __name__ == "__main__":
