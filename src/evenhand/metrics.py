@@ -83,7 +83,7 @@ class Yardstick:
 
     @property
     def promised(self) -> Array | None:
-        """The shares that the policy promises, (…, arms): by its own fractions or merit, or else the environment's."""
+        """What the policy promises by fractions or merit of its own, or else the environment, (…, arms)."""
         return self.deserved if self.by_merit else self.fractions
 
     def for_lanes(self, lanes: slice) -> Yardstick:
