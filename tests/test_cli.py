@@ -191,7 +191,10 @@ def test_interrupt_says_what_was_done_and_leaves_nothing(config: Path, tmp_path:
     command = [sys.executable, "-m", "evenhand.cli", "simulate", str(config)]
     (tmp_path / "tmp").mkdir()
     surroundings = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+    # A shell lets its background jobs ignore interrupts, and they would hand that down to the command.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=surroundings)
+    signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not any(any(file.read_bytes()) for file in tmp_path.glob("tmp/*/done")):
         time.sleep(0.02)
