@@ -45,6 +45,10 @@ class Cadence(Protocol):
         """What the cadence remembers beyond the tally, before the first round; None for nothing."""
         ...
 
+    def held(self, state: State, available: Mask | None, rng: np.random.Generator) -> Mask | None:
+        """The arms that go on playing, (…, arms), none of them in a lane that chooses anew; None where all lanes do."""
+        ...
+
     def worth(self, worth: Array, state: State) -> Array:
         """The worth to go by, given today's worth (…, arms)."""
         ...
@@ -53,9 +57,23 @@ class Cadence(Protocol):
         """The claim to go by, given the fairness part's claim and who is available, (…, arms); None for all."""
         ...
 
+    def note(self, state: State, played: Mask, chosen: Mask | None) -> None:
+        """Take in who plays, (…, arms), and which lanes chose anew, (…, 1); None for all."""
+        ...
+
+
+class ChooseAlways:
+    """A cadence in which every lane chooses anew in every round."""
+
+    def held(self, state: State, available: Mask | None, rng: np.random.Generator) -> None:
+        """Nobody goes on playing by right."""
+
+    def note(self, state: State, played: Mask, chosen: Mask | None) -> None:
+        """Nothing to remember of who plays."""
+
 
 @dataclass(frozen=True)
-class EveryRound:
+class EveryRound(ChooseAlways):
     """A choice lasts one round.
 
     Args:
@@ -95,7 +113,7 @@ class Commitment:
 
 
 @dataclass(frozen=True, eq=False)
-class QuotasThen:
+class QuotasThen(ChooseAlways):
     """First every arm plays its quota, lowest index first; then the other parts decide.
 
     Where arms sleep, a round in which every arm with an open quota sleeps is left to the other parts.
@@ -180,7 +198,7 @@ class Contest:
 
 
 @dataclass(frozen=True)
-class Elimination:
+class Elimination(ChooseAlways):
     """Arms play in turn, and one that is surely worse than m others never plays again.
 
     Whenever every arm still in has been played once more, arm i is eliminated if the upper end of its interval lies

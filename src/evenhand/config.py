@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from evenhand import merit as mer
 from evenhand.algorithms import find
 from evenhand.environment import Environment
 from evenhand.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.policy import Policy
-from evenhand.sections import KINDS, UNIONS, AnyMerit, EnvironmentSection, HalfRange, Run, Section, half_range
+from evenhand.sections import KINDS, UNIONS, AnyMerit, AnySize, EnvironmentSection, HalfRange, Run, Section, half_range
 
 
 class FiguresSection(Section):
@@ -189,8 +188,9 @@ def build_policy(
     if isinstance(parameters.get("penalties"), Mapping):
         HalfRange.model_validate(parameters["penalties"])
         parameters["penalties"] = half_range(environment.rewards.means)
-    if isinstance(parameters.get("merit"), Mapping):
-        parameters["merit"] = _merit(parameters["merit"])
+    for name, kinds in (("merit", AnyMerit), ("size", AnySize)):
+        if isinstance(parameters.get(name), Mapping):
+            parameters[name] = _built(name, kinds, parameters[name])
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in parameters:
             where = ", here or in [environment]" if name in ("fractions", "penalties", "merit") else ""
@@ -200,13 +200,14 @@ def build_policy(
     return policy
 
 
-def _merit(data: Mapping[str, Any]) -> mer.Merit:
+def _built(name: str, kinds: TypeAdapter[Any], data: Mapping[str, Any]) -> Any:
+    """What a parameter that is a table stands for."""
     try:
-        return AnyMerit.validate_python(dict(data)).build()
+        return kinds.validate_python(dict(data)).build()
     except ValidationError as error:
-        raise ConfigurationError("; ".join(f"merit: {_told(one)}" for one in error.errors())) from None
+        raise ConfigurationError("; ".join(f"{name}: {_told(one)}" for one in error.errors())) from None
     except EvenhandError as error:
-        raise type(error)(f"merit: {error}") from None
+        raise type(error)(f"{name}: {error}") from None
 
 
 def _short(value: Any) -> str:

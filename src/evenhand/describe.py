@@ -60,7 +60,7 @@ def rebuild(plain: Any, own: Collection[type | FunctionType] = ()) -> Any:
     Example:
         >>> from evenhand.index import UCB
         >>> rebuild(describe(UCB(exploration=1.5)))
-        UCB(exploration=1.5, clip=False, evidence=Received())
+        UCB(exploration=1.5, clip=False, evidence=Received(), clock='round')
     """
     if isinstance(plain, list):
         return [rebuild(item, own) for item in plain]

@@ -193,4 +193,5 @@ class World:
         self.round += 1
         earned = self._rewards[self._place] * decision.played
         chance = None if self._chance is None else self._chance[self._place]
-        return Outcome(earned, self._channel.send(decision.played, earned, chance))
+        feedback = self._channel.send(decision.played, earned, chance)
+        return Outcome(earned, feedback, self._rewards[self._place])

@@ -13,6 +13,7 @@ import numpy as np
 from evenhand import validate
 from evenhand.merit import Merit, as_merit, share_limit
 from evenhand.records import Array, Mask, Shape, State
+from evenhand.tuning import MixingRule, mixing_of
 
 BILLION = 1e9  # what is due is counted in billionths of a play
 
@@ -30,6 +31,7 @@ class Claim:
     random: bool  # whether the score was drawn at random, given the past
     first: Any = None  # (…, arms), or None where nobody goes before the others
     above: float = 0.0
+    tie: Any = None  # (…, arms), or None: of arms with equal claims the one with the smallest tie goes first
 
 
 def owed(fractions: Array, rounds: int | Array, pulls: Array) -> Array:
@@ -399,3 +401,34 @@ class MeritShares:
 
     def note(self, memory: None, played: Mask) -> None:
         """Nothing is remembered."""
+
+
+@dataclass(frozen=True)
+class Mixing(_Memoryless):
+    """Arms play in proportion to their worth, mixed with the same chance for all: ``(1 − γ) w_i/Σw + γ/K``.
+
+    Args:
+        mixing: γ in [0, 1], or a rule that gives one for every round and number of arms.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> Mixing(0.5).claim(np.array([3.0, 1.0]), False, Policy().start(arms=2)).score
+        array([0.625, 0.375])
+
+    Source: Auer et al. 2002, section 3.
+    """
+
+    mixing: float | MixingRule
+    fractions: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.mixing, "mixing"):
+            validate.number("mixing", self.mixing, 0.0, 1.0)
+
+    def claim(self, worth: Array, random: bool, state: State) -> Claim:
+        """The chance of every arm."""
+        total = worth.sum(axis=-1, keepdims=True)
+        share = np.where(total > 0.0, worth, 1.0) / np.where(total > 0.0, total, float(state.arms))
+        mixing = mixing_of(self.mixing, state.clock, state.arms)
+        return Claim((1.0 - mixing) * share + mixing / state.arms, random)

@@ -33,6 +33,8 @@ LABELS = {
     "max_violation": "most plays missing so far (plays)",
     "reward_regret": "reward regret (reward)",
     "fairness_regret": "fairness regret (plays)",
+    "composite_regret": "composite regret (reward)",
+    "adversarial_regret": "regret against the best arm in hindsight (reward)",
 }
 STYLE: dict[Any, Any] = {
     "font.size": 10,

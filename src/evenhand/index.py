@@ -6,14 +6,16 @@ An index gives every arm a number, from the evidence in the tally and, for Thomp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand import validate
 from evenhand.errors import EvenhandError
 from evenhand.evidence import Evidence, Received
 from evenhand.records import Array, Feedback, Mask, Shape, State, Tally
+from evenhand.tuning import MixingRule, Tuning, mixing_of
 
 
 class Index(Protocol):
@@ -43,6 +45,15 @@ class Index(Protocol):
         ...
 
 
+@runtime_checkable
+class Heedful(Protocol):
+    """An index that also takes notice of who plays."""
+
+    def note(self, state: State, played: Mask, vector: NDArray[Any], chosen: Mask | None) -> None:
+        """Take in who plays, (…, arms), with which chance, and which lanes chose anew, (…, 1); None for all."""
+        ...
+
+
 class Memoryless:
     """An index that needs nothing but the tally."""
 
@@ -66,6 +77,7 @@ class UCB(Memoryless):
         exploration: c ≥ 0; 2 is UCB1 (Auer et al. 2002), 1.5 is LFG (Li et al. 2019).
         clip: whether to cut the index at 1, the largest mean that a reward in [0, 1] can have.
         evidence: what to believe of rewards that have not arrived.
+        clock: t in the logarithm: ``"round"`` for the round being decided, ``"played"`` for the rounds played so far.
 
     Example:
         >>> import numpy as np
@@ -81,15 +93,18 @@ class UCB(Memoryless):
     exploration: float = 2.0
     clip: bool = False
     evidence: Evidence = Received()
+    clock: str = "round"
 
     def __post_init__(self) -> None:
         validate.number("exploration", self.exploration, low=0.0)
+        validate.one_of("clock", self.clock, ("round", "played"))
 
     def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
         """The upper confidence bound of every arm, (…, arms)."""
         sums, counts = self.evidence.of(state.tally)
         counts = np.maximum(counts, 1.0)
-        index = self.exploration * np.log(state.clock) / counts
+        time = state.clock if self.clock == "round" else max(state.round, 1)
+        index = self.exploration * np.log(time) / counts
         np.sqrt(index, out=index)
         index += sums / counts
         unknown = state.tally.pulls == 0
@@ -223,6 +238,11 @@ class Mean:
         total = self.first.worth(state, rng, available) + self.second.worth(state, rng, available)
         return total / 2.0
 
+    def note(self, state: State, played: Mask, vector: NDArray[Any], chosen: Mask | None) -> None:
+        """Take in who plays, once for both."""
+        if isinstance(self.first, Heedful):
+            self.first.note(state, played, vector, chosen)
+
     def observe(self, memory: Any, feedback: Feedback, rng: np.random.Generator) -> None:
         """Take in what arrived, once for both."""
         self.first.observe(memory, feedback, rng)
@@ -263,6 +283,164 @@ class Exploring:
         exploring = rng.random((*worth.shape[:-1], 1)) < self.epsilon
         return np.where(exploring, 0.0, worth)
 
+    def note(self, state: State, played: Mask, vector: NDArray[Any], chosen: Mask | None) -> None:
+        """Take in who plays."""
+        if isinstance(self.index, Heedful):
+            self.index.note(state, played, vector, chosen)
+
     def observe(self, memory: Any, feedback: Feedback, rng: np.random.Generator) -> None:
         """Take in what arrived."""
         self.index.observe(memory, feedback, rng)
+
+
+@dataclass(slots=True)
+class Credit:
+    """The logarithms of the weights, and what the choice that lasts has earned since it was made."""
+
+    logs: Array  # (…, arms) logarithm of each arm's weight, times the scale
+    arms: Mask  # (…, arms) who was chosen
+    chance: Array  # (…, arms) with which chance
+    earned: Array  # (…, 1) rewards credited since
+    rounds: Array  # (…, 1) rounds since
+
+
+@dataclass(frozen=True)
+class ExponentialWeights:
+    """Exponential weights: ``exp(w_i / scale)``, where w_i grows by ``γ/K · min(Z, n)/p_i`` with every choice.
+
+    Z is what the choice earned in its n rounds, p_i the chance with which the arm was chosen. Weights are kept as
+    logarithms, and given out relative to the largest of the lane, so that they stay finite for any number of rounds.
+
+    Args:
+        mixing: γ in [0, 1], or a rule that gives one for the number of arms; the weights grow at the rate γ/K.
+        scale: > 0, the most that one choice can earn; 1 for choices of one round.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> policy = Policy(index=ExponentialWeights(mixing=0.1))
+        >>> policy.index.worth(policy.start(arms=2), np.random.default_rng(0))
+        array([1., 1.])
+
+    Source: Auer et al. 2002, section 3; Wang et al. 2021, Algorithm 2.
+    """
+
+    mixing: float | MixingRule
+    scale: float = 1.0
+    random: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.mixing, "mixing"):
+            validate.number("mixing", self.mixing, 0.0, 1.0)
+        if validate.number("scale", self.scale, low=0.0) == 0.0:
+            raise EvenhandError("scale must be above 0, got 0")
+
+    def start(self, shape: Shape) -> Credit:
+        """All weights are 1."""
+        lane = (*shape[:-1], 1)
+        return Credit(np.zeros(shape), np.zeros(shape, dtype=bool), np.ones(shape), np.zeros(lane), np.zeros(lane))
+
+    def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
+        """The weights relative to the largest, (…, arms)."""
+        logs = self._settled(state) / self.scale
+        return np.asarray(np.exp(logs - logs.max(axis=-1, keepdims=True)))
+
+    def _settled(self, state: State) -> Array:
+        memory: Credit = state.index
+        rate = mixing_of(self.mixing, state.clock, state.arms) / state.arms
+        gain = rate * np.minimum(memory.earned, memory.rounds) / memory.chance
+        return np.asarray(memory.logs + np.where(memory.arms, gain, 0.0))
+
+    def note(self, state: State, played: Mask, vector: NDArray[Any], chosen: Mask | None) -> None:
+        """Settle what the last choice earned, and begin a new account where a lane chose anew."""
+        memory: Credit = state.index
+        new = np.ones(memory.earned.shape, dtype=bool) if chosen is None else chosen
+        if not new.any():
+            return
+        np.copyto(memory.logs, self._settled(state), where=new)
+        np.copyto(memory.arms, played, where=new)
+        np.copyto(memory.chance, np.where(played, vector, 1.0), where=new)
+        np.copyto(memory.earned, 0.0, where=new)
+        np.copyto(memory.rounds, 0.0, where=new)
+
+    def observe(self, memory: Credit, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Credit the choice that lasts with what came in the round."""
+        memory.earned += feedback.rewards.sum(axis=-1, keepdims=True)
+        memory.rounds += 1.0
+
+
+@dataclass(slots=True)
+class Window:
+    """The logarithms of the weights, the choice that lasts, and what came in the last rounds."""
+
+    logs: Array  # (…, arms) logarithm of each arm's weight
+    arms: Mask  # (…, arms) who was chosen
+    chance: Array  # (…, arms) with which chance
+    recent: Array  # (…, longest delay) what came in the last rounds, the latest last
+
+
+@dataclass(frozen=True)
+class WindowWeights:
+    """Exponential weights that hear of a choice when it ends, from its last d rounds: ``X = 1/(2d) Σ Y(τ)``.
+
+    =======  ==========================================================
+    style    the arm that was chosen with chance p
+    =======  ==========================================================
+    gain     ``ln w += γ/K · X/p``
+    loss     ``ln w −= γ/K · (1/2 − X)/p``, a reward of 1 a round being no loss
+    =======  ==========================================================
+
+    Args:
+        tuning: d and γ of each round; all is forgotten where a phase begins.
+        style: ``"loss"`` or ``"gain"``.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.tuning import Known
+        >>> policy = Policy(index=WindowWeights(Known(longest=2, horizon=1000)))
+        >>> policy.index.worth(policy.start(arms=2), np.random.default_rng(0))
+        array([1., 1.])
+
+    Source: Cesa-Bianchi, Gentile & Mansour 2018, section 3 (loss); Wang et al. 2021, Algorithm 3 (gain).
+    """
+
+    tuning: Tuning
+    style: str = "loss"
+    random: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        validate.one_of("style", self.style, ("loss", "gain"))
+
+    def start(self, shape: Shape) -> Window:
+        """All weights are 1."""
+        recent = np.zeros((*shape[:-1], self.tuning.longest))
+        return Window(np.zeros(shape), np.zeros(shape, dtype=bool), np.ones(shape), recent)
+
+    def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
+        """The weights relative to the largest, (…, arms)."""
+        logs = self._settled(state.index, state.clock, state.arms)
+        return np.asarray(np.exp(logs - logs.max(axis=-1, keepdims=True)))
+
+    def _settled(self, memory: Window, round: int, arms: int) -> Array:
+        if self.tuning.begins(round):
+            return np.zeros_like(memory.logs)
+        delay = self.tuning.delay(round)
+        came = memory.recent[..., -delay:].sum(axis=-1, keepdims=True) / (2.0 * delay)
+        gain = came - (0.5 if self.style == "loss" else 0.0)
+        rate = self.tuning.mixing(round, arms) / arms
+        return np.asarray(memory.logs + np.where(memory.arms, rate * gain / memory.chance, 0.0))
+
+    def note(self, state: State, played: Mask, vector: NDArray[Any], chosen: Mask | None) -> None:
+        """Settle what the last choice earned where a lane chose anew."""
+        memory: Window = state.index
+        new = np.ones((*played.shape[:-1], 1), dtype=bool) if chosen is None else chosen
+        if new.any():
+            np.copyto(memory.logs, self._settled(memory, state.clock, state.arms), where=new)
+            np.copyto(memory.arms, played, where=new)
+            np.copyto(memory.chance, np.where(played, vector, 1.0), where=new)
+
+    def observe(self, memory: Window, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Remember what came in the round."""
+        memory.recent[..., :-1] = memory.recent[..., 1:].copy()
+        memory.recent[..., -1] = feedback.rewards.sum(axis=-1)

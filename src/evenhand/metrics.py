@@ -16,6 +16,8 @@ violation             ``max_i (r_i t − N_i)``                             Pati
 max_violation         the largest violation up to t                       Fang et al. Theorem 4.3
 reward_regret         ``Σ_s max(Σ_i (p*_i − p_i) w_i μ_i, 0)``            Chen et al. (5)
 fairness_regret       ``Σ_s Σ_i |p*_i − p_i|``                            Chen et al. (6)
+composite_regret      ``t max_i s_i − Σ_i s_i N_i``                       Wang et al. section 2.1
+adversarial_regret    ``max_i Σ_s w_i X_i(s) − reward``                    Wang et al. section 3.1
 ===================== =================================================== ==================================
 
 With one play and all arms available these are the papers' ``Σ Δ_i N_i``, ``Σ Δ_i (N_i − r_i t)`` and eq. (10). Expected
@@ -42,7 +44,9 @@ from evenhand.feasibility import check_shares
 from evenhand.oracle import Optimum, fair_shares, merits_of, optimal, optimal_fair, optimal_penalized
 from evenhand.policy import Policy
 from evenhand.records import Array, Decision, Outcome
+from evenhand.rewards import Table, Winners
 from evenhand.shares import proportional
+from evenhand.spread import Spread
 
 #: The measures, in the order in which they are shown.
 MEASURES = (
@@ -56,6 +60,8 @@ MEASURES = (
     "max_violation",
     "reward_regret",
     "fairness_regret",
+    "composite_regret",
+    "adversarial_regret",
 )
 
 
@@ -79,6 +85,8 @@ class Yardstick:
     given: Array | None  # (2, codes) Opt-NF and Opt-F given the available set; None: not known or not needed
     merits: Array | None  # (…, arms) merit f(μ_i) of each arm; None where shares are not judged by merit
     deserved: Array | None  # (…, arms) shares p* of the fair policy, on average over the available sets; None: unknown
+    anonymous: bool  # whether rewards come back as anonymous sums
+    hindsight: bool  # whether the best arm in hindsight is a yardstick: for logs and adversaries
     by_merit: bool  # whether the shares promised are those by merit, and not the fractions
 
     @property
@@ -150,6 +158,8 @@ def yardstick(policy: Policy, environment: Environment, label: str = "") -> Yard
         best_penalized=None if penalized is None else _values(penalized),
         sleeping=not isinstance(availability, Always),
         given=_given(environment, free, free if fair is None else fair),
+        anonymous=isinstance(environment.feedback, Spread),
+        hindsight=isinstance(environment.rewards, Table | Winners),
         merits=None if merit is None else merits_of(merit, environment.means),
         deserved=None if merit is None else fair_shares(merit, environment.means, plays, availability),
         by_merit=policy.fractions is None and merit is not None and (policy.merit is not None or fractions is None),
@@ -206,6 +216,7 @@ class Ledger:
         self._worst = np.full((lanes, arms), -np.inf)
         self._best = np.zeros((2, lanes))
         self._below = np.zeros((2, lanes))  # reward regret and fairness regret
+        self._offered = np.zeros((lanes, arms))
         self._kept = 0
 
     def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
@@ -221,6 +232,9 @@ class Ledger:
             self._best += yardstick.given[:, code]
         if yardstick.merits is not None:
             self._judge(yardstick, decision)
+        if yardstick.hindsight and outcome.offered is not None:
+            awake = decision.available
+            self._offered += outcome.offered if awake is None else outcome.offered * awake
 
     def _judge(self, yardstick: Yardstick, decision: Decision) -> None:
         """The regrets of one round against the fair policy among the available arms."""
@@ -253,6 +267,11 @@ class Ledger:
             "regret": best - expected,
             "time_averaged_regret": (best_fair - expected) / round,
         }
+        if yardstick.anonymous:
+            found["composite_regret"] = found["regret"]
+        if yardstick.hindsight:
+            best_arms = -np.sort(-self._offered * yardstick.weights, axis=-1)[:, : yardstick.plays]
+            found["adversarial_regret"] = best_arms.sum(axis=-1) - found["reward"]
         if yardstick.merits is not None:
             found |= {"reward_regret": self._below[0].copy(), "fairness_regret": self._below[1].copy()}
         if yardstick.fractions is None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand import validate
 from evenhand.cadence import Cadence, EveryRound
 from evenhand.errors import EvenhandError
 from evenhand.fairness import Fairness, NoPromise
-from evenhand.index import UCB, Index
+from evenhand.index import UCB, Heedful, Index
 from evenhand.merit import Merit
-from evenhand.records import Decision, Feedback, Mask, State, Tally
+from evenhand.records import Decision, Feedback, Mask, State, Tally, rows
 from evenhand.selection import Selection, TopM
 
 
@@ -115,21 +118,72 @@ class Policy:
         """
         if available is not None:
             available = _awake(available, state)
+        held = self.cadence.held(state, available, rng) if self._holding else None
+        chosen: Mask | None = None if held is None else np.logical_not(held.any(axis=-1, keepdims=True))
+        if held is None or chosen is None or chosen.all():
+            played, vector, random = self._choose(state, rng, available)
+        elif not chosen.any():
+            played, vector, random = held, held, False
+        else:
+            played, vector, random = self._choose_in(chosen[..., 0], held, state, rng, available)
+        if isinstance(self.index, Heedful):
+            self.index.note(state, played, vector, chosen)
+        if self._holding:
+            self.cadence.note(state, played, chosen)
+        state.round += 1
+        state.tally.pulls += played
+        self.fairness.note(state.fairness, played)
+        return Decision(state.round, played, None if random else vector, available, vector)
+
+    def _choose(
+        self, state: State, rng: np.random.Generator, available: Mask | None
+    ) -> tuple[Mask, NDArray[Any], bool]:
+        """Who plays, the selection vector, and whether chance had a part in it beyond the selection."""
         worth = self.index.worth(state, rng, None if self.cadence.holds else available)
         worth = self.cadence.worth(worth, state)
         claim = self.fairness.claim(worth, self.index.random, state)
         claim = self.cadence.claim(claim, state, available)
         played, vector = self.selection.select(claim, available, rng)
-        state.round += 1
-        state.tally.pulls += played
-        self.fairness.note(state.fairness, played)
-        return Decision(state.round, played, None if claim.random else vector, available, vector)
+        return played, vector, claim.random
+
+    def _choose_in(
+        self, chosen: Mask, held: Mask, state: State, rng: np.random.Generator, available: Mask | None
+    ) -> tuple[Mask, NDArray[Any], bool]:
+        """A choice in some lanes only; the others go on."""
+        lanes = np.flatnonzero(chosen)
+        awake = None if available is None else available[lanes]
+        if self._by_lane:
+            found, share, random = self._choose(state, rng, available)
+            found, share = found[lanes], share[lanes]
+        else:
+            found, share, random = self._choose(rows(state, lanes), rng, awake)
+        played, vector = held.copy(), held.astype(share.dtype)
+        played[lanes], vector[lanes] = found, share
+        return played, vector, random
+
+    @cached_property
+    def _holding(self) -> bool:
+        """Whether choices may last; a cadence of one's own may do without."""
+        return hasattr(self.cadence, "held")
+
+    @cached_property
+    def _by_lane(self) -> bool:
+        """Whether a parameter differs between lanes."""
+        return _has_rows(self)
 
     def observe(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Take in what arrived at the end of a round; updates ``state`` in place."""
         state.tally.received += feedback.received
         state.tally.rewards += feedback.rewards
         self.index.observe(state.index, feedback, rng)
+
+
+def _has_rows(part: Any) -> bool:
+    if isinstance(part, np.ndarray):
+        return part.ndim > 1
+    if not dataclasses.is_dataclass(part):
+        return False
+    return any(_has_rows(getattr(part, field.name)) for field in dataclasses.fields(part))
 
 
 def _awake(available: Any, state: State) -> Mask:

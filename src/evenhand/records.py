@@ -82,6 +82,7 @@ class Outcome:
 
     earned: NDArray[Any]  # (…, arms) reward of each played arm, 0 elsewhere
     feedback: Feedback
+    offered: NDArray[Any] | None = None  # (…, arms) what each arm would have earned; None: unknown
 
 
 @dataclass(slots=True)
@@ -136,6 +137,15 @@ class PerLane:
     def shape(self) -> Shape:
         """(lanes, arms) or (lanes, 1)."""
         return self.values.shape
+
+
+def rows(record: T, lanes: NDArray[np.intp]) -> T:
+    """A copy of a record with only the given lanes in its arrays."""
+    if isinstance(record, np.ndarray):
+        return record[lanes]  # type: ignore[return-value]
+    if not dataclasses.is_dataclass(record) or isinstance(record, type):
+        return record
+    return type(record)(**{f.name: rows(getattr(record, f.name), lanes) for f in dataclasses.fields(record)})
 
 
 def for_lanes(part: T, lanes: slice) -> T:

@@ -259,3 +259,40 @@ class Table:
         """The logged rewards, 0 where unknown, (rounds, lanes, arms)."""
         found = np.nan_to_num(self.values[rows])
         return np.broadcast_to(found, (len(rows), lanes, self.values.shape[-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Winners:
+    """In every round exactly one arm pays 1, the others nothing.
+
+    Args:
+        probabilities: (arms,), the chance of each arm to be the one; they sum to 1.
+
+    Example:
+        >>> import numpy as np
+        >>> Winners([0.75, 0.25]).draw(np.random.default_rng(0), np.zeros((3, 1), dtype=int), lanes=1).sum(axis=-1)
+        array([[1],
+               [1],
+               [1]])
+
+    Source: Wang et al. 2021, section 4.2.
+    """
+
+    probabilities: Any
+
+    def __post_init__(self) -> None:
+        chances = validate.per_arm("probabilities", self.probabilities, 0.0, 1.0)
+        chances = validate.for_all_lanes("probabilities", chances)
+        validate.rows_sum_to_one("probabilities", chances[np.newaxis])
+        object.__setattr__(self, "probabilities", chances)
+
+    @property
+    def means(self) -> Array:
+        """The probabilities, (arms,)."""
+        return np.asarray(self.probabilities)
+
+    def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> NDArray[Any]:
+        """0/1 rewards as booleans, (rounds, lanes, arms)."""
+        ends = np.cumsum(self.probabilities)
+        winner = np.searchsorted(ends / ends[-1], rng.random((len(rows), lanes)), side="right")
+        return np.asarray(winner[..., np.newaxis] == np.arange(len(ends)))

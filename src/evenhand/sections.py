@@ -10,10 +10,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
 from evenhand import availability as avail
-from evenhand import delays
+from evenhand import delays, holds, spread
 from evenhand import merit as mer
 from evenhand import rewards as rew
-from evenhand.datasets import conversions, logs, movielens
+from evenhand.datasets import clicks, conversions, logs, movielens
 from evenhand.environment import Environment
 from evenhand.errors import EvenhandError, nearest
 from evenhand.feedback import FeedbackModel, Immediate
@@ -141,7 +141,18 @@ class TableRewards(Section):
         return rew.Table(logs.read_rewards(run.folder / self.path)[1], self.order)
 
 
-Rewards = BernoulliRewards | GaussianRewards | BetaRewards | CategoricalRewards | TableRewards
+class WinnersRewards(Section):
+    """Exactly one arm pays in a round."""
+
+    kind: Literal["winners"]
+    probabilities: list[float]
+
+    def build(self, run: Run) -> rew.Rewards:
+        """The reward model."""
+        return rew.Winners(self.probabilities)
+
+
+Rewards = BernoulliRewards | GaussianRewards | BetaRewards | CategoricalRewards | TableRewards | WinnersRewards
 
 
 class AlwaysAvailable(Section):
@@ -219,7 +230,7 @@ class ImmediateFeedback(Section):
 
     kind: Literal["immediate"] = "immediate"
 
-    def build(self, run: Run, names: tuple[str, ...]) -> FeedbackModel:
+    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return Immediate()
 
@@ -230,7 +241,7 @@ class FixedFeedback(Section):
     kind: Literal["fixed"]
     delay: Numbers
 
-    def build(self, run: Run, names: tuple[str, ...]) -> FeedbackModel:
+    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.Fixed(self.delay)
 
@@ -241,7 +252,7 @@ class GeometricFeedback(Section):
     kind: Literal["geometric"]
     success: Numbers
 
-    def build(self, run: Run, names: tuple[str, ...]) -> FeedbackModel:
+    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.Geometric(self.success)
 
@@ -252,7 +263,7 @@ class ParetoFeedback(Section):
     kind: Literal["pareto"]
     tail: Numbers
 
-    def build(self, run: Run, names: tuple[str, ...]) -> FeedbackModel:
+    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.Pareto(self.tail)
 
@@ -263,7 +274,7 @@ class PacketLossFeedback(Section):
     kind: Literal["packet_loss"]
     received: Numbers
 
-    def build(self, run: Run, names: tuple[str, ...]) -> FeedbackModel:
+    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.PacketLoss(self.received)
 
@@ -275,7 +286,7 @@ class ByRewardFeedback(Section):
     delays: list[list[float]]
     values: list[float] = [0.0, 1.0]
 
-    def build(self, run: Run, names: tuple[str, ...]) -> FeedbackModel:
+    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.ByReward(self.delays, self.values)
 
@@ -287,7 +298,7 @@ class UniformFeedback(Section):
     low: Numbers
     high: Numbers
 
-    def build(self, run: Run, names: tuple[str, ...]) -> FeedbackModel:
+    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.Uniform(self.low, self.high)
 
@@ -298,7 +309,7 @@ class EmpiricalFeedback(Section):
     kind: Literal["empirical"]
     path: str
 
-    def build(self, run: Run, names: tuple[str, ...]) -> FeedbackModel:
+    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         headed, samples = logs.read_delays(run.folder / self.path)
         if len(headed) > 1 and headed != names:
@@ -307,6 +318,61 @@ class EmpiricalFeedback(Section):
                 f"the arms are {', '.join(names)}, in this order"
             )
         return delays.Empirical(samples)
+
+
+#: Profiles of a spread: the class, and its parameters.
+PROFILES: dict[str, tuple[type[spread.Spread], tuple[str, ...]]] = {
+    "random": (spread.RandomDelay, ("low", "high")),
+    "bounded": (spread.Bounded, ("start", "stop")),
+    "decreasing": (spread.Decreasing, ("length",)),
+    "increasing": (spread.Increasing, ("length",)),
+    "discounted": (spread.Discounted, ("factor",)),
+    "polynomial": (spread.Polynomial, ("exponent",)),
+    "kernel": (spread.Kernel, ("weights",)),
+}
+
+
+class SpreadFeedback(Section):
+    """Rewards that spread over time and come back as one anonymous sum."""
+
+    kind: Literal["spread"]
+    profile: Literal["random", "bounded", "decreasing", "increasing", "discounted", "polynomial", "kernel"]
+    low: int | None = None
+    high: int | None = None
+    start: int | None = None
+    stop: int | None = None
+    length: int | None = None
+    factor: float | None = None
+    exponent: float | None = None
+    weights: list[float] | list[list[float]] | None = None
+
+    @model_validator(mode="after")
+    def _fitting(self) -> SpreadFeedback:
+        needed = PROFILES[self.profile][1]
+        given = self.model_fields_set - {"kind", "profile"}
+        for name in (*needed, *sorted(given)):
+            if name not in given or name not in needed:
+                fault = "needs" if name in needed else "has no"
+                raise ValueError(f"the profile {self.profile!r} {fault} {name!r}")
+        return self
+
+    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+        """The feedback model."""
+        made, needed = PROFILES[self.profile]
+        return made(**{name: getattr(self, name) for name in needed})
+
+
+class NonObliviousFeedback(Section):
+    """An adversary that keeps back the best arm's rewards once it has been settled on."""
+
+    kind: Literal["nonoblivious"]
+    delay: int
+
+    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+        """The feedback model; the best arm is that of the largest mean."""
+        if isinstance(means, PerLane):
+            raise EvenhandError("feedback of kind 'nonoblivious' needs the same means in all lanes")
+        return spread.NonOblivious(self.delay, int(np.argmax(means)))
 
 
 Feedback = (
@@ -318,6 +384,8 @@ Feedback = (
     | ByRewardFeedback
     | UniformFeedback
     | EmpiricalFeedback
+    | SpreadFeedback
+    | NonObliviousFeedback
 )
 
 
@@ -414,8 +482,75 @@ class ConversionData(Section):
         return log.environment(self.rates, self.click_rate)
 
 
-Dataset = FilmData | ConversionData
+class OutbrainData(Section):
+    """Categories of advertisements, from Kaggle's Outbrain Click Prediction."""
 
+    kind: Literal["outbrain"]
+    path: str
+    categories: Annotated[int, Field(ge=2)] = 7
+    rows: Annotated[int, Field(ge=1)] = 100_000
+
+    def build(self, run: Run) -> Environment:
+        """A log of clicks."""
+        names, table = clicks.outbrain(run.folder / self.path, self.categories, self.rows)
+        return Environment(rew.Table(table), names=names)
+
+
+class CouponData(Section):
+    """Days of the week, from Kaggle's Coupon Purchase Prediction."""
+
+    kind: Literal["coupons"]
+    path: str
+    rows: Annotated[int, Field(ge=1)] = 100_000
+
+    def build(self, run: Run) -> Environment:
+        """A log of visits."""
+        names, table = clicks.coupons(run.folder / self.path, self.rows)
+        return Environment(rew.Table(table), names=names)
+
+
+class SyntheticData(Section):
+    """A made-up log: one arm pays in every step, in bursts, with chances that drift."""
+
+    kind: Literal["synthetic"]
+    rows: Annotated[int, Field(ge=1)] = 100_000
+    number: Annotated[int, Field(ge=2)] = 7
+    seed: Annotated[int, Field(ge=0)] = 0
+    drift: float = 0.01
+    burst: float = 20.0
+
+    def build(self, run: Run) -> Environment:
+        """A log."""
+        return Environment(rew.Table(clicks.synthetic(self.rows, self.number, self.seed, self.drift, self.burst)))
+
+
+Dataset = FilmData | ConversionData | OutbrainData | CouponData | SyntheticData
+
+
+class PowerSize(Section):
+    """``k^β`` rounds."""
+
+    kind: Literal["power"]
+    exponent: float = 2.0
+
+    def build(self) -> holds.Size:
+        """The size function."""
+        return holds.PowerSize(self.exponent)
+
+
+class GeometricSize(Section):
+    """``2^(k+c)`` rounds."""
+
+    kind: Literal["geometric"]
+    offset: int = 0
+
+    def build(self) -> holds.Size:
+        """The size function."""
+        return holds.GeometricSize(self.offset)
+
+
+Size = PowerSize | GeometricSize
+AnySize: TypeAdapter[Size] = TypeAdapter(Annotated[Size, Field(discriminator="kind")])
 
 #: The keys whose tables may be of several kinds, and all these kinds.
 UNIONS = {
@@ -424,6 +559,7 @@ UNIONS = {
     "feedback": Feedback,
     "merit": Merit,
     "dataset": Dataset,
+    "size": Size,
 }
 KINDS = {get_args(model.model_fields["kind"].annotation)[0] for union in UNIONS.values() for model in get_args(union)}
 
@@ -481,7 +617,7 @@ class EnvironmentSection(Section):
             }
         penalties = half_range(parts["rewards"].means) if isinstance(self.penalties, HalfRange) else self.penalties
         if feedback is None or "feedback" in self.model_fields_set:
-            feedback = self.feedback.build(run, parts["names"])
+            feedback = self.feedback.build(run, parts["names"], parts["rewards"].means)
         return Environment(**parts, feedback=feedback, penalties=penalties, **stakes)
 
     def _names(self, run: Run, rewards: rew.Rewards) -> tuple[str, ...]:

@@ -65,14 +65,16 @@ class TopM:
         """The m largest claims, those with a right to go first before the others."""
         score = _awake(claim.score, available)
         first = None if claim.first is None else _awake(claim.first, available)
-        if self.plays == 1 and self.ties == "first":
+        if self.plays == 1 and self.ties == "first" and claim.tie is None:
             played = _hot(_largest(score, first, claim.above)[..., np.newaxis], score.shape)
             return _among(played, available), _among(played, available)
         keys = _keys(score, first, claim.above)
-        tie = [rng.random(score.shape)] if self.ties == "random" else []
-        order = np.lexsort(tie + keys, axis=-1)  # stable: equal keys stay in the order of the arms
+        if claim.tie is not None:
+            keys = [claim.tie, *keys]
+        drawn = [rng.random(score.shape)] if self.ties == "random" else []
+        order = np.lexsort(drawn + keys, axis=-1)  # stable: equal keys stay in the order of the arms
         played = _among(_hot(order[..., : self.plays], score.shape), available)
-        return played, self._shared(keys, order, available) if tie else played
+        return played, self._shared(keys, order, available) if drawn else played
 
     def _shared(self, keys: list[Array], order: NDArray[np.intp], available: Mask | None) -> Array:
         """The chance of each arm when those tied for the last plays share them alike."""

@@ -36,6 +36,10 @@ PAPERS: dict[str, Paper] = {
         "COLT 2012",
         "auer2002": "P. Auer, N. Cesa-Bianchi, P. Fischer: Finite-time Analysis of the Multiarmed Bandit Problem. "
         "Machine Learning 47, 2002",
+        "auer2002nonstochastic": "P. Auer, N. Cesa-Bianchi, Y. Freund, R. E. Schapire: The Nonstochastic Multiarmed "
+        "Bandit Problem. SIAM Journal on Computing 32(1), 2002",
+        "cesabianchi2018": "N. Cesa-Bianchi, C. Gentile, Y. Mansour: Nonstochastic Bandits with Composite Anonymous "
+        "Feedback. COLT 2018",
         "chen2013": "W. Chen, Y. Wang, Y. Yuan: Combinatorial Multi-Armed Bandit: General Framework and Applications. "
         "ICML 2013",
         "chen2024": "Z. Chen, L. Cai, J. Pan: Merit-based Fair Combinatorial Semi-Bandit with Unrestricted Feedback "
@@ -51,6 +55,10 @@ PAPERS: dict[str, Paper] = {
         "li2019": "F. Li, J. Liu, B. Ji: Combinatorial Sleeping Bandits with Fairness Constraints. IEEE INFOCOM 2019",
         "patil2019": "V. Patil, G. Ghalme, V. Nair, Y. Narahari: Stochastic Multi-armed Bandits with Arm-specific "
         "Fairness Guarantees. 2019",
+        "pikeburke2018": "C. Pike-Burke, S. Agrawal, C. Szepesvári, S. Grünewälder: Bandits with Delayed, Aggregated "
+        "Anonymous Feedback. ICML 2018",
+        "wang2021": "S. Wang, H. Wang, L. Huang: Adaptive Algorithms for Multi-armed Bandit with Composite and "
+        "Anonymous Feedback. AAAI 2021",
         "wang2021fairx": "L. Wang, Y. Bai, W. Sun, T. Joachims: Fairness of Exposure in Stochastic Bandits. ICML 2021",
     }.items()
 }

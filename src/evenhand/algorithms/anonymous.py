@@ -1,0 +1,195 @@
+"""Algorithms for rewards that come back as one anonymous sum: choices last, so that the sum is mostly their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenhand import validate
+from evenhand.fairness import DeficitFirst, Mixing
+from evenhand.holds import HoldFor, PhasedElimination, PowerSize, RandomEnds
+from evenhand.index import UCB, EmpiricalMean, ExponentialWeights, WindowWeights
+from evenhand.policy import Policy
+from evenhand.registry import algorithm
+from evenhand.selection import Categorical
+from evenhand.tuning import Doubling, ForChoices, Known
+
+
+@algorithm("wang2021")
+def ars_ucb(*, size: Any = None, exploration: float = 4.0) -> Policy:
+    """ARS-UCB: the arm with the largest clipped upper confidence bound plays for more and more rounds.
+
+    ``argmax min(S/N + sqrt(α ln t / N), 1)``, of equal ones the least played, for ``f(k)`` rounds, k being how often
+    the arm was chosen
+
+    Promise: none to the arms; regret O(K ln T) without knowing how long rewards take, for α > 4 (Theorem 1).
+
+    The logarithm takes the rounds played so far. The last choice is cut at the horizon.
+
+    Args:
+        size: f, `evenhand.holds.PowerSize`, `GeometricSize` or any rising function of k; None for k².
+        exploration: α ≥ 0; 4 is the paper's choice, just below what its theorem asks for.
+
+    Example:
+        >>> ars_ucb().cadence.size
+        PowerSize(exponent=2.0)
+
+    Source: Wang et al. 2021, Algorithm 1.
+    """
+    return Policy(UCB(exploration, clip=True, clock="played"), cadence=HoldFor(_size(size)), name="ars_ucb")
+
+
+@algorithm("wang2021")
+def ars_fucb(fractions: Any, *, size: Any = None, tolerance: float = 0.0, exploration: float = 4.0) -> Policy:
+    """ARS-FUCB: FUCB's promise under anonymous sums, with choices that last for more and more rounds.
+
+    ``A(t) = {i : r_i (t−1) − N_i > α}``; if A(t) is not empty ``argmax r_i (t−1) − N_i``, else ARS-UCB's choice; for
+    ``f(k)`` rounds
+
+    Promise: with all arms awake and Σ r ≤ 1, no arm is ever further behind than ``α + H Σ_{j<K} R_j/j``, H being the
+        longest choice so far and R_j the sum of the j largest shares; so its share of the rounds tends to at least r_i
+        wherever choices grow more slowly than time. Ours, not the paper's.
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds.
+        size: f, `evenhand.holds.PowerSize`, `GeometricSize` or any rising function of k; None for k².
+        tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
+        exploration: α of ARS-UCB.
+
+    Example:
+        >>> ars_fucb([0.1, 0.1]).fractions
+        array([0.1, 0.1])
+
+    Source: ours; Wang et al. 2021, Algorithm 1, with Patil et al. 2019, section 5.
+    """
+    index = UCB(exploration, clip=True, clock="played")
+    return Policy(index, DeficitFirst(fractions, tolerance), cadence=HoldFor(_size(size)), name="ars_fucb")
+
+
+@algorithm("auer2002nonstochastic")
+def exp3(*, horizon: int, mixing: float | None = None) -> Policy:
+    """EXP3: exponential weights for adversarial rewards.
+
+    ``p_i = (1 − γ) w_i/Σw + γ/K``, ``w_i ← w_i exp(γ X/(K p_i))``
+
+    Promise: none to the arms; regret O(sqrt(T K ln K)) against any rewards that are known at once.
+
+    Args:
+        horizon: T, rounds.
+        mixing: γ in [0, 1]; None for ``min(1, sqrt(K ln K/((e − 1) T)))``.
+
+    Example:
+        >>> round(exp3(horizon=1000).fairness.mixing.mixing(round=1, arms=2), 4)
+        0.0284
+
+    Source: Auer, Cesa-Bianchi, Freund & Schapire 2002, section 3, Corollary 3.2.
+    """
+    gamma = ForChoices(validate.whole("horizon", horizon)) if mixing is None else mixing
+    return Policy(ExponentialWeights(gamma), Mixing(gamma), Categorical(), name="exp3")
+
+
+@algorithm("wang2021")
+def ars_exp3(*, horizon: int, exponent: float = 0.5, mixing: float | None = None) -> Policy:
+    """ARS-EXP3: exponential weights, with choices that last for more and more rounds.
+
+    ``e_i = exp(w_i/g(K))``, ``p_i = (1 − γ) e_i/Σe + γ/N``; the k-th choice lasts ``g(k) = max(1, ⌊k^β⌋)`` rounds, and
+    then ``w_i ← w_i + γ min(Z, g(k))/(N p_i)``
+
+    Promise: none to the arms; regret O((d + sqrt(N ln N)) T^(2/3)) for β = 1/2, also against an adversary that chooses
+        the delays knowing the plays (Theorem 2).
+
+    K is the number of choices that fit into T. What is left after the K-th is one more choice, cut at the horizon.
+
+    Args:
+        horizon: T, rounds.
+        exponent: β > 0.
+        mixing: γ in [0, 1]; None for the theorem's ``min(1, sqrt(N ln N/((e − 1) ((β + 1) T)^(1/(β + 1)))))``.
+
+    Example:
+        >>> policy = ars_exp3(horizon=1000)
+        >>> policy.index.scale, round(policy.fairness.mixing.mixing(round=1, arms=2), 4)
+        (11.0, 0.0785)
+
+    Source: Wang et al. 2021, Algorithm 2 and Theorem 2.
+    """
+    size, rounds = PowerSize(exponent), validate.whole("horizon", horizon)
+    gamma = ForChoices(((exponent + 1.0) * rounds) ** (1.0 / (exponent + 1.0))) if mixing is None else mixing
+    index = ExponentialWeights(gamma, scale=size.last(rounds))
+    return Policy(index, Mixing(gamma), Categorical(), HoldFor(size, count="all"), name="ars_exp3")
+
+
+@algorithm("cesabianchi2018")
+def clw(*, horizon: int, delay: int, style: str = "loss") -> Policy:
+    """CLW: exponential weights, with choices that a coin ends at least 2d rounds apart, for a known delay d.
+
+    a choice ends with a marker of probability ``1/(2d)`` after 2d − 1 rounds without one; then its arm's weight moves
+    by ``γ/K · X/p`` with ``X = 1/(2d) Σ_{last d rounds} Y``
+
+    Promise: none to the arms; regret O(sqrt(d T K ln K)) if no reward takes longer than d, against an adversary that
+        does not look at the plays.
+
+    Args:
+        horizon: T, rounds; for ``γ = min(1, sqrt(2 d K ln K/(T + d)))``.
+        delay: d ≥ 1, the longest that a reward takes.
+        style: ``"loss"`` (as published, for losses: what is missing of a reward of 1 a round), or ``"gain"`` (as Wang
+            et al. restate it).
+
+    Example:
+        >>> clw(horizon=1000, delay=10).cadence.tuning.longest
+        10
+
+    Source: Cesa-Bianchi, Gentile & Mansour 2018, section 3; Wang et al. 2021, appendix C.
+    """
+    tuning = Known(validate.whole("delay", delay), horizon)
+    return Policy(WindowWeights(tuning, style), Mixing(tuning), Categorical(), RandomEnds(tuning), name="clw")
+
+
+@algorithm("wang2021")
+def ars_clw(*, horizon: int, first_horizon: int = 1000, exponent: float = 1.0 / 3.0) -> Policy:
+    """ARS-CLW: CLW without knowing the delay, in phases of doubled length with longer and longer guesses of it.
+
+    phase k ends at ``T_k = 2^(k−1) T_1`` and guesses ``d_k = ⌊T_k^h⌋``; all is forgotten where a phase begins
+
+    Promise: none to the arms; regret O(sqrt(T h(2T) N ln N)) once the guess exceeds the delay, against an adversary
+        that does not look at the plays (Theorem 3).
+
+    Args:
+        horizon: T, rounds; it only says how much memory is needed.
+        first_horizon: T_1; the paper gives none, 1000 is ours.
+        exponent: of the guess; the paper gives none, 1/3 is ours.
+
+    Example:
+        >>> ars_clw(horizon=10_000).index.style
+        'gain'
+
+    Source: Wang et al. 2021, appendix C, Algorithm 3.
+    """
+    tuning = Doubling(first_horizon, exponent, horizon)
+    return Policy(WindowWeights(tuning, "gain"), Mixing(tuning), Categorical(), RandomEnds(tuning), name="ars_clw")
+
+
+@algorithm("pikeburke2018")
+def odaaf(*, horizon: int, rule: str = "expected", mean_delay: float = 0.0, max_delay: float = 0.0) -> Policy:
+    """ODAAF: longer and longer runs of each arm, after which the worse arms are dropped, told the delay.
+
+    arm i goes if ``S_i/n_m < max_j S_j/n_m − 2^−m`` after ``n_m`` rounds of each
+
+    Promise: none to the arms; those that are dropped get nothing. Regret O(Σ ln T/Δ_i + K E[τ]).
+
+    Args:
+        horizon: T, rounds.
+        rule: ``"expected"`` (told the mean delay), ``"bounded"`` (also the largest), or ``"composite"`` (told how long
+            a reward is spread, after Garg & Akash).
+        mean_delay: E[τ] ≥ 0, rounds.
+        max_delay: d ≥ 0, rounds.
+
+    Example:
+        >>> odaaf(horizon=1000, rule="bounded", mean_delay=20, max_delay=30).cadence.rule
+        'bounded'
+
+    Source: Pike-Burke et al. 2018, Algorithm 1; Garg & Akash 2019.
+    """
+    return Policy(EmpiricalMean(), cadence=PhasedElimination(horizon, rule, mean_delay, max_delay), name="odaaf")
+
+
+def _size(size: Any) -> Any:
+    return PowerSize(2.0) if size is None else size
