@@ -14,6 +14,9 @@ from evenhand import Environment, EvenhandError, PerLane, Policy, compare
 from evenhand.availability import Always, Independent
 from evenhand.bounds import (
     any_fair_regret,
+    ars_clw_regret,
+    ars_exp3_regret,
+    ars_ucb_regret,
     balancing_eta,
     bound_for,
     fcts_d_regret,
@@ -162,6 +165,38 @@ def test_penalized_regret_lower() -> None:
     )
 
 
+# --- Wang et al. 2021 -------------------------------------------------------------------------------------------------
+
+
+def test_wang_theorem_1() -> None:
+    # Gaps 0, 0.5, 0.25: 8 α ln T (2 + 4) + c; a tie with the best arm costs nothing.
+    assert ars_ucb_regret(1000, [0.8, 0.3, 0.55]) == pytest.approx(8 * 4 * 6 * LN, rel=1e-12)
+    assert ars_ucb_regret(1000, [0.3, 0.8, 0.55, 0.8], exploration=5.0, constant=7.0) == pytest.approx(
+        8 * 5 * 6 * LN + 7, rel=1e-12
+    )
+    assert ars_ucb_regret(1, [0.8, 0.3], constant=2.0) == 2.0
+    with pytest.raises(EvenhandError, match=r"means\[1\] must be a finite number, got nan"):
+        ars_ucb_regret(10, [0.5, math.nan])
+
+
+def test_wang_theorem_2() -> None:
+    # T = 8³ = 512: at β = 1/2 both exponents are 2/3, 64 in all; at β = 1 they are 3/4 and 1/2.
+    root = math.sqrt(7 * math.log(7))
+    assert ars_exp3_regret(512, 7, 10) == pytest.approx((10 + root) * 64, rel=1e-12)
+    assert ars_exp3_regret(16**4, 7, 10, exponent=1.0, constant=2.5) == pytest.approx(
+        2.5 * (root * 16**3 + 10 * 16**2), rel=1e-12
+    )
+
+
+def test_wang_theorem_3() -> None:
+    # T = 4000: h(8000) = 20 at x = 1/3, and h(d) takes d = 10 at T = 1000; at x = 1/2 and T = 5000, 100 and 100.
+    root = math.sqrt(7 * math.log(7))
+    assert ars_clw_regret(4000, 7, 10) == pytest.approx(math.sqrt(80_000) * root + 1000, rel=1e-12)
+    assert ars_clw_regret(5000, 7, 10, exponent=0.5, constant=2.5) == pytest.approx(
+        2.5 * (math.sqrt(500_000) * root + 100), rel=1e-12
+    )
+
+
 ROUNDS = np.array([10, 100, 1000])
 
 
@@ -178,6 +213,9 @@ ROUNDS = np.array([10, 100, 1000])
         lambda t: hard_threshold_regret(t, [0.9, 0.8, 0.1], 0.1, 0.3),
         lambda t: hard_threshold_regret_gap_free(t, [0.1, 0.3]),
         lambda t: penalized_regret_lower(t, [0.1, 0.3]),
+        lambda t: ars_ucb_regret(t, [0.8, 0.3, 0.55]),
+        lambda t: ars_exp3_regret(t, 7, 10),
+        lambda t: ars_clw_regret(t, 7, 10),
     ],
 )
 def test_rounds_may_be_an_array(bound: Callable[[Any], Any]) -> None:
@@ -207,6 +245,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "eta": {"eta": 10.0},
     "penalties": {"penalties": 0.3},
     "pulls": {"pulls": 5},
+    "delay": {"delay": 10},
     "merit": {"merit": Power()},
 }
 EXPECTED: dict[str, tuple[str, Any]] = {

@@ -8,18 +8,29 @@ from typing import Any, get_args
 
 import pytest
 
-from evenhand import config
+from evenhand import Environment, config
 from evenhand.availability import Independent, Joint, Logged
-from evenhand.datasets import conversions, movielens
+from evenhand.datasets import clicks, conversions, movielens
 from evenhand.delays import ByReward, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
 from evenhand.describe import describe
 from evenhand.errors import ConfigurationError, DataError, EvenhandError
 from evenhand.fairness import MeritShares, VirtualQueue
 from evenhand.feedback import Immediate
+from evenhand.holds import GeometricSize, HoldFor, PowerSize
 from evenhand.merit import Linear, Power, Softmax, Tabulated, Threshold
 from evenhand.records import PerLane
-from evenhand.rewards import Beta, BetaMeans, Categorical, Gaussian, Table
-from evenhand.sections import Feedback, Merit
+from evenhand.rewards import Beta, BetaMeans, Categorical, Gaussian, Table, Winners
+from evenhand.sections import PROFILES, Feedback, Merit
+from evenhand.spread import (
+    Bounded,
+    Decreasing,
+    Discounted,
+    Increasing,
+    Kernel,
+    NonOblivious,
+    Polynomial,
+    RandomDelay,
+)
 
 BERNOULLI = {"kind": "bernoulli", "means": [0.9, 0.8, 0.7]}
 CONTRACT = """
@@ -384,6 +395,231 @@ def test_wrong_feedback_is_told_where_and_what_would_be_right(table: Any, compla
         config.parse({**data, "policies": [{"algorithm": "ucb1"}]}, folder)
     assert complaint in str(error.value)
     assert str(error.value).startswith(("environment.feedback", "[environment] "))
+
+
+# --- anonymous sums ---------------------------------------------------------------------------------------------------
+
+SPREAD: dict[str, Any] = {"kind": "spread"}
+ANONYMOUS: list[tuple[dict[str, Any], Any]] = [
+    (SPREAD | {"profile": "random", "low": 0, "high": 60}, RandomDelay(0, 60)),
+    (SPREAD | {"profile": "bounded", "start": 30, "stop": 40}, Bounded(30, 40)),
+    (SPREAD | {"profile": "decreasing", "length": 50}, Decreasing(50)),
+    (SPREAD | {"profile": "increasing", "length": 50}, Increasing(50)),
+    (SPREAD | {"profile": "discounted", "factor": 0.8}, Discounted(0.8)),
+    (SPREAD | {"profile": "polynomial", "exponent": 2}, Polynomial(2.0)),
+    (SPREAD | {"profile": "kernel", "weights": [0, 0.25, 0.5]}, Kernel([0.0, 0.25, 0.5])),
+    (SPREAD | {"profile": "kernel", "weights": [[1], [0.5], [0]]}, Kernel([[1.0], [0.5], [0.0]])),
+    ({"kind": "nonoblivious", "delay": 10}, NonOblivious(10, best=0)),
+]
+FEEDBACK += ANONYMOUS
+
+
+@pytest.mark.parametrize(("table", "expected"), ANONYMOUS)
+def test_every_profile_of_a_spread(table: dict[str, Any], expected: Any) -> None:
+    assert describe(world(feedback=table).environment.feedback) == describe(expected)
+
+
+def test_no_profile_is_left_out() -> None:
+    assert {table["profile"] for table, _ in ANONYMOUS if "profile" in table} == set(PROFILES)
+
+
+def test_the_adversary_keeps_back_the_arm_of_the_largest_mean() -> None:
+    setup = parse(
+        environment={
+            "rewards": {"kind": "winners", "probabilities": [0.2, 0.3, 0.5]},
+            "feedback": {"kind": "nonoblivious", "delay": 4},
+        }
+    )
+    assert setup.environment.feedback == NonOblivious(4, best=2)
+    drawn = {"kind": "bernoulli", "means": {"kind": "uniform", "arms": 3}}
+    with pytest.raises(EvenhandError) as error:
+        parse(environment={"rewards": drawn, "feedback": {"kind": "nonoblivious", "delay": 4}})
+    assert str(error.value) == "[environment] feedback of kind 'nonoblivious' needs the same means in all lanes"
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        (SPREAD, "environment.feedback.profile: is missing"),
+        (SPREAD | {"profile": "rndom"}, "environment.feedback.profile: input should be 'random', 'bounded', "),
+        (SPREAD | {"profle": "random"}, "environment.feedback: unknown key 'profle'; did you mean 'profile'?"),
+        (SPREAD | {"profile": "random", "low": 1}, "environment.feedback: the profile 'random' needs 'high'"),
+        (
+            SPREAD | {"profile": "random", "low": 1, "high": 4, "length": 3},
+            "environment.feedback: the profile 'random' has no 'length'",
+        ),
+        (SPREAD | {"profile": "random", "low": 1.5, "high": 4}, "environment.feedback.low: input should be a valid in"),
+        (SPREAD | {"profile": "random", "low": -1, "high": 4}, "[environment] low must be at least 0, got -1"),
+        (SPREAD | {"profile": "random", "low": 5, "high": 4}, "[environment] high must be at least 5, got 4"),
+        (SPREAD | {"profile": "bounded", "start": 3, "stop": 3}, "[environment] stop must be at least 4, got 3"),
+        (SPREAD | {"profile": "bounded", "stop": 3}, "environment.feedback: the profile 'bounded' needs 'start'"),
+        (SPREAD | {"profile": "decreasing", "length": 0}, "[environment] length must be at least 1, got 0"),
+        (SPREAD | {"profile": "increasing", "length": "x"}, "environment.feedback.length: input should be a valid int"),
+        (SPREAD | {"profile": "discounted", "factor": 1}, "[environment] factor must be below 1, got 1"),
+        (SPREAD | {"profile": "discounted", "factr": 0.5}, "unknown key 'factr'; did you mean 'factor'?"),
+        (SPREAD | {"profile": "polynomial", "exponent": 1}, "[environment] exponent must be above 1, got 1"),
+        (SPREAD | {"profile": "kernel"}, "environment.feedback: the profile 'kernel' needs 'weights'"),
+        (SPREAD | {"profile": "kernel", "weights": [0.5, 0.6]}, "[environment] the weights of a kernel must sum to at"),
+        (SPREAD | {"profile": "kernel", "weights": [0.5, -0.1]}, "[environment] weights[1] must be a number of at lea"),
+        (SPREAD | {"profile": "kernel", "weights": [0.5, "x"]}, "environment.feedback.weights[1]: input should be a v"),
+        (SPREAD | {"profile": "kernel", "weights": []}, "[environment] a kernel needs weights of shape (steps,) or"),
+        (SPREAD | {"profile": "kernel", "weights": [[1], [1]]}, "[environment] kernels are given for 2 arms, but ther"),
+        ({"kind": "nonoblivious"}, "environment.feedback.delay: is missing"),
+        ({"kind": "nonoblivious", "delay": 0}, "[environment] delay must be at least 1, got 0"),
+        ({"kind": "nonoblivious", "delay": 2.5}, "environment.feedback.delay: input should be a valid integer"),
+        ({"kind": "nonoblivious", "delay": 2, "best": 1}, "environment.feedback: unknown key 'best'; known: kind, del"),
+    ],
+)
+def test_a_wrong_spread_is_told_where_and_what_would_be_right(table: Any, complaint: str) -> None:
+    with pytest.raises(EvenhandError) as error:
+        world(feedback=table)
+    assert complaint in str(error.value)
+    assert str(error.value).startswith(("environment.feedback", "[environment] "))
+
+
+def test_winners() -> None:
+    environment = parse(environment={"rewards": {"kind": "winners", "probabilities": [0.52, 0.48]}}).environment
+    assert describe(environment.rewards) == describe(Winners([0.52, 0.48]))
+
+
+@pytest.mark.parametrize(
+    ("rewards", "complaint"),
+    [
+        ({"kind": "winners"}, "environment.rewards.probabilities: is missing"),
+        ({"kind": "winner"}, "environment.rewards: unknown kind 'winner'; did you mean 'winners'?"),
+        ({"kind": "winners", "probs": [1]}, "environment.rewards: unknown key 'probs'; did you mean 'probabilities'?"),
+        ({"kind": "winners", "probabilities": [1, "x"]}, "environment.rewards.probabilities[1]: input should be a val"),
+        ({"kind": "winners", "probabilities": [0.5, 0.4]}, "[environment] probabilities must sum to 1, it sums to 0.9"),
+        ({"kind": "winners", "probabilities": [2, -1]}, "[environment] probabilities[0] must be a number in [0, 1]"),
+    ],
+)
+def test_wrong_winners_are_told_where(rewards: Any, complaint: str) -> None:
+    with pytest.raises(EvenhandError) as error:
+        parse(environment={"rewards": rewards})
+    assert str(error.value).startswith(complaint)
+
+
+@pytest.mark.parametrize("algorithm", ["ars_ucb", "ars_fucb"])
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ({"kind": "power"}, PowerSize(2.0)),
+        ({"kind": "power", "exponent": 0.5}, PowerSize(0.5)),
+        ({"kind": "geometric"}, GeometricSize(0)),
+        ({"kind": "geometric", "offset": 3}, GeometricSize(3)),
+    ],
+)
+def test_every_kind_of_size(algorithm: str, table: dict[str, Any], expected: Any) -> None:
+    promise = {"fractions": [0.1] * 3} if algorithm == "ars_fucb" else {}
+    (policy,) = parse({"algorithm": algorithm, "size": table, **promise}).policies.values()
+    assert isinstance(policy.cadence, HoldFor)
+    assert policy.cadence.size == expected
+    (many,) = parse({"algorithm": algorithm, "grid": {"size": [table]}, **promise}).policies.values()
+    assert many.cadence == policy.cadence
+
+
+@pytest.mark.parametrize(
+    ("size", "complaint"),
+    [
+        ({}, "size: needs a kind"),
+        ({"exponent": 2}, "size: needs a kind"),
+        ({"kind": "geometrc"}, "size: unknown kind 'geometrc'; did you mean 'geometric'?"),
+        ({"kind": "power", "exp": 2}, "size: unknown key 'exp'; did you mean 'exponent'?"),
+        ({"kind": "power", "exponent": "x"}, "size: exponent: input should be a valid number"),
+        ({"kind": "power", "exponent": 0}, "size: exponent must be above 0, got 0: holds must grow"),
+        ({"kind": "power", "exponent": -1}, "size: exponent must be a number of at least 0, got -1"),
+        ({"kind": "geometric", "offset": -1}, "size: offset must be at least 0, got -1"),
+        ({"kind": "geometric", "offset": 1.5}, "size: offset: input should be a valid integer"),
+        ("power", "size must be a function such as PowerSize(2), got 'power'"),
+        (3, "size must be a function such as PowerSize(2), got 3"),
+    ],
+)
+def test_a_wrong_size_is_told_in_the_policys_name(size: Any, complaint: str) -> None:
+    with pytest.raises(EvenhandError) as error:
+        parse({"algorithm": "ars_ucb", "size": size})
+    assert str(error.value).startswith(f"policy 'ars_ucb': {complaint}")
+
+
+@pytest.fixture
+def kaggle(tmp_path: Path) -> Path:
+    """A folder with small files of both logs."""
+    (tmp_path / "clicks_train.csv").write_text("display_id,ad_id,clicked\n1,1,1\n1,2,0\n2,2,1\n3,2,1\n4,3,1\n")
+    (tmp_path / "promoted_content.csv").write_text("ad_id,document_id\n1,10\n2,20\n3,30\n")
+    (tmp_path / "documents_categories.csv").write_text(
+        "document_id,category_id,confidence_level\n10,5,0.9\n20,6,0.9\n30,7,0.9\n"
+    )
+    (tmp_path / "visits.csv").write_text("I_DATE\n2012-03-05 00:00:00\n2012-03-06 00:00:00\n")
+    return tmp_path
+
+
+def data(table: Any, folder: Path, **more: Any) -> Environment:
+    return config.parse(
+        {"horizon": 1, "environment": {"dataset": table, **more}, "policies": [{"algorithm": "ucb1"}]}, folder
+    ).environment
+
+
+def test_logs_of_clicks_are_found_beside_the_file(kaggle: Path) -> None:
+    outbrain = data({"kind": "outbrain", "path": ".", "categories": 3}, kaggle)
+    assert outbrain.names == ("category 6", "category 5", "category 7")
+    assert isinstance(outbrain.rewards, Table)
+    assert outbrain.rewards.values.tolist() == [[0, 1, 0], [1, 0, 0], [1, 0, 0], [0, 0, 1]]
+    first = data({"kind": "outbrain", "path": str(kaggle), "categories": 2, "rows": 2}, kaggle)
+    assert first.names == ("category 5", "category 6")
+    assert first.rows() == 2
+    coupons = data({"kind": "coupons", "path": "visits.csv"}, kaggle)
+    assert coupons.names[:2] == ("Monday", "Tuesday")
+    assert coupons.means.tolist() == [0.5, 0.5, 0, 0, 0, 0, 0]
+    assert data({"kind": "coupons", "path": "visits.csv", "rows": 1}, kaggle).rows() == 1
+
+
+def test_made_up_logs(tmp_path: Path) -> None:
+    plain = data("synthetic", tmp_path)
+    assert isinstance(plain.rewards, Table)
+    assert plain.rewards.values.shape == (100_000, 7)
+    assert plain.names == tuple("1234567")
+    given = {"kind": "synthetic", "rows": 50, "number": 3, "seed": 2, "drift": 0.5, "burst": 4}
+    made = data(given, tmp_path).rewards
+    assert isinstance(made, Table)
+    assert made.values.tolist() == clicks.synthetic(50, 3, seed=2, drift=0.5, burst=4.0).tolist()
+
+
+def test_a_data_set_takes_a_feedback(tmp_path: Path) -> None:
+    table = {"kind": "synthetic", "rows": 50, "number": 3}
+    assert data(table, tmp_path).feedback == Immediate()
+    assert data(table, tmp_path, feedback=SPREAD | {"profile": "random", "low": 5, "high": 10}).feedback == RandomDelay(
+        5, 10
+    )
+    late = data(table, tmp_path, feedback={"kind": "nonoblivious", "delay": 10})
+    assert late.feedback == NonOblivious(10, best=int(late.means.argmax()))
+
+
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ("outbrain", "environment.dataset.path: is missing"),
+        ("coupons", "environment.dataset.path: is missing"),
+        ("synthetc", "environment.dataset: unknown kind 'synthetc'; did you mean 'synthetic'?"),
+        ({"kind": "outbrain", "path": "nowhere"}, "[environment] there is no file "),
+        ({"kind": "outbrain", "path": ".", "categories": 1}, "environment.dataset.categories: input should be greater"),
+        ({"kind": "outbrain", "path": ".", "categories": 4}, "[environment] the clicks in "),
+        ({"kind": "outbrain", "path": ".", "rows": 0}, "environment.dataset.rows: input should be greater than or equ"),
+        ({"kind": "outbrain", "path": ".", "row": 1}, "environment.dataset: unknown key 'row'; did you mean 'rows'?"),
+        ({"kind": "coupons", "path": "nowhere.csv"}, "[environment] there is no file "),
+        ({"kind": "coupons", "path": 3}, "environment.dataset.path: input should be a valid string, got 3"),
+        ({"kind": "coupons", "path": "clicks_train.csv"}, "[environment] "),
+        ({"kind": "coupons", "pth": "visits.csv"}, "environment.dataset: unknown key 'pth'; did you mean 'path'?"),
+        ({"kind": "synthetic", "burst": 0.5}, "[environment] burst must be a number of at least 1, got 0.5"),
+        ({"kind": "synthetic", "drift": -1}, "[environment] drift must be a number of at least 0, got -1"),
+        ({"kind": "synthetic", "number": 1}, "environment.dataset.number: input should be greater than or equal to 2"),
+        ({"kind": "synthetic", "rows": 0}, "environment.dataset.rows: input should be greater than or equal to 1"),
+        ({"kind": "synthetic", "seed": -1}, "environment.dataset.seed: input should be greater than or equal to 0"),
+        ({"kind": "synthetic", "rounds": 9}, "environment.dataset: unknown key 'rounds'; did you mean 'rows'?"),
+    ],
+)
+def test_a_wrong_data_set_is_told_where(table: Any, complaint: str, kaggle: Path) -> None:
+    with pytest.raises(EvenhandError) as error:
+        data(table, kaggle)
+    assert str(error.value).startswith(complaint)
 
 
 # --- merit ------------------------------------------------------------------------------------------------------------

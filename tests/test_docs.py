@@ -105,7 +105,12 @@ EXCUSED = {
     "fairness.Claim",
     "fairness.Queue",
     "growth.Exponent",
+    "holds.Campaign",
+    "holds.Coins",
+    "holds.Hold",
+    "index.Credit",
     "index.Trials",
+    "index.Window",
     "metrics.Ledger",
     "metrics.Yardstick",
     "oracle.Optimum",
@@ -123,6 +128,7 @@ EXCUSED = {
     "reach.cutting_planes",
     "reach.played_by",
     "records.for_lanes",
+    "records.rows",
     "registry.algorithm",
     "errors.nearest",
     "results.check_folder",
@@ -131,10 +137,15 @@ EXCUSED = {
     "results.run_information",
     "results.write_whole",
     "simulation.run_block",
-    # Nothing to run by themselves: what delay models and indexes have in common.
+    "spread.Sums",
+    "tuning.mixing_of",
+    # Nothing to run by themselves: what delay models, profiles, indexes and cadences have in common.
+    "cadence.ChooseAlways",
     "delays.Delay",
     "index.Memoryless",
+    "spread.Spread",
     # Read or write files; the pages of the documentation show them at work.
+    "datasets.clicks.outbrain",
     "datasets.conversions.Conversions",
     "datasets.movielens.Ratings",
 }
@@ -263,6 +274,7 @@ KINDS: dict[str, tuple[type[BaseModel], ...]] = {
     "### Merit": get_args(sections.Merit),
     "### Penalties": (sections.HalfRange,),
     "### Datasets": get_args(sections.Dataset),
+    "### Size": get_args(sections.Size),
 }
 
 

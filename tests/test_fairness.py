@@ -19,6 +19,7 @@ from evenhand.fairness import (
     Fairness,
     GuaranteedShares,
     MeritShares,
+    Mixing,
     NoPromise,
     VirtualQueue,
     owed,
@@ -27,6 +28,7 @@ from evenhand.index import BetaSample
 from evenhand.merit import Custom, Linear, Merit, Power, Tabulated, Threshold
 from evenhand.records import Array, Mask, Shape, State, Tally
 from evenhand.selection import Categorical, DependentRounding, Selection, SystematicSampling
+from evenhand.tuning import Doubling, ForChoices
 
 HORIZON = 1_000_000  # no round counted here is later
 
@@ -262,6 +264,44 @@ def test_a_random_worth_makes_the_best_arm_random_and_even_shares_not() -> None:
     state = state_after(0, [0, 0, 0])
     assert GuaranteedShares(SHARES, "best").claim(WORTH, True, state).random
     assert not GuaranteedShares(SHARES, "all").claim(WORTH, True, state).random
+
+
+# --- Mixing ----------------------------------------------------------------------------------------------------------
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.integers(0, 20), min_size=2, max_size=6).filter(any), st.integers(0, 8))
+def test_mixing_is_its_formula(worth: list[int], eighths: int) -> None:
+    gamma, total = Fraction(eighths, 8), sum(worth)
+    claim = Mixing(float(gamma)).claim(np.array(worth, dtype=float), False, state_after(3, [1.0] * len(worth)))
+    expected = [(1 - gamma) * Fraction(w, total) + gamma / len(worth) for w in worth]
+    assert claim.score == pytest.approx([float(share) for share in expected])
+    assert claim.score.sum() == pytest.approx(1.0)
+    assert (claim.first, claim.tie, claim.random) == (None, None, False)
+
+
+def test_mixing_works_lane_by_lane_and_tells_of_chance() -> None:
+    worth = np.array([[3.0, 1.0], [0.0, 5.0]])
+    claim = Mixing(0.5).claim(worth, True, state_after(1, np.ones((2, 2))))
+    assert claim.score.tolist() == [[0.625, 0.375], [0.25, 0.75]]
+    assert claim.random
+
+
+def test_mixing_may_change_with_the_round() -> None:
+    # T_1 = 8, d = 2 and 2 = ⌊16^(1/3)⌋: γ = sqrt(2 · 2 · 2 ln 2/(8 + 2)) in round 8, with 16 + 2 from round 9 on.
+    rule, worth = Doubling(first_horizon=8, horizon=100), np.array([1.0, 0.0])
+    for rounds, end in ((7, 8), (8, 16)):
+        gamma = math.sqrt(8.0 * math.log(2.0) / (end + 2.0))
+        score = Mixing(rule).claim(worth, False, state_after(rounds, [1.0, 1.0])).score
+        assert score == pytest.approx([1.0 - gamma / 2.0, gamma / 2.0])
+    gamma = ForChoices(100).mixing(1, 2)
+    assert Mixing(ForChoices(100)).claim(worth, False, state_after(0, [0, 0])).score[1] == pytest.approx(gamma / 2.0)
+
+
+@pytest.mark.parametrize("mixing", [-0.1, 1.1, math.nan, "much"])
+def test_bad_mixing_is_refused(mixing: Any) -> None:
+    with pytest.raises(EvenhandError, match=r"^mixing must be a number"):
+        Mixing(mixing)
 
 
 # --- Shares by merit -------------------------------------------------------------------------------------------------

@@ -21,11 +21,12 @@ from evenhand.algorithms import eta_fucb, fucb, thompson, ucb1
 from evenhand.merit import Power
 from evenhand.metrics import MEASURES
 from evenhand.results import mean_and_error
-from evenhand.rewards import Bernoulli
+from evenhand.rewards import Bernoulli, Winners
+from evenhand.spread import Bounded
 
 SHARES = [0.1, 0.2, 0.3]
 STAKES: dict[str, Any] = {"fractions": SHARES, "penalties": 0.2, "merit": Power()}
-WORLD = Environment(Bernoulli([0.8, 0.5, 0.3]), names=("tea", "coffee", "cocoa"), **STAKES)
+WORLD = Environment(Winners([0.5, 0.3, 0.2]), feedback=Bounded(0, 2), names=("tea", "coffee", "cocoa"), **STAKES)
 POLICIES = {"plain": ucb1(), "fair": fucb(SHARES), "sampled": thompson()}
 
 

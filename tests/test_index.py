@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -11,10 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evenhand import EvenhandError, Policy
+from evenhand import EvenhandError, Policy, dump, restore
+from evenhand.algorithms import ars_clw, ars_exp3, clw, exp3
 from evenhand.evidence import Optimistic, Pessimistic, Received
-from evenhand.index import UCB, BetaSample, EmpiricalMean, Exploring, Index, Mean, Trials
+from evenhand.fairness import Mixing
+from evenhand.index import (
+    UCB,
+    BetaSample,
+    EmpiricalMean,
+    Exploring,
+    ExponentialWeights,
+    Index,
+    Mean,
+    Trials,
+    WindowWeights,
+)
 from evenhand.records import Array, Feedback, State, Tally
+from evenhand.selection import Categorical
+from evenhand.tuning import Doubling, ForChoices, Known
 
 LANES = 40_000
 SIGMAS = 5.0  # a mean of many draws is off by more with a chance below 1e-6
@@ -207,6 +222,212 @@ def test_successes_lie_between_nothing_and_all_received(arrivals: list[tuple[int
     cut = np.clip(rewards, 0.0, received)
     assert (memory.successes >= np.floor(cut)).all()
     assert (memory.successes <= np.ceil(cut)).all()
+
+
+# --- The clock of the bounds -----------------------------------------------------------------------------------------
+
+
+def test_the_clock_may_count_the_rounds_played() -> None:
+    # Seven rounds are over: ln 8 for the round that is being decided, ln 7 for those played.
+    state = state_of([4.0, 3.0], [2.0, 0.0], 7)
+    assert UCB(3.0).worth(state, rng())[0] == pytest.approx(0.5 + math.sqrt(3.0 * math.log(8.0) / 4.0))
+    assert UCB(3.0, clock="played").worth(state, rng())[0] == pytest.approx(0.5 + math.sqrt(3.0 * math.log(7.0) / 4.0))
+    # Before the first round as after it there is nothing to take the logarithm of: ln 1 = 0.
+    for round in (0, 1):
+        assert UCB(3.0, clock="played").worth(state_of([2.0], [1.0], round), rng()).tolist() == [0.5]
+
+
+def test_there_are_two_clocks() -> None:
+    with pytest.raises(EvenhandError, match=r"^clock must be"):
+        UCB(clock="wall")
+
+
+# --- Exponential weights ---------------------------------------------------------------------------------------------
+
+
+def weighed(index: Any, state: State, arm: int, chance: float, sums: list[float]) -> None:
+    """A choice of an arm with this chance that lasts for the given sums, in a lane of two arms."""
+    played = np.arange(2) == arm
+    for place, sum_ in enumerate(sums):
+        vector = np.where(played, chance, 1.0 - chance)
+        index.note(state, played, vector if place == 0 else played, None if place == 0 else np.array([False]))
+        state.round += 1
+        index.observe(state.index, Feedback(played, played * sum_), rng())
+
+
+def fresh(index: Any) -> State:
+    return Policy(index, Mixing(0.5), Categorical()).start(2)
+
+
+def test_exponential_weights_by_hand() -> None:
+    # γ/K = 0.1, g = 4. Arm 0 with chance 1/2 for three rounds that bring 0.5, 0, 1: w_0 = 0.1 · 1.5/0.5 = 0.3.
+    index = ExponentialWeights(0.2, scale=4.0)
+    state = fresh(index)
+    weighed(index, state, 0, 0.5, [0.5, 0.0, 1.0])
+    assert index.worth(state, rng()) == pytest.approx([1.0, math.exp(-0.3 / 4.0)])
+    # Arm 1 with chance 1/4 for two rounds that bring 1.5 and 2: cut to 2, w_1 = 0.1 · 2/0.25 = 0.8.
+    weighed(index, state, 1, 0.25, [1.5, 2.0])
+    assert index.worth(state, rng()) == pytest.approx([math.exp((0.3 - 0.8) / 4.0), 1.0])
+    # The cut is by the choice, not by the round: 2 and 0 in two rounds are 2.
+    weighed(index, state, 0, 1.0, [2.0, 0.0])
+    assert index.worth(state, rng()) == pytest.approx([math.exp((0.5 - 0.8) / 4.0), 1.0])
+
+
+def test_a_choice_counts_when_it_is_over_and_meanwhile_as_far_as_it_has_come() -> None:
+    index = ExponentialWeights(0.2)
+    state = fresh(index)
+    weighed(index, state, 0, 0.5, [1.0])
+    assert state.index.logs.tolist() == [0.0, 0.0]
+    weighed(index, state, 1, 0.5, [1.0])
+    assert state.index.logs == pytest.approx([0.2, 0.0])
+
+
+def test_lanes_that_hold_settle_nothing() -> None:
+    index = ExponentialWeights(0.2)
+    state = Policy(index, Mixing(0.5), Categorical()).start(2, lanes=2)
+    played = np.array([[True, False], [False, True]])
+    index.note(state, played, np.full((2, 2), 0.5), None)
+    index.observe(state.index, Feedback(played, played * 1.0), rng())
+    index.note(state, ~played, np.full((2, 2), 0.25), np.array([[True], [False]]))
+    index.observe(state.index, Feedback(played, np.array([[0.0, 0.5], [0.0, 0.5]])), rng())
+    # The first lane: 0.1 · 1/0.5 for arm 0, then 0.1 · 0.5/0.25 for arm 1 under way. The second: min(1.5, 2) for arm 1.
+    assert state.index.logs == pytest.approx(np.array([[0.2, 0.0], [0.0, 0.0]]))
+    assert index.worth(state, rng()) == pytest.approx(np.array([[1.0, 1.0], [math.exp(-0.3), 1.0]]))
+
+
+def test_the_weights_stay_finite_for_ten_million_rounds_of_reward_1() -> None:
+    # EXP3: w grows by γ/(K p) each round with p near 1, so ln w comes to γ T/K = 1244 for γ of the horizon: exp of that
+    # is infinite. A single choice of all rounds earns as much as they do one by one.
+    horizon, arms = 10**7, 2
+    gamma = ForChoices(horizon).mixing(1, arms)
+    index = ExponentialWeights(ForChoices(horizon))
+    state = Policy(index, Mixing(gamma), Categorical()).start(arms)
+    state.round = horizon
+    chance, played = 1.0 - gamma / arms, np.array([True, False])
+    index.note(state, played, np.array([chance, 1.0 - chance]), None)
+    state.index.earned[:] = state.index.rounds[:] = horizon
+    index.note(state, played, np.array([chance, 1.0 - chance]), None)
+    log = gamma / arms * horizon / chance
+    assert log > 1000.0
+    assert state.index.logs == pytest.approx([log, 0.0])
+    worth = index.worth(state, rng())
+    assert worth.tolist() == [1.0, 0.0]  # e^−1420 is no number
+    assert Mixing(gamma).claim(worth, False, state).score == pytest.approx([chance, gamma / arms])
+
+
+@pytest.mark.parametrize("best", [0, 1])
+def test_ars_exp3_stays_finite_with_weights_of_ten_million_rounds(best: int) -> None:
+    # Rewards all 1: after T rounds w is at most γ T/(N p) with p ≥ γ/N, that is T; and it goes on from there.
+    policy = ars_exp3(horizon=10**7)
+    state, chance = policy.start(2, lanes=3), rng(1)
+    state.index.logs[:, best] = 1e7
+    plays = np.zeros(2)
+    for _ in range(400):
+        decision = policy.decide(state, chance)
+        assert np.isfinite(decision.vector).all()
+        assert decision.vector.sum(axis=-1) == pytest.approx(1.0)
+        policy.observe(state, Feedback(decision.played, decision.played * 1.0), chance)
+        plays += decision.played.sum(axis=0)
+    assert np.isfinite(policy.index.worth(state, chance)).all()
+    assert np.isfinite(state.index.logs).all()
+    assert plays[best] > 0.9 * plays.sum()
+
+
+# --- Weights of a window ---------------------------------------------------------------------------------------------
+
+
+def test_weights_of_a_window_by_hand() -> None:
+    # d = 2, γ given by T: X = (the last two sums)/4. Arm 0 with chance 1/2: 1, 1, 0.5, 0.25: X = 0.1875.
+    tuning = Known(longest=2, horizon=100)
+    rate = math.sqrt(2.0 * 2.0 * 2.0 * math.log(2.0) / 102.0) / 2.0
+    for style, first, second in (("gain", 0.1875, 0.25), ("loss", 0.1875 - 0.5, 0.25 - 0.5)):
+        index = WindowWeights(tuning, style)
+        state = fresh(index)
+        weighed(index, state, 0, 0.5, [1.0, 1.0, 0.5, 0.25])
+        # Arm 1 with chance 1/4 for five rounds of 0.5: X = 1/4.
+        weighed(index, state, 1, 0.25, [0.5] * 5)
+        one, other = rate * first / 0.5, rate * second / 0.25
+        top = max(one, other)
+        assert index.worth(state, rng()) == pytest.approx([math.exp(one - top), math.exp(other - top)])
+
+
+def test_a_reward_of_1_a_round_is_no_loss() -> None:
+    index = WindowWeights(Known(longest=3, horizon=100), "loss")
+    state = fresh(index)
+    weighed(index, state, 0, 0.5, [1.0] * 3)
+    assert index.worth(state, rng()) == pytest.approx([1.0, 1.0])
+
+
+def test_sums_that_bunch_count_in_full() -> None:
+    # d = 2: rewards of the 2d − 1 last rounds may all arrive in the last two; X = 3/(2d) = 3/4, not 1/2.
+    index = WindowWeights(Known(longest=2, horizon=100), "gain")
+    rate = Known(longest=2, horizon=100).mixing(1, 2) / 2.0
+    state = fresh(index)
+    weighed(index, state, 0, 0.5, [0.0, 1.0, 2.0])
+    assert index.worth(state, rng()) == pytest.approx([1.0, math.exp(-rate * 0.75 / 0.5)])
+
+
+def test_all_is_forgotten_where_a_phase_begins() -> None:
+    index = WindowWeights(Doubling(first_horizon=8, horizon=100), "gain")
+    state = fresh(index)
+    weighed(index, state, 0, 0.5, [1.0] * 7)
+    assert index.worth(state, rng())[1] < 1.0
+    weighed(index, state, 0, 0.5, [1.0])
+    assert index.worth(state, rng()).tolist() == [1.0, 1.0]
+
+
+def test_the_weights_of_a_window_stay_finite() -> None:
+    tuning = Known(longest=10, horizon=10**7)
+    index = WindowWeights(tuning, "gain")
+    state = fresh(index)
+    state.round = 5
+    state.index.logs[:] = [1e7, -1e7]
+    worth = index.worth(state, rng())
+    assert worth.tolist() == [1.0, 0.0]
+
+
+# --- What they remember ----------------------------------------------------------------------------------------------
+
+WEIGHTS: dict[str, Policy] = {
+    "exp3": exp3(horizon=60),
+    "ars_exp3": ars_exp3(horizon=60),
+    "clw": clw(horizon=60, delay=2),
+    "ars_clw": ars_clw(horizon=60, first_horizon=16),
+}
+
+
+@pytest.mark.parametrize("lanes", [None, 3])
+@pytest.mark.parametrize("policy", WEIGHTS.values(), ids=list(WEIGHTS))
+def test_weights_come_back_from_a_file(policy: Policy, lanes: int | None) -> None:
+    state, chance, world = policy.start(3, lanes), rng(1), rng(2)
+    for _ in range(23):
+        decision = policy.decide(state, chance)
+        policy.observe(state, Feedback(decision.played, decision.played * world.random(decision.played.shape)), chance)
+    again = restore(policy.start(3, lanes), json.loads(json.dumps(dump(state), allow_nan=False)))
+    one, other = rng(5), rng(5)
+    for _ in range(37):
+        first, second = policy.decide(state, one), policy.decide(again, other)
+        assert (first.played == second.played).all()
+        assert (first.vector == second.vector).all()
+        rewards = first.played * world.random(first.played.shape)
+        policy.observe(state, Feedback(first.played, rewards), one)
+        policy.observe(again, Feedback(second.played, rewards), other)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: ExponentialWeights(1.5), r"^mixing must be a number in \[0, 1\], got 1\.5$"),
+        (lambda: ExponentialWeights(-0.1), r"^mixing must be a number in \[0, 1\], got -0\.1$"),
+        (lambda: ExponentialWeights(0.1, scale=0.0), "^scale must be above 0, got 0$"),
+        (lambda: ExponentialWeights(0.1, scale=-1.0), "^scale must be"),
+        (lambda: ExponentialWeights("much"), "^mixing must be a number"),  # type: ignore[arg-type]
+        (lambda: WindowWeights(Known(1, 9), style="pain"), "^style must be"),
+    ],
+)
+def test_bad_weights_are_refused(build: Any, message: str) -> None:
+    with pytest.raises(EvenhandError, match=message):
+        build()
 
 
 # --- The mean of two -------------------------------------------------------------------------------------------------

@@ -29,8 +29,9 @@ from evenhand.merit import Linear, Merit, Power
 from evenhand.metrics import MEASURES, Ledger, yardstick
 from evenhand.oracle import fair_shares, optimal_fair, optimal_penalized
 from evenhand.records import Array, Decision, Feedback, Outcome, for_lanes
-from evenhand.rewards import Bernoulli, Gaussian, Table
+from evenhand.rewards import Bernoulli, Gaussian, Table, Winners
 from evenhand.simulation import BLOCK
+from evenhand.spread import Decreasing, NonOblivious, RandomDelay
 
 HORIZON, LANES, SEED = 40, 5, 21
 CHECKPOINTS = [1, 7, 20, HORIZON]
@@ -72,6 +73,13 @@ def tell(policy: Policy, environment: Environment, block: int = BLOCK) -> list[S
                 story.earned.append([float(outcome.earned[lane, arm]) for arm in arms])
         stories += told
     return stories
+
+
+def hindsight(story: Story, offered: list[list[float]], plays: int, until: int) -> float:
+    """``max Σ_s X_i(s)`` over the best arms (an unknown reward counts nothing), less what was earned."""
+    sums = [sum(x for x in column if x == x) for column in zip(*offered[:until], strict=True)]
+    best: float = sum(sorted(sums, reverse=True)[:plays])
+    return best - sum(sum(earned) for earned in story.earned[:until])
 
 
 def row(values: Any, lane: int, arms: int) -> list[float] | None:
@@ -120,6 +128,8 @@ def measures_of(story: Story, lane: int, policy: Policy, environment: Environmen
         "regret": free - expected,
         "time_averaged_regret": (best_fair - expected) / until,
     }
+    if isinstance(environment.rewards, Table):
+        found["adversarial_regret"] = hindsight(story, environment.rewards.values.tolist(), plays, until)
     if fractions is None:
         return found
     missing = [max(share * until - n, 0.0) for share, n in zip(fractions, pulls, strict=True)]
@@ -348,6 +358,93 @@ def test_where_sets_are_too_many_the_mean_stands_in() -> None:
     np.testing.assert_allclose(record.curves["regret"][-1], expected, atol=1e-10)
 
 
+# --- anonymous sums and adversaries -----------------------------------------------------------------------------------
+
+
+def offers(environment: Environment) -> list[list[list[float]]]:
+    """What every arm that is awake would have earned, for each lane and round: a world of the same seed."""
+    (seed,) = np.random.SeedSequence(SEED).spawn(1)
+    world = environment.start(HORIZON, LANES, seed.spawn(2)[0])
+    everybody = np.ones((LANES, environment.arms), dtype=bool)
+    rounds = []
+    for round in range(HORIZON):
+        available = world.offer()
+        earned = world.play(Decision(round + 1, everybody, None, available, everybody)).earned
+        rounds.append((np.asarray(earned, dtype=float) * (True if available is None else available)).tolist())
+    return [[offered[lane] for offered in rounds] for lane in range(LANES)]
+
+
+CHANCES = [0.4, 0.1, 0.3, 0.2]
+ADVERSARIAL: dict[str, tuple[Policy, Environment]] = {
+    "winners": (ucb1(), Environment(Winners(CHANCES))),
+    "winners, several plays": (thompson(plays=2), Environment(Winners(CHANCES))),
+    "winners, asleep": (ucb1(), Environment(Winners(CHANCES), Independent([0.9, 0.6, 0.8, 0.5]))),
+    "winners, late": (ucb1(), Environment(Winners(CHANCES), feedback=NonOblivious(2, best=0))),
+    "a table": (ucb1(), Environment(Table(TABLE))),
+    "a table, several plays": (thompson(plays=3), Environment(Table(TABLE))),
+    "a table, shuffled": (ucb1(plays=2), Environment(Table(TABLE, "shuffled"))),
+    "a table below 0": (ucb1(plays=2), Environment(Table(TABLE - 0.6))),
+    "a table, spread": (ucb1(plays=2), Environment(Table(TABLE), feedback=Decreasing(4))),
+    "a table, promised": (fucb(SHARES), Environment(Table(TABLE), penalties=0.3)),
+}
+
+
+@pytest.mark.parametrize(("policy", "environment"), ADVERSARIAL.values(), ids=ADVERSARIAL)
+def test_adversarial_regret_is_a_plain_sum(policy: Policy, environment: Environment) -> None:
+    results = compare({"it": policy}, environment, HORIZON, LANES, SEED, checkpoints=CHECKPOINTS, progress=False)
+    curve = results.records["it"].curves["adversarial_regret"]
+    for lane, (story, offered) in enumerate(zip(tell(policy, environment), offers(environment), strict=True)):
+        for place, until in enumerate(CHECKPOINTS):
+            expected = hindsight(story, offered, policy.plays, until)
+            assert curve[place, lane] == pytest.approx(expected, abs=1e-12)
+
+
+def test_adversarial_regret_by_hand() -> None:
+    # UCB1 plays arm 1, arm 2, then arm 2 again, whose mean is larger: it earns 0.5, 1 and 0.25. Arm 1 would have
+    # earned 1.5 in all, arm 2 1.25. A policy may do better than any single arm.
+    table = Table([[0.5, 0.0], [0.0, 1.0], [1.0, 0.25]])
+    results = compare([ucb1()], Environment(table), 3, 1, checkpoints=[1, 2, 3], progress=False)
+    record = results.records["ucb1"]
+    assert record.pulls[:, 0].tolist() == [[1, 0], [1, 1], [1, 2]]
+    assert record.curves["adversarial_regret"][:, 0].tolist() == [0.0, 1.0 - 1.5, 1.5 - 1.75]
+
+
+ANONYMOUS: dict[str, tuple[Policy, Environment]] = {
+    "one play": (ucb1(), Environment(Bernoulli(MEANS), feedback=Decreasing(5))),
+    "several plays": (thompson(plays=3), Environment(Bernoulli(MEANS), feedback=RandomDelay(0, 9))),
+    "winners": (ucb1(plays=2), Environment(Winners(CHANCES), feedback=NonOblivious(1))),
+    "means by lane": (ucb1(), Environment(Bernoulli(LANE_MEANS), feedback=RandomDelay(2, 3))),
+    "promised": (fucb(SHARES), Environment(Bernoulli(MEANS), feedback=Decreasing(5))),
+}
+
+
+@pytest.mark.parametrize(("policy", "environment"), ANONYMOUS.values(), ids=ANONYMOUS)
+def test_composite_regret_is_a_plain_sum(policy: Policy, environment: Environment) -> None:
+    results = compare({"it": policy}, environment, HORIZON, LANES, SEED, checkpoints=CHECKPOINTS, progress=False)
+    curve = results.records["it"].curves["composite_regret"]
+    for lane, story in enumerate(tell(policy, environment)):
+        means = row(environment.means, lane, environment.arms)
+        assert means is not None
+        for place, until in enumerate(CHECKPOINTS):
+            best = until * sum(sorted(means, reverse=True)[: policy.plays])
+            lost = best - sum(means[arm] for arms in story.played[:until] for arm in arms)
+            assert curve[place, lane] == pytest.approx(lost, abs=1e-12)
+
+
+def test_measures_of_anonymous_and_adversarial_rewards_are_left_out_elsewhere() -> None:
+    for environment, expected in (
+        (Environment(Bernoulli(MEANS)), set()),
+        (Environment(Bernoulli(MEANS), feedback=Geometric(0.5)), set()),
+        (Environment(Bernoulli(MEANS), feedback=Decreasing(2)), {"composite_regret"}),
+        (Environment(Winners(CHANCES)), {"adversarial_regret"}),
+        (Environment(Table(TABLE), feedback=Fixed(1)), {"adversarial_regret"}),
+        (Environment(Winners(CHANCES), feedback=Decreasing(2)), {"composite_regret", "adversarial_regret"}),
+    ):
+        results = compare([ucb1()], environment, 10, 2, progress=False)
+        found = set(results.records["ucb1"].curves)
+        assert found == {"reward", "regret", "time_averaged_regret"} | expected
+
+
 # --- the yardstick ----------------------------------------------------------------------------------------------------
 
 
@@ -392,7 +489,8 @@ def test_without_promises_there_is_little_to_measure() -> None:
     assert set(results.records["ucb1"].curves) == {"reward", "regret", "time_averaged_regret"}
     promised = compare([ucb1()], Environment(Bernoulli([0.9, 0.4]), fractions=[0.1, 0.1]), 10, 2, progress=False)
     by_merit = {"reward_regret", "fairness_regret"}
-    assert set(promised.records["ucb1"].curves) == set(MEASURES) - {"penalized_regret"} - by_merit
+    by_world = {"composite_regret", "adversarial_regret"}
+    assert set(promised.records["ucb1"].curves) == set(MEASURES) - {"penalized_regret"} - by_merit - by_world
     deserved = compare([ucb1()], Environment(Bernoulli([0.9, 0.4]), merit=Power()), 10, 2, progress=False)
     assert set(deserved.records["ucb1"].curves) == {"reward", "regret", "time_averaged_regret"} | by_merit
 

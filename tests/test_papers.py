@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +21,20 @@ from evenhand.index import Memoryless
 from evenhand.merit import Power
 from evenhand.papers import PAPERS
 from evenhand.records import Array, Mask, State
-from evenhand.rewards import Bernoulli
+from evenhand.rewards import Bernoulli, Winners
+from evenhand.spread import (
+    Bounded,
+    Decreasing,
+    Discounted,
+    Increasing,
+    NonOblivious,
+    Polynomial,
+    RandomDelay,
+    Spread,
+)
 
 CONFIGURATIONS = sorted(Path(str(files("evenhand.papers"))).glob("*/*.toml"))
+SPREAD = [path for path in CONFIGURATIONS if path.parent.name == "wang2021"]
 MERIT = [path for path in CONFIGURATIONS if path.parent.name == "chen2024"]
 EXPERIMENTS = [
     *("p2a", "p2b", "p2c"),
@@ -30,6 +43,10 @@ EXPERIMENTS = [
     *("c1", "c2b", "c2c", "c2d", "c3", "c9"),
     *(f"c2a-{delay:03}" for delay in range(0, 301, 50)),
     *(f"c{figure}-{exponent}" for figure in range(4, 9) for exponent in (2, 4, 6, 8)),
+    *("w2-10-30", "w2-0-60", "w3-bounded-10-20", "w3-bounded-30-40", "w4-discounted-08", "w4-discounted-09"),
+    *(f"w3-{line}-{length}" for line in ("decreasing", "increasing") for length in (50, 100)),
+    *(f"w4-polynomial-{exponent}" for exponent in (2, 3)),
+    *(f"w5-{kind}-{arms}-{delay}" for kind in ("oblivious", "nonoblivious") for arms in (2, 7) for delay in (10, 20)),
 ]
 
 
@@ -59,6 +76,75 @@ def test_policies_and_measures_have_the_same_merit(path: Path) -> None:
     exponent = float(path.stem[-1]) if path.stem[1] in "45678" else 4.0
     assert merit == Power(beta=3.5 if path.stem == "c3" else 2.0, exponent=exponent)
     assert all(policy.merit in (None, merit) for policy in setup.policies.values())
+
+
+def spread_of(path: Path) -> Spread:
+    """The spread that the name of a file says."""
+    figure, *words = path.stem.split("-")
+    kind, number = words[0], int(words[-1])
+    if figure == "w2":
+        return RandomDelay(int(kind), number)
+    if kind == "bounded":
+        return Bounded(int(words[1]), number)
+    if kind == "oblivious":
+        return RandomDelay(number // 2, number)  # delays of 5 to 10 and of 10 to 20
+    kinds: dict[str, Callable[[int], Spread]] = {
+        "decreasing": Decreasing,
+        "increasing": Increasing,
+        "discounted": lambda tenths: Discounted(tenths / 10),
+        "polynomial": Polynomial,
+        "nonoblivious": lambda delay: NonOblivious(delay, best=0),
+    }
+    return kinds[kind](number)
+
+
+@pytest.mark.parametrize("path", SPREAD, ids=lambda path: path.stem)
+def test_rewards_spread_as_the_name_of_the_file_says(path: Path) -> None:
+    setup = config.load(path)
+    assert setup.environment.feedback == spread_of(path)
+    means = setup.environment.means.tolist()
+    if path.stem.startswith("w5"):
+        assert isinstance(setup.environment.rewards, Winners)
+        two = path.stem.split("-")[2] == "2"
+        assert means == ([0.52, 0.48] if two else [0.30, 0.20, 0.14, 0.12, 0.10, 0.08, 0.06])
+        assert {"ars_exp3", "clw"} <= {policy.name for policy in setup.policies.values()}
+    else:
+        assert means == [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
+        names = {policy.name for policy in setup.policies.values()}
+        # What never ends has no benchmark in the paper.
+        assert names == {"ars_ucb", "ucb1"} | (set() if path.stem.startswith("w4") else {"odaaf"})
+
+
+@pytest.mark.parametrize("path", SPREAD, ids=lambda path: path.stem)
+def test_benchmarks_are_told_the_truth_about_delays(path: Path) -> None:
+    setup = config.load(path)
+    feedback = setup.environment.feedback
+    if isinstance(feedback, RandomDelay):
+        mean, longest = (feedback.low + feedback.high) / 2, feedback.high
+    elif isinstance(feedback, Bounded):
+        mean, longest = None, feedback.stop
+    elif isinstance(feedback, Decreasing | Increasing):
+        mean, longest = None, feedback.length
+    elif isinstance(feedback, NonOblivious):
+        mean, longest = None, feedback.delay
+    else:
+        return  # nobody is told anything
+    told = 0
+    for label, policy in setup.policies.items():
+        cadence: Any = policy.cadence
+        if policy.name == "odaaf":
+            told += 1
+            if cadence.rule == "composite":
+                assert cadence.max_delay == longest
+            else:
+                assert cadence.mean_delay == mean
+                assert cadence.rule == "expected" or cadence.max_delay == longest
+        elif policy.name == "clw":
+            told += 1
+            # An error of a tenth where the label says so.
+            off = {"small": -1, "large": 1}.get(label.split()[-1], 0)
+            assert cadence.tuning.longest == longest + off * longest // 10
+    assert told > 0
 
 
 @dataclass(frozen=True)

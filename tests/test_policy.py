@@ -29,10 +29,12 @@ from evenhand.algorithms import (
     ucb1,
 )
 from evenhand.cadence import QuotasThen
-from evenhand.fairness import DeficitFirst, VirtualQueue
-from evenhand.index import UCB, BetaSample, EmpiricalMean
+from evenhand.fairness import DeficitFirst, Mixing, VirtualQueue
+from evenhand.holds import HoldFor, PowerSize
+from evenhand.index import UCB, BetaSample, EmpiricalMean, ExponentialWeights
 from evenhand.merit import Linear
-from evenhand.selection import TopM
+from evenhand.records import Decision, State
+from evenhand.selection import Categorical, TopM
 
 SHARES: Any = [0.2, 0.1, 0.05]
 
@@ -246,3 +248,83 @@ def test_plays_and_fractions_come_from_the_parts() -> None:
 def test_parts_have_defaults() -> None:
     assert Policy() == Policy(index=UCB(2.0), selection=TopM(1))
     assert Policy(index=EmpiricalMean()).name == ""
+
+
+# --- Choices that last -----------------------------------------------------------------------------------------------
+
+SQUARES = HoldFor(PowerSize(2.0))
+HOLDS: dict[str, Policy] = {
+    "bounds": Policy(UCB(4.0, clip=True, clock="played"), cadence=SQUARES),
+    "owed first": Policy(UCB(), DeficitFirst(SHARES), cadence=SQUARES),
+    "queue": Policy(UCB(0.1), VirtualQueue(SHARES, 1.0), TopM(2), cadence=SQUARES),
+}
+
+
+def step(policy: Policy, state: State, rewards: Any, available: Any = None) -> Decision:
+    decision = policy.decide(state, rng(), available)
+    policy.observe(state, Feedback(decision.played, decision.played * rewards), rng())
+    return decision
+
+
+@pytest.mark.parametrize("policy", HOLDS.values(), ids=list(HOLDS))
+def test_a_lane_that_holds_does_as_it_would_alone(policy: Policy) -> None:
+    chance = rng(3)
+    together, alone = policy.start(3, lanes=4), [policy.start(3) for _ in range(4)]
+    for _ in range(150):
+        rewards = chance.integers(0, 9, (4, 3)) / 8.0
+        decision = step(policy, together, rewards)
+        for lane, state in enumerate(alone):
+            single = step(policy, state, rewards[lane])
+            assert (single.played == decision.played[lane]).all()
+            assert (single.vector == decision.vector[lane]).all()
+    states = dump(together)
+    for lane, state in enumerate(alone):
+        assert dump(state)["tally"]["rewards"]["values"] == states["tally"]["rewards"]["values"][lane]
+        if state.fairness is not None:
+            assert dump(state)["fairness"]["lengths"]["values"] == states["fairness"]["lengths"]["values"][lane]
+
+
+def chances(policy: Policy, rounds: int) -> list[Decision]:
+    """Decisions of two lanes, of which the second cannot play its arm of round 2 in round 3."""
+    state = policy.start(2, lanes=2)
+    found: list[Decision] = []
+    for t in range(1, rounds + 1):
+        awake = np.ones((2, 2), dtype=bool)
+        if t == 3:
+            awake[1] = ~found[-1].played[1]
+        found.append(step(policy, state, 0.5, awake))
+    return found
+
+
+def test_what_is_told_of_a_hold() -> None:
+    # f = 3, 6, … rounds for the choices of all arms: both lanes choose in round 1 and hold in round 2; in round 3 the
+    # first holds and the second chooses its only arm awake; in round 4 the first chooses and the second holds.
+    policy = Policy(ExponentialWeights(0.0), Mixing(1.0), Categorical(), HoldFor(lambda k: 3.0 * k, count="all"))
+    first, second, third, fourth = chances(policy, 4)
+    assert first.vector.tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert second.vector.tolist() == second.played.tolist() == first.played.tolist()
+    assert third.played[0].tolist() == third.vector[0].tolist() == first.played[0].tolist()
+    assert third.vector[1].tolist() == (~first.played[1]).tolist()
+    assert fourth.vector[0].tolist() == [0.5, 0.5]
+    assert fourth.vector[1].tolist() == third.played[1].tolist()
+    for decision in (first, second, third, fourth):
+        assert decision.probabilities is decision.vector
+
+
+def test_where_the_worth_is_drawn_only_a_hold_of_all_lanes_has_probabilities() -> None:
+    policy = Policy(BetaSample(), cadence=HoldFor(lambda k: 3.0 * k, count="all"))
+    first, second, third, fourth = chances(policy, 4)
+    assert (first.probabilities, third.probabilities, fourth.probabilities) == (None, None, None)
+    assert second.probabilities is not None
+    assert second.probabilities.tolist() == first.played.tolist()
+    assert third.vector.tolist() == third.played.tolist()
+
+
+def test_a_hold_counts_plays_and_rounds_like_any_other() -> None:
+    policy = HOLDS["queue"]
+    state = policy.start(3)
+    for t in range(1, 30):
+        decision = step(policy, state, 0.5)
+        assert (decision.round, state.round, state.clock) == (t, t, t + 1)
+        assert state.tally.pulls.sum() == 2 * t
+        assert (state.tally.received == state.tally.pulls).all()

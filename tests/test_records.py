@@ -14,13 +14,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand import EvenhandError, Feedback, PerLane, Policy, dump, restore, simulate, simulation
-from evenhand.algorithms import explore_then_commit, fair_random, fucb, hard_threshold_ucb, lfg, thompson, tscsf_b, ucb1
+from evenhand.algorithms import (
+    ars_exp3,
+    ars_ucb,
+    clw,
+    explore_then_commit,
+    fair_random,
+    fucb,
+    hard_threshold_ucb,
+    lfg,
+    odaaf,
+    thompson,
+    tscsf_b,
+    ucb1,
+)
 from evenhand.cadence import QuotasThen
 from evenhand.environment import Environment
 from evenhand.errors import StateError
 from evenhand.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, VirtualQueue
 from evenhand.index import EmpiricalMean
-from evenhand.records import State, Tally, for_lanes
+from evenhand.records import State, Tally, for_lanes, rows
 from evenhand.rewards import Bernoulli
 from evenhand.selection import Categorical
 
@@ -252,3 +265,48 @@ def test_values_by_lane_are_checked_too() -> None:
         fucb(PerLane(np.array([[0.1, 0.2], [0.1, -0.2]])))
     with pytest.raises(EvenhandError, match=r"^fractions\[0\] must be a number in \[0, 1\], got nan$"):
         fucb(PerLane(np.array([[math.nan, 0.2]])))
+
+
+# --- Some of the lanes -----------------------------------------------------------------------------------------------
+
+HOLDING: dict[str, Policy] = {
+    "ucb1": ucb1(),
+    "thompson": thompson(),
+    "lfg": lfg(SHARES, eta=3.0),
+    "ars_ucb": ars_ucb(),
+    "ars_exp3": ars_exp3(horizon=100),
+    "clw": clw(horizon=100, delay=2),
+    "odaaf": odaaf(horizon=100),
+}
+
+
+@pytest.mark.parametrize("policy", HOLDING.values(), ids=list(HOLDING))
+def test_rows_are_those_lanes_in_every_array(policy: Policy) -> None:
+    state, lanes = after(policy, lanes=5), np.array([3, 0])
+    some = rows(state, lanes)
+    assert type(some) is State
+    assert some.round == state.round
+    plain, cut = dump(state), dump(some)
+
+    def compare(all_lanes: Any, few: Any) -> int:
+        if isinstance(all_lanes, dict) and "values" in all_lanes:
+            assert few["values"] == [all_lanes["values"][lane] for lane in (3, 0)]
+            return 1
+        if isinstance(all_lanes, dict):
+            return sum(compare(all_lanes[name], few[name]) for name in all_lanes)
+        assert all_lanes == few
+        return 0
+
+    assert compare(plain, cut) >= 3
+
+
+def test_rows_are_a_copy() -> None:
+    state = after(ucb1(), lanes=3)
+    before = state.tally.pulls.copy()
+    rows(state, np.array([1])).tally.pulls += 7.0
+    assert (state.tally.pulls == before).all()
+
+
+def test_what_is_no_record_has_no_rows() -> None:
+    for value in (None, 3, "arm", State):
+        assert rows(value, np.array([0])) is value

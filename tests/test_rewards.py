@@ -13,7 +13,7 @@ from evenhand import Decision, Environment, EvenhandError, PerLane
 from evenhand.availability import Logged
 from evenhand.errors import DataError
 from evenhand.records import for_lanes
-from evenhand.rewards import Bernoulli, Beta, BetaMeans, Categorical, Gaussian, Rewards, Table
+from evenhand.rewards import Bernoulli, Beta, BetaMeans, Categorical, Gaussian, Rewards, Table, Winners
 
 ROUNDS, LANES = 8000, 5
 SIGMAS = 5.0  # a mean strays further than that from its expectation once in 1.7 million times
@@ -151,6 +151,32 @@ def test_beta_may_differ_between_lanes() -> None:
     np.testing.assert_allclose(Environment(model).means, [[1 / 2, 3 / 4], [2 / 3, 1 / 2]])
 
 
+# --- winners ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chances", [[1.0], [0.5, 0.5], [0.0, 1.0, 0.0], [0.3, 0.2, 0.14, 0.12, 0.1, 0.08, 0.06]])
+def test_exactly_one_arm_pays(chances: list[float]) -> None:
+    model = Winners(chances)
+    assert model.means.tolist() == chances
+    drawn = model.draw(np.random.default_rng(15), places(ROUNDS), LANES)
+    assert drawn.dtype == np.bool_
+    assert drawn.shape == (ROUNDS, LANES, len(chances))
+    assert (drawn.sum(axis=-1) == 1).all()
+    p = np.array(chances)
+    assert (np.abs(drawn.mean(axis=(0, 1)) - p) <= SIGMAS * np.sqrt(p * (1 - p) / (ROUNDS * LANES))).all()
+    # An arm without a chance never wins; nor do rounds or lanes hang together: both win with chance Σ p².
+    assert not drawn[..., p == 0.0].any()
+    same = (p**2).sum()
+    winner = drawn.argmax(axis=-1)
+    for pairs in (winner[:, 0] == winner[:, 1], winner[0::2, 2] == winner[1::2, 2]):
+        assert abs(pairs.mean() - same) <= SIGMAS * math.sqrt(same * (1 - same) / pairs.size) + 1e-12
+
+
+def test_chances_of_winners_may_sum_to_one_as_decimals_do() -> None:
+    drawn = Winners([0.3333333, 0.3333333, 0.3333333]).draw(np.random.default_rng(16), places(2000), 2)
+    assert (drawn.sum(axis=-1) == 1).all()
+
+
 # --- logs -------------------------------------------------------------------------------------------------------------
 
 BLANK = float("nan")
@@ -231,6 +257,12 @@ def test_means_of_a_log_are_those_of_its_known_rewards() -> None:
         (lambda: Categorical([0.0, 1.0], [0.5, 0.5]), r"probabilities must be rows of equal length, got shape \(2,\)"),
         (lambda: Categorical([0.0, BLANK], [[0.5, 0.5]]), r"values\[1\] must be a finite number, got nan"),
         (lambda: Categorical([0.0, 1.0], [[1.5, -0.5]]), r"probabilities\[0\]\[0\] must be a number in \[0, 1\]"),
+        (lambda: Winners([0.5, 0.4]), "^probabilities must sum to 1, it sums to 0.9$"),
+        (lambda: Winners([1.5, -0.5]), r"^probabilities\[0\] must be a number in \[0, 1\], got 1.5$"),
+        (lambda: Winners([0.5, BLANK]), r"^probabilities\[1\] must be a number in \[0, 1\], got nan$"),
+        (lambda: Winners([]), r"^probabilities must be a list with one number an arm, got \[\]$"),
+        (lambda: Winners([[0.5, 0.5]]), "^probabilities must be the same in all lanes here$"),
+        (lambda: Winners(PerLane(np.array([[0.5, 0.5]]))), "^probabilities must be the same in all lanes here$"),
         (lambda: Table([0.1, 0.2]), r"a reward table needs rows and a column an arm, got shape \(2,\)"),
         (lambda: Table(np.empty((0, 2))), r"a reward table needs rows and a column an arm, got shape \(0, 2\)"),
         (lambda: Table([[0.1, 0.2]], "random"), "order must be 'log' or 'shuffled', got 'random'"),

@@ -604,6 +604,40 @@ def test_bad_parameters_are_refused() -> None:
         TopM(ties="last")
     with pytest.raises(EvenhandError, match=r"^a categorical draw plays one arm a round, got plays = 2$"):
         Categorical(2)
+
+
+# --- Ties by another measure -----------------------------------------------------------------------------------------
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(
+    st.lists(st.tuples(FEW, FEW, st.integers(0, 2), AWAKE), min_size=1, max_size=6),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_of_equal_claims_the_smallest_tie_goes_first(
+    arms: list[tuple[float, float, int, bool]], plays: int, promised: bool
+) -> None:
+    score, first, tie, awake = zip(*arms, strict=True)
+    m, up = min(plays, len(arms)), [arm for arm in range(len(arms)) if awake[arm]]
+    ahead = [arm for arm in up if promised and first[arm] > 0.0]
+    ahead.sort(key=lambda arm: (-first[arm], tie[arm], arm))
+    others = sorted((arm for arm in up if arm not in ahead), key=lambda arm: (-score[arm], tie[arm], arm))
+    claim = Claim(np.array(score), False, np.array(first) if promised else None, tie=np.array(tie, dtype=float))
+    played, vector = TopM(m).select(claim, np.array(awake), rng())
+    assert np.flatnonzero(played).tolist() == sorted((ahead + others)[:m])
+    assert vector.tolist() == played.tolist()
+    if all(awake):
+        assert (TopM(m).select(claim, None, rng())[0] == played).all()
+
+
+def test_equal_ties_too_are_drawn_at_random_where_ties_are() -> None:
+    # Arms 1 and 2 share the best claim and the fewest plays; arm 0 has more plays, arm 3 a lower score.
+    claim = Claim(np.array([1.0, 1.0, 1.0, 0.5]), False, tie=np.array([3.0, 1.0, 1.0, 0.0]))
+    many = Claim(np.broadcast_to(claim.score, (LANES, 4)), False, tie=np.broadcast_to(claim.tie, (LANES, 4)))
+    played, chance = TopM(1, "random").select(many, None, rng(3))
+    assert chance[0].tolist() == [0.0, 0.5, 0.5, 0.0]
+    assert_frequencies(played, chance)
     for build in (DependentRounding, SystematicSampling):
         with pytest.raises(EvenhandError, match=r"^plays must be a whole number, got 2\.0$"):
             build(2.0)  # type: ignore[arg-type]

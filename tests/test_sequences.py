@@ -17,8 +17,14 @@ import pytest
 
 from evenhand import Environment, Policy, compare, simulate
 from evenhand.algorithms import (
+    ars_clw,
+    ars_exp3,
+    ars_fucb,
+    ars_ucb,
+    clw,
     cucb_d,
     eta_fucb,
+    exp3,
     explore_then_commit,
     f_ts,
     fair_learn,
@@ -30,6 +36,7 @@ from evenhand.algorithms import (
     lfg,
     mp_ts_d,
     naive,
+    odaaf,
     op_fcts_d,
     op_fcucb_d,
     opse,
@@ -40,6 +47,7 @@ from evenhand.algorithms import (
     ucb1,
 )
 from evenhand.availability import Independent, Logged
+from evenhand.holds import GeometricSize, PhasedElimination, PowerSize
 from evenhand.merit import Linear, Merit, Power
 from evenhand.records import Array, Feedback
 from evenhand.rewards import Bernoulli, Table
@@ -557,6 +565,262 @@ def test_eta_weighs_the_worth_as_one_over_eta_weighs_the_queue() -> None:
         "weights": tscsf_b(SHARES, eta=1.0, weights=16.0),
     }
     assert_all_alike(pair, SLEEPY)
+
+
+# --- Anonymous sums --------------------------------------------------------------------------------------------------
+
+KERNELS: dict[str, tuple[float, ...]] = {
+    "at once": (1.0,),
+    "a step later": (0.0, 1.0),
+    "spread": (0.0, 0.25, 0.0, 0.5, 0.125, 0.125),
+    "late": (0.0,) * 20 + (0.5, 0.5),
+}
+STEPS = 1000
+
+
+@dataclass
+class Stream:
+    """What comes in: part τ of a play's total τ steps later, whoever plays then. All in powers of two, so exact."""
+
+    kernel: tuple[float, ...]
+    seed: int = 1
+    totals: list[float] = field(default_factory=list)
+    arms: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        chance = random.Random(self.seed)
+        self.table = [[min(max(level + chance.randint(-2, 2), 0), 8) / 8 for level in LEVELS] for _ in range(STEPS)]
+
+    def play(self, arm: int) -> float:
+        """The sum of the step in which the arm plays."""
+        self.arms.append(arm)
+        self.totals.append(self.table[len(self.totals)][arm])
+        return sum(part * total for part, total in zip(self.kernel, reversed(self.totals), strict=False))
+
+    @property
+    def over(self) -> bool:
+        return len(self.totals) == STEPS
+
+
+def on_sums(policy: Policy, kernel: tuple[float, ...], seed: int = 0) -> list[int]:
+    """The arm that the policy plays, step by step; every sum is credited to it."""
+    stream, rng = Stream(kernel), np.random.default_rng(seed)
+    state = policy.start(len(LEVELS))
+    while not stream.over:
+        decision = policy.decide(state, rng)
+        arrived = stream.play(int(decision.played.argmax()))
+        policy.observe(state, Feedback(decision.played, arrived * decision.played), rng)
+    return stream.arms
+
+
+Size = Callable[[int], int]
+SIZES: dict[str, tuple[Any, Size]] = {
+    "k": (PowerSize(1.0), lambda k: k),
+    "k squared": (None, lambda k: k * k),
+    "k cubed": (PowerSize(3.0), lambda k: k**3),
+    "2^k": (GeometricSize(0), lambda k: 2**k if k > 1 else 4),
+    "2^(k+2)": (GeometricSize(2), lambda k: 2 ** (k + 2) if k > 1 else 16),
+}
+
+
+def ars_ucb_listing(kernel: tuple[float, ...], f: Size, alpha: float) -> list[int]:
+    """Wang et al. 2021, Algorithm 1, line by line; the last round is cut."""
+    stream, arms = Stream(kernel), range(len(LEVELS))
+    n, m = [0] * len(LEVELS), [0.0] * len(LEVELS)
+
+    def play(arm: int, times: int) -> None:
+        for _ in range(times):
+            if not stream.over:
+                m[arm] += stream.play(arm)
+                n[arm] += 1
+
+    for arm in arms:
+        play(arm, f(1))
+    turn = [2] * len(LEVELS)
+    while not stream.over:
+        t = len(stream.arms)
+        u = [min(m[i] / n[i] + math.sqrt(alpha * math.log(t) / n[i]), 1.0) for i in arms]
+        arm = min((i for i in arms if u[i] == max(u)), key=lambda i: n[i])
+        play(arm, f(turn[arm]))
+        turn[arm] += 1
+    return stream.arms
+
+
+@pytest.mark.parametrize("alpha", [4.0, 0.5, 0.02])
+@pytest.mark.parametrize(("size", "f"), SIZES.values(), ids=list(SIZES))
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
+def test_ars_ucb(kernel: tuple[float, ...], size: Any, f: Size, alpha: float) -> None:
+    assert on_sums(ars_ucb(size=size, exploration=alpha), kernel) == ars_ucb_listing(kernel, f, alpha)
+
+
+def test_ars_ucb_by_hand() -> None:
+    # f = k², α = 0.5; arm 0 pays 0, arm 1 pays 1, both at once. t: steps played; u: clipped bounds.
+    # Start: 0, 1. t = 2: u = sqrt(0.5 ln 2) = 0.589, 1: arm 1 for 4. t = 6: sqrt(0.5 ln 6) = 0.946, 1: arm 1 for 9.
+    # t = 15: sqrt(0.5 ln 15) is above 1, so both are 1, and arm 0 has fewer plays: 4 steps.
+    # t = 19: sqrt(0.5 ln 19/5) = 0.543, 1: arm 1 for 16.
+    given = [0, 1, *[1] * 4, *[1] * 9, *[0] * 4, *[1] * 16]
+    assert by_hand(ars_ucb(exploration=0.5), 0.0, 1.0, rounds=len(given)) == given
+
+
+@pytest.mark.parametrize("decimals", [MISLEADING, EQUAL, SOME_ZERO], ids=["misleading", "equal", "some zero"])
+@pytest.mark.parametrize("tolerance", ["0", "2.5"])
+@pytest.mark.parametrize("kernel", [KERNELS["spread"], KERNELS["late"]], ids=["spread", "late"])
+def test_ars_fucb(kernel: tuple[float, ...], tolerance: str, decimals: Sequence[str]) -> None:
+    """The largest deficit above α first, else ARS-UCB's choice, for k² steps; of equal ones the least played."""
+    stream, arms, r = Stream(kernel), range(len(LEVELS)), exactly(decimals)
+    n, m, turn = [0] * len(LEVELS), [0.0] * len(LEVELS), [1] * len(LEVELS)
+    while not stream.over:
+        t = len(stream.arms)
+        owed = [r[i] * t - n[i] for i in arms]
+        u = [min(m[i] / n[i] + math.sqrt(4.0 * math.log(t) / n[i]), 1.0) if n[i] else 1.0 for i in arms]
+        claim: list[Any] = owed if max(owed) > Fraction(tolerance) else u
+        arm = min((i for i in arms if claim[i] == max(claim)), key=lambda i: n[i])
+        for _ in range(turn[arm] ** 2):
+            if not stream.over:
+                m[arm] += stream.play(arm)
+                n[arm] += 1
+        turn[arm] += 1
+    assert on_sums(ars_fucb(numbers(decimals), tolerance=float(tolerance)), kernel) == stream.arms
+
+
+def mixed(weights: Sequence[float], gamma: float) -> list[float]:
+    return [(1.0 - gamma) * w / sum(weights) + gamma / len(weights) for w in weights]
+
+
+def drawn(chances: Sequence[float], rng: np.random.Generator) -> int:
+    """An arm by one uniform number: the first at which the chances so far exceed it."""
+    place = rng.random() * sum(chances)
+    return next(arm for arm in range(len(chances)) if sum(chances[: arm + 1]) > place)
+
+
+@pytest.mark.parametrize("gamma", [None, 0.3, 1.0])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
+def test_exp3(kernel: tuple[float, ...], gamma: float | None) -> None:
+    """Auer et al. 2002, section 3, with the same random numbers; a sum above 1 counts as 1."""
+    stream, rng, arms = Stream(kernel), np.random.default_rng(4), len(LEVELS)
+    mixing = gamma if gamma is not None else min(1.0, math.sqrt(arms * math.log(arms) / ((math.e - 1) * STEPS)))
+    w = [1.0] * arms
+    while not stream.over:
+        p = mixed(w, mixing)
+        arm = drawn(p, rng)
+        w[arm] *= math.exp(mixing * min(stream.play(arm), 1.0) / p[arm] / arms)
+    assert on_sums(exp3(horizon=STEPS, mixing=gamma), kernel, seed=4) == stream.arms
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0, 0.3])
+@pytest.mark.parametrize("gamma", [None, 0.3])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
+def test_ars_exp3(kernel: tuple[float, ...], gamma: float | None, beta: float) -> None:
+    """Wang et al. 2021, Algorithm 2, with the same random numbers; what is left after round K is one more."""
+    stream, rng, arms = Stream(kernel), np.random.default_rng(4), len(LEVELS)
+    sizes = [max(1, math.floor(k**beta)) for k in range(1, STEPS + 1)]
+    complete = max(k for k in range(1, STEPS + 1) if sum(sizes[:k]) <= STEPS)
+    choices = ((beta + 1.0) * STEPS) ** (1.0 / (beta + 1.0))
+    mixing = gamma if gamma is not None else min(1.0, math.sqrt(arms * math.log(arms) / ((math.e - 1) * choices)))
+    w = [1.0] * arms
+    for k in range(complete + 1):
+        p = mixed([math.exp(one / sizes[complete - 1]) for one in w], mixing)
+        arm = drawn(p, rng)
+        z = sum(stream.play(arm) for _ in range(sizes[k]) if not stream.over)
+        w[arm] += mixing * min(z, sizes[k]) / (arms * p[arm])
+        if stream.over:
+            break
+    assert stream.over
+    assert on_sums(ars_exp3(horizon=STEPS, exponent=beta, mixing=gamma), kernel, seed=4) == stream.arms
+
+
+@dataclass
+class Phase:
+    """One phase of CLW: its first and last step, d, γ."""
+
+    first: int
+    last: int
+    delay: int
+    gamma: float
+
+
+def clw_loop(kernel: tuple[float, ...], phases: Sequence[Phase], style: str, seed: int, cut: float) -> list[int]:
+    """Cesa-Bianchi et al. 2018, section 3, with coins that look back; the same random numbers, in the same order.
+
+    A step ends the choice if it has a marker and the 2d − 1 steps before it have none. Then the arm's weight hears
+    of X = 1/(2d) Σ of the last d sums, at most ``cut``.
+    """
+    stream, rng, arms = Stream(kernel), np.random.default_rng(seed), len(LEVELS)
+    came: list[float] = []
+    for phase in phases:
+        q, d = 1.0 / (2.0 * phase.delay), phase.delay
+        quiet = int(rng.geometric(q)) - 1  # steps without a marker before the phase
+        w = [1.0] * arms
+        p = mixed(w, phase.gamma)
+        arm = drawn(p, rng)
+        for step in range(phase.first, phase.last + 1):
+            if step > phase.first:
+                marked = rng.random() < q
+                if marked and quiet >= 2 * d - 1:
+                    x = min(sum(came[-d:]) / (2.0 * d), cut)
+                    gain = x if style == "gain" else x - 0.5
+                    w[arm] *= math.exp(phase.gamma / arms * gain / p[arm])
+                    p = mixed(w, phase.gamma)
+                    arm = drawn(p, rng)
+                quiet = 0 if marked else quiet + 1
+            came.append(stream.play(arm))
+            if stream.over:
+                return stream.arms
+    raise AssertionError("the phases end before the steps do")
+
+
+def clw_gamma(delay: int, rounds: int) -> float:
+    arms = len(LEVELS)
+    return min(1.0, math.sqrt(2.0 * delay * arms * math.log(arms) / (rounds + delay)))
+
+
+@pytest.mark.parametrize("style", ["loss", "gain"])
+@pytest.mark.parametrize("delay", [1, 3, 20])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
+def test_clw(kernel: tuple[float, ...], delay: int, style: str) -> None:
+    # None of these kernels brings more than d in d steps, so nothing is cut.
+    phases = [Phase(1, STEPS, delay, clw_gamma(delay, STEPS))]
+    policy = clw(horizon=STEPS, delay=delay, style=style)
+    assert on_sums(policy, kernel, seed=6) == clw_loop(kernel, phases, style, seed=6, cut=1.0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
+@pytest.mark.parametrize(("first", "h"), [(64, 1.0 / 3.0), (10, 0.6), (1000, 1.0 / 3.0)], ids=str)
+def test_ars_clw(kernel: tuple[float, ...], first: int, h: float) -> None:
+    """Wang et al. 2021, Algorithm 3: phases of T_1, then T_1, 2 T_1, 4 T_1, … steps."""
+    phases, begins, end = [], 1, first
+    while begins <= STEPS:
+        guess = max(1, math.floor(end**h + 1e-9))
+        phases.append(Phase(begins, end, guess, clw_gamma(guess, end)))
+        begins, end = end + 1, 2 * end
+    policy = ars_clw(horizon=STEPS, first_horizon=first, exponent=h)
+    assert on_sums(policy, kernel, seed=6) == clw_loop(kernel, phases, "gain", seed=6, cut=1.0)
+
+
+@pytest.mark.parametrize("rule", ["expected", "bounded", "composite"])
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
+def test_odaaf(kernel: tuple[float, ...], rule: str) -> None:
+    """Pike-Burke et al. 2018, Algorithm 1: runs, elimination, bridge."""
+    stream, arms = Stream(kernel), range(len(LEVELS))
+    told: dict[str, Any] = {"rule": rule, "mean_delay": 0.1, "max_delay": 1.0}
+    n = PhasedElimination(20, **told).rounds  # a short horizon, so that several phases fit
+
+    def play(arm: int, times: int) -> float:
+        return sum(stream.play(arm) for _ in range(times) if not stream.over)
+
+    alive, total, phase = list(arms), [0.0] * len(LEVELS), 0
+    while not stream.over:
+        phase += 1
+        run = n(phase) - n(phase - 1)
+        for arm in alive:
+            total[arm] += play(arm, run)
+        means = [total[arm] / n(phase) for arm in arms]
+        best = max(means[arm] for arm in alive)
+        leader = next(arm for arm in alive if means[arm] == best)
+        alive = [arm for arm in alive if means[arm] >= best - 0.5**phase]
+        play(leader, run if len(alive) > 1 else STEPS)
+    assert phase >= 2
+    assert on_sums(odaaf(horizon=20, **told), kernel) == stream.arms
 
 
 # --- Shares by merit and late feedback -------------------------------------------------------------------------------

@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 
 from evenhand import Environment, PerLane, Policy, bounds, simulate
 from evenhand.algorithms import (
+    ars_fucb,
+    ars_ucb,
     cucb_d,
+    exp3,
     f_ts,
     fair_learn,
     fair_random,
@@ -39,13 +42,25 @@ from evenhand.algorithms import (
 from evenhand.availability import Always, Independent
 from evenhand.delays import ByReward, Delay, Geometric, PacketLoss
 from evenhand.fairness import DeficitFirst, GuaranteedShares, MeritShares
-from evenhand.index import EmpiricalMean
+from evenhand.growth import growth_exponent
+from evenhand.index import EmpiricalMean, Memoryless
 from evenhand.merit import Linear, Power
 from evenhand.oracle import fair_shares
-from evenhand.records import Array, Feedback, Mask, Shape, State
+from evenhand.records import Array, Mask, State
 from evenhand.results import Record
-from evenhand.rewards import Bernoulli
+from evenhand.rewards import Bernoulli, Winners
 from evenhand.selection import Categorical
+from evenhand.spread import (
+    Bounded,
+    Decreasing,
+    Discounted,
+    Increasing,
+    Kernel,
+    NonOblivious,
+    Polynomial,
+    RandomDelay,
+    Spread,
+)
 
 ERRORS = 4.0  # standard errors: a mean is off by more with a chance below 1e-4
 MEANS = [0.9, 0.5, 0.2]
@@ -78,20 +93,13 @@ def lowest(policy: Policy, environment: Environment, measure: str, checkpoints: 
 
 
 @dataclass(frozen=True)
-class Known:
+class Known(Memoryless):
     """An index that is given, whatever happens."""
 
     values: tuple[float, ...]
-    random: ClassVar[bool] = False
-
-    def start(self, shape: Shape) -> None:
-        """Nothing is remembered."""
 
     def worth(self, state: State, rng: np.random.Generator, available: Mask | None = None) -> Array:
         return np.broadcast_to(np.array(self.values), state.tally.pulls.shape)
-
-    def observe(self, memory: None, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Nothing is remembered."""
 
 
 # --- Patil et al. 2019, Theorem 4: never a whole play behind ---------------------------------------------------------
@@ -367,6 +375,139 @@ def test_theorem_4_3_is_about_hard_thresholds_and_arms_worth_their_price() -> No
     ):
         mean, error = growth(policy, means)
         assert mean[-1] - ERRORS * error[-1] > 8.0 * mean[-5]
+
+
+# --- Shares under anonymous sums: ours -------------------------------------------------------------------------------
+# Let D_i = r_i t − N_i, M_j the largest mean of j of them, R_j the sum of the j largest shares, and H what the longest
+# choice so far lasts. Where somebody is owed, the arm c with the largest D plays for L ≤ H steps. If c is one of the j
+# arms with the largest mean afterwards, their sum has not grown, as Σ r ≤ 1; if not, their mean before was at most
+# M_(j+1), as c was ahead of them all, and it grew by at most H R_j/j. Where nobody is owed (D ≤ α), it grows from α by
+# at most as much. And M_K ≤ 0. So at every step r_i t − N_i ≤ α + H Σ_(j=1)^(K−1) R_j/j.
+
+SPREADS: dict[str, Spread] = {
+    "random": RandomDelay(0, 60),
+    "bounded": Bounded(10, 20),
+    "decreasing": Decreasing(50),
+    "increasing": Increasing(50),
+    "discounted": Discounted(0.9),
+    "polynomial": Polynomial(2.0),
+    "kernel": Kernel([0.1, 0.0, 0.5, 0.4]),
+    "non-oblivious": NonOblivious(10),
+}
+
+
+def behind(
+    policy: Policy, shares: Sequence[float], spread: Spread, steps: int = 1000, lanes: int = 5
+) -> tuple[Array, Array]:
+    """``max_i r_i t − N_i`` and ``H Σ R_j/j`` at every step of every lane; sizes are squares."""
+    r, arms = np.array(shares), len(shares)
+    environment = Environment(Bernoulli(np.linspace(0.9, 0.1, arms)), feedback=spread)
+    world, rng = environment.start(steps, lanes, np.random.SeedSequence(1)), np.random.default_rng(2)
+    factor = sum(sorted(shares, reverse=True)[i] / j for j in range(1, arms) for i in range(j))
+    state, owed, allowed = policy.start(arms, lanes), [], []
+    for t in range(1, steps + 1):
+        policy.observe(state, world.play(policy.decide(state, rng, world.offer())).feedback, rng)
+        owed.append((r * t - state.tally.pulls).max(axis=-1))
+        allowed.append(state.cadence.times.max(axis=-1) ** 2 * factor)
+    return np.array(owed), np.array(allowed)
+
+
+@pytest.mark.parametrize("shares", [[0.49, 0.49], [0.3] * 3, [0.5, 0.3, 0.1, 0.05], [0.19] * 5], ids=str)
+@pytest.mark.parametrize("spread", SPREADS.values(), ids=list(SPREADS))
+def test_nobody_is_further_behind_than_holds_last(spread: Spread, shares: list[float]) -> None:
+    for tolerance in (0.0, 5.0):
+        owed, allowed = behind(ars_fucb(shares, tolerance=tolerance), shares, spread)
+        assert (owed <= tolerance + allowed + 1e-9).all()
+
+
+def test_what_holds_last_is_reached() -> None:
+    # Five equal shares: after four steps the fifth arm is owed 4 · 0.19, with H = 1 and Σ R_j/j = 4 · 0.19.
+    owed, allowed = behind(ars_fucb([0.19] * 5), [0.19] * 5, Discounted(0.9))
+    assert owed[3] == pytest.approx(allowed[3])
+    assert allowed[3] == pytest.approx(0.76)
+
+
+def test_without_the_promise_arms_fall_further_behind() -> None:
+    owed, allowed = behind(ars_ucb(), [0.3] * 3, Discounted(0.9), steps=3000)
+    assert (owed[-1] > allowed[-1]).all()
+
+
+def test_the_promised_share_is_reached_in_the_long_run() -> None:
+    # Sizes k² make H of the order t^(2/3), so what is missing of a share goes to 0.
+    owed, allowed = behind(ars_fucb([0.3] * 3), [0.3] * 3, RandomDelay(0, 60), steps=8000, lanes=2)
+    assert (allowed[-1] / 8000 < 0.6 * allowed[999] / 1000).all()
+    assert (np.maximum(owed[-4000:], 0.0).max(axis=0) <= allowed[-1]).all()
+
+
+# --- Wang et al. 2021, Theorem 1 -------------------------------------------------------------------------------------
+
+SPREAD_MEANS = [0.9, 0.5, 0.3]
+
+
+def start_of(length: int, means: Sequence[float]) -> float:
+    """A start c for Theorem 1: all arms play by turns until a choice outlasts the spread, f(k) = k² ≥ d."""
+    turns = math.ceil(math.sqrt(length))
+    return sum(k * k for k in range(1, turns + 1)) * sum(max(means) - mean for mean in means)
+
+
+@pytest.mark.parametrize(
+    ("spread", "length"),
+    [(RandomDelay(0, 60), 60), (Bounded(30, 40), 40), (Decreasing(50), 50), (Increasing(50), 50)],
+    ids=["random", "bounded", "decreasing", "increasing"],
+)
+def test_theorem_1_bounds_the_regret_of_ars_ucb(spread: Spread, length: int) -> None:
+    # α = 4.1, as the theorem asks for more than 4. It holds for all T, not only from some on.
+    environment, checkpoints = Environment(Bernoulli(SPREAD_MEANS), feedback=spread), [100, 500, 2000, 6000]
+    allowed = bounds.ars_ucb_regret(checkpoints, SPREAD_MEANS, 4.1, start_of(length, SPREAD_MEANS))
+    regret = run(ars_ucb(exploration=4.1), environment, checkpoints, lanes=60).curves["composite_regret"]
+    mean, error = mean_and_error(regret)
+    assert (mean + ERRORS * error <= allowed).all()
+    # Playing at random loses 1/3 of a reward a step: more than the bound in the end.
+    lost = lowest(fair_random([0.0] * 3), environment, "composite_regret", checkpoints)
+    assert lost[-1] > allowed[-1]
+
+
+def test_the_regret_of_ars_ucb_grows_like_a_logarithm() -> None:
+    # A logarithm has the exponent 1/ln t: below 0.15 from t = 1000 on; steps of whole choices come on top. Any power of
+    # time that a bound without logarithms could allow, sqrt(t), lies above the interval; playing at random has 1.
+    environment, checkpoints = Environment(Bernoulli(SPREAD_MEANS), feedback=Bounded(30, 40)), [1000, 2000, 4000, 8000]
+    record = run(ars_ucb(), environment, checkpoints, lanes=40)
+    found = growth_exponent(checkpoints, record.curves["composite_regret"])
+    assert found.lanes == 40
+    assert found.high < 0.5
+    random = run(fair_random([0.0] * 3), environment, checkpoints, lanes=40)
+    assert growth_exponent(checkpoints, random.curves["composite_regret"]).low > 0.9
+    # In the last half of the steps no lane plays a worse arm more often than the best.
+    late = record.pulls[-1] - record.pulls[-2]
+    assert (late[:, 0] > late[:, 1:].sum(axis=-1)).all()
+
+
+def test_without_holds_lanes_are_stuck_on_a_worse_arm() -> None:
+    # The paper's nine arms: the last 6000 of 12 000 steps. UCB1 credits sums to whoever plays; ARS-UCB's choices
+    # outlast the spread. The shares of stuck lanes differ by more than four standard errors sqrt(p (1 − p) 2/lanes).
+    means, lanes = np.linspace(0.9, 0.1, 9), 40
+    environment = Environment(Bernoulli(means), feedback=Decreasing(100))
+    stuck = []
+    for policy in (ucb1(), ars_ucb()):
+        pulls = run(policy, environment, [6000, 12_000], lanes=lanes, seed=3).pulls
+        stuck.append(((pulls[1] - pulls[0]).argmax(axis=-1) != 0).mean())
+    p = sum(stuck) / 2.0
+    assert stuck[0] - stuck[1] > ERRORS * math.sqrt(p * (1.0 - p) * 2.0 / lanes)
+
+
+# --- Auer et al. 2002, Corollary 3.2 ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("horizon", [100, 1500])
+def test_exp3_keeps_its_bound(horizon: int) -> None:
+    # 2 sqrt(e − 1) sqrt(T K ln K), as no arm earns more than T; one arm of seven wins a step, or two arms of their own.
+    for rewards, arms in ((Winners([0.3, 0.2, 0.14, 0.12, 0.1, 0.08, 0.06]), 7), (Bernoulli([0.9, 0.1]), 2)):
+        environment = Environment(rewards)
+        measure = "adversarial_regret" if arms == 7 else "regret"
+        allowed = 2.0 * math.sqrt(math.e - 1.0) * math.sqrt(horizon * arms * math.log(arms))
+        assert highest(exp3(horizon=horizon), environment, measure, [horizon]) <= allowed
+    # The same draws from weights that are not looked at lose 0.4 a step.
+    assert lowest(exp3(horizon=horizon, mixing=1.0), environment, measure, [horizon]) > allowed
 
 
 # --- Chen et al. 2024 ------------------------------------------------------------------------------------------------
