@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand import Environment, Policy, State, compare, figures
-from evenhand.algorithms import cucb_d, f_ts, fcts_d, fcucb_d, fucb, lfg, thompson, tscsf_b, ucb1
+from evenhand.algorithms import ars_ucb, cucb_d, f_ts, fcts_d, fcucb_d, fucb, lfg, odaaf, thompson, tscsf_b, ucb1
 from evenhand.availability import Independent
 from evenhand.bounds import bound_for
 from evenhand.box import ConfidenceBox, best_in_box
@@ -21,6 +21,7 @@ from evenhand.merit import Power
 from evenhand.metrics import yardstick
 from evenhand.results import Results
 from evenhand.rewards import Bernoulli
+from evenhand.spread import Bounded, Decreasing, Discounted, Increasing, Polynomial, Spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +54,8 @@ def main(folder: Path) -> None:
     merit(folder)
     optimistic_share(folder)
     upper_ends(folder)
+    profiles(folder)
+    sums(folder)
 
 
 def promises(folder: Path) -> None:
@@ -194,6 +197,54 @@ def upper_ends(folder: Path) -> None:
     handles, labels = both[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     figures.save(figure, folder / "upper_ends")
+
+
+def profiles(folder: Path) -> None:
+    """Which part of a reward arrives how many rounds after the play."""
+    short: dict[str, Spread] = {
+        "random, 10 to 30 (on average)": Bounded(10, 31),
+        "bounded, 30 to 40": Bounded(30, 40),
+        "decreasing, 50": Decreasing(50),
+        "increasing, 50": Increasing(50),
+    }
+    endless: dict[str, Spread] = {"discounted, 0.9": Discounted(0.9), "polynomial, 2": Polynomial(2.0)}
+    figure, both = panels(2)
+    for place, (label, profile) in enumerate((short | endless).items()):
+        axes, rounds = (both[0], 60) if label in short else (both[1], 1001)
+        since, parts = np.arange(rounds), parts_of(profile, rounds)
+        if label in short:
+            axes.step(since, parts, where="mid", color=figures.COLOURS[place], linewidth=1.6, label=label)
+        else:
+            axes.plot(since[1:], parts[1:], color=figures.COLOURS[place], linewidth=1.6, label=label)
+    both[0].set_ylim(bottom=0.0)
+    both[0].set_ylabel("part of the reward that arrives")
+    both[1].set_xscale("log")
+    both[1].set_yscale("log")
+    both[1].set_xlim(1, 1000)
+    both[1].set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
+    both[1].set_ylim(1e-7, 1.0)
+    for axes in both:
+        axes.set_xlabel("rounds since the play")
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figures.save(figure, folder / "profiles")
+
+
+def parts_of(profile: Spread, rounds: int) -> Any:
+    """What arrives of a reward of 1 in the round of the play and in those after it."""
+    flow, played = profile.flow(lanes=1, rounds=rounds), np.ones((1, 1), dtype=bool)
+    return [flow.step(np.array([float(round == 0)]), played, None).item() for round in range(rounds)]
+
+
+def sums(folder: Path) -> None:
+    """Regret where rewards come back as one sum, with and without holding a choice."""
+    world, horizon = Environment(Bernoulli([0.9, 0.8, 0.7, 0.6, 0.5, 0.4]), feedback=Decreasing(50)), 10_000
+    policies = {
+        "UCB1": ucb1(),
+        "ARS-UCB": ars_ucb(),
+        "ODAAF": odaaf(horizon=horizon, rule="composite", max_delay=50),
+    }
+    results = compare(policies, world, horizon=horizon, lanes=50, seed=1, progress=False)
+    figures.save(figures.curves(results, "composite_regret"), folder / "sums")
 
 
 def panels(number: int) -> tuple[Figure, list[Axes]]:

@@ -18,7 +18,8 @@ import evenhand.papers
 from evenhand import Environment, Policy, simulate
 from evenhand.merit import Power
 from evenhand.registry import ALGORITHMS, Algorithm
-from evenhand.rewards import Bernoulli
+from evenhand.rewards import Winners
+from evenhand.spread import Bounded
 
 MARKER = re.compile(r"^<!-- generated: (\w+)(?: ([\w-]+))? -->$", flags=re.MULTILINE)
 SAMPLE: dict[str, Any] = {
@@ -28,9 +29,15 @@ SAMPLE: dict[str, Any] = {
     "penalties": 0.3,
     "pulls": 5,
     "merit": Power(),
+    "delay": 10,
 }
 #: What the algorithms of a module promise, in the order in which they are told.
-GROUPS = {"baselines": "No promise", "minimum": "Minimum shares", "merit": "Shares by merit"}
+GROUPS = {
+    "baselines": "No promise",
+    "minimum": "Minimum shares",
+    "merit": "Shares by merit",
+    "anonymous": "Anonymous sums",
+}
 COLUMNS = {
     "policy": "label of the policy",
     "lane": "replication, counted from 0",
@@ -46,6 +53,8 @@ COLUMNS = {
     "max_violation": "the largest violation so far",
     "reward_regret": "reward lost against the fair shares by merit, rounds with a gain counted as 0",
     "fairness_regret": "distance of the selection vector from the fair shares by merit, summed over rounds and arms",
+    "composite_regret": "the regret, where rewards come back as anonymous sums",
+    "adversarial_regret": "reward lost against the arms that earned most in hindsight",
     "pulls": "plays so far",
     "fraction": "share of the rounds so far",
     "promised": "share that the policy promises, or else the environment's, or else the fair share by merit; "
@@ -232,7 +241,8 @@ def spellings(parameter: Any) -> list[str]:
 
 def columns(table: str) -> str:
     """The columns of a table of `Results`."""
-    world = Environment(Bernoulli([0.9, 0.5]), fractions=[0.1, 0.1], penalties=0.1, merit=Power())
+    spread = Bounded(start=0, stop=1)
+    world = Environment(Winners([0.6, 0.4]), feedback=spread, fractions=[0.1, 0.1], penalties=0.1, merit=Power())
     frame = getattr(simulate(Policy(), world, horizon=2, lanes=2, progress=False), table)()
     rows = [[f"`{name}`", f"`{frame[name].dtype}`", _text(COLUMNS[name])] for name in frame]
     return _table(["column", "type", "what it is"], rows)
