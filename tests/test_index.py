@@ -541,3 +541,12 @@ def test_bounds_are_ordered_as_the_beliefs(pulls: int, received: int, mean: floa
     assert high - low == pytest.approx((pulls - received) / pulls, abs=1e-9)
     plain = UCB(evidence=Received()).worth(state, rng())[0]
     assert low <= plain + 1e-9
+
+
+def test_a_phase_that_outgrows_the_memory_is_refused() -> None:
+    # T_1 = 8 and d_k = ⌊T_k^(1/2)⌋: 2 in the first phase, 4 in the second, for which a horizon of 8 left no room.
+    policy = Policy(WindowWeights(Doubling(8, 0.5, horizon=8)))
+    state = policy.start(arms=2)
+    state.round = 9
+    with pytest.raises(EvenhandError, match=r"^round 10 reckons with a delay of 4, there is memory for 2: make the "):
+        policy.index.worth(state, np.random.default_rng(0))

@@ -229,7 +229,8 @@ class RandomEnds:
     def held(self, state: State, available: Mask | None, rng: np.random.Generator) -> Mask:
         """The arms of lanes whose choice has not ended."""
         coins: Coins = state.cadence
-        delay, chance = self.tuning.delay(state.clock), 1.0 / (2.0 * self.tuning.delay(state.clock))
+        delay = self.tuning.delay(state.clock)
+        chance = 1.0 / (2.0 * delay)
         if self.tuning.begins(state.clock):
             past = rng.geometric(chance, coins.quiet.shape) - 1.0
             np.copyto(coins.quiet, np.minimum(past, 2.0 * delay - 1.0))
@@ -284,9 +285,10 @@ class PhasedElimination:
     composite  ``(sqrt(L/2) + sqrt(L/2 + 2 Δ m d))²/Δ²``                              length of the spread d
     =========  =====================================================================  ==========================
 
-    The first two follow Pike-Burke et al.; the third is ours: Hoeffding's inequality, and a bias of at most ``m d/n``,
-    since each of an arm's m runs can lose or win the rewards of d rounds at either end. It has the order of Garg &
-    Akash's.
+    The first two have the form of Pike-Burke et al.'s; we could not hold their constants against the text. The third is
+    ours: Hoeffding's inequality, and a bias of at most ``m d/n``, since each of an arm's m runs can lose or win the
+    rewards of d rounds at either end. It has the order of Garg & Akash's. While the arm of a run sleeps, the other
+    parts decide, and the run waits.
 
     Args:
         horizon: T, rounds.

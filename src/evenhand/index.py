@@ -394,6 +394,9 @@ class WindowWeights:
         tuning: d and γ of each round; all is forgotten where a phase begins.
         style: ``"loss"`` or ``"gain"``.
 
+    Raises:
+        EvenhandError: a policy is run so far beyond its horizon that the delay outgrows its memory.
+
     Example:
         >>> import numpy as np
         >>> from evenhand import Policy
@@ -425,7 +428,12 @@ class WindowWeights:
     def _settled(self, memory: Window, round: int, arms: int) -> Array:
         if self.tuning.begins(round):
             return np.zeros_like(memory.logs)
-        delay = self.tuning.delay(round)
+        delay, room = self.tuning.delay(round), memory.recent.shape[-1]
+        if delay > room:
+            raise EvenhandError(
+                f"round {round} reckons with a delay of {delay}, there is memory for {room}: make the policy for a "
+                "longer horizon"
+            )
         came = memory.recent[..., -delay:].sum(axis=-1, keepdims=True) / (2.0 * delay)
         gain = came - (0.5 if self.style == "loss" else 0.0)
         rate = self.tuning.mixing(round, arms) / arms

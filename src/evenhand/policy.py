@@ -118,7 +118,7 @@ class Policy:
         """
         if available is not None:
             available = _awake(available, state)
-        held = self.cadence.held(state, available, rng) if self._holding else None
+        held = self.cadence.held(state, available, rng)
         chosen: Mask | None = None if held is None else np.logical_not(held.any(axis=-1, keepdims=True))
         if held is None or chosen is None or chosen.all():
             played, vector, random = self._choose(state, rng, available)
@@ -128,8 +128,7 @@ class Policy:
             played, vector, random = self._choose_in(chosen[..., 0], held, state, rng, available)
         if isinstance(self.index, Heedful):
             self.index.note(state, played, vector, chosen)
-        if self._holding:
-            self.cadence.note(state, played, chosen)
+        self.cadence.note(state, played, chosen)
         state.round += 1
         state.tally.pulls += played
         self.fairness.note(state.fairness, played)
@@ -160,11 +159,6 @@ class Policy:
         played, vector = held.copy(), held.astype(share.dtype)
         played[lanes], vector[lanes] = found, share
         return played, vector, random
-
-    @cached_property
-    def _holding(self) -> bool:
-        """Whether choices may last; a cadence of one's own may do without."""
-        return hasattr(self.cadence, "held")
 
     @cached_property
     def _by_lane(self) -> bool:
