@@ -55,6 +55,7 @@ COLUMNS = {
     "fairness_regret": "distance of the selection vector from the fair shares by merit, summed over rounds and arms",
     "composite_regret": "the regret, where rewards come back as anonymous sums",
     "adversarial_regret": "reward lost against the arms that earned most in hindsight",
+    "stuck": "1 if the arms played most in the last tenth of the rounds are not the best, else 0",
     "pulls": "plays so far",
     "fraction": "share of the rounds so far",
     "promised": "share that the policy promises, or else the environment's, or else the fair share by merit; "

@@ -99,6 +99,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         *evidence(fractions=SHARES, penalties=0.3),
     ],
     "explore_then_commit": [{"pulls": 1}, {"pulls": 20}],
+    "ucb": [{}, {"exploration": 0.5}],
     "ars_ucb": [{}, {"size": GeometricSize(1)}, {"size": PowerSize(1.0), "exploration": 0.5}],
     "ars_fucb": [
         {"fractions": SHARES},
@@ -282,7 +283,7 @@ def test_found_by_name(name: str) -> None:
         ("FUCB", "fucb"),
         ("tscsfb", "tscsf_b"),
         ("hard_threshold", "hard_threshold_ucb"),
-        ("ucb", "ucb1"),
+        ("usb", "ucb"),
     ],
 )
 def test_the_nearest_name_is_offered(typed: str, meant: str) -> None:

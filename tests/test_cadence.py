@@ -339,6 +339,19 @@ def arms_played(policy: Policy, feedback: Any, rounds: int) -> list[int]:
     return [int(row.argmax()) for row in np.diff(pulls, axis=0, prepend=0)]
 
 
+def test_equal_claims_go_to_the_fewest_plays_on_request() -> None:
+    # Without exploration all arms are worth 0 as long as nothing is earned.
+    for fewest_first, expected in ((True, [0, 1, 2, 0, 1, 2]), (False, [0] * 6)):
+        policy = Policy(EmpiricalMean(), cadence=EveryRound(fewest_first=fewest_first))
+        state, rng = policy.start(arms=3), np.random.default_rng(0)
+        played = []
+        for _ in range(6):
+            decision = policy.decide(state, rng)
+            policy.observe(state, Feedback(decision.played * 1.0, np.zeros(3)), rng)
+            played.append(int(decision.played.argmax()))
+        assert played == expected
+
+
 def test_a_free_start_is_known_before_the_first_round_and_counts_for_nobody() -> None:
     free = Policy(UCB(exploration=0.0), cadence=EveryRound(free_start=True))
     # Without it both are unknown in round 1 and arm 1 alone in round 2; with it nothing is left to find out.

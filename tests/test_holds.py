@@ -64,6 +64,12 @@ def test_the_last_hold_by_hand() -> None:
     assert found == [1, 1, 4, 4, 9, 9]
 
 
+def test_holds_that_hardly_grow_are_counted_in_one_go() -> None:
+    # ⌊k^(1/100)⌋ is 1 for all k below 2^100: a million holds of 1 are complete, and the rise is beyond them.
+    assert PowerSize(0.01).last(1_000_000) == 1.0
+    assert HoldFor(PowerSize(0.01)).size(np.array([2.0**101])) == 2.0
+
+
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "no power": (lambda: PowerSize(0.0), "^exponent must be above 0, got 0: holds must grow$"),
     "a falling power": (lambda: PowerSize(-1.0), r"^exponent must be a number of at least 0, got -1\.0$"),

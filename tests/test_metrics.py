@@ -431,14 +431,38 @@ def test_composite_regret_is_a_plain_sum(policy: Policy, environment: Environmen
             assert curve[place, lane] == pytest.approx(lost, abs=1e-12)
 
 
+@pytest.mark.parametrize(("policy", "environment"), ANONYMOUS.values(), ids=ANONYMOUS)
+def test_who_is_stuck_is_told_by_the_last_tenth(policy: Policy, environment: Environment) -> None:
+    results = compare({"it": policy}, environment, HORIZON, LANES, SEED, checkpoints=CHECKPOINTS, progress=False)
+    curve = results.records["it"].curves["stuck"]
+    for lane, story in enumerate(tell(policy, environment)):
+        means = row(environment.means, lane, environment.arms)
+        assert means is not None
+        for place, until in enumerate(CHECKPOINTS):
+            since = max((earlier for earlier in CHECKPOINTS if earlier <= 0.9 * until), default=0)
+            plays = [sum(arm in arms for arms in story.played[since:until]) for arm in range(environment.arms)]
+            most = sorted(range(environment.arms), key=lambda arm: (-plays[arm], arm))[: policy.plays]
+            best = sorted(means, reverse=True)[: policy.plays]
+            assert curve[place, lane] == (sum(means[arm] for arm in most) < sum(best) - 1e-12)
+
+
+def test_lanes_get_stuck_and_free_again() -> None:
+    stick = yardstick(ucb1(), Environment(Bernoulli([0.9, 0.4]), feedback=Decreasing(2)))
+    ledger = Ledger(stick, checkpoints=4, lanes=2, arms=2)
+    for round, plays in ((5, [5, 0]), (10, [7, 3]), (100, [9, 91]), (110, [19, 91])):
+        # Since round 5 of 10 (the last up to 9), 10 of 100, and 10 of 110: 100 comes after 99.
+        ledger.keep(round, np.array([plays, [round, 0]], dtype=float))
+    assert ledger.curves["stuck"].T.tolist() == [[0.0, 1.0, 1.0, 1.0], [0.0] * 4]
+
+
 def test_measures_of_anonymous_and_adversarial_rewards_are_left_out_elsewhere() -> None:
     for environment, expected in (
         (Environment(Bernoulli(MEANS)), set()),
         (Environment(Bernoulli(MEANS), feedback=Geometric(0.5)), set()),
-        (Environment(Bernoulli(MEANS), feedback=Decreasing(2)), {"composite_regret"}),
+        (Environment(Bernoulli(MEANS), feedback=Decreasing(2)), {"composite_regret", "stuck"}),
         (Environment(Winners(CHANCES)), {"adversarial_regret"}),
         (Environment(Table(TABLE), feedback=Fixed(1)), {"adversarial_regret"}),
-        (Environment(Winners(CHANCES), feedback=Decreasing(2)), {"composite_regret", "adversarial_regret"}),
+        (Environment(Winners(CHANCES), feedback=Decreasing(2)), {"composite_regret", "stuck", "adversarial_regret"}),
     ):
         results = compare([ucb1()], environment, 10, 2, progress=False)
         found = set(results.records["ucb1"].curves)
@@ -489,7 +513,7 @@ def test_without_promises_there_is_little_to_measure() -> None:
     assert set(results.records["ucb1"].curves) == {"reward", "regret", "time_averaged_regret"}
     promised = compare([ucb1()], Environment(Bernoulli([0.9, 0.4]), fractions=[0.1, 0.1]), 10, 2, progress=False)
     by_merit = {"reward_regret", "fairness_regret"}
-    by_world = {"composite_regret", "adversarial_regret"}
+    by_world = {"composite_regret", "adversarial_regret", "stuck"}
     assert set(promised.records["ucb1"].curves) == set(MEASURES) - {"penalized_regret"} - by_merit - by_world
     deserved = compare([ucb1()], Environment(Bernoulli([0.9, 0.4]), merit=Power()), 10, 2, progress=False)
     assert set(deserved.records["ucb1"].curves) == {"reward", "regret", "time_averaged_regret"} | by_merit

@@ -112,7 +112,7 @@ def test_rewards_spread_as_the_name_of_the_file_says(path: Path) -> None:
         assert means == [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
         names = {policy.name for policy in setup.policies.values()}
         # What never ends has no benchmark in the paper.
-        assert names == {"ars_ucb", "ucb1"} | (set() if path.stem.startswith("w4") else {"odaaf"})
+        assert names == {"ars_ucb", "ucb", "ucb1"} | (set() if path.stem.startswith("w4") else {"odaaf"})
 
 
 @pytest.mark.parametrize("path", SPREAD, ids=lambda path: path.stem)

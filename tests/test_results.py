@@ -43,9 +43,12 @@ def results() -> Results:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
+ELSEWHERE = ("composite_regret", "adversarial_regret", "stuck")  # measures of other worlds
+
+
 def test_curves_have_a_row_for_every_policy_lane_and_checkpoint(results: Results) -> None:
     table = results.curves()
-    known = [name for name in MEASURES if name not in ("composite_regret", "adversarial_regret")]  # not of this world
+    known = [name for name in MEASURES if name not in ELSEWHERE]
     assert table.columns.tolist() == ["policy", "lane", "round", *known]
     assert len(table) == 3 * 4 * LANES
     assert not table.duplicated(["policy", "lane", "round"]).any()

@@ -5,6 +5,7 @@ A cadence may hold the worth of the arms, or claim rounds for arms of its own sc
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -79,6 +80,7 @@ class EveryRound(ChooseAlways):
     Args:
         free_start: whether a simulation pulls every arm once before round 1. These pulls are no plays of a round: they
             count in the tally, and their rewards come as late as others, but no measure sees them.
+        fewest_first: whether of equal claims the arm with the fewest plays goes first, and not the lowest index.
 
     Example:
         >>> EveryRound().free_start
@@ -86,6 +88,7 @@ class EveryRound(ChooseAlways):
     """
 
     free_start: bool = False
+    fewest_first: bool = False
     fractions: ClassVar[None] = None
     holds: ClassVar[bool] = False
 
@@ -100,8 +103,8 @@ class EveryRound(ChooseAlways):
         return worth
 
     def claim(self, claim: Claim, state: State, available: Mask | None = None) -> Claim:
-        """The claim as it is."""
-        return claim
+        """The claim as it is, or with the plays to settle what is equal."""
+        return dataclasses.replace(claim, tie=state.tally.pulls) if self.fewest_first else claim
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,6 +51,10 @@ class Config(Section):
     environment: EnvironmentSection
     policies: Annotated[list[PolicySection], Field(min_length=1)]
     figures: FiguresSection = FiguresSection()
+
+
+#: Errors that say no more than that another kind of value stands here.
+UNFIT = ("model_type", "dict_type", "list_type")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +117,8 @@ def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overr
     try:
         config = Config.model_validate({**data, **{k: v for k, v in overrides.items() if v is not None}})
     except ValidationError as error:
-        # Where a list or a table can stand, pydantic complains of both; a list that is wrong is no missing table.
-        told = [_told(one) for one in error.errors() if one["type"] not in ("model_type", "dict_type")]
+        # Where one thing or another can stand, pydantic complains of both; a list that is wrong is no missing table.
+        told = [_told(one) for one in error.errors() if one["type"] not in UNFIT]
         raise ConfigurationError("\n".join(told or [_told(one) for one in error.errors()])) from None
     run = Run(Path(folder), config.lanes, config.seed)
     try:
@@ -191,6 +196,8 @@ def build_policy(
     for name, kinds in (("merit", AnyMerit), ("size", AnySize)):
         if isinstance(parameters.get(name), Mapping):
             parameters[name] = _built(name, kinds, parameters[name])
+        elif isinstance(parameters.get(name), str | int | float):
+            raise ConfigurationError(f"{name} must be a table such as {{ kind = 'power', … }}, got {given[name]!r}")
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in parameters:
             where = ", here or in [environment]" if name in ("fractions", "penalties", "merit") else ""
@@ -211,6 +218,9 @@ def _built(name: str, kinds: TypeAdapter[Any], data: Mapping[str, Any]) -> Any:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{key}={_short(part)}" for key, part in value.items() if key != "kind")
+        return f"{value.get('kind', '')}({inner})"
     return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
@@ -233,6 +243,9 @@ def _told(error: Any) -> str:
         message = f"unknown kind {error['ctx']['tag']!r}{nearest(error['ctx']['tag'], known)}"
     elif error["type"] == "union_tag_not_found":
         message = "needs a kind"
+    elif error["type"] == "literal_error":
+        known = re.findall("'([^']*)'", error["ctx"]["expected"])
+        message = f"unknown value {error['input']!r}{nearest(str(error['input']), known)}"
     elif error["type"] not in ("value_error",):
         message = f"{message[0].lower()}{message[1:]}, got {error['input']!r}"
     return f"{place}: {message}" if place else message

@@ -35,6 +35,7 @@ LABELS = {
     "fairness_regret": "fairness regret (plays)",
     "composite_regret": "composite regret (reward)",
     "adversarial_regret": "regret against the best arm in hindsight (reward)",
+    "stuck": "lanes stuck on a worse arm (share of lanes)",
 }
 STYLE: dict[Any, Any] = {
     "font.size": 10,

@@ -57,12 +57,12 @@ class PowerSize:
             >>> PowerSize(2.0).last(rounds=14), PowerSize(2.0).last(rounds=13)
             (9.0, 4.0)
         """
-        total, hold = 0.0, 0
-        while True:
-            size = float(self(np.array(hold + 1.0)))
-            if total + size > rounds:
-                return float(self(np.array(max(hold, 1.0))))
-            total, hold = total + size, hold + 1
+        holds = 1024
+        while self(np.arange(1.0, holds + 1.0)).sum() <= rounds:
+            holds *= 2
+        ends = np.cumsum(self(np.arange(1.0, holds + 1.0)))
+        complete = np.searchsorted(ends, rounds, side="right")
+        return float(self(np.maximum(complete, 1.0)))
 
 
 @dataclass(frozen=True)
@@ -136,15 +136,8 @@ class HoldFor:
         validate.one_of("count", self.count, ("arm", "all"))
         if not callable(self.size):
             raise EvenhandError(f"size must be a function such as PowerSize(2), got {self.size!r}")
-        with np.errstate(over="ignore"):
-            sizes = np.asarray(self.size(np.arange(1.0, 1001.0)), dtype=float)
-        if sizes.shape != (1000,) or not (sizes >= 1.0).all():
-            raise EvenhandError("size must return a number of rounds of at least 1 for every k")
-        falls = np.flatnonzero(np.diff(sizes[np.isfinite(sizes)]) < 0.0)
-        if falls.size or sizes[-1] <= sizes[0]:
-            where = f"f({falls[0] + 2}) = {sizes[falls[0] + 1]:g} is below" if falls.size else "f(1000) is no more than"
-            what = f"f({falls[0] + 1}) = {sizes[falls[0]]:g}" if falls.size else f"f(1) = {sizes[0]:g}"
-            raise EvenhandError(f"the sizes of holds must rise, but {where} {what}")
+        if not isinstance(self.size, PowerSize | GeometricSize):
+            _check_rises(self.size)
 
     def check(self, arms: int) -> None:
         """Fits any number of arms."""
@@ -399,3 +392,16 @@ class _LaneOf:
         new = {"arm": arm, "left": rounds, "phase": phase, "bridge": bridge, "before": before}
         for name, value in new.items():
             getattr(self._campaign, name).reshape(-1)[self._lane] = value
+
+
+def _check_rises(size: Size) -> None:
+    """Refuse a function that does not rise over the first 1000 holds, or is below 1 somewhere."""
+    with np.errstate(over="ignore"):
+        sizes = np.asarray(size(np.arange(1.0, 1001.0)), dtype=float)
+    if sizes.shape != (1000,) or not (sizes >= 1.0).all():
+        raise EvenhandError("size must return a number of rounds of at least 1 for every k")
+    falls = np.flatnonzero(np.diff(sizes[np.isfinite(sizes)]) < 0.0)
+    if falls.size or sizes[-1] <= sizes[0]:
+        where = f"f({falls[0] + 2}) = {sizes[falls[0] + 1]:g} is below" if falls.size else "f(1000) is no more than"
+        what = f"f({falls[0] + 1}) = {sizes[falls[0]]:g}" if falls.size else f"f(1) = {sizes[0]:g}"
+        raise EvenhandError(f"the sizes of holds must rise, but {where} {what}")

@@ -18,6 +18,7 @@ reward_regret         ``Σ_s max(Σ_i (p*_i − p_i) w_i μ_i, 0)``            C
 fairness_regret       ``Σ_s Σ_i |p*_i − p_i|``                            Chen et al. (6)
 composite_regret      ``t max_i s_i − Σ_i s_i N_i``                       Wang et al. section 2.1
 adversarial_regret    ``max_i Σ_s w_i X_i(s) − reward``                    Wang et al. section 3.1
+stuck                 1 if the arms played most of late are not the best  —
 ===================== =================================================== ==================================
 
 With one play and all arms available these are the papers' ``Σ Δ_i N_i``, ``Σ Δ_i (N_i − r_i t)`` and eq. (10). Expected
@@ -25,12 +26,16 @@ rewards μ stand in for the rewards drawn, and Opt-F's reward is taken given the
 same means with far less noise. Where the availability sets are too many to list, or means or promises differ between
 lanes, Opt-F's mean stands in.
 
+A lane is stuck at round t if the arms that it played most since 9/10 t (the last checkpoint up to there) are worse than
+the best; it is told where rewards come back as anonymous sums and all arms are available.
+
 p is the selection vector of the round, given also the worth that was drawn in it; p* is that of the fair policy that
 knows the means, among the arms available in the round.
 """
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +67,10 @@ MEASURES = (
     "fairness_regret",
     "composite_regret",
     "adversarial_regret",
+    "stuck",
 )
+#: A lane is stuck by what it plays after this part of the rounds so far.
+LATE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +225,7 @@ class Ledger:
         self._best = np.zeros((2, lanes))
         self._below = np.zeros((2, lanes))  # reward regret and fairness regret
         self._offered = np.zeros((lanes, arms))
-        self._kept = 0
+        self._kept: list[int] = []  # the checkpoints so far
 
     def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
         """Take in one round; ``pulls`` (lanes, arms) are the plays up to and including it."""
@@ -248,10 +256,21 @@ class Ledger:
 
     def keep(self, round: int, pulls: Array) -> None:
         """Write down the measures at a checkpoint."""
-        self.pulls[self._kept] = pulls
+        place = len(self._kept)
+        self.pulls[place] = pulls
         for name, values in self._measures(round, pulls).items():
-            self.curves.setdefault(name, np.zeros(self.pulls.shape[:2]))[self._kept] = values
-        self._kept += 1
+            self.curves.setdefault(name, np.zeros(self.pulls.shape[:2]))[place] = values
+        self._kept.append(round)
+
+    def _stuck(self, round: int, pulls: Array) -> Array:
+        """1 where the m arms played most in the last tenth of the rounds are not the best, (lanes,)."""
+        past = bisect.bisect_right(self._kept, LATE * round)
+        late = pulls - self.pulls[past - 1] if past else pulls
+        plays, worth = self._yardstick.plays, np.broadcast_to(self._yardstick.worth, pulls.shape)
+        most = np.argsort(-late, axis=-1, kind="stable")[:, :plays]
+        reached = np.take_along_axis(worth, most, axis=-1).sum(axis=-1)
+        best = np.sort(worth, axis=-1)[:, -plays:].sum(axis=-1)
+        return np.asarray(reached < best - 1e-12, dtype=float)
 
     def _measures(self, round: int, pulls: Array) -> dict[str, Array]:
         """Every measure that the yardstick gives a sense to, (lanes,)."""
@@ -269,6 +288,8 @@ class Ledger:
         }
         if yardstick.anonymous:
             found["composite_regret"] = found["regret"]
+            if not yardstick.sleeping:
+                found["stuck"] = self._stuck(round, pulls)
         if yardstick.hindsight:
             best_arms = -np.sort(-self._offered * yardstick.weights, axis=-1)[:, : yardstick.plays]
             found["adversarial_regret"] = best_arms.sum(axis=-1) - found["reward"]

@@ -34,9 +34,12 @@ class Section(BaseModel):
             kinds = get_args(cls.model_fields["kind"].annotation) if "kind" in cls.model_fields else ()
             if kinds and data.get("kind", kinds[0]) not in kinds:
                 raise ValueError(f"unknown kind {data['kind']!r}{nearest(data['kind'], kinds)}")
-            for key in data:
+            for key, value in data.items():
                 if key not in cls.model_fields:
                     raise ValueError(f"unknown key {key!r}{nearest(key, cls.model_fields)}")
+                # Python takes true for 1.
+                if isinstance(value, bool) and cls.model_fields[key].annotation is not bool:
+                    raise ValueError(f"{key} cannot be {str(value).lower()}")
         return data
 
 
@@ -487,12 +490,12 @@ class OutbrainData(Section):
 
     kind: Literal["outbrain"]
     path: str
-    categories: Annotated[int, Field(ge=2)] = 7
+    arms: Annotated[int, Field(ge=2)] = 7
     rows: Annotated[int, Field(ge=1)] = 100_000
 
     def build(self, run: Run) -> Environment:
         """A log of clicks."""
-        names, table = clicks.outbrain(run.folder / self.path, self.categories, self.rows)
+        names, table = clicks.outbrain(run.folder / self.path, self.arms, self.rows)
         return Environment(rew.Table(table), names=names)
 
 
@@ -514,14 +517,14 @@ class SyntheticData(Section):
 
     kind: Literal["synthetic"]
     rows: Annotated[int, Field(ge=1)] = 100_000
-    number: Annotated[int, Field(ge=2)] = 7
+    arms: Annotated[int, Field(ge=2)] = 7
     seed: Annotated[int, Field(ge=0)] = 0
     drift: float = 0.01
     burst: float = 20.0
 
     def build(self, run: Run) -> Environment:
         """A log."""
-        return Environment(rew.Table(clicks.synthetic(self.rows, self.number, self.seed, self.drift, self.burst)))
+        return Environment(rew.Table(clicks.synthetic(self.rows, self.arms, self.seed, self.drift, self.burst)))
 
 
 Dataset = FilmData | ConversionData | OutbrainData | CouponData | SyntheticData

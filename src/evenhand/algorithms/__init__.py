@@ -7,7 +7,7 @@ an arm that was never played goes before all others that go by UCB.
 
 from __future__ import annotations
 
-from evenhand.algorithms.anonymous import ars_clw, ars_exp3, ars_fucb, ars_ucb, clw, exp3, odaaf
+from evenhand.algorithms.anonymous import ars_clw, ars_exp3, ars_fucb, ars_ucb, clw, exp3, odaaf, ucb
 from evenhand.algorithms.baselines import cucb_d, explore_then_commit, mp_ts_d, opse, thompson, ucb1
 from evenhand.algorithms.merit import fairx_ts, fairx_ucb, fcts_d, fcucb_d, fgreedy_d, op_fcts_d, op_fcucb_d
 from evenhand.algorithms.minimum import (
@@ -62,6 +62,7 @@ __all__ = [
     "t_fucb_quotas",
     "thompson",
     "tscsf_b",
+    "ucb",
     "ucb1",
 ]
 

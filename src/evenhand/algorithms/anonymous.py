@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand import validate
+from evenhand.cadence import EveryRound
 from evenhand.fairness import DeficitFirst, Mixing
 from evenhand.holds import HoldFor, PhasedElimination, PowerSize, RandomEnds
 from evenhand.index import UCB, EmpiricalMean, ExponentialWeights, WindowWeights
@@ -36,6 +37,29 @@ def ars_ucb(*, size: Any = None, exploration: float = 4.0) -> Policy:
     Source: Wang et al. 2021, Algorithm 1.
     """
     return Policy(UCB(exploration, clip=True, clock="played"), cadence=HoldFor(_size(size)), name="ars_ucb")
+
+
+@algorithm("wang2021")
+def ucb(*, exploration: float = 2.0) -> Policy:
+    """UCB: the index of ARS-UCB, asked anew every round; on anonymous sums it shows what the rounds of ARS-UCB are for.
+
+    ``argmax min(S/N + sqrt(α ln t / N), 1)``, of equal ones the least played
+
+    Promise: none to the arms; regret O(K ln T) where every reward is known at once, and none for anonymous sums.
+
+    Where rewards spread, each is credited to whoever plays as it arrives, and arms that take turns look alike.
+
+    Args:
+        exploration: α ≥ 0.
+
+    Example:
+        >>> ucb().index.clip
+        True
+
+    Source: Wang et al. 2021, Algorithm 1 with f(k) = 1; Auer, Cesa-Bianchi & Fischer 2002.
+    """
+    index = UCB(exploration, clip=True, clock="played")
+    return Policy(index, cadence=EveryRound(fewest_first=True), name="ucb")
 
 
 @algorithm("wang2021")
