@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand import validate
 from evenhand.errors import EvenhandError
@@ -165,15 +166,19 @@ class HoldFor:
     def note(self, state: State, played: Mask, chosen: Mask | None) -> None:
         """A round less to go, and a new hold where a lane chose anew."""
         hold: Hold = state.cadence
-        if chosen is None:
-            chosen = np.ones(hold.left.shape, dtype=bool)
-        if chosen.any():
-            np.copyto(hold.arms, played, where=chosen)
-            begun = chosen & played.any(axis=-1, keepdims=True)
-            hold.times += played & begun if self.count == "arm" else begun
-            number = np.where(played, hold.times, np.inf).min(axis=-1, keepdims=True)
-            np.copyto(hold.left, np.floor(self.size(np.where(begun, number, 1.0))), where=begun)
+        lanes = np.arange(hold.left.size) if chosen is None else np.flatnonzero(chosen)
+        if lanes.size:
+            self._begin(hold, played.reshape(-1, state.arms)[lanes], lanes)
         hold.left -= 1.0
+
+    def _begin(self, hold: Hold, played: Mask, lanes: NDArray[np.intp]) -> None:
+        """A new hold in the given lanes; a lane in which everybody sleeps begins none."""
+        arms, times, left = (part.reshape(-1, part.shape[-1]) for part in (hold.arms, hold.times, hold.left))
+        begun = played.any(axis=-1, keepdims=True)
+        number = times[lanes] + (played if self.count == "arm" else begun)
+        arms[lanes], times[lanes] = played, number
+        number = np.where(begun, np.where(played, number, np.inf).min(axis=-1, keepdims=True), 1.0)
+        left[lanes] = np.where(begun, np.floor(self.size(number)), left[lanes])
 
 
 @dataclass(slots=True)

@@ -119,15 +119,15 @@ class Policy:
         if available is not None:
             available = _awake(available, state)
         held = self.cadence.held(state, available, rng)
-        chosen: Mask | None = None if held is None else np.logical_not(held.any(axis=-1, keepdims=True))
+        chosen: Mask | None = None if held is None else np.logical_not(held @ np.ones((state.arms, 1), dtype=bool))
         if held is None or chosen is None or chosen.all():
             played, vector, random = self._choose(state, rng, available)
         elif not chosen.any():
             played, vector, random = held, held, False
         else:
             played, vector, random = self._choose_in(chosen[..., 0], held, state, rng, available)
-        if isinstance(self.index, Heedful):
-            self.index.note(state, played, vector, chosen)
+        if self._heedful is not None:
+            self._heedful.note(state, played, vector, chosen)
         self.cadence.note(state, played, chosen)
         state.round += 1
         state.tally.pulls += played
@@ -159,6 +159,11 @@ class Policy:
         played, vector = held.copy(), held.astype(share.dtype)
         played[lanes], vector[lanes] = found, share
         return played, vector, random
+
+    @cached_property
+    def _heedful(self) -> Heedful | None:
+        """The index if it takes notice of who plays; asking costs as much as playing."""
+        return self.index if isinstance(self.index, Heedful) else None
 
     @cached_property
     def _by_lane(self) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -26,6 +27,7 @@ from evenhand.records import Array, Feedback, Mask, Shape
 from evenhand.wheel import Wheel
 
 DIRECT = 32  # steps of a kernel that are added one by one
+PIECES = 8  # of one length; the next are as many times longer
 TAIL = 1e-12  # part of a total that may be left out
 OFTEN = 100  # steps after which sums are added up anew, at least
 
@@ -402,9 +404,10 @@ class _Decays:
 class Kernel(Spread):
     """Parts of any shape: a play's total times ``weights[τ]`` arrives τ steps later.
 
-    Steps up to 31 are added one by one; the rest of the kernel is cut into pieces of 32, 64, 128, … steps, and when a
-    block of that many steps is full its convolution with the piece is added to the sums to come, by fast Fourier
-    transforms. So a step costs of order log² of the length, whatever has been played.
+    Steps up to 31 are added one by one; the rest of the kernel is cut into seven pieces of 32 steps, seven of 256,
+    seven of 2048, …, and whenever a block of so many steps is full, what the last seven send through their pieces is
+    added to the sums to come, by fast Fourier transforms. So a step costs of order log² of the length, whatever has
+    been played.
 
     Args:
         weights: (steps,), or (arms, steps) for a kernel an arm, from τ = 0 on; each ≥ 0, with a sum of at most 1. Or a
@@ -474,42 +477,58 @@ class _Convolution:
     """``Σ_τ k_τ x(t − τ)``, a step at a time."""
 
     def __init__(self, kernels: Array, lanes: int) -> None:
-        from scipy.fft import rfft
-
         self._now, sources, steps = 0, *kernels.shape
         self._direct = np.ascontiguousarray(kernels[:, :DIRECT].T)  # (steps, sources)
-        self._pieces = {}  # length of a block → transform of the piece of the kernel that starts there
-        length = DIRECT
-        while length < steps:
-            self._pieces[length] = rfft(kernels[:, length : 2 * length].T, 2 * length, axis=0)[..., np.newaxis]
-            length *= 2
-        self._past = np.zeros((max(length // 2, 1), sources, lanes))
-        self._sums = np.zeros((2 * length, lanes))
+        lengths = [DIRECT]
+        while lengths[-1] * PIECES < steps:
+            lengths.append(lengths[-1] * PIECES)
+        self._levels = [_Pieces(kernels[:, n : n * PIECES], n) for n in lengths if n < steps]
+        self._past = np.zeros((lengths[-1], sources, lanes))
+        self._sums = np.zeros((2 * lengths[-1], lanes))
 
     def step(self, earned: Array, played: Mask, chance: Array | None) -> Array:
         source = np.atleast_2d(earned.T) if earned.ndim > 1 else earned[np.newaxis]  # (sources, lanes)
         self._past[self._now % len(self._past)] = source
-        self._add(self._now, self._direct @ source)
+        self._add(self._direct @ source)
         row = self._sums[self._now % len(self._sums)]
         arrived: Array = row.copy()
         row[:] = 0.0
         self._now += 1
-        for length, piece in self._pieces.items():
-            if self._now % length:
+        for level in self._levels:
+            if self._now % level.length:
                 break
-            self._add(self._now, self._block(length, piece))
+            start = (self._now - level.length) % len(self._past)
+            self._add(level.sums(self._past[start : start + level.length]))
         return arrived
 
-    def _block(self, length: int, piece: Any) -> Array:
-        """What the last ``length`` steps send to the steps from now on, through a piece of the kernel."""
+    def _add(self, sums: Array) -> None:
+        """Add to the sums from now on."""
+        start = self._now % len(self._sums)
+        left = len(self._sums) - start
+        self._sums[start : start + len(sums)] += sums[:left]
+        if left < len(sums):
+            self._sums[: len(sums) - left] += sums[left:]
+
+
+class _Pieces:
+    """Pieces of a kernel of one length, and the transforms of as many blocks of that length."""
+
+    def __init__(self, kernels: Array, length: int) -> None:
+        from scipy.fft import rfft
+
+        self.length = length
+        pieces = (kernels[:, n : n + length].T for n in range(0, kernels.shape[1], length))
+        self._pieces = [rfft(piece, 2 * length, axis=0) for piece in pieces]  # the nearest first
+        self._blocks: deque[Any] = deque(maxlen=len(self._pieces))  # the latest first
+
+    def sums(self, block: Array) -> Array:
+        """What the last blocks send to the steps from now on, given the latest, (steps, sources, lanes)."""
         from scipy.fft import irfft, rfft
 
-        start = (self._now - length) % len(self._past)
-        spectrum = rfft(self._past[start : start + length], 2 * length, axis=0)
-        return np.asarray(irfft((spectrum * piece).sum(axis=1), 2 * length, axis=0))[: 2 * length - 1]
-
-    def _add(self, step: int, sums: Array) -> None:
-        self._sums[np.arange(step, step + len(sums)) % len(self._sums)] += sums
+        self._blocks.appendleft(rfft(block, 2 * self.length, axis=0))
+        met = zip(self._pieces, self._blocks, strict=False)  # at first there are fewer blocks than pieces
+        spectrum = sum(np.einsum("fs,fsl->fl", piece, block) for piece, block in met)
+        return np.asarray(irfft(spectrum, 2 * self.length, axis=0))
 
 
 @dataclass(frozen=True)
