@@ -1,0 +1,249 @@
+"""What anonymous sums cost, in microseconds of processor time, side by side in one run (Wang et al. 2021).
+
+Evenhand's whole loop (`evenhand.simulation.run_block`) for four policies under random delays, ARS-UCB also as a
+compiled loop (`limit_anonymous.py`); and ARS-UCB under spreads of 10 steps and of 10,000, with what the spread alone
+costs. The contenders take turns, and medians are shown. Nothing is timed unless the compiled loop computes what
+Evenhand computes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+import limit
+import limit_anonymous
+from common import AsJson, Repeats, apart, console_for_tables, medians, print_aims, stop_if, surroundings, table_of
+from evenhand import Environment, Policy
+from evenhand.algorithms import ars_exp3, ars_ucb, clw, odaaf
+from evenhand.metrics import Yardstick, yardstick
+from evenhand.results import Record
+from evenhand.rewards import Bernoulli
+from evenhand.simulation import checkpoint_rounds, run_block
+from evenhand.spread import Bounded, Decreasing, Increasing, Kernel, RandomDelay, Spread
+
+MEANS = np.round(np.arange(0.9, 0.05, -0.1), 1)  # Wang et al. 2021, section 4.1
+DELAYS = (10, 30)
+EXPLORATION = 4.0
+JUDGED = ("reward", "composite_regret", "stuck")
+SIZES = {1: 5000, 100: 5000, 1000: 5000}  # lanes: rounds
+CHECK_LANES, CHECK_ROUNDS, CHECK_SEED = 1000, 1000, 1
+SHORT, LONG = 10, 10_000  # steps of a spread
+LONG_ROUNDS = 2 * LONG  # so that a spread is at its full length for half of the time
+LONG_SIZES = {100: 2, 1000: 1}  # lanes: turns at most
+SPREADS: dict[str, Callable[[int], Spread]] = {
+    "RandomDelay": lambda d: RandomDelay(1, d),
+    "Bounded": lambda d: Bounded(1, d + 1),
+    "Decreasing": Decreasing,
+    "Increasing": Increasing,
+    "Kernel": lambda d: Kernel(np.arange(d, 0, -1) * 2.0 / (d * (d + 1))),
+}
+SENT = 50  # different steps that are sent through a spread alone, over and over again
+PACKAGES = ("evenhand", "numpy", "scipy", "numba")
+LOOP_AIM = 3.0  # at 1000 lanes, ARS-UCB's time in times of the compiled loop's
+LONG_AIM = 2.0  # the time of a long spread in times of that of a short one
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A policy in its environment."""
+
+    policy: Policy
+    environment: Environment
+    stick: Yardstick
+
+    def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> Record:
+        """The simulation by Evenhand."""
+        return run_block(self.policy, self.environment, self.stick, lanes, rounds, np.random.SeedSequence(seed))
+
+
+@dataclass(frozen=True)
+class Row:
+    """Microseconds of processor time per lane and step."""
+
+    policy: str
+    lanes: int
+    rounds: int
+    evenhand: float
+    loop: float | None = None  # draws the rewards and delays of all arms, as Evenhand does
+    lean_loop: float | None = None  # draws those of the played arm only
+
+
+@dataclass(frozen=True)
+class LongRow:
+    """The same for short and long spreads: the whole loop, and the way from plays to sums alone."""
+
+    spread: str
+    lanes: int
+    rounds: int
+    short: float
+    long: float
+    short_alone: float
+    long_alone: float
+
+
+def case_of(policy: Policy, means: limit.Array, spread: Spread) -> Case:
+    """A policy among arms with the given means."""
+    environment = Environment(Bernoulli(means), feedback=spread)
+    return Case(policy, environment, yardstick(policy, environment))
+
+
+def cases(rounds: int) -> list[Case]:
+    """The four policies, each told what it has to know."""
+    low, high = DELAYS
+    policies = (
+        ars_ucb(exploration=EXPLORATION),
+        ars_exp3(horizon=rounds),
+        odaaf(horizon=rounds, mean_delay=(low + high) / 2.0),
+        clw(horizon=rounds, delay=high),
+    )
+    return [case_of(policy, MEANS, RandomDelay(low, high)) for policy in policies]
+
+
+def run_loop(
+    means: limit.Array, delays: tuple[int, int], lanes: int, rounds: limit.Rounds, everyone: bool
+) -> limit_anonymous.Kept:
+    """The simulation of ARS-UCB by the compiled loop."""
+    rng = np.random.default_rng(CHECK_SEED + 1)
+    return limit_anonymous.ars_ucb(rounds, lanes, everyone, rng, means, EXPLORATION, *delays)
+
+
+def all_disagreements() -> list[str]:
+    """What the compiled loop computes differently, in the timed world and in two that leave less to chance.
+
+    Where rewards and delays are certain, each figure must be the same in every lane; where only rewards are, what has
+    arrived tells one delay from another.
+    """
+    some, all_of_them = (np.arange(len(MEANS)) % 3 == 1).astype(float), np.ones(len(MEANS))
+    worlds = ((MEANS, DELAYS), (all_of_them, DELAYS), (some, (DELAYS[0], DELAYS[0])))
+    return [line for means, delays in worlds for line in disagreements(means, delays)]
+
+
+def disagreements(means: limit.Array, delays: tuple[int, int]) -> Iterator[str]:
+    """Figures of the compiled loop whose mean over the lanes is not Evenhand's, as far as chance allows."""
+    rounds = checkpoint_rounds(CHECK_ROUNDS, 20)
+    case = case_of(ars_ucb(exploration=EXPLORATION), means, RandomDelay(*delays))
+    record = case.run(CHECK_LANES, rounds, CHECK_SEED)
+    pulls = record.pulls[-1]
+    arrived = np.where(pulls > 0, record.estimate * pulls, 0.0).sum(axis=-1)
+    ours = figures(record.pulls, record.curves) | {"arrived": arrived}
+    for everyone in (True, False):
+        pulls, *curves, heard = run_loop(means, delays, CHECK_LANES, rounds, everyone)
+        theirs = figures(pulls, dict(zip(JUDGED, curves, strict=True))) | {"arrived": heard[-1]}
+        kind = "loop" if everyone else "lean loop"
+        yield from (f"ars_ucb, {kind}, best mean {means.max():g}, {line}" for line in apart(ours, theirs))
+
+
+def figures(pulls: Any, curves: Mapping[str, Any]) -> dict[str, Any]:
+    """What is compared at the end and half-way, (lanes,) each."""
+    found = {f"plays of arm {arm + 1}": pulls[-1, :, arm] for arm in range(pulls.shape[-1])}
+    for name in JUDGED:
+        found |= {name: curves[name][-1], f"{name} half-way": curves[name][len(curves[name]) // 2]}
+    return found
+
+
+def measure(case: Case, lanes: int, repeats: int) -> Row:
+    """One row of the first table."""
+    horizon = SIZES[lanes]
+    rounds = checkpoint_rounds(horizon)
+    contenders: dict[str, Callable[[], object]] = {"evenhand": lambda: case.run(lanes, rounds, 0)}
+    if case.policy.name == "ars_ucb":
+        contenders["loop"] = lambda: run_loop(MEANS, DELAYS, lanes, rounds, everyone=True)
+        contenders["lean_loop"] = lambda: run_loop(MEANS, DELAYS, lanes, rounds, everyone=False)
+    found = {name: taken / (lanes * horizon) * 1e6 for name, taken in medians(contenders, repeats).items()}
+    return Row(case.policy.name, lanes, horizon, **found)
+
+
+def measure_long(name: str, lanes: int, repeats: int) -> LongRow:
+    """One row of the second table."""
+    rounds, contenders = checkpoint_rounds(LONG_ROUNDS), dict[str, Callable[[], object]]()
+    for kind, steps in {"short": SHORT, "long": LONG}.items():
+        spread = SPREADS[name](steps)
+        case = case_of(ars_ucb(exploration=EXPLORATION), MEANS, spread)
+        contenders[kind] = lambda case=case: case.run(lanes, rounds, 0)  # type: ignore[misc]
+        contenders[f"{kind}_alone"] = lambda spread=spread: send_through(spread, lanes)  # type: ignore[misc]
+    times = medians(contenders, min(repeats, LONG_SIZES[lanes]))
+    return LongRow(name, lanes, LONG_ROUNDS, **{kind: t / (lanes * LONG_ROUNDS) * 1e6 for kind, t in times.items()})
+
+
+def send_through(spread: Spread, lanes: int) -> None:
+    """A spread without a policy: in every step and lane some arm plays."""
+    rng, shape = np.random.default_rng(0), (lanes, len(MEANS))
+    played = rng.integers(len(MEANS), size=(SENT, lanes, 1)) == np.arange(len(MEANS))
+    earned = played & (rng.random((SENT, *shape)) < MEANS)
+    chances = rng.random((SENT, *shape)) if spread.random else [None] * SENT
+    channel = spread.open(shape, LONG_ROUNDS)
+    for sent in itertools.islice(itertools.cycle(zip(played, earned, chances, strict=True)), LONG_ROUNDS):
+        channel.send(*sent)
+
+
+def print_rows(console: Console, rows: list[Row]) -> None:
+    """The table of microseconds and ratios to the compiled loop."""
+    columns = ("policy", "lanes", "Evenhand", "loop", "ratio", "lean loop", "ratio")
+    table = table_of("microseconds per lane and step, delays of 10 to 30 steps", columns)
+    for row in rows:
+        loops = ["", "", "", ""]
+        if row.loop is not None and row.lean_loop is not None:
+            loops = [f"{row.loop:.3f}", f"{row.evenhand / row.loop:.2f}"]
+            loops += [f"{row.lean_loop:.3f}", f"{row.evenhand / row.lean_loop:.2f}"]
+        table.add_row(row.policy, f"{row.lanes:,}", f"{row.evenhand:.3f}", *loops, end_section=row.lanes == max(SIZES))
+    console.print(table)
+
+
+def print_long(console: Console, rows: list[LongRow]) -> None:
+    """The table of short and long spreads."""
+    steps = (f"d = {SHORT}", f"d = {LONG:,}", "ratio")
+    table = table_of("microseconds per lane and step: ars_ucb; the spread alone", ("spread", "lanes", *steps, *steps))
+    for row in rows:
+        whole = (f"{row.short:.3f}", f"{row.long:.3f}", f"{row.long / row.short:.2f}")
+        alone = (f"{row.short_alone:.3f}", f"{row.long_alone:.3f}", f"{row.long_alone / row.short_alone:.2f}")
+        table.add_row(row.spread, f"{row.lanes:,}", *whole, *alone, end_section=row.lanes == max(LONG_SIZES))
+    console.print(table)
+
+
+def aims(rows: list[Row], long_rows: list[LongRow]) -> list[dict[str, Any]]:
+    """What was aimed at, and whether it was reached."""
+    (row,) = (row for row in rows if row.policy == "ars_ucb" and row.lanes == max(SIZES))
+    assert row.loop is not None
+    ratio = row.evenhand / row.loop
+    told = [{"aim": f"ars_ucb: at most {LOOP_AIM:g} times the loop", "measured": ratio, "met": ratio <= LOOP_AIM}]
+    for name in SPREADS:
+        most = max(row.long / row.short for row in long_rows if row.spread == name)
+        aim = f"{name}: d = {LONG:,} at most {LONG_AIM:g} times d = {SHORT}, also with {min(LONG_SIZES)} lanes"
+        told.append({"aim": aim, "measured": most, "met": most <= LONG_AIM})
+    return told
+
+
+def main(repeats: Repeats = 3, as_json: AsJson = False) -> None:
+    """Measure what a lane and step of anonymous sums costs, and what long spreads do to it."""
+    console, notes = console_for_tables(as_json), Console(stderr=True)
+    with notes.status("compiling the loop and comparing what both compute"):
+        stop_if(all_disagreements(), notes)
+    rows, long_rows = [], []
+    for case in cases(max(SIZES.values())):
+        for lanes in SIZES:
+            with notes.status(f"{case.policy.name}, {lanes} lanes"):
+                rows.append(measure(case, lanes, repeats))
+    for name in SPREADS:
+        for lanes in LONG_SIZES:
+            with notes.status(f"{name}, {lanes} lanes"):
+                long_rows.append(measure_long(name, lanes, repeats))
+    print_rows(console, rows)
+    print_long(console, long_rows)
+    told = aims(rows, long_rows)
+    print_aims(console, told)
+    if as_json:
+        tables: dict[str, list[Any]] = {"rows": rows, "spreads": long_rows}
+        found: dict[str, Any] = {name: [vars(row) for row in table] for name, table in tables.items()}
+        print(json.dumps(surroundings(repeats, PACKAGES) | found | {"aims": told}, indent=2))
+
+
+if __name__ == "__main__":
+    typer.run(main)
