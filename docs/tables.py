@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -21,6 +22,7 @@ from evenhand.registry import ALGORITHMS, Algorithm
 from evenhand.rewards import Winners
 from evenhand.spread import Bounded
 
+HERE = Path(__file__).parent
 MARKER = re.compile(r"^<!-- generated: (\w+)(?: ([\w-]+))? -->$", flags=re.MULTILINE)
 SAMPLE: dict[str, Any] = {
     "fractions": [0.1, 0.1],
@@ -217,6 +219,32 @@ def experiments() -> str:
     return _table(["configuration", "what it is"], rows)
 
 
+def verdicts() -> str:
+    """What became of the papers' claims in the full run that `keep_report.py` has kept."""
+    told = json.loads((HERE / "claims.json").read_text(encoding="utf-8"))
+    rows = []
+    for one in told["experiments"]:
+        for place, verdict in enumerate(one["verdicts"]):
+            name = f'<a href="_static/report.html#{one["id"]}">{one["id"]}</a>' if place == 0 else ""
+            agree = sum(finding["holds"] for finding in verdict["findings"])
+            status = verdict["status"] if verdict["status"] != "confirmed" else "**confirmed**"
+            rows.append([name, _text(verdict["sentence"]), status, f"{agree} of {len(verdict['findings'])}"])
+    return _table(["experiment", "claim", "verdict", "numbers that agree"], rows)
+
+
+def full_run() -> str:
+    """When, with what and on which machine the full run was made, and how many claims have which verdict."""
+    from evenhand.reproduction.report import counted
+
+    told = json.loads((HERE / "claims.json").read_text(encoding="utf-8"))
+    about, counts = told["about"], counted(told["experiments"])
+    total = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+    return (
+        f"Of {sum(counts.values())} claims: {total}. Run on {about['date']} with Evenhand {about['version']}, "
+        f"{about['machine']}, Python {about['python']}, NumPy {about['numpy']}."
+    )
+
+
 def commands() -> str:
     """The commands, a line each."""
     rows = []
@@ -276,10 +304,12 @@ MAKERS: dict[str, Callable[..., str]] = {
     "algorithms": algorithms,
     "columns": columns,
     "experiments": experiments,
+    "full_run": full_run,
     "commands": commands,
     "list_algorithms": list_algorithms,
     "names": names,
     "options": options,
     "papers": papers,
     "parts": parts,
+    "verdicts": verdicts,
 }

@@ -758,6 +758,20 @@ def test_a_log_of_conversions(more: dict[str, Any], means: Any, delays: Any, fol
     assert found.names == ("ad 1", "ad 2")
 
 
+@pytest.mark.parametrize("order", ["log", "shuffled"])
+def test_a_log_of_ratings(order: str, tmp_path: Path) -> None:
+    films = "".join(f'{number},"{title}",Drama\n' for number, title in enumerate(movielens.FILMS))
+    (tmp_path / "movies.csv").write_text("movieId,title,genres\n" + films)
+    # User 8 rated the first film, user 5 the first and the last.
+    (tmp_path / "ratings.csv").write_text("userId,movieId,rating,timestamp\n8,0,2.5,0\n5,0,4,0\n5,4,1,0\n")
+    found = of_dataset({"kind": "films", "path": ".", "order": order}, tmp_path)
+    nobody = [math.nan] * 3
+    expected = Table([[0.5, *nobody, math.nan], [0.8, *nobody, 0.2]], order)
+    assert describe(found.rewards) == describe(expected)
+    assert found.names == movielens.FILMS
+    assert found.rows() == 2
+
+
 def test_a_dataset_takes_other_feedback_and_stakes(folder: Path) -> None:
     assert isinstance(of_dataset("conversions", folder, feedback={"kind": "immediate"}).feedback, Immediate)
     assert describe(of_dataset("films", folder, feedback={"kind": "fixed", "delay": 3}).feedback) == describe(Fixed(3))
@@ -773,7 +787,13 @@ def test_a_dataset_takes_other_feedback_and_stakes(folder: Path) -> None:
         (3, "environment.dataset: input should be a valid dictionary"),
         ({}, "environment.dataset: needs a kind"),
         ({"kind": "conversion"}, "environment.dataset: unknown kind 'conversion'; did you mean 'conversions'?"),
-        ({"kind": "films", "path": "x"}, "environment.dataset: unknown key 'path'; known: kind"),
+        ({"kind": "films", "folder": "x"}, "environment.dataset: unknown key 'folder'; did you mean 'order'?"),
+        ({"kind": "films", "order": "shuffled"}, "[environment] users can be shuffled in a log only: give its path"),
+        (
+            {"kind": "films", "path": ".", "order": "mixed"},
+            "environment.dataset.order: unknown value 'mixed'; known: log",
+        ),
+        ({"kind": "films", "path": "nowhere"}, "[environment] there is no file "),
         (
             {"kind": "conversions", "clickrate": 1},
             "environment.dataset: unknown key 'clickrate'; did you mean 'click_r",

@@ -92,7 +92,10 @@ def full_name(thing: Any) -> str:
 
 
 # Modules for those who work on Evenhand itself: what they hold is shown by the commands and checks that use it.
-INNER = ("cli", "config", "engine", "listing", "replaying", "rerun", "sections", "validate", "checks")
+INNER = (
+    *("cli", "config", "engine", "listing", "replaying", "rerun", "sections", "validate", "checks"),
+    *("papers", "reproduction"),
+)
 # Public, yet without an example of their own.
 EXCUSED = {
     # Nothing to set, and seen in every example that leaves the part out.
@@ -114,7 +117,6 @@ EXCUSED = {
     "metrics.Ledger",
     "metrics.Yardstick",
     "oracle.Optimum",
-    "papers.Paper",
     "reach.Mixture",
     "records.Outcome",
     "registry.Algorithm",

@@ -21,7 +21,7 @@ from evenhand.index import Memoryless
 from evenhand.merit import Power
 from evenhand.papers import PAPERS
 from evenhand.records import Array, Mask, State
-from evenhand.rewards import Bernoulli, Winners
+from evenhand.rewards import Bernoulli, Table, Winners
 from evenhand.spread import (
     Bounded,
     Decreasing,
@@ -40,13 +40,14 @@ EXPERIMENTS = [
     *("p2a", "p2b", "p2c"),
     *("h1-h3", "h2-h4", "h5", "h6-h7"),
     *("f1-", "f2-", "f4-", "f5-"),
-    *("c1", "c2b", "c2c", "c2d", "c3", "c9"),
+    *("c1", "c2b", "c2c", "c2d", "c3", "c9", "c9-steep"),
     *(f"c2a-{delay:03}" for delay in range(0, 301, 50)),
     *(f"c{figure}-{exponent}" for figure in range(4, 9) for exponent in (2, 4, 6, 8)),
     *("w2-10-30", "w2-0-60", "w3-bounded-10-20", "w3-bounded-30-40", "w4-discounted-08", "w4-discounted-09"),
     *(f"w3-{line}-{length}" for line in ("decreasing", "increasing") for length in (50, 100)),
     *(f"w4-polynomial-{exponent}" for exponent in (2, 3)),
     *(f"w5-{kind}-{arms}-{delay}" for kind in ("oblivious", "nonoblivious") for arms in (2, 7) for delay in (10, 20)),
+    *(f"w5-synthetic-{kind}-10" for kind in ("oblivious", "nonoblivious")),
 ]
 
 
@@ -73,14 +74,33 @@ def test_policies_and_measures_have_the_same_merit(path: Path) -> None:
     setup = config.load(path)
     merit = setup.environment.merit
     # Figures 4 to 8 vary the exponent, which is the end of the file's name; all others have 4.
+    betas = {"c3": 3.5, "c9-steep": 50.0}
     exponent = float(path.stem[-1]) if path.stem[1] in "45678" else 4.0
-    assert merit == Power(beta=3.5 if path.stem == "c3" else 2.0, exponent=exponent)
+    assert merit == Power(beta=betas.get(path.stem, 2.0), exponent=exponent)
     assert all(policy.merit in (None, merit) for policy in setup.policies.values())
+
+
+RADII = [path for path in MERIT if path.stem.startswith(("c1", "c2", "c3"))]
+
+
+@pytest.mark.parametrize("path", RADII, ids=lambda path: path.stem)
+def test_the_two_radii_stand_side_by_side(path: Path) -> None:
+    policies = config.load(path).policies
+    optimistic = {label for label, policy in policies.items() if policy.name in ("fcucb_d", "op_fcucb_d")}
+    names = {label.removesuffix(", code's radius") for label in optimistic}
+    assert optimistic == names | {f"{name}, code's radius" for name in names}
+    for name in names:
+        theorem, code = policies[name].index, policies[f"{name}, code's radius"].index
+        assert isinstance(theorem, BestInBox)
+        assert isinstance(code, BestInBox)
+        # The code halves the logarithm, which knows the round in place of the horizon.
+        assert (theorem.box.scale, theorem.box.anytime) == (1.0, False)
+        assert (code.box.scale, code.box.anytime) == (0.5, True)
 
 
 def spread_of(path: Path) -> Spread:
     """The spread that the name of a file says."""
-    figure, *words = path.stem.split("-")
+    figure, *words = path.stem.replace("synthetic-", "").split("-")
     kind, number = words[0], int(words[-1])
     if figure == "w2":
         return RandomDelay(int(kind), number)
@@ -93,7 +113,7 @@ def spread_of(path: Path) -> Spread:
         "increasing": Increasing,
         "discounted": lambda tenths: Discounted(tenths / 10),
         "polynomial": Polynomial,
-        "nonoblivious": lambda delay: NonOblivious(delay, best=0),
+        "nonoblivious": lambda delay: NonOblivious(delay, best=0),  # the made-up log's best arm, too
     }
     return kinds[kind](number)
 
@@ -103,10 +123,14 @@ def test_rewards_spread_as_the_name_of_the_file_says(path: Path) -> None:
     setup = config.load(path)
     assert setup.environment.feedback == spread_of(path)
     means = setup.environment.means.tolist()
-    if path.stem.startswith("w5"):
+    if path.stem.startswith("w5-synthetic"):
+        assert isinstance(setup.environment.rewards, Table)
+        assert setup.environment.rewards.values.shape == (setup.horizon, 7)
+    elif path.stem.startswith("w5"):
         assert isinstance(setup.environment.rewards, Winners)
         two = path.stem.split("-")[2] == "2"
         assert means == ([0.52, 0.48] if two else [0.30, 0.20, 0.14, 0.12, 0.10, 0.08, 0.06])
+    if path.stem.startswith("w5"):
         assert {"ars_exp3", "clw"} <= {policy.name for policy in setup.policies.values()}
     else:
         assert means == [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]

@@ -230,6 +230,54 @@ def replay(
         replaying.print_ratings(results, setup)
 
 
+@app.command()
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]...",
+            help="Ids such as C-1, papers such as huang2020, or all. Left out: list them.",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer lanes and rounds than the papers'.")] = False,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="File or folder of real data: MovieLens, Outbrain, Coupon, a conversion log; repeat for more."
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 takes every core. The results do not depend on it.")] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and the report.")] = Path("reproduction"),
+    again: Annotated[bool, typer.Option("--again", help="Run also what has been run.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the papers' experiments again: figures, and a verdict on every claim, in one report.
+
+    What has been run is kept and not run again; interrupted work goes on where it stopped.
+
+    Examples:
+
+      evenhand reproduce
+
+      evenhand reproduce C-1 H-2
+
+      evenhand reproduce all --quick
+
+      evenhand reproduce huang2020 --data ~/ml-latest-small
+    """
+    from evenhand.reproduction import command
+
+    place = command.store(out, quick, data or [], jobs, again)
+    if not names:
+        command.show(place, as_json)
+        return
+    try:
+        command.run(names, place, as_json)
+    except KeyboardInterrupt as interrupt:
+        _fail(f"{interrupt}; what was finished is kept, the same command goes on from there", 130)
+
+
 def _facts(stick: Yardstick) -> dict[str, Any]:
     """What a policy promises, and what a prophet would earn."""
     promised, fair = stick.promised, None if stick.by_merit else stick.best_fair

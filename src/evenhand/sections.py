@@ -14,6 +14,7 @@ from evenhand import delays, holds, spread
 from evenhand import merit as mer
 from evenhand import rewards as rew
 from evenhand.datasets import clicks, conversions, logs, movielens
+from evenhand.datasets.popular import popular
 from evenhand.environment import Environment
 from evenhand.errors import EvenhandError, nearest
 from evenhand.feedback import FeedbackModel, Immediate
@@ -457,13 +458,31 @@ AnyMerit: TypeAdapter[Merit] = TypeAdapter(Annotated[Merit, Field(discriminator=
 
 
 class FilmData(Section):
-    """Five films and their ratings."""
+    """Five films and their ratings: figures that ship with the package, or a log."""
 
     kind: Literal["films"]
+    path: str | None = None
+    order: Literal["log", "shuffled"] = "log"
 
     def build(self, run: Run) -> Environment:
-        """The films that ship with the package."""
-        return movielens.films()
+        """The users of the log, one a round, or the figures that ship with the package."""
+        if self.path is None:
+            if self.order != "log":
+                raise EvenhandError("users can be shuffled in a log only: give its path")
+            return movielens.films()
+        return movielens.load(run.folder / self.path).environment(self.order)
+
+
+class PopularData(Section):
+    """Films with many ratings and their histograms: figures that ship with the package, or a copy of MovieLens."""
+
+    kind: Literal["popular"]
+    path: str | None = None
+    more_than: Annotated[int, Field(ge=0, strict=True)]
+
+    def build(self, run: Run) -> Environment:
+        """The films of the copy, or those that ship with the package."""
+        return popular(None if self.path is None else run.folder / self.path, self.more_than)
 
 
 class ConversionData(Section):
@@ -527,7 +546,7 @@ class SyntheticData(Section):
         return Environment(rew.Table(clicks.synthetic(self.rows, self.arms, self.seed, self.drift, self.burst)))
 
 
-Dataset = FilmData | ConversionData | OutbrainData | CouponData | SyntheticData
+Dataset = FilmData | PopularData | ConversionData | OutbrainData | CouponData | SyntheticData
 
 
 class PowerSize(Section):

@@ -1,0 +1,1 @@
+"""Chen et al. 2024: shares by merit under delays."""

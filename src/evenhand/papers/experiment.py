@@ -1,0 +1,178 @@
+"""What an experiment of a paper is: its settings, its figure, and what the paper says it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenhand.errors import EvenhandError, nearest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from evenhand.config import Setup
+    from evenhand.results import Results
+
+#: Papers with experiments, in the order of their letters.
+FOLDERS = ("patil2019", "huang2020", "fang2022", "chen2024", "wang2021")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A configuration that has been run.
+
+    Attributes:
+        results: what came out.
+        setup: what was run.
+        seconds: processor time of each policy by its label, where the experiment is about time; else empty.
+    """
+
+    results: Results
+    setup: Setup
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+#: The runs of an experiment by the name of their configuration.
+Runs = Mapping[str, Run]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A number that a claim stands or falls with.
+
+    Attributes:
+        text: what was measured.
+        effect: its estimate.
+        low: lower end of the 95 % confidence interval over the lanes.
+        high: upper end.
+        lanes: independent replications behind it.
+        expected: what the claim says about the number, in words.
+        holds: whether the whole interval agrees with that.
+    """
+
+    text: str
+    effect: float
+    low: float
+    high: float
+    lanes: int
+    expected: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a paper says its experiment shows.
+
+    It is confirmed if every finding holds, and not confirmed otherwise.
+
+    Attributes:
+        sentence: the claim, in our words and as strong as the paper's.
+        source: where the paper says it.
+        test: measures it.
+        reading: how the test reads words that leave room, if they do.
+    """
+
+    sentence: str
+    source: str
+    test: Callable[[Runs], Sequence[Finding]]
+    reading: str = ""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A reduced size.
+
+    Attributes:
+        lanes: replications.
+        horizon: rounds; None keeps those of the configuration.
+    """
+
+    lanes: int
+    horizon: int | None = None
+
+
+@dataclass(frozen=True)
+class Data:
+    """Real data that an experiment is about.
+
+    Attributes:
+        kind: one of `evenhand.reproduction.data.KINDS`.
+        put: changes a configuration so that it runs on the user's file or folder; one that is not about these data
+            stays as it is.
+        instead: what it runs on without one, in a sentence.
+    """
+
+    kind: str
+    put: Callable[[dict[str, Any], Path], dict[str, Any]]
+    instead: str
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment of a paper.
+
+    Attributes:
+        id: its name in ``evenhand reproduce``, such as ``"C-1"``.
+        title: what it is about.
+        figure: which figure of the paper it redraws.
+        setting: what is run, in a few sentences.
+        parts: names of its configurations, in the paper's folder.
+        claims: what the paper says about it.
+        draw: the figure, in the paper's form.
+        quick: the size of a quick run.
+        choices: what the paper leaves open and how it was settled, a sentence each.
+        data: the real data that it is about; each kind changes the configurations that it concerns.
+        timed: whether each policy is run alone to take its time.
+    """
+
+    id: str
+    title: str
+    figure: str
+    setting: str
+    parts: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    draw: Callable[[Runs], Figure]
+    quick: Size
+    choices: tuple[str, ...] = ()
+    data: tuple[Data, ...] = ()
+    timed: bool = False
+
+    @cached_property
+    def paper(self) -> str:
+        """The key of its paper."""
+        return next(key for key in FOLDERS if key[0].upper() == self.id[0])
+
+
+def experiments() -> dict[str, Experiment]:
+    """Every experiment by its id, paper by paper.
+
+    Example:
+        >>> list(experiments())[:3]
+        ['P-2a', 'P-2b', 'P-2c']
+    """
+    modules = (import_module(f"evenhand.papers.{folder}.experiments") for folder in FOLDERS)
+    return {one.id: one for module in modules for one in module.EXPERIMENTS}
+
+
+def chosen(names: Sequence[str]) -> list[Experiment]:
+    """The experiments that are meant: by their ids, a paper's key, or ``"all"``; each once, in the order of the papers.
+
+    Raises:
+        EvenhandError: there is none of such a name; tells the nearest.
+
+    Example:
+        >>> [one.id for one in chosen(["patil2019", "p-2A"])]
+        ['P-2a', 'P-2b', 'P-2c']
+    """
+    known = experiments()
+    wanted: set[str] = set()
+    for name in names:
+        found = {key for key, one in known.items() if name.lower() in (key.lower(), one.paper) or name == "all"}
+        if not found:
+            raise EvenhandError(f"there is no experiment {name!r}{nearest(name, [*known, *FOLDERS, 'all'])}")
+        wanted |= found
+    return [one for key, one in known.items() if key in wanted]

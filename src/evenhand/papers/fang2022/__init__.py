@@ -1,0 +1,1 @@
+"""Fang et al. 2022: a price for missing plays."""

@@ -1,0 +1,1 @@
+"""Patil et al. 2019: minimum shares of the rounds."""

@@ -1,0 +1,1 @@
+"""Wang et al. 2021: anonymous sums."""
