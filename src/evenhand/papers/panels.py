@@ -109,7 +109,8 @@ def finish(axes: Axes, x: str, y: str, log: str = "", title: str = "") -> None:
 
 def line(place: int) -> dict[str, Any]:
     """Colour and dashes of the line of a number, counted from 0."""
-    return {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[place % len(DASHES)]}
+    dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]  # others when the colours come round again
+    return {"color": COLOURS[place % len(COLOURS)], "linestyle": dashes}
 
 
 def lanes_of(run: Run) -> str:
