@@ -87,7 +87,8 @@ TOLD = (
 )
 STUCK = (
     "Ours: UCB with ARS-UCB's index and UCB1, both without rounds, and the share of lanes stuck on a worse arm: lanes "
-    "in which the arm played most over the last tenth of the steps is not the best."
+    "in which the arm played most over the last tenth of the steps is not the best. ODAAF counts as stuck, too, where "
+    "the horizon ends in the turn of a worse arm that it will drop later."
 )
 
 
@@ -212,14 +213,19 @@ def _stuck_hardly(parts: Sequence[str]) -> Callable[[Runs], list[Finding]]:
 
 
 def stuck_below(run: Run, label: str, most: float) -> Finding:
-    """Fewer than a share of the lanes are stuck in the end; the interval is Clopper and Pearson's."""
+    """Fewer than a share of the lanes are stuck in the end."""
+    share, low, high = stuck_share(run, label)
+    text = f"share of lanes stuck on a worse arm: {label}"
+    return Finding(text, share, low, high, _lanes(run), f"below {most:g}", high < most)
+
+
+def stuck_share(run: Run, label: str) -> Interval:
+    """The share of lanes that are stuck in the end, and Clopper and Pearson's 95 % interval."""
     from scipy.stats import binomtest
 
     stuck, lanes = int(at(run, label, "stuck").sum()), _lanes(run)
     ends = binomtest(stuck, lanes).proportion_ci(confidence_level=0.95)
-    text = f"share of lanes stuck on a worse arm: {label}"
-    low, high = float(ends.low), float(ends.high)
-    return Finding(text, stuck / lanes, low, high, lanes, f"below {most:g}", high < most)
+    return stuck / lanes, float(ends.low), float(ends.high)
 
 
 def _stuck_less(parts: Sequence[str], other: str) -> Callable[[Runs], list[Finding]]:
@@ -304,27 +310,42 @@ def _spread_claims(parts: Sequence[str], told: Sequence[str]) -> tuple[Claim, ..
 
 
 def _spread_figure(parts: Sequence[str], told: Sequence[str]) -> Callable[[Runs], Figure]:
-    """A row a spread: over α, over f(k), and who is stuck."""
+    """A row a spread: over α, over f(k), and who is stuck in the end."""
     columns: Mapping[str, tuple[str, ...]] = {
         "f(k) = k², over α": (*ALPHAS[:2], CHOICE, ALPHAS[2], *told),
-        "α = 4, over f(k)": (UCB, SIZES[0], CHOICE, *SIZES[1:], UCB1, *told),
+        "α = 4, over f(k)": (CHOICE, UCB, UCB1, *SIZES, *told),
         "stuck lanes": (CHOICE, UCB, UCB1, *told),
     }
-    order = (CHOICE, UCB, UCB1, *told, *ALPHAS, *SIZES)
+    first = columns["α = 4, over f(k)"]
+    order = (*first, *[""] * (9 - len(first)), *ALPHAS)  # no colour comes twice in a panel
 
     def draw(runs: Runs) -> Figure:
         def panel(number: int, axes: Axes) -> None:
             part, (column, labels) = parts[number // 3], list(columns.items())[number % 3]
-            measure = "stuck" if column == "stuck lanes" else REGRET
             title = f"{NAMES[part]}: {column}"
-            panels.curves(axes, runs[part], measure, labels, log="x", title=title, order=order)
-            if measure == "stuck":
-                axes.set_ylabel("share of lanes stuck")
-                axes.set_ylim(-0.03, 1.03)
+            if column == "stuck lanes":
+                _stuck_bars(axes, runs[part], labels, order, title)
+                return
+            panels.curves(axes, runs[part], REGRET, labels, log="x", title=title, order=order)
+            axes.set_xlim(left=100.0)
 
-        return panels.grid(3 * len(parts), panel, columns=3, note=panels.lanes_of(runs[parts[0]]))
+        note = f"{panels.lanes_of(runs[parts[0]])}; stuck in the end, with 95 % intervals"
+        return panels.grid(3 * len(parts), panel, columns=3, note=note)
 
     return draw
+
+
+def _stuck_bars(axes: Axes, run: Run, labels: Sequence[str], order: Sequence[str], title: str) -> None:
+    names = {CHOICE: "ARS-UCB\nk², α = 4", UCB: "UCB\nα = 4", UCB1: "UCB1", BOUND_TOLD: "ODAAF,\nboth told"}
+    names |= {MEAN_TOLD: "ODAAF,\nmean told", COMPOSITE: "ODAAF"}
+    for place, label in enumerate(labels):
+        share, low, high = stuck_share(run, label)
+        colour = panels.line(order.index(label))["color"]
+        axes.bar(place, share, 0.7, color=colour)
+        axes.errorbar(place, share, [[share - low], [high - share]], color="black", capsize=3, linewidth=1)
+    panels.finish(axes, "", "share of lanes stuck", title=title)
+    axes.set_xticks(range(len(labels)), [names[label] for label in labels], fontsize=8)
+    axes.set_ylim(0.0, 1.03)
 
 
 def by_chance(run: Run) -> bool:
@@ -407,7 +428,7 @@ def _clicks_figure(runs: Runs) -> Figure:
             _exponents(axes, runs, (KEPT_BACK, OBLIVIOUS)[number - len(parts)], order)
             return
         run = runs[parts[number]]
-        panels.curves(axes, run, _lost(run), log="xy", title=NAMES[parts[number]], order=order)
+        panels.curves(axes, run, _lost(run), title=NAMES[parts[number]], order=order)
         axes.set_ylabel("regret (reward)")
 
     note = f"{panels.lanes_of(runs[parts[0]])}; last row: 95 % intervals of the exponent of t; grey: 2/3 and 1"
@@ -578,7 +599,7 @@ EXPERIMENTS = (
         draw=_clicks_figure,
         quick=Size(lanes=30, horizon=10_000),
         choices=(
-            "The paper gives no horizon; 100,000 steps are ours, and so are the logarithmic axes.",
+            "The paper gives no horizon; 100,000 steps are ours.",
             "The paper does not say how many categories of advertisements it uses; seven, and two as a harder case, "
             "are ours.",
             "With fixed chances the regret is that by expected rewards, which grows like the paper's with far less "
