@@ -14,16 +14,8 @@ import numpy as np
 import pytest
 
 from evenhand import compare, config
-from evenhand.papers.chen2024.experiments import (
-    EXPERIMENTS,
-    closest,
-    distance,
-    lost_for_ever,
-    on_log,
-    part_of_plays,
-    spread,
-    widest,
-)
+from evenhand.papers.chen2024.experiments import EXPERIMENTS, on_log
+from evenhand.papers.chen2024.findings import closest, distance, lost_for_ever, part_of_plays, spread, widest
 from evenhand.papers.claims import below, within
 from evenhand.papers.experiment import Claim, Experiment, Run, Runs
 from evenhand.records import Array

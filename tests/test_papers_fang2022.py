@@ -15,8 +15,10 @@ import pytest
 from evenhand import compare, config
 from evenhand.papers.experiment import Claim, Experiment, Run, Runs
 from evenhand.papers.fang2022 import frontier, gaps, paths
-from evenhand.papers.fang2022.experiments import EXPERIMENTS, FILMS, SETTINGS, film_grids, on_films
+from evenhand.papers.fang2022.experiments import EXPERIMENTS
+from evenhand.papers.fang2022.films import FILMS, film_grids, on_films
 from evenhand.papers.fang2022.frontier import Frontier
+from evenhand.papers.fang2022.horizons import SETTINGS
 from evenhand.reproduction.runner import judge
 
 FOLDER = Path(str(files("evenhand.papers"))) / "fang2022"

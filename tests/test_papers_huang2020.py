@@ -16,15 +16,10 @@ from evenhand import compare, config
 from evenhand.bounds import balancing_eta
 from evenhand.datasets import movielens
 from evenhand.papers.experiment import Claim, Experiment, Run, Runs
-from evenhand.papers.huang2020.experiments import (
-    EXPERIMENTS,
-    HORIZONS,
-    distance_in_stars,
-    furthest_behind,
-    on_ratings,
-    queue_over_index,
-    settled,
-)
+from evenhand.papers.huang2020.experiments import EXPERIMENTS
+from evenhand.papers.huang2020.findings import furthest_behind, queue_over_index, settled
+from evenhand.papers.huang2020.ratings import distance_in_stars, on_ratings
+from evenhand.papers.huang2020.references import HORIZONS
 from evenhand.reproduction.runner import judge
 
 FOLDER = Path(str(files("evenhand.papers"))) / "huang2020"

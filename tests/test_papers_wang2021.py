@@ -13,18 +13,10 @@ import pytest
 from evenhand.algorithms import fair_random
 from evenhand.config import load, parse
 from evenhand.papers.experiment import Claim, Experiment, Finding, Run, Runs
-from evenhand.papers.wang2021.experiments import (
-    ARS,
-    BOUND_TOLD,
-    CHOICE,
-    EXPERIMENTS,
-    MEAN_TOLD,
-    NAMES,
-    bend,
-    by_chance,
-    in_most,
-    stuck_below,
-)
+from evenhand.papers.wang2021.experiments import EXPERIMENTS
+from evenhand.papers.wang2021.findings import bend, in_most, stuck_below
+from evenhand.papers.wang2021.measures import by_chance
+from evenhand.papers.wang2021.names import ARS, BOUND_TOLD, CHOICE, MEAN_TOLD, NAMES
 from evenhand.policy import Policy
 from evenhand.records import Array
 from evenhand.reproduction.runner import Store, judge

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.papers.claims import above, at, interval
+from evenhand.papers.claims import above, at, count_lanes, interval
 from evenhand.papers.experiment import Finding, Run
 from evenhand.records import Array
 
 #: The names of the policies in every configuration; each is a grid of its parameter but in settings 1 and 4.
 HARD, FAIR_LEARN, LFG = "hard threshold", "Fair-Learn", "LFG"
-POLICIES = (HARD, FAIR_LEARN, LFG)
+RIVALS = (FAIR_LEARN, LFG)
+POLICIES = (HARD, *RIVALS)
 #: Where two policies are compared: parts of the way through the unfairness that both of them reach.
 PLACES = (0.1, 0.3, 0.5, 0.7, 0.9)
 
@@ -85,7 +86,7 @@ def earns_more(run: Run, name: str, other: str, where: str) -> list[Finding]:
     """
     mine, theirs = Frontier.of(run, name), Frontier.of(run, other)
     low, high = common(mine, theirs)
-    lanes, arms = run.results.information["lanes"], len(run.results.names)
+    lanes, arms = count_lanes(run), len(run.results.names)
     if high - low < arms:
         text = f"{where}: from the least to the most unfairness that both {name} and {other} reach, in plays"
         return [Finding(text, high - low, high - low, high - low, lanes, f"at least {arms}", False)]
