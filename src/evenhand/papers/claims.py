@@ -152,7 +152,7 @@ def ratio(over: Array, under: Array) -> tuple[float, float, float]:
 def exponent(run: Run, label: str, measure: str, since: float = 0.1) -> Exponent:
     """The growth exponent of a measure; none where that is not positive, with an interval that proves nothing."""
     try:
-        return growthexponent(run.results.rounds, run.results.records[label].curves[measure], since)
+        return growth_exponent(run.results.rounds, run.results.records[label].curves[measure], since)
     except EvenhandError:
         return Exponent(math.nan, -math.inf, math.inf, 0)
 
