@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.errors import EvenhandError
-from evenhand.growth import Exponent
+from evenhand.growth import Exponent, growth_exponent
 from evenhand.papers.experiment import Finding, Run, Runs
 from evenhand.records import Array
 
