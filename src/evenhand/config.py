@@ -18,7 +18,17 @@ from evenhand.algorithms import find
 from evenhand.environment import Environment
 from evenhand.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.policy import Policy
-from evenhand.sections import KINDS, UNIONS, AnyMerit, AnySize, EnvironmentSection, HalfRange, Run, Section, half_range
+from evenhand.sections import (
+    KINDS,
+    UNIONS,
+    AnyMerit,
+    AnySize,
+    EnvironmentSection,
+    HalfRange,
+    RunContext,
+    Section,
+    half_range,
+)
 
 
 class FiguresSection(Section):
@@ -120,7 +130,7 @@ def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overr
         # Where one thing or another can stand, pydantic complains of both; a list that is wrong is no missing table.
         told = [_told(one) for one in error.errors() if one["type"] not in UNFIT]
         raise ConfigurationError("\n".join(told or [_told(one) for one in error.errors()])) from None
-    run = Run(Path(folder), config.lanes, config.seed)
+    run = RunContext(Path(folder), config.lanes, config.seed)
     try:
         environment = config.environment.build(run)
     except EvenhandError as error:
