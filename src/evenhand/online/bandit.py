@@ -231,9 +231,9 @@ class Bandit:
         if entry is None:
             raise ReportError(f"nobody played in round {round}, so there is nobody to credit a total to")
         self.book.waiting.clear()  # rounds without a total are not waited for
-        played = np.isin(self.names, list(entry.rewards))
+        played: Array = np.isin(self.names, list(entry.rewards)).astype(float)
         self._summed = round
-        self._learn(played * 1.0, played * (value / played.sum()))
+        self._learn(played, played * (value / played.sum()))
 
     def expire(self, now: float | None = None) -> dict[str, list[str]]:
         """Close the decisions whose window has passed; returns their ids with the arms whose reports are missing.
@@ -518,9 +518,10 @@ class Bandit:
 
     def _complain(self, decision: str, arm: str, reward: float, status: str) -> None:
         if status == "conflict":
-            entry = self.book.waiting.get(decision) or self.book.settled[decision]
+            known = self.book.waiting.get(decision) or self.book.settled[decision]
             raise ReportError(
-                f"decision {decision}, arm {arm!r}: a reward of {entry.rewards[arm]:g} was reported before, now {reward:g}"
+                f"decision {decision}, arm {arm!r}: a reward of {known.rewards[arm]:g} was reported before, "
+                f"now {reward:g}"
             )
         if status == "unknown":
             entry = self.book.waiting.get(decision) or self.book.settled.get(decision)

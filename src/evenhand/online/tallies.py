@@ -29,8 +29,8 @@ class Tallies:
     @classmethod
     def empty(cls, arms: int) -> Tallies:
         """Nothing has happened."""
-        counts = [np.zeros(arms) for _ in range(6)]
-        return cls(*counts, np.full(arms, -np.inf), np.full(RECENT, np.nan), np.array(0))
+        counts = {name: np.zeros(arms) for name in ("reports", "sums", "squares", "late", "lost", "offered")}
+        return cls(**counts, worst=np.full(arms, -np.inf), delays=np.full(RECENT, np.nan), seen=np.array(0))
 
     def report(self, place: int, reward: float, delay: float) -> None:
         """A reward of an arm has come in time."""
