@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from evenhand.online.bandit import Bandit
 
 CONFIDENCE = 0.95
+EXAMINED = 100  # arms, those with the largest promise for their availability, that are asked whether they overask
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ class Line:
         all_plays: plays from the very first round on.
         available: share of all rounds in which it was available; None before the first.
         reports: rewards reported in time.
-        estimate: their mean; None without any.
-        low: lower end of the 95 % confidence interval; None without reports.
+        estimate: mean of the rewards known: those, and zeros for reports that never came where that counts as zero;
+            None without any.
+        low: lower end of its 95 % confidence interval; None where too few are known.
         high: upper end.
         pending: reports that are waited for.
         lost: reports that did not come in time.
@@ -99,11 +100,11 @@ class Audit:
         """A row an arm."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(line) for line in self.lines])
+        return pd.DataFrame([vars(line) for line in self.lines])
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return asdict(self) | {"lines": [asdict(line) for line in self.lines]}
+        return vars(self) | {"lines": [dict(vars(line)) for line in self.lines]}
 
     def figure(self) -> Figure:
         """Shares promised and got since the promise began, and estimated rewards with their intervals, an arm a row."""
@@ -117,14 +118,14 @@ def audit(bandit: Bandit) -> Audit:
     begun, pulls, round = bandit.state.begun, bandit.state.tally.pulls, bandit.state.round
     counts, pending = bandit.tallies, bandit.book.pending()
     promised, owes = _promised(bandit), bandit.fractions is not None
-    deficits = bandit.deficits()
+    deficits, worst = bandit.deficits(), bandit.worst()
+    lows, highs = _intervals(counts.known, counts.sums, counts.spread, bandit.range)
     lines = []
     for place, arm in enumerate(bandit.names):
         rounds = round - int(begun.rounds[place])
         plays = int(pulls[place] - begun.pulls[place])
-        low, high = _interval(counts.reports[place], counts.sums[place], counts.squares[place], bandit.range)
         behind = owes and promised is not None and promised[place] > 0.0
-        reports = int(counts.reports[place])
+        known = float(counts.known[place])
         lines.append(
             Line(
                 arm=arm,
@@ -135,13 +136,13 @@ def audit(bandit: Bandit) -> Audit:
                 plays=plays,
                 share=plays / rounds if rounds else None,
                 deficit=float(deficits[place]) if behind else None,
-                worst=float(counts.worst[place]) if behind and np.isfinite(counts.worst[place]) else None,
+                worst=float(worst[place]) if behind and np.isfinite(worst[place]) else None,
                 all_plays=int(pulls[place]),
                 available=float(counts.offered[place] / round) if round else None,
-                reports=reports,
-                estimate=float(counts.sums[place] / reports) if reports else None,
-                low=low,
-                high=high,
+                reports=int(counts.reports[place]),
+                estimate=float(counts.sums[place] / known) if known else None,
+                low=None if np.isnan(lows[place]) else float(lows[place]),
+                high=None if np.isnan(highs[place]) else float(highs[place]),
                 pending=pending.get(arm, 0),
                 lost=int(counts.lost[place]),
                 late=int(counts.late[place]),
@@ -155,55 +156,50 @@ def _promised(bandit: Bandit) -> Array | None:
     merit = bandit.policy.merit
     if merit is None:
         return bandit.fractions
-    reports = bandit.tallies.reports
-    means = np.divide(bandit.tallies.sums, reports, out=np.full(len(reports), 0.5), where=reports > 0)
+    known = bandit.tallies.known
+    means = np.divide(bandit.tallies.sums, known, out=np.full(len(known), 0.5), where=known > 0)
     awake = np.array([name not in bandit.retired for name in bandit.names])
     return np.asarray(proportional(merit(np.clip(means, 0.0, 1.0)), bandit.plays, awake))
 
 
 def _fault(bandit: Bandit) -> str:
     """Why promises cannot be kept with the availability seen: the arms that were there too rarely, or overask."""
-    shares, seen = bandit.fractions, bandit.seen()
-    if shares is None or not len(seen[0]):
-        return ""
     from evenhand.availability import Joint
 
+    shares, (sets, parts) = bandit.fractions, bandit.seen()
+    if shares is None or not len(sets):
+        return ""
+    there = sum((part * row for row, part in zip(sets, parts, strict=True)), np.zeros(len(shares)))
+    pace = np.divide(shares, there, out=np.where(shares > 0.0, np.inf, 0.0), where=there > 0.0)
+    # Mostly every arm can play in an even part of the rounds in which it was there, and nothing more need be asked.
+    if pace.max() <= 1.0 and all(pace[row].sum() <= bandit.plays for row in sets):
+        return ""
+    pressing = np.sort(np.argsort(-pace, kind="stable")[: min(EXAMINED, np.count_nonzero(shares))])
     try:
-        check_shares(shares, bandit.plays, Joint(seen[0].astype(int), seen[1]), bandit.names)
+        joint = Joint(sets[:, pressing].astype(int), parts)
+        check_shares(shares[pressing], bandit.plays, joint, [bandit.names[place] for place in pressing.tolist()])
     except EvenhandError as error:
         return str(error)
     return ""
 
 
-def _interval(
-    count: float, total: float, squares: float, limits: Sequence[float] | None
-) -> tuple[float | None, float | None]:
-    """The 95 % interval of a mean reward: Wilson's where rewards are bounded, Student's where they are not.
+def _intervals(known: Array, sums: Array, spread: Array, limits: tuple[float, float] | None) -> tuple[Array, Array]:
+    """The 95 % intervals of mean rewards: Wilson's where rewards are bounded, Student's where they are not; NaN where
+    too few rewards are known.
 
     Wilson's takes the rewards for 0 and 1, which spread more than any others with the same mean: it is never too short
     for that, and is no point where all rewards were equal.
     """
-    if limits is not None:
-        low, high = limits
-        return (None, None) if count < 1 else _wilson(count, total, low, high)
-    if count < 2:
-        return None, None
-    from scipy.stats import t
+    count = np.where(known > (0.0 if limits else 1.0), known, np.nan)
+    mean = sums / count
+    if limits is None:
+        from scipy.stats import t
 
-    mean = total / count
-    spread = math.sqrt(max(squares - total * mean, 0.0) / (count - 1.0) / count)
-    reach = float(t.ppf(0.5 + CONFIDENCE / 2.0, count - 1.0)) * spread
-    return float(mean - reach), float(mean + reach)
-
-
-def _wilson(count: float, total: float, low: float, high: float) -> tuple[float, float]:
-    from scipy.stats import norm
-
-    width = high - low
-    part = (total / count - low) / width if width else 0.0
-    square = float(norm.ppf(0.5 + CONFIDENCE / 2.0)) ** 2
+        reach = np.asarray(t.ppf(0.5 + CONFIDENCE / 2.0, count - 1.0)) * np.sqrt(spread / (count - 1.0) / count)
+        return mean - reach, mean + reach
+    low, width = limits[0], limits[1] - limits[0]
+    part, square = (mean - low) / width, NormalDist().inv_cdf(0.5 + CONFIDENCE / 2.0) ** 2
     centre = (part + square / (2.0 * count)) / (1.0 + square / count)
-    reach = math.sqrt(square * (max(part * (1.0 - part), 0.0) + square / (4.0 * count)) / count) / (
-        1.0 + square / count
-    )
-    return low + width * max(centre - reach, 0.0), low + width * min(centre + reach, 1.0)
+    inside = np.maximum(part * (1.0 - part), 0.0) + square / (4.0 * count)
+    reach = np.sqrt(square * inside / count) / (1.0 + square / count)
+    return low + width * np.maximum(centre - reach, 0.0), low + width * np.minimum(centre + reach, 1.0)

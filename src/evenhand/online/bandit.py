@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import base64
-import copy
 import json
 import math
 import os
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand import __version__, validate
 from evenhand.availability import Always
 from evenhand.cadence import EveryRound
+from evenhand.describe import describe, rebuild
 from evenhand.errors import ConfigurationError, EvenhandError, StateError, nearest
+from evenhand.fairness import Queue, missing, owed
 from evenhand.feasibility import check_shares
 from evenhand.holds import HoldFor, RandomEnds
-from evenhand.online.book import Book, ReportError
-from evenhand.online.propensities import Propensities, propensities
+from evenhand.index import Credit, Heedful, Window
+from evenhand.online.book import Book, Entry, ReportError
+from evenhand.online.propensities import Propensities, copied, draws, propensities
 from evenhand.online.tallies import RECENT, Tallies
 from evenhand.policy import Policy
 from evenhand.records import Array, Begun, Feedback, Mask, State, dump, restore
@@ -38,6 +41,9 @@ FORMAT = 1
 BY_ARM = ("fractions", "penalties", "weights")
 #: Cadences under which arms may come and go: the others follow a schedule that is fixed at the start.
 CHANGEABLE = (EveryRound, HoldFor, RandomEnds)
+#: Errors that a damaged description leads to.
+DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+HINTED = 100  # arms up to which an unknown name is answered by the nearest known one
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,25 +54,30 @@ class Choice:
         id: names the decision in reports.
         round: counted from 1.
         arms: those that play, the surest first.
-        available: those that could.
         version: of the policy: the number of changes of arms and promises so far.
     """
 
     id: str
     round: int
     arms: tuple[str, ...]
-    available: tuple[str, ...]
     version: int
-    _chances: Callable[[], Propensities] = field(repr=False)
+    _names: tuple[str, ...] = field(repr=False)
+    _awake: Mask = field(repr=False)
+    _chances: Callable[[Sequence[str]], Propensities] = field(repr=False)
 
-    @property
+    @cached_property
+    def available(self) -> tuple[str, ...]:
+        """The arms that could play."""
+        return tuple(self._names[place] for place in np.flatnonzero(self._awake).tolist())
+
+    @cached_property
     def propensities(self) -> Propensities:
         """The chance with which every available arm was to play, given all that was known before.
 
         Exact where the policy has a closed form; otherwise estimated, when first asked, from lanes that decide from the
         same state, with a standard error.
         """
-        return self._chances()
+        return self._chances(self.available)
 
 
 class Bandit:
@@ -93,11 +104,11 @@ class Bandit:
         >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2}, seed=1)
         >>> choice = bandit.decide()
         >>> choice.id, choice.arms, choice.propensities.chances
-        ('1', ('coffee',), {'tea': 0.0, 'coffee': 1.0})
-        >>> bandit.observe(choice.id, {"coffee": 1.0})
-        {'coffee': 'accepted'}
-        >>> bandit.observe(choice.id, {"coffee": 1.0})
-        {'coffee': 'duplicate'}
+        ('1', ('tea',), {'tea': 1.0, 'coffee': 0.0})
+        >>> bandit.observe(choice.id, {"tea": 1.0})
+        {'tea': 'accepted'}
+        >>> bandit.observe(choice.id, {"tea": 1.0})
+        {'tea': 'duplicate'}
     """
 
     def __init__(
@@ -112,24 +123,20 @@ class Bandit:
         rewards: tuple[float, float] | None = (0.0, 1.0),
         **parameters: Any,
     ) -> None:
-        self.names = _named(arms)
-        self.algorithm, self.plays, self.seed = algorithm, plays, validate.whole("seed", seed, low=0)
+        names = _named(arms)
+        if not isinstance(algorithm, str):
+            raise EvenhandError(f"algorithm must be a name such as 'fucb', got {algorithm!r}")
+        self.algorithm, self.plays = algorithm, validate.whole("plays", plays)
+        self.seed = validate.whole("seed", seed, low=0)
         self.missing = validate.one_of("missing", missing, ("lost", "zero"))
-        self.range = None if rewards is None else (float(rewards[0]), float(rewards[1]))
-        self.parameters = {
-            name: _by_arm(name, value, self.names) if name in BY_ARM else value for name, value in parameters.items()
-        }
-        self.retired: set[str] = set()
+        self.range = None if rewards is None else _limits(rewards)
         self.version = 0
-        self.policy = self._built(self.names, self.parameters)
-        self._check(self.names, self.parameters, self.retired)
-        self.state = self.policy.start(len(self.names))
-        zeros = np.zeros(len(self.names))
-        self.state.begun = Begun(zeros, zeros.copy())
+        given = {name: _by_arm(name, value, names) if name in BY_ARM else value for name, value in parameters.items()}
+        self._adopt(names, given, set(), self._built(names, given))
+        self.state = self._begun(self.policy, len(names))
         self.rng = np.random.default_rng(self.seed)
         self.book = Book(window)
-        self.tallies = Tallies.empty(len(self.names))
-        self._place = {name: place for place, name in enumerate(self.names)}
+        self.tallies = Tallies.empty(len(names))
         self._masks: deque[bytes] = deque(maxlen=RECENT)  # who was available of late, packed
         self._summed: int | None = None  # the last round whose anonymous sum is known
 
@@ -149,23 +156,23 @@ class Bandit:
             >>> Bandit(["tea", "coffee"], "ucb1").decide(available=["coffee"]).arms
             ('coffee',)
         """
-        awake = self._awake(available)
-        self.expire(now)
-        before = copy.deepcopy(self.state) if self.policy.index.random else None
+        now, awake = self._now(now), self._awake(available)
+        self._close(now)
+        self._tell_silence()
+        before = copied(self.state) if draws(self.policy) else None
         mask = None if awake.all() else awake
         decision = self.policy.decide(self.state, self.rng, mask)
         played = np.flatnonzero(decision.played)
-        order = played[np.argsort(-1.0 * decision.vector[played], kind="stable")]
-        name, arms = str(decision.round), [self.names[place] for place in order.tolist()]
-        self.book.enter(name, arms, self._now(now))
+        if len(played) > 1:
+            played = played[np.argsort(-1.0 * decision.vector[played], kind="stable")]
+        name, arms = str(decision.round), tuple(self.names[place] for place in played.tolist())
+        self.book.enter(name, arms, now)
         self.tallies.offer(awake)
         self._masks.append(np.packbits(awake).tobytes())
-        self._note_deficit()
-        awake_names = tuple(self.names[place] for place in np.flatnonzero(awake).tolist())
-        chances = partial(
-            propensities, self.policy, before, mask, decision, awake_names, self.names, (self.seed, decision.round)
-        )
-        return Choice(name, decision.round, tuple(arms), awake_names, self.version, _once(chances))
+        self._note_deficits(played)
+        seed = (self.seed, decision.round)
+        chances = partial(propensities, self.policy, before, mask, decision, self._place, seed)
+        return Choice(name, decision.round, arms, self.version, self.names, awake, chances)
 
     # --- reports ------------------------------------------------------------------------------------------------------
 
@@ -188,22 +195,34 @@ class Bandit:
                 nothing is taken in then.
             EvenhandError: a reward is no number or out of range.
         """
-        self.expire(now)
-        found = {}
-        for arm, reward in rewards.items():
-            self._check_reward(arm, reward)
-            found[arm] = self.book.judge(decision, arm, float(reward))
-            self._complain(decision, arm, reward, found[arm])
-        if self._needs_order and "accepted" in found.values() and decision != str(self.state.round):
+        if not isinstance(decision, str):
+            raise EvenhandError(f"a decision is named by its id, a text such as '1'; got {decision!r}")
+        if not isinstance(rewards, Mapping):
+            raise EvenhandError(f"rewards must be a mapping from arms to numbers, got {rewards!r}")
+        now = self._now(now)
+        self._close(now)
+        told = {arm: self._reward(arm, reward) for arm, reward in rewards.items()}
+        entry = self.book.find(decision)
+        if entry is None:
+            raise ReportError(f"there is no decision {decision!r}, or it has been settled for long")
+        found = {arm: self._judged(decision, entry, arm, reward) for arm, reward in told.items()}
+        fresh = {arm: told[arm] for arm, status in found.items() if status == "accepted"}
+        if fresh and self._summed is not None:
+            raise ReportError("this bandit learns from totals (observe_total); it cannot take reports by decision, too")
+        if fresh and self._needs_order and decision != str(self.state.round):
             raise ReportError(
                 f"{self.algorithm} learns from the round just decided only, {self.state.round}, not from {decision}: "
                 "report before the next decision, or as totals"
             )
-        if self._summed is not None and "accepted" in found.values():
-            raise ReportError("this bandit learns from totals (observe_total); it cannot take reports by decision, too")
         for arm, status in found.items():
-            if status in ("accepted", "late"):
-                self._take(decision, arm, float(rewards[arm]), status, now)
+            if status == "late":
+                self.tallies.late[self._place[arm]] += 1.0
+            if status != "duplicate":
+                self.book.write(decision, arm, told[arm])
+        for arm, reward in fresh.items():
+            self.tallies.report(self._place[arm], reward, max(now - entry.time, 0.0))
+        if fresh:
+            self._learn([self._place[arm] for arm in fresh], list(fresh.values()))
         return found
 
     def observe_total(self, value: float) -> None:
@@ -218,37 +237,37 @@ class Bandit:
             ReportError: no decision has been made, the round's sum is known, or there were reports by decision.
             EvenhandError: the sum is no finite number.
         """
-        if not math.isfinite(validate.number("value", value)):
-            raise EvenhandError(f"value must be finite, got {value}")
-        round = self.state.round
+        value, round = validate.number("value", value), self.state.round
         if round == 0:
             raise ReportError("no decision has been made, so there is nobody to credit a total to")
         if self._summed == round:
             raise ReportError(f"the total of round {round} is known; decide before the next")
         if self._summed is None and self.tallies.reports.any():
             raise ReportError("reports by decision have been made; this bandit cannot take totals, too")
-        entry = self.book.waiting.pop(str(round), None)
+        entry = self.book.waiting.get(str(round))
         if entry is None:
-            raise ReportError(f"nobody played in round {round}, so there is nobody to credit a total to")
+            raise ReportError(f"the window of round {round} has passed; decide before the next total")
         self.book.waiting.clear()  # rounds without a total are not waited for
-        played: Array = np.isin(self.names, list(entry.rewards)).astype(float)
         self._summed = round
-        self._learn(played, played * (value / played.sum()))
+        places = [self._place[arm] for arm in entry.rewards]
+        self._learn(places, [value / len(places)] * len(places))
 
     def expire(self, now: float | None = None) -> dict[str, list[str]]:
         """Close the decisions whose window has passed; returns their ids with the arms whose reports are missing.
 
         Every decision and report does this first.
         """
-        closed = dict(self.book.expire(self._now(now)))
-        for arms in closed.values():
-            for arm in arms:
-                place = self._place[arm]
-                self.tallies.lost[place] += 1
-                if self.missing == "zero":
-                    received = np.zeros(len(self.names))
-                    received[place] = 1.0
-                    self._learn(received, np.zeros(len(self.names)))
+        return self._close(self._now(now))
+
+    def _close(self, now: float) -> dict[str, list[str]]:
+        closed = dict(self.book.expire(now))
+        places = [self._place[arm] for arms in closed.values() for arm in arms]
+        for place in places:
+            self.tallies.lost[place] += 1.0
+            if self.missing == "zero":
+                self.tallies.learn(place, 0.0)
+        if places and self.missing == "zero" and not self._needs_order:  # which hears of silence before a decision
+            self._learn(places, [0.0] * len(places))
         return closed
 
     # --- changes ------------------------------------------------------------------------------------------------------
@@ -266,9 +285,10 @@ class Bandit:
             EvenhandError: there is such an arm, or the policy follows a fixed schedule.
         """
         self._changeable()
+        (arm,) = _named([arm])
         if arm in self._place:
             raise EvenhandError(f"there is an arm {arm!r} already" + ("; bring it back" * (arm in self.retired)))
-        names = _named([*self.names, arm])
+        names = (*self.names, arm)
         parameters = dict(self.parameters)
         for single, several, default in (
             ("fraction", "fractions", 0.0),
@@ -280,7 +300,7 @@ class Bandit:
                 value = default if value is None else value
                 if value is None:
                     raise EvenhandError(f"{self.algorithm} needs a {single} for the new arm {arm!r}")
-                parameters[several] = [*parameters[several], float(value)]
+                parameters[several] = [*parameters[several], validate.number(single, value, low=0.0)]
             elif value is not None:
                 raise EvenhandError(f"{self.algorithm} has no {single} for each arm here")
         if values:
@@ -288,6 +308,7 @@ class Bandit:
                 f"unknown {next(iter(values))!r}{nearest(next(iter(values)), ('fraction', 'penalty', 'weight'))}"
             )
         self._change(names, parameters, self.retired, [arm])
+        self._masks.clear()  # nobody knows whether the new arm would have been available
 
     def retire(self, arm: str) -> None:
         """An arm that does not play any more; its promise ends, reports of it are still welcome.
@@ -318,8 +339,9 @@ class Bandit:
         self._known(arm)
         if arm not in self.retired:
             raise EvenhandError(f"arm {arm!r} is not retired")
-        parameters = self._with("fractions", arm, fraction) if fraction else self.parameters
+        parameters = self._with("fractions", arm, validate.number("fraction", fraction, 0.0, 1.0))
         self._change(self.names, parameters, self.retired - {arm}, [arm])
+        self._masks.clear()  # nobody knows whether it would have been available
 
     def promise(self, fractions: Mapping[str, float]) -> None:
         """Other promised shares for some arms; what these are owed counts from the next round.
@@ -334,6 +356,8 @@ class Bandit:
         self._changeable()
         if not isinstance(self.parameters.get("fractions"), list):
             raise EvenhandError(f"{self.algorithm} promises no shares that could be changed")
+        if not isinstance(fractions, Mapping):
+            raise EvenhandError(f"fractions must be a mapping from arms to shares, got {fractions!r}")
         shares = list(self.parameters["fractions"])
         for arm, share in fractions.items():
             self._known(arm)
@@ -366,7 +390,7 @@ class Bandit:
                 "missing": self.missing,
                 "rewards": None if self.range is None else list(self.range),
             },
-            "parameters": _with_words(self.parameters),
+            "parameters": {name: _plain(name, value) for name, value in self.parameters.items()},
             "retired": sorted(self.retired),
             "version": self.version,
             "state": dump(self.state),
@@ -389,19 +413,23 @@ class Bandit:
         if plain["format"] != FORMAT:
             raise StateError(f"a saved bandit of format {plain['format']!r}; this version reads format {FORMAT}")
         try:
-            options, parameters = dict(plain["options"]), _without_words(plain["parameters"])
-            window = options["window"]
-            made = cls(plain["arms"], plain["algorithm"], **options, **parameters)
-            made.retired, made.version, made._summed = set(plain["retired"]), plain["version"], plain["summed"]
+            parameters = {name: _unplain(value) for name, value in plain["parameters"].items()}
+            made = cls(plain["arms"], plain["algorithm"], **plain["options"], **parameters)
+            made._adopt(made.names, made.parameters, set(plain["retired"]), made.policy)
+            made.version, made._summed = plain["version"], plain["summed"]
             made.state = restore(made.state, plain["state"])
             made.rng.bit_generator.state = plain["random"]
-            made.book = Book.restored(window, plain["reports"])
+            made.book = Book.restored(made.book.window, plain["reports"], made._place)
             made.tallies = restore(made.tallies, plain["tallies"])
             made._masks.extend(base64.b64decode(mask, validate=True) for mask in plain["available"])
+            again = made.dump()
         except StateError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except DAMAGE as error:
             raise StateError(f"a saved bandit is damaged: {error!r}") from None
+        for name in (again.keys() | plain.keys()) - {"evenhand"}:
+            if name not in again or name not in plain or again[name] != plain[name]:
+                raise StateError(f"a saved bandit is damaged: {name!r} is not what such a bandit would have written")
         return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -420,7 +448,7 @@ class Bandit:
             plain = json.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise StateError(f"there is no file {path}") from None
-        except (OSError, ValueError) as error:
+        except (OSError, RecursionError, ValueError) as error:
             raise StateError(f"{path} cannot be read: {error}") from None
         try:
             return cls.restored(plain)
@@ -432,44 +460,57 @@ class Bandit:
     @property
     def fractions(self) -> Array | None:
         """The promised share of every arm, (arms,); None where none is promised."""
-        shares = self.policy.fractions
-        return None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(self.names))
+        return self._shares
 
-    @property
+    @cached_property
     def _needs_order(self) -> bool:
         """Whether the index weighs a reward by the chances of the round in which it is told."""
-        return self.policy._heedful is not None
+        return _heeds(self.policy.index)
 
     def _built(self, names: Sequence[str], parameters: Mapping[str, Any]) -> Policy:
+        """The policy, if the promises can be kept by those who play."""
         from evenhand.config import policy_of
 
-        return policy_of(self.algorithm, parameters, self.plays, len(names))
+        policy = policy_of(self.algorithm, parameters, self.plays, len(names))
+        # Each share is at most 1, so that only their sum can be too much.
+        if policy.fractions is not None and np.sum(policy.fractions) > self.plays:
+            check_shares(np.asarray(policy.fractions), self.plays, Always(), names)
+        return policy
 
-    def _check(self, names: Sequence[str], parameters: Mapping[str, Any], retired: set[str]) -> None:
-        """Refuse promises that cannot be kept by those who play."""
-        shares = parameters.get("fractions")
-        if shares is not None:
-            check_shares(np.asarray(shares, dtype=float), self.plays, Always(), names)
+    def _adopt(self, names: tuple[str, ...], parameters: Mapping[str, Any], retired: set[str], policy: Policy) -> None:
+        """Go by these arms, parameters and policy from now on."""
+        self.names, self.parameters, self.retired, self.policy = names, dict(parameters), set(retired), policy
+        self._place = {name: place for place, name in enumerate(names)}
+        self._able = np.ones(len(names), dtype=bool)  # who is not retired
+        self._able[[self._place[arm] for arm in retired]] = False
+        shares = policy.fractions
+        self._shares = None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(names))
+
+    @staticmethod
+    def _begun(policy: Policy, arms: int) -> State:
+        """A fresh state, whose promises begin with round 1."""
+        state = policy.start(arms)
+        state.begun = Begun(np.zeros(arms), np.zeros(arms))
+        return state
 
     def _change(
         self, names: tuple[str, ...], parameters: Mapping[str, Any], retired: set[str], begun: Sequence[str]
     ) -> None:
         """Go over to other arms and parameters, all at once or not at all; the promises to ``begun`` begin now."""
-        self._check(names, parameters, retired)
         policy = self._built(names, parameters)
-        fresh = policy.start(len(names))
-        zeros = np.zeros(len(names))
-        fresh.begun = Begun(zeros, zeros.copy())
-        state: State = _grown(self.state, fresh)
-        places = [names.index(arm) for arm in begun]
+        state: State = _grown(self.state, self._begun(policy, len(names)))
+        _welcome(state, policy, len(self.names))
+        place = {name: number for number, name in enumerate(names)}
+        places = [place[arm] for arm in begun]
         state.begun.rounds[places] = state.round
         state.begun.pulls[places] = state.tally.pulls[places]
-        _forget_queue(state, places)
-        self.names, self.parameters, self.retired = names, dict(parameters), set(retired)
-        self.policy, self.state = policy, state
+        if isinstance(state.fairness, Queue):  # that of a promise that begins anew is empty
+            state.fairness.rounds[places] = 0.0
+            state.fairness.plays[places] = 0.0
+        self._adopt(names, parameters, retired, policy)
+        self.state = state
         self.tallies = _grown(self.tallies, Tallies.empty(len(names)))
         self.tallies.worst[places] = -math.inf
-        self._place = {name: place for place, name in enumerate(names)}
         self.version += 1
 
     def _changeable(self) -> None:
@@ -489,119 +530,139 @@ class Bandit:
         return self.parameters | {name: values}
 
     def _known(self, arm: str) -> None:
+        if not isinstance(arm, str):
+            raise EvenhandError(f"an arm is named by a text, got {arm!r}")
         if arm not in self._place:
-            raise EvenhandError(f"there is no arm {arm!r}{nearest(arm, self.names)}")
+            raise EvenhandError(f"there is no arm {arm!r}{nearest(arm, self.names) * (len(self.names) <= HINTED)}")
 
     def _awake(self, available: Iterable[str] | None) -> Mask:
-        awake = np.ones(len(self.names), dtype=bool)
-        if available is not None:
-            awake[:] = False
-            for arm in available:
-                self._known(arm)
-                if arm in self.retired:
-                    raise EvenhandError(f"arm {arm!r} is retired, so it cannot be available; bring it back first")
-                if awake[self._place[arm]]:
-                    raise EvenhandError(f"arm {arm!r} is named twice among the available ones")
-                awake[self._place[arm]] = True
-            if not awake.any():
-                raise EvenhandError("nobody is available: name at least one arm")
-        for arm in self.retired:
-            awake[self._place[arm]] = False
+        if available is None:
+            return self._able
+        if isinstance(available, str) or not np.iterable(available):
+            raise EvenhandError(f"available must be a list of arms, got {available!r}")
+        awake = np.zeros(len(self.names), dtype=bool)
+        for arm in available:
+            self._known(arm)
+            if arm in self.retired:
+                raise EvenhandError(f"arm {arm!r} is retired, so it cannot be available; bring it back first")
+            if awake[self._place[arm]]:
+                raise EvenhandError(f"arm {arm!r} is named twice among the available ones")
+            awake[self._place[arm]] = True
+        if not awake.any():
+            raise EvenhandError("nobody is available: name at least one arm")
         return awake
 
-    def _check_reward(self, arm: str, reward: Any) -> None:
-        if isinstance(reward, bool) or not isinstance(reward, int | float | np.number) or not math.isfinite(reward):
-            raise EvenhandError(f"the reward of {arm!r} must be a finite number, got {reward!r}")
-        if self.range is not None and not self.range[0] <= reward <= self.range[1]:
+    def _reward(self, arm: str, reward: Any) -> float:
+        try:
+            value = validate.number("a reward", bool(reward) if isinstance(reward, np.bool_) else reward)
+        except (EvenhandError, OverflowError):
+            raise EvenhandError(f"the reward of {arm!r} must be a finite number, got {reward!r}") from None
+        if self.range is not None and not self.range[0] <= value <= self.range[1]:
             low, high = self.range
-            raise EvenhandError(f"the reward of {arm!r} must be from {low:g} to {high:g}, got {reward:g}")
+            raise EvenhandError(f"the reward of {arm!r} must be from {low:g} to {high:g}, got {value:g}")
+        return value
 
-    def _complain(self, decision: str, arm: str, reward: float, status: str) -> None:
-        if status == "conflict":
-            known = self.book.waiting.get(decision) or self.book.settled[decision]
-            raise ReportError(
-                f"decision {decision}, arm {arm!r}: a reward of {known.rewards[arm]:g} was reported before, "
-                f"now {reward:g}"
-            )
-        if status == "unknown":
-            entry = self.book.waiting.get(decision) or self.book.settled.get(decision)
-            if entry is None:
-                raise ReportError(f"there is no decision {decision!r}, or it has been settled for long")
+    @staticmethod
+    def _judged(decision: str, entry: Entry, arm: str, reward: float) -> str:
+        """What a report is: accepted, duplicate or late."""
+        if arm not in entry.rewards:
             raise ReportError(
                 f"arm {arm!r} did not play in decision {decision}; {', '.join(map(repr, entry.rewards))} did"
             )
+        known = entry.rewards[arm]
+        if known is None:
+            return "late" if entry.gone else "accepted"
+        if known != reward:
+            raise ReportError(
+                f"decision {decision}, arm {arm!r}: a reward of {known:g} was reported before, now {reward:g}"
+            )
+        return "duplicate"
 
-    def _take(self, decision: str, arm: str, reward: float, status: str, now: float | None) -> None:
-        place = self._place[arm]
-        made = self.book.write(decision, arm, reward)
-        if status == "late":
-            self.tallies.late[place] += 1
-            return
-        self.tallies.report(place, reward, max(self._now(now) - made, 0.0))
-        received = np.zeros(len(self.names))
-        received[place] = 1.0
-        self._learn(received, received * reward)
+    def _learn(self, places: Sequence[int], rewards: Sequence[float]) -> None:
+        """Tell the policy of rewards that came at one time; an arm may be named several times."""
+        received, sums = np.zeros(len(self.names)), np.zeros(len(self.names))
+        for place, reward in zip(places, rewards, strict=True):
+            received[place] += 1.0
+            sums[place] += reward
+        self.policy.observe(self.state, Feedback(received, sums), self.rng)
 
-    def _learn(self, received: Array, rewards: Array) -> None:
-        self.policy.observe(self.state, Feedback(received, rewards), self.rng)
+    def _tell_silence(self) -> None:
+        """An index that goes by the order of rounds hears of each, also of one in which nothing came."""
+        if self._needs_order and self.state.round and self._summed != self.state.round:
+            entry = self.book.find(str(self.state.round))
+            if entry is not None and (entry.gone or None in entry.rewards.values()):
+                self._learn([], [])
 
     def seen(self) -> tuple[Mask, Array]:
         """The sets of arms that were available of late, (sets, arms), and how often each was, as parts of 1."""
-        if not self._masks:
-            return np.zeros((0, len(self.names)), dtype=bool), np.zeros(0)
-        masks = np.zeros((len(self._masks), len(self.names)), dtype=bool)
-        for row, packed in enumerate(self._masks):
-            mask = np.unpackbits(np.frombuffer(packed, dtype=np.uint8))[: len(self.names)]
-            masks[row, : len(mask)] = mask
-        sets, counts = np.unique(masks, axis=0, return_counts=True)
-        return sets, counts / counts.sum()
+        counts = Counter(self._masks)
+        sets = np.zeros((len(counts), len(self.names)), dtype=bool)
+        for row, packed in enumerate(counts):
+            sets[row] = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=len(self.names))
+        return sets, np.array(list(counts.values())) / max(len(self._masks), 1)
 
-    def _note_deficit(self) -> None:
-        shares = self.fractions
-        if shares is not None:
-            self.tallies.note(self.deficits())
+    def _note_deficits(self, played: NDArray[np.intp]) -> None:
+        """How far behind the arms were that have just played: a deficit is largest right before a play."""
+        if self._shares is None:
+            return
+        rounds = self.state.round - 1 - self.state.begun.rounds[played]
+        pulls = self.state.tally.pulls[played] - 1.0 - self.state.begun.pulls[played]
+        self.tallies.note(played[rounds > 0.0], owed(self._shares[played], rounds, pulls)[rounds > 0.0])
 
     def deficits(self) -> Array:
         """The plays that each arm is behind its promise, counted from when that began; negative where it is ahead."""
-        from evenhand.fairness import missing
-
-        shares = self.fractions
-        if shares is None:
+        if self._shares is None:
             return np.zeros(len(self.names))
-        return missing(shares, self.state.round, self.state)
+        return missing(self._shares, self.state.round, self.state)
+
+    def worst(self) -> Array:
+        """The largest of these at the end of any round so far; −inf where the promise has seen none."""
+        now = np.where(self.state.round > self.state.begun.rounds, self.deficits(), -np.inf)
+        return np.maximum(self.tallies.worst, now)
 
     @staticmethod
     def _now(now: float | None) -> float:
-        return time.time() if now is None else float(now)
+        return time.time() if now is None else validate.number("now", now)
 
 
 def _named(arms: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(arms, str):
-        raise EvenhandError(f"arms must be a list of names, got the text {arms!r}")
+    if isinstance(arms, str) or not np.iterable(arms):
+        raise EvenhandError(f"arms must be a list of names, got {arms!r}")
     names = tuple(arms)
+    if not names:
+        raise EvenhandError("there must be at least one arm")
     for name in names:
         if not isinstance(name, str) or not name.strip():
             raise EvenhandError(f"the name of an arm must be a text that is not blank, got {name!r}")
-        if names.count(name) > 1 and len(names) < 1000:
-            raise EvenhandError(f"there are {names.count(name)} arms named {name!r}; each needs a name of its own")
-    if len(set(names)) < len(names):
-        raise EvenhandError("two arms have the same name; each needs one of its own")
-    if not names:
-        raise EvenhandError("there must be at least one arm")
-    return names
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise EvenhandError(f"there are {times} arms named {name!r}; each needs a name of its own")
+    return tuple(map(str, names))
+
+
+def _limits(rewards: Any) -> tuple[float, float]:
+    try:
+        low, high = (validate.number("a limit", limit) for limit in rewards)
+    except (TypeError, ValueError):
+        raise EvenhandError(f"rewards must be the smallest and the largest one, got {rewards!r}") from None
+    if low >= high:
+        raise EvenhandError(f"rewards must be from a smaller to a larger number, got {rewards!r}")
+    return low, high
 
 
 def _by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
     """Values as a list in the order of the arms; those that a mapping leaves out are 0 (weights: 1)."""
     if isinstance(value, Mapping):
+        known = set(names)
         for arm in value:
-            if arm not in names:
-                raise EvenhandError(f"{name} names an unknown arm {arm!r}{nearest(str(arm), names)}")
+            if arm not in known:
+                hint = nearest(str(arm), names) * (len(names) <= HINTED)
+                raise EvenhandError(f"{name} names an unknown arm {arm!r}{hint}")
         default = 1.0 if name == "weights" else 0.0
-        return [float(value.get(arm, default)) for arm in names]
-    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
-        return [float(one) for one in value]
-    return value
+        value = [value.get(arm, default) for arm in names]
+    if isinstance(value, str | set) or not np.iterable(value):
+        return value
+    return [validate.number(f"{name}[{place}]", one) for place, one in enumerate(value)]
 
 
 def _grown(old: Any, fresh: Any) -> Any:
@@ -619,40 +680,44 @@ def _grown(old: Any, fresh: Any) -> Any:
     return old
 
 
-def _forget_queue(state: State, places: Sequence[int]) -> None:
-    """A virtual queue of a promise that begins anew is empty."""
-    from evenhand.fairness import Queue
-
-    if isinstance(state.fairness, Queue):
-        state.fairness.rounds[list(places)] = 0.0
-        state.fairness.plays[list(places)] = 0.0
-
-
-def _once(make: Callable[[], Propensities]) -> Callable[[], Propensities]:
-    found: list[Propensities] = []
-
-    def get() -> Propensities:
-        if not found:
-            found.append(make())
-        return found[0]
-
-    return get
+def _welcome(state: State, policy: Policy, old: int) -> None:
+    """What newcomers, the arms from place ``old`` on, need beyond a fresh start."""
+    if isinstance(state.index, Credit | Window):  # the mean weight, and so an even share
+        logs, scale = state.index.logs, getattr(policy.index, "scale", 1.0)
+        top = logs[:old].max()
+        logs[old:] = top + scale * np.log(np.exp((logs[:old] - top) / scale).mean())
+    if isinstance(policy.cadence, HoldFor) and policy.cadence.count == "all":  # all arms know of all holds
+        state.cadence.times[old:] = state.cadence.times[0]
 
 
-def _with_words(value: Any) -> Any:
-    """Infinity as a text, which JSON knows."""
-    if isinstance(value, dict):
-        return {name: _with_words(item) for name, item in value.items()}
+def _heeds(index: Any) -> bool:
+    """Whether an index, or the one that it goes by, takes notice of who plays."""
+    inner = getattr(index, "first", getattr(index, "index", None))
+    return isinstance(index, Heedful) if inner is None else _heeds(inner)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as plain JSON values, in which infinity is a text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(name, item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_words(item) for item in value]
-    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+        return [_plain(name, item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | int | float):
+        return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+    try:
+        rebuild(describe(value))
+    except StateError:
+        raise EvenhandError(f"a bandit cannot be saved with a {name} of one's own: {value!r}") from None
+    return describe(value)
 
 
-def _without_words(value: Any) -> Any:
+def _unplain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without_words(item) for name, item in value.items()}
+        return rebuild(value) if "type" in value else {name: _unplain(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_without_words(item) for item in value]
+        return [_unplain(item) for item in value]
     return float(value) if value in ("inf", "-inf") else value
 
 

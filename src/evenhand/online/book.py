@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,6 @@ from evenhand.errors import EvenhandError, StateError
 
 #: Decisions whose reports are all in, or lost, that are remembered, so that a repeated report is known as one.
 REMEMBERED = 10_000
-STATUSES = ("accepted", "duplicate", "conflict", "unknown", "late")
 
 
 class ReportError(EvenhandError):
@@ -38,41 +38,40 @@ class Book:
     """
 
     window: float | None = None
-    waiting: dict[str, Entry] = field(default_factory=dict)
-    settled: dict[str, Entry] = field(default_factory=dict)
+    waiting: OrderedDict[str, Entry] = field(default_factory=OrderedDict)  # finds its oldest at once, a dict does not
+    settled: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
-        if self.window is not None and validate.number("window", self.window, low=0.0) == 0.0:
-            raise EvenhandError("window must be above 0 seconds, got 0")
+        if self.window is not None:
+            self.window = validate.number("window", self.window, low=0.0)
+            if self.window == 0.0:
+                raise EvenhandError("window must be above 0 seconds, got 0")
 
-    def enter(self, name: str, arms: list[str], time: float) -> None:
-        """A new decision."""
+    def enter(self, name: str, arms: Iterable[str], time: float) -> None:
+        """A new decision; where the clock has jumped back, it is as old as the one before."""
+        if self.waiting:
+            time = max(time, self.waiting[next(reversed(self.waiting))].time)
         self.waiting[name] = Entry(time, dict.fromkeys(arms))
 
-    def judge(self, name: str, arm: str, reward: float) -> str:
-        """What a report would be: one of `STATUSES`."""
-        entry = self.waiting.get(name) or self.settled.get(name)
-        if entry is None or arm not in entry.rewards:
-            return "unknown"
-        known = entry.rewards[arm]
-        if known is not None:
-            return "duplicate" if known == reward else "conflict"
-        return "late" if entry.gone else "accepted"
+    def find(self, name: str) -> Entry | None:
+        """The entry of a decision; None where there is none, or it was settled long ago."""
+        return self.waiting.get(name) or self.settled.get(name)
 
-    def write(self, name: str, arm: str, reward: float) -> float:
-        """Take in a report that is accepted or late; returns when its decision was made."""
+    def write(self, name: str, arm: str, reward: float) -> None:
+        """Take in a report that is accepted or late."""
         entry = self.waiting.get(name) or self.settled[name]
         entry.rewards[arm] = reward
         if not entry.gone and None not in entry.rewards.values():
             self._settle(name)
-        return entry.time
 
     def expire(self, now: float) -> list[tuple[str, list[str]]]:
         """Close the decisions whose window has passed; returns each with the arms whose reports are missing."""
         if self.window is None:
             return []
         closed = []
-        for name, entry in list(self.waiting.items()):
+        while self.waiting:
+            name = next(iter(self.waiting))
+            entry = self.waiting[name]
             if entry.time + self.window > now:
                 break  # the others are younger
             entry.gone = True
@@ -92,27 +91,35 @@ class Book:
     def dump(self) -> dict[str, Any]:
         """The book as plain JSON values."""
         return {
-            part: {name: [e.time, e.rewards, e.gone] for name, e in getattr(self, part).items()}
+            part: {name: [e.time, dict(e.rewards), e.gone] for name, e in getattr(self, part).items()}
             for part in ("waiting", "settled")
         }
 
     @classmethod
-    def restored(cls, window: float | None, plain: Mapping[str, Any]) -> Book:
-        """The book that `dump` wrote.
+    def restored(cls, window: float | None, plain: Mapping[str, Any], arms: Container[str]) -> Book:
+        """The book that `dump` wrote, of a bandit with these arms.
 
         Raises:
             StateError: it is damaged.
         """
+        book = cls(window)
         try:
-            parts = {
-                part: {str(name): Entry(float(t), dict(r), bool(g)) for name, (t, r, g) in plain[part].items()}
-                for part in ("waiting", "settled")
-            }
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            for part in ("waiting", "settled"):
+                for name, (time, rewards, gone) in plain[part].items():
+                    getattr(book, part)[name] = Entry(float(time), _rewards(rewards, arms), bool(gone))
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the saved book of reports is damaged: {error}") from None
-        return cls(window, **parts)
+        return book
 
     def _settle(self, name: str) -> None:
         self.settled[name] = self.waiting.pop(name)
         if len(self.settled) > REMEMBERED:
-            del self.settled[next(iter(self.settled))]
+            self.settled.popitem(last=False)
+
+
+def _rewards(plain: Mapping[str, Any], arms: Container[str]) -> dict[str, float | None]:
+    rewards = {arm: None if reward is None else validate.number("a reward", reward) for arm, reward in plain.items()}
+    for arm in rewards:
+        if arm not in arms:
+            raise StateError(f"the saved book of reports names an unknown arm {arm!r}")
+    return rewards

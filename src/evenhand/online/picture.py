@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evenhand.online.audit import Audit, Line
 
 SHOWN = 60  # arms; of more, those furthest behind
+LONGEST = 24  # letters of a name that are shown
 
 
 def draw(audit: Audit) -> Figure:
@@ -29,13 +30,20 @@ def draw(audit: Audit) -> Figure:
         rows = np.arange(len(lines))
         _shares(left, lines, rows)
         _rewards(right, lines, rows)
-        left.set_yticks(rows, [f"{line.arm}{' (retired)' if line.retired else ''}"[:40] for line in lines])
+        left.set_yticks(rows, [_label(line) for line in lines], parse_math=False)
         left.set_ylim(len(lines) - 0.5, -0.5)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
         more = f", {len(lines)} of {len(audit.lines)} arms" if len(lines) < len(audit.lines) else ""
         figure.suptitle(f"{audit.algorithm} after {audit.round:,} rounds{more}", fontsize=11)
     return figure
+
+
+def _label(line: Line) -> str:
+    """The arm's name in one short line, whatever it holds."""
+    name = "".join(letter if letter.isprintable() else " " for letter in line.arm).strip()
+    name = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return f"{name} (retired)" if line.retired else name
 
 
 def _shown(audit: Audit) -> list[Line]:
@@ -52,7 +60,7 @@ def _shares(axes: Axes, lines: list[Line], rows: np.ndarray) -> None:
         axes.vlines(
             [share for _, share in promised], at - 0.42, at + 0.42, color="black", linewidth=2, label="promised"
         )
-    axes.set_xlabel("share of the rounds since the promise began")
+    axes.set_xlabel("share of rounds since the promise began")
     axes.grid(axis="y", visible=False)
 
 
@@ -63,5 +71,5 @@ def _rewards(axes: Axes, lines: list[Line], rows: np.ndarray) -> None:
         if line.low is not None and line.high is not None:
             axes.hlines(row, line.low, line.high, color=COLOURS[1], linewidth=2)
         axes.plot(line.estimate, row, "o", color=COLOURS[1], markersize=4.5)
-    axes.set_xlabel("estimated reward of a play, 95 % interval")
+    axes.set_xlabel("estimated reward, 95 % interval")
     axes.grid(axis="y", visible=False)

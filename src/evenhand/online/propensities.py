@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from evenhand.holds import RandomEnds
 from evenhand.policy import Policy
 from evenhand.records import Array, Decision, Mask, State
 
@@ -31,38 +32,41 @@ class Propensities:
     exact: bool
 
 
+def draws(policy: Policy) -> bool:
+    """Whether chance has a part in decisions beyond the selection: in the worth, or in how long a choice lasts."""
+    return policy.index.random or isinstance(policy.cadence, RandomEnds)
+
+
 def propensities(
     policy: Policy,
     before: State | None,
     mask: Mask | None,
     decision: Decision,
-    available: Sequence[str],
-    names: Sequence[str],
+    places: Mapping[str, int],
     seed: Sequence[int],
+    available: Sequence[str],
 ) -> Propensities:
     """The chances behind a decision.
 
     Args:
         policy: that made it.
-        before: the state in which it was made, where the policy draws beyond its selection.
+        before: the state in which it was made, where the policy `draws`; else None.
         mask: who was available; None for all.
         decision: what came of it.
-        available: names of the available arms.
-        names: of all arms.
+        places: of all arms, by name.
         seed: of the lanes.
+        available: names of the available arms.
     """
-    if decision.probabilities is not None:
-        chances, errors = np.asarray(decision.probabilities, dtype=float), np.zeros(len(names))
+    if before is None:
+        chances, errors = np.asarray(decision.vector, dtype=float), np.zeros(len(places))
     else:
-        assert before is not None
         chances = _shares(policy, before, mask, seed)
         # Even what all lanes agree on is only known up to about 1 in so many.
         errors = np.sqrt(np.maximum(chances * (1.0 - chances), 1.0 / (LANES + 2.0)) / LANES)
-    known = {name: place for place, name in enumerate(names)}
     return Propensities(
-        {name: float(chances[known[name]]) for name in available},
-        {name: float(errors[known[name]]) for name in available},
-        decision.probabilities is not None,
+        {name: float(chances[places[name]]) for name in available},
+        {name: float(errors[places[name]]) for name in available},
+        before is None,
     )
 
 
@@ -79,11 +83,19 @@ def _shares(policy: Policy, before: State, mask: Mask | None, seed: Sequence[int
     return total / LANES
 
 
+def copied(record: Any) -> Any:
+    """A copy of a record."""
+    return _each(record, np.ndarray.copy)
+
+
 def _in_lanes(record: Any, lanes: int) -> Any:
     """A copy of a single lane's record in every one of many."""
+    return _each(record, lambda array: np.repeat(array[np.newaxis], lanes, axis=0))
+
+
+def _each(record: Any, change: Callable[[NDArray[Any]], Any]) -> Any:
+    """A record with every array in it changed."""
     if isinstance(record, np.ndarray):
-        return np.repeat(record[np.newaxis], lanes, axis=0)
-    if dataclasses.is_dataclass(record) and not isinstance(record, type):
-        fields = {f.name: _in_lanes(getattr(record, f.name), lanes) for f in dataclasses.fields(record)}
-        return type(record)(**fields)
-    return record
+        return change(record)
+    names = getattr(record, "__dataclass_fields__", ())
+    return type(record)(**{name: _each(getattr(record, name), change) for name in names}) if names else record
