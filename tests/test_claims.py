@@ -83,6 +83,20 @@ def test_bounds_hold_for_the_whole_interval(values: list[float], under: bool, ov
     assert claims.within("", values, 0.5, 2.0).holds is around
 
 
+def test_bounds_on_a_ratio_hold_for_the_whole_interval() -> None:
+    # The ratio of the means is 2; lanes apart from it by a little.
+    under = np.array([1.0, 2.0, 3.0])
+    over = 2.0 * under + np.array([0.1, 0.0, -0.1])
+    assert claims.ratio_below("", over, under, 2.5).holds
+    assert not claims.ratio_below("", over, under, 2.0).holds
+    assert claims.ratio_within("", over, under, 1.5, 2.5).holds
+    assert not claims.ratio_within("", over, under, 2.0, 2.5).holds
+    assert not claims.ratio_within("", over, under, 1.5, 2.0).holds
+    exact = claims.ratio_within("", 2.0 * under, under, -math.inf, 2.0)
+    assert (exact.holds, exact.expected, exact.effect, exact.lanes) == (True, "at most 2", 2.0, 3)
+    assert not claims.ratio_below("", 2.0 * under, under, 2.0).holds  # the bound itself is not below
+
+
 def test_policies_are_compared_lane_by_lane() -> None:
     # Lanes differ by thousands, the policies by 1 in each.
     base = noisy(ROUNDS, 0.3)

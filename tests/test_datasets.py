@@ -342,6 +342,14 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
         movielens.load(tmp_path, ["3"])
 
 
+def test_rows_with_a_cell_too_many_are_refused(tmp_path: Path) -> None:
+    # Where all rows have one, pandas would drop it.
+    (tmp_path / "movies.csv").write_text("movieId,title,genres\n3,Blue,Drama\n", encoding="utf-8")
+    (tmp_path / "ratings.csv").write_text("userId,movieId,rating,timestamp\n7,3,4.5,0,9\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"ratings\.csv is broken"):
+        movielens.load(tmp_path, ["3"])
+
+
 def test_a_broken_row_of_another_film_is_found_too(tmp_path: Path) -> None:
     # Before the rows of the chosen films are picked out, every row must be one.
     with pytest.raises(DataError, match="row 3, column rating: 'x' is not a number"):

@@ -340,7 +340,7 @@ def scaled(run: Run) -> bool:
 
 @pytest.mark.parametrize("name", IDS)
 def test_every_experiment_runs_is_judged_and_drawn(name: str, tmp_path: Path) -> None:
-    experiment = dataclasses.replace(EVERY[name], quick=Size(lanes=3, horizon=120))
+    experiment = dataclasses.replace(EVERY[name], quick=Size(lanes=3, horizon=240))
     store = Store(tmp_path, quick=True)
     runs = store.run(experiment)
     assert list(runs) == list(experiment.parts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -154,13 +155,15 @@ def _csv(
         "index_col": False,
     }
     try:
-        with pd.read_csv(path, chunksize=CHUNK, **options) as parts:
+        # Of rows that all have a cell too many, pandas would drop the last one, with a warning.
+        with warnings.catch_warnings(), pd.read_csv(path, chunksize=CHUNK, **options) as parts:
+            warnings.simplefilter("error", pd.errors.ParserWarning)
             return pd.concat([keep(_typed(path, part.dropna(how="all"), columns)) for part in parts])
     except FileNotFoundError:
         raise DataError(f"there is no file {path}: give the folder of a MovieLens copy") from None
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty") from None
-    except (pd.errors.ParserError, OSError, UnicodeDecodeError) as error:
+    except (pd.errors.ParserError, pd.errors.ParserWarning, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is broken: {str(error).strip()}") from None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
@@ -34,7 +35,7 @@ SCALE = np.arange(0.5, STARS + 0.1, 0.5)
 
 
 @dataclass(frozen=True)
-class Format:
+class _Format:
     """How a copy of MovieLens is written.
 
     Attributes:
@@ -52,10 +53,10 @@ class Format:
     headed: bool = False
 
 
-FORMATS = (
-    Format("ratings.csv", "movies.csv", (",", ","), headed=True),  # 20M, 25M, latest
-    Format("ratings.dat", "movies.dat", ("::", "::")),  # 1M
-    Format("u.data", "u.item", ("\t", "|")),  # 100K
+_FORMATS = (
+    _Format("ratings.csv", "movies.csv", (",", ","), headed=True),  # 20M, 25M, latest
+    _Format("ratings.dat", "movies.dat", ("::", "::")),  # 1M
+    _Format("u.data", "u.item", ("\t", "|")),  # 100K
 )
 
 
@@ -68,6 +69,12 @@ class Histograms:
         counts: (films, ratings), how often each of `SCALE` was given.
         source: where they are from.
         least: films with no more ratings than this are not told.
+
+    Example:
+        >>> import numpy as np
+        >>> counts = np.array([[0, 0, 0, 0, 0, 0, 0, 2, 0, 2], [0, 1, 0, 0, 0, 0, 0, 0, 0, 0]])
+        >>> Histograms(("Red (2002)", "Blue (2001)"), counts, "a cinema").environment(more_than=1).means
+        array([0.9])
     """
 
     films: tuple[str, ...]
@@ -168,9 +175,9 @@ def count(folder: str | os.PathLike[str]) -> Histograms:
         (('Red (2002)', 'Blue (2001)'), [2, 1])
     """
     folder = Path(folder)
-    form = next((form for form in FORMATS if (folder / form.ratings).is_file()), None)
+    form = next((form for form in _FORMATS if (folder / form.ratings).is_file()), None)
     if form is None:
-        known = ", ".join(form.ratings for form in FORMATS)
+        known = ", ".join(form.ratings for form in _FORMATS)
         raise DataError(f"there is none of {known} in {folder}: give the folder of a MovieLens copy")
     titles = _titles(folder / form.films, form)
     ids = np.array(sorted(titles), dtype=np.int64)
@@ -190,12 +197,12 @@ def count(folder: str | os.PathLike[str]) -> Histograms:
     return Histograms(tuple(names), counts[order], str(path))
 
 
-def _titles(path: Path, form: Format) -> dict[int, str]:
+def _titles(path: Path, form: _Format) -> dict[int, str]:
     """The title of each film by its number."""
     titles: dict[int, str] = {}
     for row, cells in _film_rows(path, form):
         if len(cells) < 2:
-            raise DataError(f"{path}, row {row}: {len(cells)} column, but a film has a number and a title")
+            raise DataError(f"{path}, row {row}: a film needs a number and a title, parted by {form.separator[1]!r}")
         number = cells[0].strip()
         if not number.isascii() or not number.isdecimal():
             raise DataError(f"{path}, row {row}, column 1: {cells[0]!r} is not a whole number")
@@ -207,7 +214,7 @@ def _titles(path: Path, form: Format) -> dict[int, str]:
     return titles
 
 
-def _film_rows(path: Path, form: Format) -> Iterator[tuple[int, list[str]]]:
+def _film_rows(path: Path, form: _Format) -> Iterator[tuple[int, list[str]]]:
     """The cells of each film, with the number of its row; the first two are its number and its title."""
     try:
         text = path.read_bytes()
@@ -241,7 +248,7 @@ def _film_rows(path: Path, form: Format) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{path}, row {reader.line_num}: {error}") from None
 
 
-def _parts(path: Path, form: Format) -> Iterator[pd.DataFrame]:
+def _parts(path: Path, form: _Format) -> Iterator[pd.DataFrame]:
     """The ratings, some rows at a time; a row's index is its place in the file."""
     import pandas as pd
 
@@ -250,10 +257,10 @@ def _parts(path: Path, form: Format) -> Iterator[pd.DataFrame]:
     names = [name for column in form.columns for name in (column, *[f"blank after {column}"] * gaps)]
     names = names[: len(names) - gaps]
     options: dict[str, Any] = {"header": 0} if form.headed else {"header": None, "names": names}
-    options |= {"sep": form.separator[0][0], "skip_blank_lines": False, "on_bad_lines": "error", "low_memory": False}
+    options |= {"sep": form.separator[0][0], "index_col": False, "skip_blank_lines": False, "low_memory": False}
     try:
-        with pd.read_csv(path, chunksize=CHUNK, encoding="utf-8-sig", **options) as parts:
-            for part in parts:
+        with pd.read_csv(path, chunksize=CHUNK, encoding="utf-8-sig", on_bad_lines="error", **options) as parts:
+            while (part := _next(parts)) is not None:
                 for name in ("movieId", "rating"):
                     if name not in part:
                         raise DataError(f"{path} has no column {name!r}; needed: movieId, rating")
@@ -264,11 +271,22 @@ def _parts(path: Path, form: Format) -> Iterator[pd.DataFrame]:
                 yield rows
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty") from None
+    except pd.errors.ParserWarning:
+        raise DataError(f"{path} is broken: its rows have more cells than there are columns") from None
     except (pd.errors.ParserError, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is broken: {str(error).strip()}") from None
 
 
-def _numbers(path: Path, form: Format, part: pd.DataFrame, name: str) -> NDArray[np.float64]:
+def _next(parts: Iterator[pd.DataFrame]) -> pd.DataFrame | None:
+    """The next part, or None; what pandas only warns of is an error: cells beyond the last column are lost."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        return next(parts, None)
+
+
+def _numbers(path: Path, form: _Format, part: pd.DataFrame, name: str) -> NDArray[np.float64]:
     import pandas as pd
 
     values = pd.to_numeric(part[name], errors="coerce").to_numpy(dtype=float)
@@ -276,13 +294,13 @@ def _numbers(path: Path, form: Format, part: pd.DataFrame, name: str) -> NDArray
     return np.asarray(values)
 
 
-def _whole(path: Path, form: Format, part: pd.DataFrame, name: str) -> NDArray[np.int64]:
+def _whole(path: Path, form: _Format, part: pd.DataFrame, name: str) -> NDArray[np.int64]:
     values = _numbers(path, form, part, name)
     _refuse(path, form, part, name, (values != np.floor(values)) | (np.abs(values) >= 2**53), "not a whole number")
     return values.astype(np.int64)
 
 
-def _refuse(path: Path, form: Format, part: pd.DataFrame, name: str, wrong: NDArray[np.bool_], why: str) -> None:
+def _refuse(path: Path, form: _Format, part: pd.DataFrame, name: str, wrong: NDArray[np.bool_], why: str) -> None:
     """Complain of the first row that is wrong."""
     if wrong.any():
         row = part.index[wrong][0]

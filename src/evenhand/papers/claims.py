@@ -8,16 +8,20 @@ agrees with it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from evenhand.errors import EvenhandError
 from evenhand.growth import Exponent, growth_exponent
-from evenhand.papers.experiment import Finding, Run
+from evenhand.papers.experiment import Finding, Run, Runs
 from evenhand.records import Array
 
 CONFIDENCE = 0.95
+
+#: Measures a claim.
+Test = Callable[[Runs], Sequence[Finding]]
 
 
 def at(run: Run, label: str, measure: str, round: float | None = None) -> Array:
@@ -31,6 +35,11 @@ def at(run: Run, label: str, measure: str, round: float | None = None) -> Array:
 def shares(run: Run, label: str) -> Array:
     """The share of the rounds that each arm got in the end, (lanes, arms)."""
     return np.asarray(run.results.records[label].pulls[-1] / run.results.rounds[-1])
+
+
+def count_lanes(run: Run) -> int:
+    """How many lanes a run has."""
+    return int(run.results.information["lanes"])
 
 
 def below(text: str, values: Any, bound: float, unit: str = "") -> Finding:
@@ -50,6 +59,19 @@ def within(text: str, values: Any, least: float, most: float) -> Finding:
     mean, low, high = interval(values)
     expected = f"from {_told(least)} to {_told(most)}"
     return Finding(text, mean, low, high, np.size(values), expected, least <= low and high <= most)
+
+
+def ratio_below(text: str, over: Array, under: Array, bound: float) -> Finding:
+    """The ratio of two means over the same lanes is below ``bound``."""
+    mean, low, high = ratio(over, under)
+    return Finding(text, mean, low, high, over.size, f"below {_told(bound)}", high < bound)
+
+
+def ratio_within(text: str, over: Array, under: Array, least: float, most: float) -> Finding:
+    """The ratio of two means over the same lanes lies between two numbers, these included; −∞ is no lower end."""
+    mean, low, high = ratio(over, under)
+    expected = f"at most {_told(most)}" if math.isinf(least) else f"from {_told(least)} to {_told(most)}"
+    return Finding(text, mean, low, high, over.size, expected, least <= low and high <= most)
 
 
 def lower(run: Run, measure: str, policy: str, other: str, round: float | None = None) -> Finding:
@@ -73,14 +95,14 @@ def kept(run: Run, label: str, slack: float = 1.0) -> Finding:
 
 def sublinear(run: Run, label: str, measure: str, since: float = 0.1) -> Finding:
     """The measure grows like a power of time below 1, as `growth_exponent` fits it lane by lane."""
-    found = _exponent(run, label, measure, since)
+    found = exponent(run, label, measure, since)
     text = f"growth exponent of the {_words(measure)}: {label}"
     return Finding(text, found.mean, found.low, found.high, found.lanes, "below 1", found.high < 1.0)
 
 
 def linear(run: Run, label: str, measure: str, since: float = 0.1) -> Finding:
     """The measure grows like time itself: an exponent of 1 or more is not excluded."""
-    found = _exponent(run, label, measure, since)
+    found = exponent(run, label, measure, since)
     text = f"growth exponent of the {_words(measure)}: {label}"
     return Finding(text, found.mean, found.low, found.high, found.lanes, "1", found.lanes > 0 and found.high >= 1.0)
 
@@ -127,8 +149,8 @@ def ratio(over: Array, under: Array) -> tuple[float, float, float]:
     return mean, mean - reach, mean + reach
 
 
-def _exponent(run: Run, label: str, measure: str, since: float) -> Exponent:
-    """The exponent; without one where the measure is not positive, and an interval that proves nothing."""
+def exponent(run: Run, label: str, measure: str, since: float = 0.1) -> Exponent:
+    """The growth exponent of a measure; none where that is not positive, with an interval that proves nothing."""
     try:
         return growth_exponent(run.results.rounds, run.results.records[label].curves[measure], since)
     except EvenhandError:

@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 
 from evenhand.figures import COLOURS, DASHES, LABELS, STYLE
+from evenhand.papers.claims import count_lanes
 from evenhand.results import mean_and_error
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from evenhand.papers.experiment import Run
+    from evenhand.records import Array
 
 WIDTH, HEIGHT = 4.1, 3.1  # inches of a panel
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -81,9 +83,55 @@ def curves(
         mean, error = mean_and_error(run.results.records[label].curves[measure])
         look = line(place_of[name])
         axes.plot(run.results.rounds, mean, label=name, linewidth=1.5, **look)
-        band = {"color": look["color"], "alpha": 0.2, "linewidth": 0}
-        axes.fill_between(run.results.rounds, mean - error, mean + error, **band)
+        band(axes, run.results.rounds, mean - error, mean + error, look["color"])
     finish(axes, "round", LABELS[measure], log, title)
+
+
+def band(axes: Axes, x: Any, low: Array, high: Array, colour: str) -> None:
+    """A pale band between two lines."""
+    axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
+
+
+def points(axes: Axes, x: Any, y: Any, error: Any, name: str, place: int, **look: Any) -> None:
+    """The line of a number, counted from 0, with a marker and an error bar at every point, unless ``error`` is None."""
+    axes.errorbar(x, y, error, label=name, marker=MARKERS[place], **(line(place) | look))
+
+
+def bars(
+    axes: Axes,
+    place: int,
+    of: int,
+    heights: Array,
+    error: Array | None = None,
+    *,
+    group: float,
+    fill: float,
+    **look: Any,
+) -> None:
+    """A bar an arm, with whiskers unless ``error`` is None: the one of a number in a group of ``of`` side by side.
+
+    Args:
+        axes: to draw on.
+        place: of the bar in its group, counted from 0.
+        of: bars in a group.
+        heights: (arms,).
+        error: half the length of the whiskers, (arms,).
+        group: width of a group; arms are 1 apart.
+        fill: the part of its place that a bar fills.
+        look: colour, and label if the legend has it.
+    """
+    width = group / of
+    middle = np.arange(len(heights)) - group / 2.0 + (place + 0.5) * width
+    axes.bar(middle, heights, fill * width, yerr=error, error_kw={"linewidth": 0.8}, **look)
+
+
+def name_arms(axes: Axes, run: Run) -> None:
+    """The arms' names below their places; long ones are turned."""
+    names = [name.split(" (")[0] for name in run.results.names]
+    long = max(map(len, names)) > 6
+    turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if long else {}
+    axes.set_xticks(np.arange(len(names)), names, **turned)
+    axes.grid(axis="x", visible=False)
 
 
 def finish(axes: Axes, x: str, y: str, log: str = "", title: str = "") -> None:
@@ -109,13 +157,13 @@ def finish(axes: Axes, x: str, y: str, log: str = "", title: str = "") -> None:
 
 def line(place: int) -> dict[str, Any]:
     """Colour and dashes of the line of a number, counted from 0."""
-    return {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[place % len(DASHES)]}
+    dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]  # others when the colours come round again
+    return {"color": COLOURS[place % len(COLOURS)], "linestyle": dashes}
 
 
-def lanes_of(run: Run) -> str:
-    """What the bands are, for the small print."""
-    lanes = run.results.information["lanes"]
-    return f"means of {lanes} lanes; bands: ± 1 standard error"
+def lanes_of(run: Run, shown: str = "bands") -> str:
+    """What the bands, bars or whiskers are, for the small print."""
+    return f"means of {count_lanes(run)} lanes; {shown}: ± 1 standard error"
 
 
 def _names(run: Run, labels: Sequence[str] | Mapping[str, str] | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,8 @@ def number(value: float | None) -> str:
     """
     if value is None:
         return "none"
+    if abs(value) < 1e-9:
+        return "0"  # what is left is rounding
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     if "e" in text:
         mantissa, exponent = text.split("e")
@@ -170,13 +172,18 @@ def _of(
 ) -> list[dict[str, Any]]:
     """What the page tells of the experiments of a paper."""
     return [
-        told[name] | {"about": experiment, "image": _embedded(store.folder / "figures" / f"{name}.png")}
+        told[name] | {"about": experiment, "image": _picture(store.folder / "figures" / f"{name}.png")}
         for name, experiment in experiments.items()
         if name in told and experiment.paper == folder
     ]
 
 
-def _embedded(path: Path) -> dict[str, Any]:
+def _picture(path: Path) -> dict[str, Any]:
+    return _embedded(path, path.stat().st_mtime_ns)
+
+
+@cache  # the page is written after every experiment, and most pictures are those of before
+def _embedded(path: Path, changed: int) -> dict[str, Any]:
     """A picture as a data URL, with few colours, which line art does not miss, and its width on a screen."""
     from io import BytesIO
 

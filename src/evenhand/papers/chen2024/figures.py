@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.figures import LABELS
 from evenhand.papers import panels
+from evenhand.papers.chen2024.names import CODE, MEASURES, POLICIES, TS
 from evenhand.papers.claims import at, shares
 from evenhand.papers.experiment import Run, Runs
 from evenhand.results import mean_and_error
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MEASURES = ("reward_regret", "fairness_regret")
-POLICIES = ("FCUCB-D", "FCTS-D", "OP-FCUCB-D", "OP-FCTS-D", "CUCB-D", "MP-TS-D", "FGreedy-D")
-CODE = ", code's radius"
 RADII = {"": "radius of the theorem", CODE: "radius of the paper's code"}
 
 
@@ -62,8 +60,8 @@ def over_delays(parts: Sequence[str]) -> Callable[[Runs], Figure]:
             for place, label in enumerate(first.results.records):
                 ends = [mean_and_error(at(runs[part], label, MEASURES[number])) for part in parts]
                 means, errors = zip(*ends, strict=True)
-                look = panels.line(place) | {"color": _colour(label.removesuffix(CODE))}
-                axes.errorbar(delays, means, errors, label=label, marker=panels.MARKERS[place], markersize=5, **look)
+                colour = _colour(label.removesuffix(CODE))
+                panels.points(axes, delays, means, errors, label, place, color=colour, markersize=5)
             axes.set_ylim(bottom=0.0)
             panels.finish(axes, "fixed delay (rounds)", LABELS[MEASURES[number]])
             axes.set_xticks(delays)
@@ -111,16 +109,13 @@ def _regret(measure: str, run: Run, names: dict[str, str], title: str, axes: Axe
 
 def _shares(run: Run, names: dict[str, str], title: str, axes: Axes) -> None:
     """Bars of the shares, and last in each group those of the optimal fair policy."""
-    arms = np.arange(len(run.results.names))
-    width = 0.86 / (len(names) + 1)
-    left = arms - 0.43 + width / 2
+    of = len(names) + 1
+    bars = partial(panels.bars, axes, of=of, group=0.86, fill=0.95)
     for place, (label, name) in enumerate(names.items()):
         mean, _ = mean_and_error(shares(run, label).T)
-        axes.bar(left + place * width, mean, width * 0.95, color=_colour(name))
-    fair = run.results.promised["FCTS-D"]
-    axes.bar(left + len(names) * width, np.asarray(fair), width * 0.95, color="#111111", label="optimal fair policy")
-    axes.set_xticks(arms, [str(arm + 1) for arm in arms])
-    axes.grid(axis="x", visible=False)
+        bars(place, heights=mean, color=_colour(name))
+    bars(len(names), heights=np.asarray(run.results.promised[TS]), color="#111111", label="optimal fair policy")
+    panels.name_arms(axes, run)
     axes.set_xlabel("arm")
     axes.set_ylabel("share of the rounds")
     axes.set_title(title, fontsize=9.5)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.papers.claims import above, at, interval
+from evenhand.papers.claims import above, at, count_lanes, interval
 from evenhand.papers.experiment import Finding, Run
 from evenhand.records import Array
 
 #: The names of the policies in every configuration; each is a grid of its parameter but in settings 1 and 4.
 HARD, FAIR_LEARN, LFG = "hard threshold", "Fair-Learn", "LFG"
-POLICIES = (HARD, FAIR_LEARN, LFG)
+RIVALS = (FAIR_LEARN, LFG)
+POLICIES = (HARD, *RIVALS)
 #: Where two policies are compared: parts of the way through the unfairness that both of them reach.
 PLACES = (0.1, 0.3, 0.5, 0.7, 0.9)
 
@@ -21,7 +22,8 @@ PLACES = (0.1, 0.3, 0.5, 0.7, 0.9)
 class Frontier:
     """What a policy earns and misses in the end, over the values of its parameter.
 
-    Between neighbouring values, in the order of their mean unfairness, the mean reward is taken to be a straight line.
+    Only values of which no other has as much mean reward at as little mean unfairness; between neighbours the mean
+    reward is taken to be a straight line.
 
     Attributes:
         unfairness: (values, lanes), plays missing to all arms.
@@ -34,12 +36,21 @@ class Frontier:
     @classmethod
     def of(cls, run: Run, name: str) -> Frontier:
         """That of the policies of a grid, by their common name."""
+        every = cls.everywhere(run, name)
+        missing, earned = every.unfairness.mean(axis=1), every.reward.mean(axis=1)
+        order = np.lexsort((-earned, missing))  # more reward first, where unfairness is the same
+        best = np.maximum.accumulate(earned[order])
+        kept = order[np.append(True, earned[order][1:] > best[:-1])]
+        return cls(every.unfairness[kept], every.reward[kept])
+
+    @classmethod
+    def everywhere(cls, run: Run, name: str) -> Frontier:
+        """All values of the grid, in the order of the configuration."""
         labels = grid(run, name)
         means = run.setup.environment.means
         reward = [(run.results.records[label].pulls[-1] * means).sum(axis=-1) for label in labels]
         unfairness = np.array([at(run, label, "unfairness") for label in labels])
-        order = np.argsort(unfairness.mean(axis=1), kind="stable")
-        return cls(unfairness[order], np.array(reward)[order])
+        return cls(unfairness, np.array(reward))
 
     def at(self, level: float) -> Array:
         """The mean reward at an unfairness within reach, as numbers with this mean, (lanes,).
@@ -71,14 +82,16 @@ def common(one: Frontier, other: Frontier) -> tuple[float, float]:
 def earns_more(run: Run, name: str, other: str, where: str) -> list[Finding]:
     """A policy earns more than another at the same unfairness, at each of `PLACES`; tells where that is least sure.
 
-    Nothing is found where the two reach no unfairness in common.
+    Where both reach less than a play an arm in common, there is nothing to compare, which is told in its place.
     """
     mine, theirs = Frontier.of(run, name), Frontier.of(run, other)
     low, high = common(mine, theirs)
-    if low >= high:
-        return []
+    lanes, arms = count_lanes(run), len(run.results.names)
+    if high - low < arms:
+        text = f"{where}: from the least to the most unfairness that both {name} and {other} reach, in plays"
+        return [Finding(text, high - low, high - low, high - low, lanes, f"at least {arms}", False)]
     levels = [low + place * (high - low) for place in PLACES]
-    gaps = [mine.at(level) - theirs.at(level) for level in levels]
-    place = int(np.argmin([interval(gap)[1] for gap in gaps]))
+    leads = [mine.at(level) - theirs.at(level) for level in levels]
+    place = int(np.argmin([interval(lead)[1] for lead in leads]))
     text = f"{where}: expected reward of {name} less that of {other}, both with {levels[place]:,.0f} plays missing"
-    return [above(text, gaps[place], 0.0)]
+    return [above(text, leads[place], 0.0)]

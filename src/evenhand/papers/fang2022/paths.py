@@ -8,6 +8,8 @@ from evenhand.papers.experiment import Run
 from evenhand.papers.fang2022.frontier import FAIR_LEARN, LFG, grid
 from evenhand.records import Array, Mask
 
+#: The configurations by the number of their case.
+CASES = {1: "f2-case1", 2: "f2-case2"}
 HORIZON = 10_000  # the rounds that the grids refer to
 UNFAIR = 0.05  # part of the promised plays that is missing to an arm which is called unfair
 STEP = 0.1  # of η in the grids that all three policies have

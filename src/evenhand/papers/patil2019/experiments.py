@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from evenhand.papers import panels
-from evenhand.papers.claims import alike, at, below, kept, logarithmic, lower, within
+from evenhand.papers.claims import Test, alike, at, below, kept, logarithmic, lower, within
 from evenhand.papers.experiment import Claim, Experiment, Finding, Run, Runs, Size
 from evenhand.results import mean_and_error
 
@@ -58,7 +58,7 @@ def _never_behind(runs: Runs) -> list[Finding]:
     ]
 
 
-def _rises_with_eta(surplus: str) -> Callable[[Runs], Sequence[Finding]]:
+def _rises_with_eta(surplus: str) -> Test:
     def test(runs: Runs) -> list[Finding]:
         run = runs["p2c"]
         return [lower(run, "r_regret", _label(surplus, one), _label(surplus, next)) for one, next in pairwise(ETAS)]
@@ -66,11 +66,11 @@ def _rises_with_eta(surplus: str) -> Callable[[Runs], Sequence[Finding]]:
     return test
 
 
-def _satisfied(surplus: str) -> Callable[[Runs], Sequence[Finding]]:
+def _satisfied(surplus: str) -> Test:
     return lambda runs: [kept(runs["p2c"], _label(surplus, ETAS[-1]))]
 
 
-def _still_logarithmic(surplus: str) -> Callable[[Runs], Sequence[Finding]]:
+def _still_logarithmic(surplus: str) -> Test:
     return lambda runs: [logarithmic(runs["p2c"], _label(surplus, ETAS[-1]), "r_regret")]
 
 
@@ -101,6 +101,8 @@ def _over_eta(runs: Runs) -> Figure:
         axes.axhline(0.0, color="#999999", linewidth=0.8)
         panels.finish(axes, "η", "a round, after all rounds (reward)", title=titles[surplus])
         axes.set_xscale("symlog", linthresh=1e-4)
+        axes.set_xticks([float(eta) for eta in ETAS], ["0", "10⁻⁴", "10⁻³", "0.01", "0.1", "1"])
+        axes.minorticks_off()
 
     return panels.grid(2, panel, columns=2, note=f"{panels.lanes_of(run)}, smaller than the markers")
 
@@ -108,8 +110,7 @@ def _over_eta(runs: Runs) -> Figure:
 def _eta_line(axes: Axes, run: Run, surplus: str, measure: str, name: str, place: int) -> None:
     found = [mean_and_error(at(run, _label(surplus, eta), measure) / run.setup.horizon) for eta in ETAS]
     means, errors = [float(mean) for mean, _ in found], [float(error) for _, error in found]
-    look = panels.line(place)
-    axes.errorbar([float(eta) for eta in ETAS], means, errors, label=name, marker=panels.MARKERS[place], **look)
+    panels.points(axes, [float(eta) for eta in ETAS], means, errors, name, place)
 
 
 EXPERIMENTS = (

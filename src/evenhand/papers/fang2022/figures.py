@@ -1,0 +1,118 @@
+"""The figures of Fang et al. 2022, in the paper's form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenhand.papers import panels
+from evenhand.papers.claims import count_lanes
+from evenhand.papers.experiment import Run, Runs
+from evenhand.papers.fang2022 import gaps, paths
+from evenhand.papers.fang2022.frontier import POLICIES, Frontier
+from evenhand.papers.fang2022.horizons import SETTINGS, penalised_regret
+from evenhand.results import mean_and_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_points = partial(panels.points, markersize=4.5, linewidth=1.4)
+
+
+def over_horizons(runs: Runs) -> Figure:
+    """Penalised regret over T, a panel a setting: figure 1."""
+
+    def panel(number: int, axes: Axes) -> None:
+        part, (arms, tau) = list(SETTINGS.items())[number]
+        rounds = runs[part].results.rounds
+        for place, name in enumerate(POLICIES):
+            regrets = [penalised_regret(runs[part], name, one) for one in rounds.tolist()]
+            _points(axes, rounds, *mean_and_error(np.array(regrets)), name, place)
+        panels.finish(axes, "T (rounds)", "penalised regret (reward)", title=f"K = {arms}, τ = {tau}")
+
+    return panels.grid(len(SETTINGS), panel, note=panels.lanes_of(_any(runs), "bars"))
+
+
+def over_scale(runs: Runs) -> Figure:
+    """Plays missing to each arm over η, a row a case and a column a policy: figure 2."""
+    cells = [(case, part, name) for case, part in paths.CASES.items() for name in POLICIES]
+
+    def panel(number: int, axes: Axes) -> None:
+        case, part, name = cells[number]
+        path = {eta: plays * paths.promised(runs[part]) for eta, plays in paths.missing(runs[part], name).items()}
+        mean, error = mean_and_error(np.moveaxis(np.array(list(path.values())), 1, -1))
+        for arm, (middle, reach) in enumerate(zip(mean.T, error.T, strict=True)):
+            look = panels.line(arm) | {"marker": panels.MARKERS[arm], "markersize": 3}
+            axes.plot(list(path), middle, label=f"arm {arm + 1}", **look)
+            panels.band(axes, list(path), middle - reach, middle + reach, look["color"])
+        axes.set_xlim(-0.05, 1.05)
+        panels.finish(axes, "scale η", "plays missing (plays)", title=f"case {case}, {name}")
+
+    note = f"{panels.lanes_of(_any(runs))}; arms in the order of their means"
+    return panels.grid(len(cells), panel, note=note)
+
+
+def frontiers(parts: Mapping[str, str]) -> Callable[[Runs], Figure]:
+    """Reward against unfairness, a panel a configuration: figures 3 and 5."""
+
+    def draw(runs: Runs) -> Figure:
+        def panel(number: int, axes: Axes) -> None:
+            part, where = list(parts.items())[number]
+            fronts = {name: Frontier.everywhere(runs[part], name) for name in POLICIES}
+            for place, (name, front) in enumerate(fronts.items()):
+                _points(axes, front.unfairness.mean(axis=-1), front.reward.mean(axis=-1), None, name, place)
+            drawn = [front.reward.mean(axis=1) for front in fronts.values()]
+            rest = np.concatenate([*drawn[:-1], drawn[-1][:-1]])  # without LFG at η = 1
+            axes.set_ylim(rest.min() - 0.06 * np.ptp(rest), rest.max() + 0.06 * np.ptp(rest))
+            panels.finish(axes, "unfairness (plays missing)", "total expected reward", title=_title(where, runs[part]))
+
+        lanes = count_lanes(_any(runs))
+        note = f"means of {lanes} lanes; a marker is a value of the parameter; LFG at η = 1 may lie below what is drawn"
+        return panels.grid(len(parts), panel, note=note)
+
+    return draw
+
+
+def over_gaps(runs: Runs) -> Figure:
+    """Plays of an arm over its inverse gap, a row a kind of arms and a column a case: figure 4."""
+
+    def panel(number: int, axes: Axes) -> None:
+        part, (kind, case) = list(gaps.CASES.items())[number]
+        run = runs[part]
+        places, inverse = gaps.arms_of(part, run)
+        mean, error = mean_and_error(gaps.plays_of(run, places).T)
+        axes.errorbar(inverse, mean, error, label="arms", linestyle="none", marker="o", markersize=5, color="#000000")
+        level = gaps.level_of(run, places)[0]
+        axes.axhline(level, label="fairness level τT", color=panels.line(0)["color"], linewidth=1.2)
+        _fitted(axes, part, run)
+        axes.set_xlim(0.0, 1.06 * inverse.max())
+        axes.set_ylim(0.0, 1.1 * max(mean.max(), level))
+        panels.finish(axes, gaps.INVERSE[kind], "plays of an arm", title=f"{kind} arms, case {case}")
+
+    return panels.grid(len(gaps.CASES), panel, note=panels.lanes_of(_any(runs), "bars"))
+
+
+def _fitted(axes: Axes, part: str, run: Run) -> None:
+    """The straight line through the arms off the fairness level, if they are enough."""
+    off, plays = gaps.off_the_level(part, run)
+    if len(off) < gaps.LEAST:
+        return
+    slope, foot = np.polyfit(off, plays.mean(axis=0), 1)
+    ends = np.array([off.min(), off.max()])
+    label = "straight line through the arms off the level"
+    axes.plot(ends, foot + slope * ends, label=label, linewidth=1.2, **panels.line(9))
+
+
+def _title(where: str, run: Run) -> str:
+    """As many films as there are: a user's copy may have others."""
+    films = len(run.results.names)
+    return f"{films} films" if where.endswith("films") else where
+
+
+def _any(runs: Runs) -> Run:
+    """One of the runs, to tell what they have in common."""
+    return next(iter(runs.values()))

@@ -1,0 +1,110 @@
+"""The figures of Wang et al. 2021, in the paper's form, and what their claims need beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenhand.papers import panels
+from evenhand.papers.claims import exponent
+from evenhand.papers.experiment import Run, Runs
+from evenhand.papers.wang2021.measures import lost, stuck_share
+from evenhand.papers.wang2021.names import (
+    ALPHAS,
+    ARS,
+    BOUND_TOLD,
+    CASES,
+    CHOICE,
+    CLW,
+    COMPOSITE,
+    EXP3,
+    GAINS,
+    KEPT_BACK,
+    MADE_UP,
+    MEAN_TOLD,
+    NAMES,
+    OBLIVIOUS,
+    REGRET,
+    SIZES,
+    UCB,
+    UCB1,
+    WRONG,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def spreads(parts: Sequence[str], told: Sequence[str]) -> Callable[[Runs], Figure]:
+    """A row a spread: over α, over f(k), and who is stuck in the end."""
+    columns: Mapping[str, tuple[str, ...]] = {
+        "f(k) = k², over α": (*ALPHAS[:2], CHOICE, ALPHAS[2], *told),
+        "α = 4, over f(k)": (CHOICE, UCB, UCB1, *SIZES, *told),
+        "stuck lanes": (CHOICE, UCB, UCB1, *told),
+    }
+    first = columns["α = 4, over f(k)"]
+    order = (*first, *[""] * (9 - len(first)), *ALPHAS)  # no colour comes twice in a panel
+
+    def draw(runs: Runs) -> Figure:
+        def panel(number: int, axes: Axes) -> None:
+            part, (column, labels) = parts[number // 3], list(columns.items())[number % 3]
+            title = f"{NAMES[part]}: {column}"
+            if column == "stuck lanes":
+                _stuck_bars(axes, runs[part], labels, order, title)
+                return
+            panels.curves(axes, runs[part], REGRET, labels, log="x", title=title, order=order)
+            axes.set_xlim(left=100.0)
+
+        note = f"{panels.lanes_of(runs[parts[0]])}; stuck in the end, with 95 % intervals"
+        return panels.grid(3 * len(parts), panel, columns=3, note=note)
+
+    return draw
+
+
+def _stuck_bars(axes: Axes, run: Run, labels: Sequence[str], order: Sequence[str], title: str) -> None:
+    names = {CHOICE: "ARS-UCB\nk², α = 4", UCB: "UCB\nα = 4", UCB1: "UCB1", BOUND_TOLD: "ODAAF,\nboth told"}
+    names |= {MEAN_TOLD: "ODAAF,\nmean told", COMPOSITE: "ODAAF"}
+    for place, label in enumerate(labels):
+        share, low, high = stuck_share(run, label)
+        colour = panels.line(order.index(label))["color"]
+        axes.bar(place, share, 0.7, color=colour)
+        axes.errorbar(place, share, [[share - low], [high - share]], color="black", capsize=3, linewidth=1)
+    panels.finish(axes, "", "share of lanes stuck", title=title)
+    axes.set_xticks(range(len(labels)), [names[label] for label in labels], fontsize=8)
+    axes.set_ylim(0.0, 1.03)
+
+
+def clicks(runs: Runs) -> Figure:
+    """The paper's four panels, the same for two arms, the made-up log, and the growth exponents."""
+    order = (ARS, CLW, EXP3, "ARS-CLW", GAINS, *WRONG)
+    parts = [*CASES, *MADE_UP]
+
+    def panel(number: int, axes: Axes) -> None:
+        if number >= len(parts):
+            _exponents(axes, runs, (KEPT_BACK, OBLIVIOUS)[number - len(parts)], order)
+            return
+        run = runs[parts[number]]
+        panels.curves(axes, run, lost(run), title=NAMES[parts[number]], order=order)
+        axes.set_ylabel("regret (reward)")
+
+    note = f"{panels.lanes_of(runs[parts[0]])}; last row: 95 % intervals of the exponent of t; grey: 2/3 and 1"
+    return panels.grid(len(parts) + 2, panel, columns=2, note=note)
+
+
+def _exponents(axes: Axes, runs: Runs, parts: Sequence[str], order: Sequence[str]) -> None:
+    for level in (2 / 3, 1.0):
+        axes.axhline(level, color="#999999", linewidth=0.8)
+    labels = [label for label in order if label in runs[parts[0]].results.records]
+    for place, label in enumerate(labels):
+        found = [exponent(runs[p], label, lost(runs[p])) for p in parts]
+        means = [one.mean for one in found]
+        reach = [[one.mean - one.low if one.lanes else 0.0 for one in found]] * 2
+        x = np.arange(len(parts)) + 0.12 * (place - (len(labels) - 1) / 2)
+        number = order.index(label)
+        colour, marker = panels.line(number)["color"], panels.MARKERS[number]
+        axes.errorbar(x, means, reach, label=label, fmt=marker, color=colour, markersize=4, capsize=2, linewidth=1)
+    panels.finish(axes, "case", "growth exponent of the regret", title=NAMES[parts[0]].split(",")[0])
+    axes.set_xticks(range(len(parts)), ["\n".join(NAMES[part].split(", ")[1:]) for part in parts], fontsize=8)
