@@ -17,7 +17,7 @@ from evenhand import compare, config
 from evenhand.papers.chen2024.experiments import EXPERIMENTS, on_log
 from evenhand.papers.chen2024.findings import closest, distance, lost_for_ever, part_of_plays, spread, widest
 from evenhand.papers.claims import below, within
-from evenhand.papers.experiment import Claim, Experiment, Run, Runs
+from evenhand.papers.experiment import Experiment, PaperClaim, Run, Runs
 from evenhand.records import Array
 from evenhand.reproduction.runner import judge
 
@@ -35,12 +35,12 @@ def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None
     return Run(results, setup, dict.fromkeys(policies, 1.0))
 
 
-def claim_of(experiment: str, words: str) -> Claim:
+def claim_of(experiment: str, words: str) -> PaperClaim:
     (found,) = (claim for claim in BY_ID[experiment].claims if claim.sentence.startswith(words))
     return found
 
 
-def holds(claim: Claim, run: Run, part: str) -> bool:
+def holds(claim: PaperClaim, run: Run, part: str) -> bool:
     findings = claim.test({part: run})
     assert findings
     return all(finding.holds for finding in findings)

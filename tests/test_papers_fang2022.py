@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from evenhand import compare, config
-from evenhand.papers.experiment import Claim, Experiment, Run, Runs
+from evenhand.papers.experiment import Experiment, PaperClaim, Run, Runs
 from evenhand.papers.fang2022 import frontier, gaps, paths
 from evenhand.papers.fang2022.experiments import EXPERIMENTS
 from evenhand.papers.fang2022.films import FILMS, film_grids, on_films
@@ -35,12 +35,12 @@ def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None
     return Run(compare(policies, setup.environment, horizon, lanes, setup.seed, checkpoints=1), setup)
 
 
-def claim_of(experiment: str, words: str) -> Claim:
+def claim_of(experiment: str, words: str) -> PaperClaim:
     (found,) = (claim for claim in BY_ID[experiment].claims if words in claim.sentence)
     return found
 
 
-def holds(claim: Claim, runs: Runs) -> bool:
+def holds(claim: PaperClaim, runs: Runs) -> bool:
     findings = claim.test(runs)
     assert findings
     return all(finding.holds for finding in findings)

@@ -15,7 +15,7 @@ import pytest
 from evenhand import compare, config
 from evenhand.bounds import balancing_eta
 from evenhand.datasets import movielens
-from evenhand.papers.experiment import Claim, Experiment, Run, Runs
+from evenhand.papers.experiment import Experiment, PaperClaim, Run, Runs
 from evenhand.papers.huang2020.experiments import EXPERIMENTS
 from evenhand.papers.huang2020.findings import furthest_behind, queue_over_index, settled
 from evenhand.papers.huang2020.ratings import distance_in_stars, on_ratings
@@ -35,12 +35,12 @@ def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None
     return Run(compare(policies, setup.environment, horizon, lanes, setup.seed, **options), setup)
 
 
-def claim_of(experiment: str, words: str) -> Claim:
+def claim_of(experiment: str, words: str) -> PaperClaim:
     (found,) = (claim for claim in BY_ID[experiment].claims if words in claim.sentence)
     return found
 
 
-def holds(claim: Claim, part: str, run: Run) -> bool:
+def holds(claim: PaperClaim, part: str, run: Run) -> bool:
     findings = claim.test({part: run})
     assert findings
     return all(finding.holds for finding in findings)

@@ -12,7 +12,7 @@ import pytest
 
 from evenhand.algorithms import fair_random
 from evenhand.config import load, parse
-from evenhand.papers.experiment import Claim, Experiment, Finding, Run, Runs
+from evenhand.papers.experiment import Experiment, Finding, PaperClaim, Run, Runs
 from evenhand.papers.wang2021.experiments import EXPERIMENTS
 from evenhand.papers.wang2021.findings import bend, in_most, stuck_below
 from evenhand.papers.wang2021.measures import by_chance
@@ -35,7 +35,7 @@ def run_of(part: str, horizon: int, lanes: int, policies: dict[str, Policy] | No
     return Run(compare(policies or setup.policies, setup.environment, *size, **options), setup)
 
 
-def claim_of(experiment: str, words: str) -> Claim:
+def claim_of(experiment: str, words: str) -> PaperClaim:
     (found,) = (claim for claim in BY_ID[experiment].claims if words in claim.sentence)
     return found
 
@@ -168,7 +168,7 @@ def under(run: Run, label: str, policy: str) -> Run:
     return replace(run, results=replace(results, records=results.records | {label: results.records[policy]}))
 
 
-def holds(claim: Claim, runs: Runs) -> bool:
+def holds(claim: PaperClaim, runs: Runs) -> bool:
     return all(finding.holds for finding in claim.test(runs))
 
 

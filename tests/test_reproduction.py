@@ -15,13 +15,23 @@ import pytest
 
 from evenhand import simulation
 from evenhand.errors import DataError, EvenhandError
-from evenhand.papers.experiment import FOLDERS, Claim, Data, Experiment, Finding, Run, Size, chosen, experiments
+from evenhand.papers.experiment import (
+    FOLDERS,
+    Data,
+    Experiment,
+    Finding,
+    PaperClaim,
+    QuickSize,
+    Run,
+    chosen,
+    experiments,
+)
 from evenhand.reproduction import report, runner
 from evenhand.reproduction.data import recognised
 from evenhand.reproduction.runner import Store, code_version, judge
 
 EVERY = experiments()
-TINY = dataclasses.replace(EVERY["P-2a"], quick=Size(lanes=3, horizon=50))
+TINY = dataclasses.replace(EVERY["P-2a"], quick=QuickSize(lanes=3, horizon=50))
 IDS = [
     *("P-2a", "P-2b", "P-2c"),
     *("H-1", "H-2", "H-3", "H-4", "H-5", "H-6", "H-7"),
@@ -95,7 +105,7 @@ def test_what_has_been_run_is_not_run_again(store: Store, monkeypatch: pytest.Mo
 def test_other_settings_are_run_anew(store: Store) -> None:
     store.run(TINY)
     told: list[str] = []
-    runs = store.run(dataclasses.replace(TINY, quick=Size(lanes=4, horizon=50)), told.append)
+    runs = store.run(dataclasses.replace(TINY, quick=QuickSize(lanes=4, horizon=50)), told.append)
     assert told == ["p2a, 1 of 1"]
     assert runs["p2a"].results.information["lanes"] == 4
 
@@ -221,7 +231,7 @@ def finding(holds: bool) -> Finding:
 
 
 def claiming(*findings: Finding) -> Experiment:
-    claim = Claim("Less & less.", "section 0", lambda runs: findings, "less: than 2")
+    claim = PaperClaim("Less & less.", "section 0", lambda runs: findings, "less: than 2")
     return dataclasses.replace(TINY, claims=(claim,))
 
 
@@ -340,7 +350,7 @@ def scaled(run: Run) -> bool:
 
 @pytest.mark.parametrize("name", IDS)
 def test_every_experiment_runs_is_judged_and_drawn(name: str, tmp_path: Path) -> None:
-    experiment = dataclasses.replace(EVERY[name], quick=Size(lanes=3, horizon=240))
+    experiment = dataclasses.replace(EVERY[name], quick=QuickSize(lanes=3, horizon=240))
     store = Store(tmp_path, quick=True)
     runs = store.run(experiment)
     assert list(runs) == list(experiment.parts)

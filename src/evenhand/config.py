@@ -20,7 +20,17 @@ from evenhand.environment import Environment
 from evenhand.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.policy import Policy
 from evenhand.rewards import Bernoulli
-from evenhand.sections import KINDS, UNIONS, AnyMerit, AnySize, EnvironmentSection, HalfRange, Run, Section, half_range
+from evenhand.sections import (
+    KINDS,
+    UNIONS,
+    AnyMerit,
+    AnySize,
+    EnvironmentSection,
+    HalfRange,
+    RunContext,
+    Section,
+    half_range,
+)
 
 
 class FiguresSection(Section):
@@ -122,7 +132,7 @@ def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overr
         # Where one thing or another can stand, pydantic complains of both; a list that is wrong is no missing table.
         told = [_told(one) for one in error.errors() if one["type"] not in UNFIT]
         raise ConfigurationError("\n".join(told or [_told(one) for one in error.errors()])) from None
-    run = Run(Path(folder), config.lanes, config.seed)
+    run = RunContext(Path(folder), config.lanes, config.seed)
     try:
         environment = config.environment.build(run)
     except EvenhandError as error:
@@ -224,6 +234,8 @@ def policy_of(algorithm: str, parameters: Mapping[str, Any], plays: int, arms: i
     given = {name: value for name, value in parameters.items() if name != "horizon"}
     if "horizon" in own and "horizon" not in parameters:
         raise ConfigurationError(f"{algorithm} needs 'horizon', the rounds that it is meant for")
+    if "horizon" in parameters and "horizon" not in own:
+        raise ConfigurationError(f"{algorithm} has no parameter 'horizon'{nearest('horizon', own)}")
     return build_policy(algorithm, given, plays, horizon, Environment(Bernoulli(np.full(arms, 0.5))))
 
 

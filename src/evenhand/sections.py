@@ -66,7 +66,7 @@ class HalfRange(Section):
 
 
 @dataclass(frozen=True)
-class Run:
+class RunContext:
     """What a section may need to know of the run."""
 
     folder: Path
@@ -84,7 +84,7 @@ class BernoulliRewards(Section):
     kind: Literal["bernoulli"]
     means: list[float] | Drawn
 
-    def build(self, run: Run) -> rew.Rewards:
+    def build(self, run: RunContext) -> rew.Rewards:
         """The reward model."""
         return rew.Bernoulli(run.means(self.means))
 
@@ -96,7 +96,7 @@ class GaussianRewards(Section):
     means: list[float] | Drawn
     sd: Numbers
 
-    def build(self, run: Run) -> rew.Rewards:
+    def build(self, run: RunContext) -> rew.Rewards:
         """The reward model."""
         return rew.Gaussian(run.means(self.means), self.sd)
 
@@ -116,7 +116,7 @@ class BetaRewards(Section):
             raise ValueError("give either a and b, or means")
         return self
 
-    def build(self, run: Run) -> rew.Rewards:
+    def build(self, run: RunContext) -> rew.Rewards:
         """The reward model."""
         return rew.Beta(self.a, self.b) if self.means is None else rew.BetaMeans(run.means(self.means))
 
@@ -128,7 +128,7 @@ class CategoricalRewards(Section):
     values: list[float]
     probabilities: list[list[float]]
 
-    def build(self, run: Run) -> rew.Rewards:
+    def build(self, run: RunContext) -> rew.Rewards:
         """The reward model."""
         return rew.Categorical(self.values, self.probabilities)
 
@@ -140,7 +140,7 @@ class TableRewards(Section):
     path: str
     order: Literal["log", "shuffled"] = "log"
 
-    def build(self, run: Run) -> rew.Rewards:
+    def build(self, run: RunContext) -> rew.Rewards:
         """The reward model."""
         return rew.Table(logs.read_rewards(run.folder / self.path)[1], self.order)
 
@@ -151,7 +151,7 @@ class WinnersRewards(Section):
     kind: Literal["winners"]
     probabilities: list[float]
 
-    def build(self, run: Run) -> rew.Rewards:
+    def build(self, run: RunContext) -> rew.Rewards:
         """The reward model."""
         return rew.Winners(self.probabilities)
 
@@ -164,7 +164,7 @@ class AlwaysAvailable(Section):
 
     kind: Literal["always"] = "always"
 
-    def build(self, run: Run, rewards: rew.Rewards, names: tuple[str, ...]) -> avail.Availability:
+    def build(self, run: RunContext, rewards: rew.Rewards, names: tuple[str, ...]) -> avail.Availability:
         """The availability model."""
         return avail.Always()
 
@@ -175,7 +175,7 @@ class IndependentAvailability(Section):
     kind: Literal["independent"]
     probabilities: list[float]
 
-    def build(self, run: Run, rewards: rew.Rewards, names: tuple[str, ...]) -> avail.Availability:
+    def build(self, run: RunContext, rewards: rew.Rewards, names: tuple[str, ...]) -> avail.Availability:
         """The availability model."""
         return avail.Independent(self.probabilities)
 
@@ -187,7 +187,7 @@ class JointAvailability(Section):
     sets: list[list[int | str]]
     probabilities: list[float]
 
-    def build(self, run: Run, rewards: rew.Rewards, names: tuple[str, ...]) -> avail.Availability:
+    def build(self, run: RunContext, rewards: rew.Rewards, names: tuple[str, ...]) -> avail.Availability:
         """The availability model."""
         rows = [self._row(place, members, names) for place, members in enumerate(self.sets)]
         return avail.Joint(rows, self.probabilities)
@@ -211,7 +211,7 @@ class LoggedAvailability(Section):
     kind: Literal["log"]
     path: str | None = None
 
-    def build(self, run: Run, rewards: rew.Rewards, names: tuple[str, ...]) -> avail.Availability:
+    def build(self, run: RunContext, rewards: rew.Rewards, names: tuple[str, ...]) -> avail.Availability:
         """The availability model."""
         if self.path is not None:
             logged, table = logs.read_availability(run.folder / self.path)
@@ -234,7 +234,7 @@ class ImmediateFeedback(Section):
 
     kind: Literal["immediate"] = "immediate"
 
-    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+    def build(self, run: RunContext, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return Immediate()
 
@@ -245,7 +245,7 @@ class FixedFeedback(Section):
     kind: Literal["fixed"]
     delay: Numbers
 
-    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+    def build(self, run: RunContext, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.Fixed(self.delay)
 
@@ -256,7 +256,7 @@ class GeometricFeedback(Section):
     kind: Literal["geometric"]
     success: Numbers
 
-    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+    def build(self, run: RunContext, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.Geometric(self.success)
 
@@ -267,7 +267,7 @@ class ParetoFeedback(Section):
     kind: Literal["pareto"]
     tail: Numbers
 
-    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+    def build(self, run: RunContext, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.Pareto(self.tail)
 
@@ -278,7 +278,7 @@ class PacketLossFeedback(Section):
     kind: Literal["packet_loss"]
     received: Numbers
 
-    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+    def build(self, run: RunContext, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.PacketLoss(self.received)
 
@@ -290,7 +290,7 @@ class ByRewardFeedback(Section):
     delays: list[list[float]]
     values: list[float] = [0.0, 1.0]
 
-    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+    def build(self, run: RunContext, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.ByReward(self.delays, self.values)
 
@@ -302,7 +302,7 @@ class UniformFeedback(Section):
     low: Numbers
     high: Numbers
 
-    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+    def build(self, run: RunContext, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         return delays.Uniform(self.low, self.high)
 
@@ -313,7 +313,7 @@ class EmpiricalFeedback(Section):
     kind: Literal["empirical"]
     path: str
 
-    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+    def build(self, run: RunContext, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         headed, samples = logs.read_delays(run.folder / self.path)
         if len(headed) > 1 and headed != names:
@@ -360,7 +360,7 @@ class SpreadFeedback(Section):
                 raise ValueError(f"the profile {self.profile!r} {fault} {name!r}")
         return self
 
-    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+    def build(self, run: RunContext, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model."""
         made, needed = PROFILES[self.profile]
         return made(**{name: getattr(self, name) for name in needed})
@@ -372,7 +372,7 @@ class NonObliviousFeedback(Section):
     kind: Literal["nonoblivious"]
     delay: int
 
-    def build(self, run: Run, names: tuple[str, ...], means: Any) -> FeedbackModel:
+    def build(self, run: RunContext, names: tuple[str, ...], means: Any) -> FeedbackModel:
         """The feedback model; the best arm is that of the largest mean."""
         if isinstance(means, PerLane):
             raise EvenhandError("feedback of kind 'nonoblivious' needs the same means in all lanes")
@@ -464,7 +464,7 @@ class FilmData(Section):
     path: str | None = None
     order: Literal["log", "shuffled"] = "log"
 
-    def build(self, run: Run) -> Environment:
+    def build(self, run: RunContext) -> Environment:
         """The users of the log, one a round, or the figures that ship with the package."""
         if self.path is None:
             if self.order != "log":
@@ -480,7 +480,7 @@ class PopularData(Section):
     path: str | None = None
     more_than: Annotated[int, Field(ge=0, strict=True)]
 
-    def build(self, run: Run) -> Environment:
+    def build(self, run: RunContext) -> Environment:
         """The films of the copy, or those that ship with the package."""
         return popular(None if self.path is None else run.folder / self.path, self.more_than)
 
@@ -494,7 +494,7 @@ class ConversionData(Section):
     ads: Annotated[int, Field(ge=1)] | None = None
     click_rate: float = conversions.CLICK_RATE
 
-    def build(self, run: Run) -> Environment:
+    def build(self, run: RunContext) -> Environment:
         """The ads of the log, or those that ship with the package."""
         if self.path is None:
             if self.ads is not None:
@@ -512,7 +512,7 @@ class OutbrainData(Section):
     arms: Annotated[int, Field(ge=2)] = 7
     rows: Annotated[int, Field(ge=1)] = 100_000
 
-    def build(self, run: Run) -> Environment:
+    def build(self, run: RunContext) -> Environment:
         """A log of clicks."""
         names, table = clicks.outbrain(run.folder / self.path, self.arms, self.rows)
         return Environment(rew.Table(table), names=names)
@@ -525,7 +525,7 @@ class CouponData(Section):
     path: str
     rows: Annotated[int, Field(ge=1)] = 100_000
 
-    def build(self, run: Run) -> Environment:
+    def build(self, run: RunContext) -> Environment:
         """A log of visits."""
         names, table = clicks.coupons(run.folder / self.path, self.rows)
         return Environment(rew.Table(table), names=names)
@@ -541,7 +541,7 @@ class SyntheticData(Section):
     drift: float = 0.01
     burst: float = 20.0
 
-    def build(self, run: Run) -> Environment:
+    def build(self, run: RunContext) -> Environment:
         """A log."""
         return Environment(rew.Table(clicks.synthetic(self.rows, self.arms, self.seed, self.drift, self.burst)))
 
@@ -612,7 +612,7 @@ class EnvironmentSection(Section):
             raise ValueError("a dataset brings its own arms and availability")
         return self
 
-    def build(self, run: Run) -> Environment:
+    def build(self, run: RunContext) -> Environment:
         """The environment."""
         stakes: dict[str, Any] = {
             "fractions": self.fractions,
@@ -642,7 +642,7 @@ class EnvironmentSection(Section):
             feedback = self.feedback.build(run, parts["names"], parts["rewards"].means)
         return Environment(**parts, feedback=feedback, penalties=penalties, **stakes)
 
-    def _names(self, run: Run, rewards: rew.Rewards) -> tuple[str, ...]:
+    def _names(self, run: RunContext, rewards: rew.Rewards) -> tuple[str, ...]:
         if isinstance(self.rewards, TableRewards):
             headed = logs.read_rewards(run.folder / self.rewards.path)[0]
             if self.arms is not None and tuple(self.arms) != headed:

@@ -21,7 +21,7 @@ from evenhand import __version__, validate
 from evenhand.availability import Always
 from evenhand.cadence import EveryRound
 from evenhand.describe import describe, rebuild
-from evenhand.errors import ConfigurationError, EvenhandError, StateError, nearest
+from evenhand.errors import EvenhandError, StateError, nearest
 from evenhand.fairness import Queue, missing, owed
 from evenhand.feasibility import check_shares
 from evenhand.holds import HoldFor, RandomEnds
@@ -719,6 +719,3 @@ def _unplain(value: Any) -> Any:
     if isinstance(value, list):
         return [_unplain(item) for item in value]
     return float(value) if value in ("inf", "-inf") else value
-
-
-__all__ = ["Bandit", "Choice", "ConfigurationError", "ReportError"]

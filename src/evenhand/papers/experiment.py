@@ -64,7 +64,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     """Something that a paper says its experiment shows.
 
     It is confirmed if every finding holds, and not confirmed otherwise.
@@ -83,7 +83,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Size:
+class QuickSize:
     """A reduced size.
 
     Attributes:
@@ -134,9 +134,9 @@ class Experiment:
     figure: str
     setting: str
     parts: tuple[str, ...]
-    claims: tuple[Claim, ...]
+    claims: tuple[PaperClaim, ...]
     draw: Callable[[Runs], Figure]
-    quick: Size
+    quick: QuickSize
     choices: tuple[str, ...] = ()
     data: tuple[Data, ...] = ()
     timed: bool = False

@@ -18,7 +18,7 @@ from typing import Any
 from evenhand import __version__
 from evenhand.config import Setup, parse
 from evenhand.errors import DataError, EvenhandError
-from evenhand.papers.experiment import Claim, Experiment, Finding, Run, Runs, Size
+from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Run, Runs
 from evenhand.results import Results, run_information
 from evenhand.simulation import compare
 
@@ -160,7 +160,7 @@ class Verdict:
         missing: why it could not be run; empty if it could.
     """
 
-    claim: Claim
+    claim: PaperClaim
     findings: tuple[Finding, ...]
     missing: str = ""
 
@@ -235,7 +235,7 @@ def _timed(setup: Setup) -> tuple[Results, dict[str, float]]:
     return replace(first, records=records, promised=promised, information=information), seconds
 
 
-def _reduced(config: dict[str, Any], size: Size) -> dict[str, Any]:
+def _reduced(config: dict[str, Any], size: QuickSize) -> dict[str, Any]:
     horizon = config["horizon"] if size.horizon is None else min(size.horizon, config["horizon"])
     reduced = config | {"horizon": horizon, "lanes": min(size.lanes, config.get("lanes", size.lanes))}
     checkpoints = config.get("checkpoints")

@@ -22,7 +22,7 @@ from evenhand.papers.chen2024.names import (
     WARY_CODE,
     exponent_parts,
 )
-from evenhand.papers.experiment import Claim, Data, Experiment, Size
+from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
 
 SETTING = (
     "Seven Bernoulli arms with means 0.3, 0.5, 0.7, 0.9, 0.8, 0.6, 0.4, three plays a round, merit 1 + 2 μ⁴, 100 "
@@ -55,29 +55,29 @@ def on_log(config: dict[str, Any], path: Path) -> dict[str, Any]:
     return config | {"environment": config["environment"] | {"dataset": dataset}}
 
 
-def _without_a_mean(part: str, figure: str) -> tuple[Claim, ...]:
+def _without_a_mean(part: str, figure: str) -> tuple[PaperClaim, ...]:
     """What figures 2(b) and 2(c) show of delays that have no mean."""
     return (
-        Claim(
+        PaperClaim(
             "Both regrets of FCUCB-D and FCTS-D grow sublinearly though delays have no mean.",
             f"section 6, {figure}",
             findings.both_sublinear(part, FAIR),
             SUBLINEAR,
         ),
-        Claim(
+        PaperClaim(
             "The other algorithms do not have both.",
             f"section 6, {figure}",
             findings.not_both_sublinear(part),
             "by the same fit: an exponent of 1 is not excluded for their fairness regret",
         ),
-        Claim(
+        PaperClaim(
             "The fairness regrets of the other algorithms go on growing linearly.",
             "ours, a reading of the same sentence that early learning does not blur",
             findings.never_ends(part),
             "over the last half of the rounds they grow by at least nine tenths of what would be lost if the means "
             "were known",
         ),
-        Claim(
+        PaperClaim(
             f"{CODES_SENTENCE}both regrets of FCUCB-D grow sublinearly.",
             f"section 6, {figure}; ours",
             findings.both_sublinear(part, FAIR_CODE[:1]),
@@ -86,7 +86,7 @@ def _without_a_mean(part: str, figure: str) -> tuple[Claim, ...]:
 
 
 def _other_merits(
-    figure: int, delays: str, plain: str, choices: tuple[str, ...], policies: Sequence[str], more: Sequence[Claim]
+    figure: int, delays: str, plain: str, choices: tuple[str, ...], policies: Sequence[str], more: Sequence[PaperClaim]
 ) -> Experiment:
     """Figures 4 to 8: the merit's exponent under one kind of delay."""
     names = " and ".join(policies)
@@ -97,20 +97,20 @@ def _other_merits(
         setting=(f"{SETTING.replace('merit 1 + 2 μ⁴', 'merit 1 + 2 μᶜ with c = 2, 4, 6, 8')} {plain} 40,000 rounds."),
         parts=exponent_parts(figure),
         claims=(
-            Claim(
+            PaperClaim(
                 f"For every merit function {names} are fair, at a low reward regret.",
                 "appendix B.1",
                 findings.fair_and_cheap(figure, policies),
                 "at every c both regrets grow sublinearly, the fairness regret is below that of CUCB-D, MP-TS-D and "
                 "FGreedy-D, and the reward regret below that of FGreedy-D",
             ),
-            Claim(
+            PaperClaim(
                 "As c grows, the gap between the algorithms widens.",
                 "section 6, appendix B.1",
                 findings.wider(figure),
                 "the gap is the highest regret less the lowest; it widens with every step of c, for both regrets",
             ),
-            Claim(
+            PaperClaim(
                 "As c grows, each fair policy moves away from each of the other algorithms (ours, pair by pair).",
                 "ours",
                 findings.wider_between(figure, policies),
@@ -119,7 +119,7 @@ def _other_merits(
             *more,
         ),
         draw=figures.over_exponents(exponent_parts(figure)),
-        quick=Size(lanes=10, horizon=6100 if figure == 8 else 1500),
+        quick=QuickSize(lanes=10, horizon=6100 if figure == 8 else 1500),
         choices=(HORIZON, RADIUS_ONLY, *choices, START, GREEDY_RATE, AXES),
     )
 
@@ -132,64 +132,64 @@ EXPERIMENTS = (
         setting=f"{SETTING} Delays are geometric with success probability 0.05; 40,000 rounds.",
         parts=("c1",),
         claims=(
-            Claim(
+            PaperClaim(
                 "CUCB-D and MP-TS-D are unfair: they mainly play the arms of high reward, 3, 4 and 5.",
                 "section 6, figure 1(a)",
                 findings.unfair,
                 "mainly: more than 90 % of the plays; the fair part is 56 %",
             ),
-            Claim(
+            PaperClaim(
                 "FGreedy-D tends to play the arms uniformly at random.",
                 "section 6, figure 1(a)",
                 findings.uniform,
                 "its shares are nearer to uniform than to the optimal fair ones (sum of the differences over the arms)",
             ),
-            Claim(
+            PaperClaim(
                 "FGreedy-D plays the arms more uniformly than FCUCB-D and FCTS-D do.",
                 "ours, a weaker reading of the same sentence",
                 findings.more_uniform,
             ),
-            Claim(
+            PaperClaim(
                 "FCUCB-D and FCTS-D converge to the optimal fair policy.",
                 "section 6, figure 1(a)",
                 findings.converged(FAIR),
                 "every arm's share of the 40,000 rounds is within 10 % of its fair share",
             ),
-            Claim(
+            PaperClaim(
                 "CUCB-D and MP-TS-D have consistently smaller reward regrets and larger fairness regrets than FCUCB-D "
                 "and FCTS-D.",
                 "section 6, figures 1(b), 1(c)",
                 findings.consistently_greedy,
                 "consistently: after a tenth of the rounds and at the end",
             ),
-            Claim(
+            PaperClaim(
                 "Both regrets of FCUCB-D and FCTS-D are smaller than those of FGreedy-D.",
                 "section 6, figures 1(b), 1(c)",
                 findings.less("c1", FAIR, [GREEDY]),
             ),
-            Claim(
+            PaperClaim(
                 "Both regrets of FCUCB-D and FCTS-D grow sublinearly.",
                 "section 6, figures 1(b), 1(c); Theorems 6, 7",
                 findings.both_sublinear("c1", FAIR),
                 SUBLINEAR,
             ),
-            Claim(
+            PaperClaim(
                 "FCUCB-D has a lower reward regret than FCTS-D.",
                 "section 6, figure 1(b)",
                 findings.less("c1", [UCB], [TS], [REWARD]),
             ),
-            Claim(
+            PaperClaim(
                 "FCUCB-D has a higher fairness regret than FCTS-D.",
                 "section 6, figure 1(c)",
                 findings.less("c1", [TS], [UCB], [FAIRNESS]),
             ),
-            Claim(
+            PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D converges to the optimal fair policy.",
                 "section 6, figure 1(a); ours",
                 findings.converged(FAIR_CODE[:1]),
                 "every arm's share of the 40,000 rounds is within 10 % of its fair share",
             ),
-            Claim(
+            PaperClaim(
                 f"{CODES_SENTENCE}both regrets of FCUCB-D grow sublinearly and are smaller than those of FGreedy-D.",
                 "section 6, figures 1(b), 1(c); ours",
                 lambda runs: [
@@ -197,19 +197,19 @@ EXPERIMENTS = (
                     *findings.less("c1", FAIR_CODE[:1], [GREEDY])(runs),
                 ],
             ),
-            Claim(
+            PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D has a lower reward regret than FCTS-D.",
                 "section 6, figure 1(b); ours",
                 findings.less("c1", FAIR_CODE[:1], [TS], [REWARD]),
             ),
-            Claim(
+            PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D has a higher fairness regret than FCTS-D.",
                 "section 6, figure 1(c); ours",
                 findings.less("c1", [TS], FAIR_CODE[:1], [FAIRNESS]),
             ),
         ),
         draw=figures.both_radii("c1", with_shares=True),
-        quick=Size(lanes=10, horizon=8000),
+        quick=QuickSize(lanes=10, horizon=8000),
         choices=(
             RADIUS,
             "CUCB-D has two radii too, that of Chen et al. 2013, which its claims are about, and that of the paper's "
@@ -226,14 +226,14 @@ EXPERIMENTS = (
         setting=f"{SETTING} Every reward is 0, 50, …, 300 rounds late; 100,000 rounds.",
         parts=DELAYS,
         claims=(
-            Claim(
+            PaperClaim(
                 "Both regrets of FCUCB-D and FCTS-D are quite close under all of the fixed delays: they are not "
                 "sensitive to them.",
                 "section 6, figure 2(a)",
                 findings.insensitive(FAIR),
                 "quite close: within 10 % of the regret without delay, at every delay",
             ),
-            Claim(
+            PaperClaim(
                 f"{CODES_SENTENCE}both regrets of FCUCB-D are quite close under all of the fixed delays.",
                 "section 6, figure 2(a); ours",
                 findings.insensitive(FAIR_CODE[:1]),
@@ -241,7 +241,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_delays(DELAYS),
-        quick=Size(lanes=10, horizon=2000),
+        quick=QuickSize(lanes=10, horizon=2000),
         choices=("The paper does not list its delays; steps of 50 up to 300 are ours.", RADIUS, START),
     ),
     Experiment(
@@ -252,7 +252,7 @@ EXPERIMENTS = (
         parts=("c2b",),
         claims=_without_a_mean("c2b", "figure 2(b)"),
         draw=figures.both_radii("c2b"),
-        quick=Size(lanes=10, horizon=4000),
+        quick=QuickSize(lanes=10, horizon=4000),
         choices=(HORIZON, TAILS, RADIUS, START, GREEDY_RATE, AXES),
     ),
     Experiment(
@@ -266,7 +266,7 @@ EXPERIMENTS = (
         parts=("c2c",),
         claims=_without_a_mean("c2c", "figure 2(c)"),
         draw=figures.both_radii("c2c"),
-        quick=Size(lanes=10, horizon=4000),
+        quick=QuickSize(lanes=10, horizon=4000),
         choices=(HORIZON, LOSSES, RADIUS, START, GREEDY_RATE, AXES),
     ),
     Experiment(
@@ -279,25 +279,25 @@ EXPERIMENTS = (
         ),
         parts=("c2d",),
         claims=(
-            Claim(
+            PaperClaim(
                 "OP-FCUCB-D and OP-FCTS-D significantly outperform FCUCB-D and FCTS-D in both regrets.",
                 "section 6, figure 2(d)",
                 findings.much_less("c2d", WARY, FAIR),
                 f"{EVERY_PAIR}; significantly: lower by more than 10 %",
             ),
-            Claim(
+            PaperClaim(
                 "At the beginning a bad arm looks better than a good one to FCUCB-D and FCTS-D.",
                 "section 6",
                 findings.misled("c2d"),
                 "in the first 6,000 rounds they play it more",
             ),
-            Claim(
+            PaperClaim(
                 "OP-FCUCB-D and OP-FCTS-D outperform FCUCB-D and FCTS-D by as much after a fifth of the rounds.",
                 "section 6, figure 2(d); the horizon is ours",
                 findings.much_less("c2d", WARY, FAIR, 0.2),
                 "each of the two against each of the other two; lower by more than 10 %",
             ),
-            Claim(
+            PaperClaim(
                 f"{CODES_SENTENCE}OP-FCUCB-D and OP-FCTS-D significantly outperform FCUCB-D and FCTS-D in both "
                 "regrets.",
                 "section 6, figure 2(d); ours",
@@ -306,7 +306,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.both_radii("c2d"),
-        quick=Size(lanes=10, horizon=8000),
+        quick=QuickSize(lanes=10, horizon=8000),
         choices=("The paper gives no horizon; 100,000 rounds are ours.", RADIUS, START, AXES),
     ),
     Experiment(
@@ -320,38 +320,38 @@ EXPERIMENTS = (
         ),
         parts=("c3",),
         claims=(
-            Claim(
+            PaperClaim(
                 "Both regrets of FCUCB-D, FCTS-D, OP-FCUCB-D and OP-FCTS-D grow sublinearly.",
                 "section 6, figure 3",
                 findings.both_sublinear("c3", (*FAIR, *WARY)),
                 SUBLINEAR,
             ),
-            Claim(
+            PaperClaim(
                 "All four trade reward for fairness better than CUCB-D, MP-TS-D and FGreedy-D do.",
                 "section 6, figure 3",
                 findings.better_trade((*FAIR, *WARY)),
                 "a lower fairness regret than all three, and a lower reward regret than the one that is fair in part, "
                 "FGreedy-D",
             ),
-            Claim(
+            PaperClaim(
                 "FCUCB-D and FCTS-D outperform OP-FCUCB-D and OP-FCTS-D in both regrets, for these delays do not "
                 "depend on the reward.",
                 "section 6, figure 3",
                 findings.less("c3", FAIR, WARY),
                 EVERY_PAIR,
             ),
-            Claim(
+            PaperClaim(
                 f"{CODES_SENTENCE}both regrets of FCUCB-D and OP-FCUCB-D grow sublinearly.",
                 "section 6, figure 3; ours",
                 findings.both_sublinear("c3", (UCB + CODE, OP_UCB + CODE)),
             ),
-            Claim(
+            PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D and OP-FCUCB-D trade reward for fairness better than the others do.",
                 "section 6, figure 3; ours",
                 findings.better_trade((UCB + CODE, OP_UCB + CODE)),
                 "a lower fairness regret than all three, and a lower reward regret than FGreedy-D",
             ),
-            Claim(
+            PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D and FCTS-D outperform OP-FCUCB-D and OP-FCTS-D in both regrets.",
                 "section 6, figure 3; ours",
                 findings.less("c3", FAIR_CODE, WARY_CODE),
@@ -359,7 +359,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.both_radii("c3"),
-        quick=Size(lanes=10, horizon=4000),
+        quick=QuickSize(lanes=10, horizon=4000),
         choices=(
             "Rates are numbers of conversions scaled to [0, 1], as the text says; the paper's code scales conversions "
             "a click.",
@@ -397,19 +397,19 @@ EXPERIMENTS = (
         (),
         WARY,
         (
-            Claim(
+            PaperClaim(
                 "FGreedy-D performs comparably to FCUCB-D and FCTS-D.",
                 "appendix B.1, figure 8",
                 findings.comparable,
                 "comparably: within 10 %, in both regrets and at every c",
             ),
-            Claim(
+            PaperClaim(
                 "The reason: at the beginning FGreedy-D favours the bad arms less than FCUCB-D and FCTS-D do.",
                 "appendix B.1",
                 findings.less_misled,
                 "in the first 6,000 rounds it plays them less, at every c",
             ),
-            Claim(
+            PaperClaim(
                 "At every c, OP-FCUCB-D and OP-FCTS-D have lower regrets than FCUCB-D and FCTS-D.",
                 "ours, after figure 2(d)",
                 findings.wary_better,
@@ -427,7 +427,7 @@ EXPERIMENTS = (
         ),
         parts=("c9", "c9-steep"),
         claims=(
-            Claim(
+            PaperClaim(
                 "FCTS-D and OP-FCTS-D take less time for the same number of rounds than FCUCB-D and OP-FCUCB-D, as "
                 "they solve no optimisation problem.",
                 "appendix B.1, figure 9",
@@ -435,7 +435,7 @@ EXPERIMENTS = (
                 "with an exact solver, whose answer with this merit is the upper end of every interval; a single "
                 "measurement, so there is no interval",
             ),
-            Claim(
+            PaperClaim(
                 "The same where the best point of the box must be searched for, with the merit 1 + 50 μ⁴.",
                 "ours",
                 findings.faster("c9-steep"),
@@ -443,7 +443,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.times({"c9": "merit 1 + 2 μ⁴ (the paper's)", "c9-steep": "merit 1 + 50 μ⁴ (ours)"}),
-        quick=Size(lanes=100, horizon=500),
+        quick=QuickSize(lanes=100, horizon=500),
         choices=(
             "The paper hands the maximisation to a general solver that starts at random; Evenhand's is exact.",
             "The paper says neither under which delays nor for how many rounds; geometric ones and 40,000 are ours.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.papers.experiment import Claim, Data, Experiment, Size
+from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
 from evenhand.papers.fang2022 import figures, findings, gaps, paths
 from evenhand.papers.fang2022.films import FILMS, on_films
 from evenhand.papers.fang2022.frontier import FAIR_LEARN, LFG, RIVALS
@@ -50,19 +50,19 @@ EXPERIMENTS = (
         ),
         parts=tuple(SETTINGS),
         claims=(
-            Claim(
+            PaperClaim(
                 "Hard-threshold UCB has a lower penalised regret than Fair-Learn, for every K, τ and T.",
                 "section 6.2, figure 1",
                 findings.lowest(FAIR_LEARN),
             ),
-            Claim(
+            PaperClaim(
                 "Hard-threshold UCB has a lower penalised regret than LFG, for every K, τ and T.",
                 "section 6.2, figure 1",
                 findings.lowest(LFG),
             ),
         ),
         draw=figures.over_horizons,
-        quick=Size(lanes=10, horizon=4_000),
+        quick=QuickSize(lanes=10, horizon=4_000),
         choices=(
             DRAWN,
             "The paper names the ends of its horizons only; 500, 1,000, 2,000, …, 16,000 are ours.",
@@ -80,7 +80,7 @@ EXPERIMENTS = (
         ),
         parts=tuple(paths.CASES.values()),
         claims=(
-            Claim(
+            PaperClaim(
                 "With the hard threshold, arms become unfair one by one as the scale falls, those with a larger gap "
                 "first.",
                 "section 6.2, figure 2",
@@ -90,7 +90,7 @@ EXPERIMENTS = (
                 "of η from 1 down, in steps of 0.05",
             ),
             *(
-                Claim(
+                PaperClaim(
                     f"With {name}, all arms suddenly become unfair once the scale falls from 1.",
                     "section 6.2, figure 2",
                     findings.all_at_once(name),
@@ -98,7 +98,7 @@ EXPERIMENTS = (
                 )
                 for name in RIVALS
             ),
-            Claim(
+            PaperClaim(
                 "For every arm but the best, the hard threshold keeps it fair over a wider range of the scale than "
                 "Fair-Learn and LFG do.",
                 "figure 2, caption",
@@ -108,7 +108,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_scale,
-        quick=Size(lanes=8, horizon=4_000),
+        quick=QuickSize(lanes=8, horizon=4_000),
         choices=(
             SCALES,
             "The paper does not list its values of η; steps of 0.1, and of 0.05 for the hard threshold, are ours. A "
@@ -128,7 +128,7 @@ EXPERIMENTS = (
         ),
         parts=tuple(FILM_PARTS),
         claims=tuple(
-            Claim(
+            PaperClaim(
                 f"At the same unfairness, hard-threshold UCB always has a higher reward than {rival}, for each "
                 "number of films.",
                 "section 6.2, figure 3",
@@ -138,7 +138,7 @@ EXPERIMENTS = (
             for rival in RIVALS
         ),
         draw=figures.frontiers(FILM_PARTS),
-        quick=Size(lanes=4, horizon=8_000),
+        quick=QuickSize(lanes=4, horizon=8_000),
         choices=(
             "The paper gives neither T nor τ nor the values of the parameters here; all are ours: T = 50,000 and τ "
             "= 0.8, as films' means lie so close together that exploration alone keeps most smaller promises, and η "
@@ -164,7 +164,7 @@ EXPERIMENTS = (
         parts=tuple(gaps.CASES),
         claims=(
             *(
-                Claim(
+                PaperClaim(
                     f"The plays of {kind} arms are proportional to {inverse} where they {state} the fairness level.",
                     "section 6.2, figure 4",
                     findings.on_lines(kind, gaps.power, "power of growth in", findings.PROPORTIONAL),
@@ -174,7 +174,7 @@ EXPERIMENTS = (
                 for (kind, inverse), state in zip(gaps.INVERSE.items(), ("do not reach", "exceed"), strict=True)
             ),
             *(
-                Claim(
+                PaperClaim(
                     f"The plays of {kind} arms lie on a straight line over {inverse}, off the fairness level.",
                     "figure 4; a weaker reading of ours",
                     findings.on_lines(
@@ -184,13 +184,13 @@ EXPERIMENTS = (
                 )
                 for kind, inverse in gaps.INVERSE.items()
             ),
-            Claim(
+            PaperClaim(
                 "At the fairness level the plays of non-critical arms stop to grow, and critical arms reach it.",
                 "figure 4, Theorem 4.2 (a) and (c)",
                 findings.at_the_level,
                 "up to one play",
             ),
-            Claim(
+            PaperClaim(
                 "The plays match the bounds of Theorem 4.2, which are tight.",
                 "section 6.2",
                 findings.tight,
@@ -199,7 +199,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_gaps,
-        quick=Size(lanes=10),
+        quick=QuickSize(lanes=10),
         choices=(
             "The paper names no reward distribution and no number of runs here; Gaussian with standard deviation "
             "1/K and 50, as in its setting 1.",
@@ -216,7 +216,7 @@ EXPERIMENTS = (
         ),
         parts=tuple(SETTING_5),
         claims=tuple(
-            Claim(
+            PaperClaim(
                 f"At the same unfairness, hard-threshold UCB has a larger total reward than {rival}, in all settings.",
                 "section 6.2, figure 5, caption",
                 findings.earns_most(SETTING_5, rival),
@@ -225,7 +225,7 @@ EXPERIMENTS = (
             for rival in RIVALS
         ),
         draw=figures.frontiers(SETTING_5),
-        quick=Size(lanes=6, horizon=4_000),
+        quick=QuickSize(lanes=6, horizon=4_000),
         choices=(
             "The paper gives no T and no values of the parameters here; T = 10,000 and η = 0.1, 0.3, 0.5, 0.7, 0.9, "
             "1 are ours, with the formulas of setting 2 for α and, for η₀, (1 − η) τ T / K.",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenhand.papers.experiment import Claim, Data, Experiment, Size
+from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
 from evenhand.papers.huang2020 import figures, findings
 from evenhand.papers.huang2020.names import BALANCED, BOUNDS, FILMS, FIRST, FREE, SECOND
 from evenhand.papers.huang2020.ratings import on_ratings
 
 ETAS_ONE, ETAS_TWO = ("1", "10", "1000", "inf"), ("63.55", "inf")
 ENDS_ONE, ENDS_TWO = ([f" eta={eta}" for eta in etas] for etas in (ETAS_ONE, ETAS_TWO))
-SMALL = Size(lanes=20, horizon=10_000)
+SMALL = QuickSize(lanes=20, horizon=10_000)
 
 ONE = (
     "Three Bernoulli arms with means 0.4, 0.5, 0.7, available with probabilities 0.9, 0.8, 0.7 and promised 0.5, 0.6, "
@@ -41,26 +41,26 @@ SATISFIED = "satisfied, as in definition (1): on average over the lanes no arm m
 FASTER = "faster: lower after 100 rounds, where the insets end, and after a tenth of all rounds"
 
 
-def _variants(part: str, ends: Sequence[str]) -> tuple[Claim, ...]:
+def _variants(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
     """Claims of our own: the other constant of LFG, and each index with each queue; the last ending has no queue."""
     finite = ends[:-1]
     return (
-        Claim(
+        PaperClaim(
             "TSCSF-B has a lower time-averaged regret than LFG with c = 2 (ours: the index of Fang et al. 2022).",
             "ours",
             findings.below_lfg(part, ends, other="LFG c=2"),
         ),
-        Claim(
+        PaperClaim(
             "Both with the exact queue, TSCSF-B has a lower time-averaged regret than LFG (ours).",
             "ours",
             findings.below_lfg(part, finite, other="LFG exact"),
         ),
-        Claim(
+        PaperClaim(
             "Both with the recursive queue, TSCSF-B has a lower time-averaged regret than LFG (ours).",
             "ours",
             findings.below_lfg(part, finite, policy="TSCSF-B recursive"),
         ),
-        Claim(
+        PaperClaim(
             "Which queue it is matters more to the regret than which index (ours).",
             "ours",
             findings.queue_matters_more(part, finite),
@@ -70,8 +70,8 @@ def _variants(part: str, ends: Sequence[str]) -> tuple[Claim, ...]:
     )
 
 
-def _seen(part: str, end: str) -> Claim:
-    return Claim(
+def _seen(part: str, end: str) -> PaperClaim:
+    return PaperClaim(
         "TSCSF-B and LFG satisfy all constraints as far as a bar chart can show (ours).",
         "ours",
         findings.satisfied(part, end, findings.SEEN),
@@ -87,48 +87,48 @@ EXPERIMENTS = (
         setting=ONE,
         parts=(FIRST,),
         claims=(
-            Claim(
+            PaperClaim(
                 "TSCSF-B has a lower time-averaged regret than LFG.",
                 "section 6.1.1",
                 findings.below_lfg(FIRST, ENDS_ONE),
             ),
-            Claim("TSCSF-B converges faster than LFG.", "section 6.1.1", findings.faster(FIRST, ENDS_ONE), FASTER),
-            Claim(
+            PaperClaim("TSCSF-B converges faster than LFG.", "section 6.1.1", findings.faster(FIRST, ENDS_ONE), FASTER),
+            PaperClaim(
                 "The larger η, the lower the time-averaged regret of both.",
                 "section 6.1.1",
                 findings.falls_with_eta(FIRST, ETAS_ONE),
             ),
-            Claim(
+            PaperClaim(
                 "With η = 1 the lowest regrets that both achieve are around 0.03.",
                 "section 6.1.1",
                 findings.about_three_hundredths,
                 "around: from 0.025 to 0.035, where the mean curve is lowest after the first 100 rounds",
             ),
-            Claim(
+            PaperClaim(
                 "With η = 10 both are much closer to Opt-F than with η = 1.",
                 "section 6.1.1",
                 findings.much_closer,
                 "much closer: at most half as far in the end",
             ),
-            Claim(
+            PaperClaim(
                 "With η = 1000 both have a negative regret around round 2,000 and recover to a positive one.",
                 "section 6.1.1",
                 findings.negative_then_positive,
                 "recover: positive in the end",
             ),
-            Claim(
+            PaperClaim(
                 "With η = ∞ the regrets of both converge to that of Opt-NF.",
                 "section 6.1.1",
                 findings.converges_to_opt_nf(FIRST),
                 "the regret against Opt-NF grows sublinearly; in the end nine tenths of the way from Opt-F are done",
             ),
-            Claim(
+            PaperClaim(
                 "With η = ∞ the constraints are ignored.",
                 "section 6.1.1",
                 findings.ignored(FIRST),
                 "some arm misses more than a play on average in the end",
             ),
-            Claim(
+            PaperClaim(
                 "The time-averaged regret of Opt-NF is always below that of Opt-F, which is 0.",
                 "section 6.1.1",
                 findings.opt_nf_below_opt_f(FIRST),
@@ -146,36 +146,38 @@ EXPERIMENTS = (
         setting=f"{TWO} η = 63.55 = √(KT/(m ln T)) and ∞. The first setting is run too, to compare with.",
         parts=(SECOND, FIRST),
         claims=(
-            Claim(
+            PaperClaim(
                 "TSCSF-B has a lower time-averaged regret than LFG.",
                 "section 6.1.1",
                 findings.below_lfg(SECOND, ENDS_TWO),
             ),
-            Claim("TSCSF-B converges faster than LFG.", "section 6.1.1", findings.faster(SECOND, ENDS_TWO), FASTER),
-            Claim(
+            PaperClaim(
+                "TSCSF-B converges faster than LFG.", "section 6.1.1", findings.faster(SECOND, ENDS_TWO), FASTER
+            ),
+            PaperClaim(
                 "The gap between TSCSF-B and LFG is wider than in the first setting.",
                 "section 6.1.1",
                 findings.wider_than_first,
                 "in the end, each η against the nearest one of the first setting: 63.55 against 10, ∞ against ∞",
             ),
-            Claim(
+            PaperClaim(
                 "The larger η, the lower the time-averaged regret of both.",
                 "section 6.1.1",
                 findings.falls_with_eta(SECOND, ETAS_TWO),
             ),
-            Claim(
+            PaperClaim(
                 "With η = ∞ the regrets of both converge to that of Opt-NF.",
                 "section 6.1.1",
                 findings.converges_to_opt_nf(SECOND),
                 "the regret against Opt-NF grows sublinearly; in the end nine tenths of the way from Opt-F are done",
             ),
-            Claim(
+            PaperClaim(
                 "With η = ∞ the constraints are ignored.",
                 "section 6.1.1",
                 findings.ignored(SECOND),
                 "some arm misses more than a play on average in the end",
             ),
-            Claim(
+            PaperClaim(
                 "The time-averaged regret of Opt-NF is always below that of Opt-F, which is 0.",
                 "section 6.1.1",
                 findings.opt_nf_below_opt_f(SECOND),
@@ -193,19 +195,19 @@ EXPERIMENTS = (
         setting=f"{ONE} The figure is about η = 1000.",
         parts=(FIRST,),
         claims=(
-            Claim(
+            PaperClaim(
                 "In the end TSCSF-B and LFG satisfy the constraints of all arms with η = 1000.",
                 "section 6.1.2",
                 findings.satisfied(FIRST, " eta=1000"),
                 SATISFIED,
             ),
-            Claim(
+            PaperClaim(
                 "The constraint of arm 1 is harder to satisfy than the others.",
                 "section 6.1.2",
                 findings.hardest(FIRST, " eta=1000", (0,)),
                 "harder: it misses more plays in the end",
             ),
-            Claim(
+            PaperClaim(
                 "The larger η, the later the constraints are satisfied.",
                 "Remark 1 and section 6.1.1",
                 findings.later_with_eta,
@@ -224,13 +226,13 @@ EXPERIMENTS = (
         setting=f"{TWO} η = 63.55.",
         parts=(SECOND,),
         claims=(
-            Claim(
+            PaperClaim(
                 "TSCSF-B and LFG satisfy the constraints of all six arms with η = 63.55.",
                 "section 6.1.2",
                 findings.satisfied(SECOND, " eta=63.55"),
                 SATISFIED,
             ),
-            Claim(
+            PaperClaim(
                 "The constraints of arms 2 and 4 are harder to satisfy than the others.",
                 "section 6.1.2",
                 findings.hardest(SECOND, " eta=63.55", (1, 3)),
@@ -249,14 +251,14 @@ EXPERIMENTS = (
         setting=f"{TWO} Theorem 2 and the bound of LFG against the measured regret over T.",
         parts=(BOUNDS,),
         claims=(
-            Claim("The bound of TSCSF-B is always below that of LFG.", "section 6.2", findings.bounds_in_order),
-            Claim(
+            PaperClaim("The bound of TSCSF-B is always below that of LFG.", "section 6.2", findings.bounds_in_order),
+            PaperClaim(
                 "The regret of TSCSF-B stays far below its bound.",
                 "section 6.2",
                 findings.far_below_its_bound,
                 "far: at most a tenth of the bound in the end, η = 63.55",
             ),
-            Claim(
+            PaperClaim(
                 "The regrets of TSCSF-B and LFG never exceed their bounds.",
                 "Theorem 2, and section 1 for LFG",
                 findings.bounds_hold,
@@ -264,7 +266,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.against_bounds,
-        quick=Size(lanes=20, horizon=5000),
+        quick=QuickSize(lanes=20, horizon=5000),
         choices=(
             AWAKE,
             INDEX,
@@ -279,25 +281,25 @@ EXPERIMENTS = (
         setting=f"{RATED} η = √(KT/(m ln T)), called balanced, and ∞.",
         parts=(FILMS,),
         claims=(
-            Claim(
+            PaperClaim(
                 "The final ratings of TSCSF-B are much closer to the true ones than those of LFG.",
                 "section 6.3.2",
                 findings.nearer("worth", 0.5),
                 "rating: the index; much closer: at most half the mean distance over the films",
             ),
-            Claim(
+            PaperClaim(
                 "The final ratings of LFG are higher than the true ones.",
                 "section 6.3.2",
                 findings.too_high,
                 "rating: the index, its upper confidence bound; higher for every film",
             ),
-            Claim(
+            PaperClaim(
                 "The final ratings of TSCSF-B are much closer to the true ones than those of LFG with c = 2 (ours).",
                 "ours",
                 findings.nearer("worth", 0.5, "LFG c=2"),
                 "rating: the index; much closer: at most half the mean distance over the films",
             ),
-            Claim(
+            PaperClaim(
                 "The mean ratings that TSCSF-B received are closer to the true ones than those of LFG (ours).",
                 "ours",
                 findings.nearer("estimate"),
@@ -322,32 +324,32 @@ EXPERIMENTS = (
         setting=f"{RATED} η = √(KT/(m ln T)), called balanced, and ∞.",
         parts=(FILMS,),
         claims=(
-            Claim(
+            PaperClaim(
                 "TSCSF-B and LFG satisfy the constraints of all five films with balanced η.",
                 "section 6.3.2",
                 findings.satisfied(FILMS, BALANCED),
                 SATISFIED,
             ),
-            Claim(
+            PaperClaim(
                 "TSCSF-B has a lower time-averaged regret than LFG.",
                 "section 6.3.2",
                 findings.below_lfg(FILMS, (BALANCED, FREE)),
                 "in the end, for both η, since the paper does not say which one its figure has",
             ),
-            Claim(
+            PaperClaim(
                 "TSCSF-B converges much faster than LFG.",
                 "section 6.3.2",
                 findings.much_faster,
                 "after 100 rounds and after a tenth of all rounds its regret is at most half of LFG's: with balanced η "
                 "the one against Opt-F, with η = ∞ the one against Opt-NF",
             ),
-            Claim(
+            PaperClaim(
                 "TSCSF-B converges faster than LFG, be it much or little (ours).",
                 "ours",
                 findings.faster(FILMS, (BALANCED, FREE)),
                 FASTER,
             ),
-            Claim(
+            PaperClaim(
                 "Both have a lower time-averaged regret than Opt-F, that is a negative one.",
                 "section 6.3.2",
                 findings.below_opt_f,

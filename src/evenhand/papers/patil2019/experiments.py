@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.papers import panels
 from evenhand.papers.claims import Test, alike, at, below, kept, logarithmic, lower, within
-from evenhand.papers.experiment import Claim, Experiment, Finding, Run, Runs, Size
+from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Run, Runs
 from evenhand.results import mean_and_error
 
 if TYPE_CHECKING:
@@ -121,18 +121,18 @@ EXPERIMENTS = (
         setting=f"{SETTING} No arm is promised anything (r = 0).",
         parts=("p2a",),
         claims=(
-            Claim(
+            PaperClaim(
                 "With r = 0 the regret of FUCB, η-FUCB and LFG follows that of UCB1 closely.",
                 "section 6",
                 _near_ucb1,
                 "closely: within 10 % of UCB1's regret in the end",
             ),
-            Claim(
+            PaperClaim(
                 "F-TS has a lower regret than UCB1.",
                 "section 6",
                 lambda runs: [lower(runs["p2a"], "regret", "F-TS", "UCB1")],
             ),
-            Claim(
+            PaperClaim(
                 "Where surpluses are ignored, η-FUCB follows UCB1 closely (our second reading of its rule).",
                 "section 5, Algorithm 4",
                 _ignored_near_ucb1,
@@ -140,7 +140,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=_figure("p2a", ("regret",)),
-        quick=Size(lanes=20, horizon=20_000),
+        quick=QuickSize(lanes=20, horizon=20_000),
         choices=(HORIZON, ETA, SURPLUS),
     ),
     Experiment(
@@ -150,18 +150,18 @@ EXPERIMENTS = (
         setting=f"{SETTING} Every arm is promised a share r = 0.05.",
         parts=("p2b",),
         claims=(
-            Claim(
+            PaperClaim(
                 "The r-regret of FUCB is similar to the regret of UCB1.",
                 "section 6",
                 _r_regret_like_regret,
                 "similar: within 10 % in the end",
             ),
-            Claim("LFG has a lower r-regret than the proposed algorithms.", "section 6", _lfg_lowest),
-            Claim("The r-regret of FUCB and of LFG is logarithmic.", "section 6", _logarithmic),
-            Claim("FUCB and F-TS leave no arm a whole play behind, at no time.", "Theorem 4", _never_behind),
+            PaperClaim("LFG has a lower r-regret than the proposed algorithms.", "section 6", _lfg_lowest),
+            PaperClaim("The r-regret of FUCB and of LFG is logarithmic.", "section 6", _logarithmic),
+            PaperClaim("FUCB and F-TS leave no arm a whole play behind, at no time.", "Theorem 4", _never_behind),
         ),
         draw=_figure("p2b", ("regret", "r_regret")),
-        quick=Size(lanes=20, horizon=20_000),
+        quick=QuickSize(lanes=20, horizon=20_000),
         choices=(HORIZON, "The paper does not say its second value of r; 0.05 is ours.", ETA, SURPLUS),
     ),
     Experiment(
@@ -171,18 +171,18 @@ EXPERIMENTS = (
         setting=f"{SETTING} Every arm is promised a share r = 0.05; η-FUCB runs with η from 0 to 1.",
         parts=("p2c",),
         claims=(
-            Claim("As η grows, the r-regret a round grows.", "section 6", _rises_with_eta("counted")),
-            Claim("For large η the promises are kept.", "section 6", _satisfied("counted"), "at η = 1"),
-            Claim(
+            PaperClaim("As η grows, the r-regret a round grows.", "section 6", _rises_with_eta("counted")),
+            PaperClaim("For large η the promises are kept.", "section 6", _satisfied("counted"), "at η = 1"),
+            PaperClaim(
                 "Even for large η the r-regret is logarithmic.", "section 6", _still_logarithmic("counted"), "at η = 1"
             ),
-            Claim(
+            PaperClaim(
                 "With surpluses ignored: as η grows, the r-regret a round grows.", "ours", _rises_with_eta("ignored")
             ),
-            Claim(
+            PaperClaim(
                 "With surpluses ignored: for large η the promises are kept.", "ours", _satisfied("ignored"), "at η = 1"
             ),
-            Claim(
+            PaperClaim(
                 "With surpluses ignored: even for large η the r-regret is logarithmic.",
                 "ours",
                 _still_logarithmic("ignored"),
@@ -190,7 +190,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=_over_eta,
-        quick=Size(lanes=20, horizon=20_000),
+        quick=QuickSize(lanes=20, horizon=20_000),
         choices=(HORIZON, "The paper does not list its values of η; 0, 10⁻⁴, …, 1 are ours.", SURPLUS),
     ),
 )

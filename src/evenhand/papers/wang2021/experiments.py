@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.papers.experiment import Claim, Data, Experiment, Size
+from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
 from evenhand.papers.wang2021 import figures, findings
 from evenhand.papers.wang2021.names import (
     ARS,
@@ -53,22 +53,22 @@ STUCK = (
 )
 
 
-def _against_odaaf(parts: Sequence[str], told: Sequence[str]) -> tuple[Claim, ...]:
+def _against_odaaf(parts: Sequence[str], told: Sequence[str]) -> tuple[PaperClaim, ...]:
     """What the paper says about all of its benchmarks that are told the delays."""
     return (
-        Claim(
+        PaperClaim(
             "ARS-UCB with f(k) = k² and α = 4 significantly outperforms ODAAF, which knows the delays.",
             "section 4.1, conclusion",
             findings.outperforms(parts, (CHOICE,), told),
             "significantly: at least a tenth less regret in the end, in every spread",
         ),
-        Claim(
+        PaperClaim(
             "ARS-UCB significantly outperforms ODAAF whatever its α and f(k).",
             "section 4.1, conclusion (“in all our experiments”)",
             findings.outperforms(parts, OTHERS, told),
             "significantly: at least a tenth less regret in the end, in every spread, for every α and f(k) that is run",
         ),
-        Claim(
+        PaperClaim(
             "ODAAF plays the worse arms more than ARS-UCB does.",
             "section 4.1, conclusion",
             findings.plays_worse_arms_less(parts, told),
@@ -77,23 +77,23 @@ def _against_odaaf(parts: Sequence[str], told: Sequence[str]) -> tuple[Claim, ..
     )
 
 
-def _of_rounds(parts: Sequence[str]) -> tuple[Claim, ...]:
+def _of_rounds(parts: Sequence[str]) -> tuple[PaperClaim, ...]:
     """What choosing for whole rounds costs, and what it is good for."""
     return (
-        Claim(
+        PaperClaim(
             "Choosing for whole rounds causes no excessive regret compared to UCB.",
             "section 2.2 (“validated in our simulation results”)",
             findings.outperforms(parts, (CHOICE,), (UCB,), findings.EXCESSIVE),
             "not excessive: less than 1.5 times the regret of the same index without rounds",
         ),
-        Claim(
+        PaperClaim(
             "ARS-UCB with f(k) = k² and α = 4 hardly ever gets stuck on a worse arm.",
             "ours",
             findings.hardly_stuck(parts),
             "hardly ever: in fewer than a tenth of the lanes, in every spread",
         ),
         *(
-            Claim(
+            PaperClaim(
                 f"Fewer lanes get stuck with ARS-UCB's rounds than with {words}.",
                 "ours",
                 findings.less_stuck(parts, other),
@@ -104,30 +104,30 @@ def _of_rounds(parts: Sequence[str]) -> tuple[Claim, ...]:
     )
 
 
-def _spread_claims(parts: Sequence[str], told: Sequence[str]) -> tuple[Claim, ...]:
+def _spread_claims(parts: Sequence[str], told: Sequence[str]) -> tuple[PaperClaim, ...]:
     """What the paper says about all of figures 2 to 4, for the spreads of one of them."""
     return (
-        Claim(
+        PaperClaim(
             "The regret of ARS-UCB with f(k) = k² and α = 4 is logarithmic.",
             "section 4.1, conclusion",
             findings.always_logarithmic(parts, (CHOICE,)),
             "in every spread",
         ),
-        Claim(
+        PaperClaim(
             "The regret of ARS-UCB is always logarithmic.",
             "section 4.1, conclusion",
             findings.always_logarithmic(parts, OTHERS),
             "always: in every spread, for every α and f(k) that is run; each interval is of 95 % on its own",
         ),
         *(_against_odaaf(parts, told) if told else ()),
-        Claim(
+        PaperClaim(
             "The combination of α = 4 and f(k) = k² behaves better than the others in most instances.",
             "section 4.1, conclusion",
             findings.better_in_most(parts),
             "better: less regret than every other combination that is run; in most: surely so (interval of the "
             "difference below 0) in more than half of the spreads of this figure",
         ),
-        Claim(
+        PaperClaim(
             "α = 4 and f(k) = k² lead to small regrets and small variances.",
             "section 4.1, conclusion",
             findings.good_choice(parts),
@@ -163,7 +163,7 @@ EXPERIMENTS = (
         parts=W2,
         claims=_spread_claims(W2, (MEAN_TOLD, BOUND_TOLD)),
         draw=figures.spreads(W2, (MEAN_TOLD, BOUND_TOLD)),
-        quick=Size(lanes=30, horizon=10_000),
+        quick=QuickSize(lanes=30, horizon=10_000),
         choices=(
             HORIZON,
             VALUES,
@@ -183,7 +183,7 @@ EXPERIMENTS = (
         parts=W3,
         claims=_spread_claims(W3, (COMPOSITE,)),
         draw=figures.spreads(W3, (COMPOSITE,)),
-        quick=Size(lanes=30, horizon=10_000),
+        quick=QuickSize(lanes=30, horizon=10_000),
         choices=(HORIZON, VALUES, BOTH, TOLD, STUCK),
     ),
     Experiment(
@@ -197,7 +197,7 @@ EXPERIMENTS = (
         parts=W4,
         claims=_spread_claims(W4, ()),
         draw=figures.spreads(W4, ()),
-        quick=Size(lanes=30, horizon=10_000),
+        quick=QuickSize(lanes=30, horizon=10_000),
         choices=(
             HORIZON,
             VALUES,
@@ -217,65 +217,65 @@ EXPERIMENTS = (
         ),
         parts=(*CASES, *MADE_UP),
         claims=(
-            Claim(
+            PaperClaim(
                 "Under non-oblivious delays the regret of CLW is linear.",
                 "section 4.2",
                 findings.bends((CLW,), straight=True),
                 "linear: an exponent of 1 is not excluded, in every case",
             ),
-            Claim(
+            PaperClaim(
                 "Under non-oblivious delays the regret of ARS-EXP3 is sublinear.",
                 "section 4.2",
                 findings.bends((ARS,), straight=False),
             ),
-            Claim(
+            PaperClaim(
                 "Under non-oblivious delays ARS-EXP3 outperforms CLW.",
                 "abstract and section 5 (“outperform existing benchmarks”)",
                 findings.less(KEPT_BACK, (ARS,), (CLW,)),
                 "less regret in the end, in every case",
             ),
-            Claim(
+            PaperClaim(
                 "Under non-oblivious delays ARS-EXP3 is the only efficient policy.",
                 "section 4.2",
                 findings.bends((CLW, EXP3), straight=True),
                 "efficient: sublinear; the others are CLW and EXP3, whose regrets would be linear",
             ),
-            Claim(
+            PaperClaim(
                 "Under oblivious delays CLW with the right d is only slightly better than ARS-EXP3.",
                 "section 4.2",
                 findings.slightly_better(OBLIVIOUS),
                 "slightly better: less regret in the end, but at most a fifth less, in every case",
             ),
-            Claim(
+            PaperClaim(
                 "Where its d is 10 % off, CLW can perform worse than ARS-EXP3.",
                 "section 4.2",
                 findings.can_be_worse(OBLIVIOUS),
                 "can: in at least one of the cases, d being too small or too large; the intervals share the 5 % of "
                 "error",
             ),
-            Claim(
+            PaperClaim(
                 "Under oblivious delays ARS-EXP3 is more robust than a CLW that does not know d accurately.",
                 "section 4.2, end",
                 findings.less(OBLIVIOUS, (ARS,), WRONG),
                 "less regret than CLW with a d that is 10 % too small or too large, in every case",
             ),
-            Claim(
+            PaperClaim(
                 "Under non-oblivious delays the regret of CLW's gain form is linear.",
                 "ours",
                 findings.bends((GAINS,), straight=True),
             ),
-            Claim(
+            PaperClaim(
                 "On the made-up log too, ARS-EXP3 outperforms CLW under non-oblivious delays.",
                 "ours",
                 findings.less(tuple(MADE_UP)[:1], (ARS,), (CLW,)),
             ),
-            Claim(
+            PaperClaim(
                 "On the made-up log too, CLW with the right d is only slightly better under oblivious delays.",
                 "ours",
                 findings.slightly_better(tuple(MADE_UP)[1:]),
                 "as above",
             ),
-            Claim(
+            PaperClaim(
                 "On the made-up log too, CLW can perform worse than ARS-EXP3 where its d is 10 % off.",
                 "ours",
                 findings.can_be_worse(tuple(MADE_UP)[1:]),
@@ -283,7 +283,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.clicks,
-        quick=Size(lanes=30, horizon=10_000),
+        quick=QuickSize(lanes=30, horizon=10_000),
         choices=(
             "The paper gives no horizon; 100,000 steps are ours.",
             "The paper does not say how many categories of advertisements it uses; seven, and two as a harder case, "
