@@ -56,7 +56,16 @@ def owed(fractions: Array, rounds: int | Array, pulls: Array) -> Array:
 
 
 def missing(fractions: Array, rounds: int, state: State) -> Array:
-    """The plays owed to each arm after ``rounds`` rounds, counted from when its promise began."""
+    """The plays owed to each arm after ``rounds`` rounds, counted from when its promise began.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.records import Begun, State, Tally
+        >>> pulls = np.array([6.0, 4.0])
+        >>> state = State(10, Tally(pulls, pulls, pulls), begun=Begun(np.array([0.0, 8.0]), np.array([0.0, 4.0])))
+        >>> missing(np.array([0.5, 0.5]), 10, state)
+        array([-1.,  1.])
+    """
     if state.begun is None:
         return owed(fractions, rounds, state.tally.pulls)
     return owed(fractions, rounds - state.begun.rounds, state.tally.pulls - state.begun.pulls)
