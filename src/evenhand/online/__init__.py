@@ -2,6 +2,5 @@
 
 from __future__ import annotations
 
-from evenhand.online.bandit import Bandit, Choice
-
-__all__ = ["Bandit", "Choice"]
+from evenhand.online.bandit import Bandit as Bandit
+from evenhand.online.bandit import Choice as Choice
