@@ -278,6 +278,69 @@ def reproduce(
         _fail(f"{interrupt}; what was finished is kept, the same command goes on from there", 130)
 
 
+@app.command()
+def evaluate(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet file with a row for every play.")],
+    shares: Annotated[
+        str | None,
+        typer.Option(
+            help="Evaluate fixed shares: 'uniform', 'a=0.2,b=0.8', or a .json file with the share of each item."
+        ),
+    ] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(help="Evaluate an algorithm that learns from the log as it goes.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Parameter of the algorithm, as in a configuration; repeat for more."
+        ),
+    ] = None,
+    clip: Annotated[float | None, typer.Option(help="Largest weight. Left out: no limit.")] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(help="Plays without a reward: 'zero' counts 0, 'drop' leaves them out. Left out: refuse them."),
+    ] = None,
+    by_position: Annotated[bool, typer.Option("--by-position", help="Also for each position by itself.")] = False,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="Every row is a round, also where a decision has several.")
+    ] = False,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=NAME", help="What a column is called in the file, such as reward=bought; repeat for more."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    lanes: Annotated[
+        int | None, typer.Option(min=1, help="Draws of an algorithm that has no closed form. Left out: 100.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate from a log what another policy would earn a round, and whom it would play.
+
+    By inverse propensity scores (IPS), self-normalised (SNIPS) and doubly robust (DR), with 95 % intervals.
+
+    Examples:
+
+      evenhand evaluate log.csv --shares uniform
+
+      evenhand evaluate log.parquet --shares tea=0.2,coffee=0.8 --missing zero
+
+      evenhand evaluate log.csv --algorithm fucb --set fractions=0.01 --json
+    """
+    from evenhand.online import evaluating
+    from evenhand.online.logfile import read_log
+
+    target = evaluating.chosen(shares, algorithm, set_ or [], seed or 0, lanes)
+    read = read_log(log, evaluating.columns(column or []), missing, "row" if rows else "decision")
+    found = evaluating.estimated(read, target, clip, by_position)
+    if as_json:
+        _print_json(evaluating.as_plain(str(log), found))
+    else:
+        evaluating.show(str(log), found)
+
+
 def _facts(stick: Yardstick) -> dict[str, Any]:
     """What a policy promises, and what a prophet would earn."""
     promised, fair = stick.promised, None if stick.by_merit else stick.best_fair

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from evenhand.algorithms import find
 from evenhand.environment import Environment
 from evenhand.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.policy import Policy
+from evenhand.rewards import Bernoulli
 from evenhand.sections import (
     KINDS,
     UNIONS,
@@ -215,6 +217,26 @@ def build_policy(
     policy = entry.build(**parameters)
     policy.start(environment.arms)
     return policy
+
+
+def policy_of(algorithm: str, parameters: Mapping[str, Any], plays: int, arms: int) -> Policy:
+    """The policy of an algorithm with parameters of its own only: what a bandit in use is made of.
+
+    Raises:
+        ConfigurationError: the algorithm or a parameter is not known, or one is missing.
+
+    Example:
+        >>> policy_of("fucb", {"fractions": [0.1, 0.2]}, plays=1, arms=2).name
+        'fucb'
+    """
+    own = find(algorithm).parameters
+    horizon = parameters.get("horizon", 1)
+    given = {name: value for name, value in parameters.items() if name != "horizon"}
+    if "horizon" in own and "horizon" not in parameters:
+        raise ConfigurationError(f"{algorithm} needs 'horizon', the rounds that it is meant for")
+    if "horizon" in parameters and "horizon" not in own:
+        raise ConfigurationError(f"{algorithm} has no parameter 'horizon'{nearest('horizon', own)}")
+    return build_policy(algorithm, given, plays, horizon, Environment(Bernoulli(np.full(arms, 0.5))))
 
 
 def _built(name: str, kinds: TypeAdapter[Any], data: Mapping[str, Any]) -> Any:

@@ -55,6 +55,22 @@ def owed(fractions: Array, rounds: int | Array, pulls: Array) -> Array:
     return deficit
 
 
+def missing(fractions: Array, rounds: int, state: State) -> Array:
+    """The plays owed to each arm after ``rounds`` rounds, counted from when its promise began.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.records import Begun, State, Tally
+        >>> pulls = np.array([6.0, 4.0])
+        >>> state = State(10, Tally(pulls, pulls, pulls), begun=Begun(np.array([0.0, 8.0]), np.array([0.0, 4.0])))
+        >>> missing(np.array([0.5, 0.5]), 10, state)
+        array([-1.,  1.])
+    """
+    if state.begun is None:
+        return owed(fractions, rounds, state.tally.pulls)
+    return owed(fractions, rounds - state.begun.rounds, state.tally.pulls - state.begun.pulls)
+
+
 class Fairness(Protocol):
     """A rule for what arms are owed."""
 
@@ -165,7 +181,7 @@ class DeficitFirst(_Memoryless):
 
     def claim(self, worth: Array, random: bool, state: State) -> Claim:
         """The deficit first, then the worth."""
-        return Claim(worth, random, owed(self.fractions, state.round, state.tally.pulls), self.tolerance)
+        return Claim(worth, random, missing(self.fractions, state.round, state), self.tolerance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,12 +238,12 @@ class DeficitBonus(_Memoryless):
 
     def _share(self, state: State) -> Array:
         if self.shape in ("linear", "hinge"):
-            deficit = owed(self.fractions, state.round, state.tally.pulls)
+            deficit = missing(self.fractions, state.round, state)
             return deficit if self.shape == "linear" else np.maximum(deficit, 0.0)
-        deficit = owed(self.fractions, state.clock, state.tally.pulls)
+        deficit = missing(self.fractions, state.clock, state)
         if self.shape == "hard":
             return (deficit > 0.0).astype(float)
-        due = self.fractions * state.clock
+        due = self.fractions * (state.clock if state.begun is None else state.clock - state.begun.rounds)
         # Nothing is due where r_i = 0, and then the deficit is never positive: any divisor will do.
         return np.maximum(deficit, 0.0) / np.where(due > 0.0, due, 1.0)
 
@@ -293,7 +309,7 @@ class VirtualQueue(_Plain):
         if self.queue == "recursive":
             lengths = owed(self.fractions, state.fairness.rounds, state.fairness.plays)
         else:
-            lengths = np.maximum(owed(self.fractions, state.round, state.tally.pulls), 0.0)
+            lengths = np.maximum(missing(self.fractions, state.round, state), 0.0)
         return Claim(lengths + _weighed(self.eta * self.weights, worth), random)
 
     def note(self, memory: Queue | None, played: Mask) -> None:

@@ -86,6 +86,14 @@ class Outcome:
 
 
 @dataclass(slots=True)
+class Begun:
+    """When the promises to the arms began, where that was not before round 1."""
+
+    rounds: Array  # (…, arms) rounds decided before
+    pulls: Array  # (…, arms) plays before
+
+
+@dataclass(slots=True)
 class State:
     """All that a policy remembers; the parts' own records are None where a part remembers nothing.
 
@@ -101,6 +109,7 @@ class State:
     index: Any = None
     fairness: Any = None
     cadence: Any = None
+    begun: Any = None  # `Begun`, or None where every promise holds from round 1 on
 
     @property
     def clock(self) -> int:

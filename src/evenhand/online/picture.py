@@ -1,0 +1,75 @@
+"""The figure of an audit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+
+from evenhand.figures import COLOURS, STYLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from evenhand.online.audit import Audit, Line
+
+SHOWN = 60  # arms; of more, those furthest behind
+LONGEST = 24  # letters of a name that are shown
+
+
+def draw(audit: Audit) -> Figure:
+    """Shares promised and got on the left, estimated rewards on the right, an arm a row."""
+    from matplotlib.figure import Figure
+
+    lines = _shown(audit)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9.0, max(2.6, 1.4 + 0.3 * len(lines))), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        rows = np.arange(len(lines))
+        _shares(left, lines, rows)
+        _rewards(right, lines, rows)
+        left.set_yticks(rows, [_label(line) for line in lines], parse_math=False)
+        left.set_ylim(len(lines) - 0.5, -0.5)
+        handles, labels = left.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        more = f", {len(lines)} of {len(audit.lines)} arms" if len(lines) < len(audit.lines) else ""
+        figure.suptitle(f"{audit.algorithm} after {audit.round:,} rounds{more}", fontsize=11)
+    return figure
+
+
+def _label(line: Line) -> str:
+    """The arm's name in one short line, whatever it holds."""
+    name = "".join(letter if letter.isprintable() else " " for letter in line.arm).strip()
+    name = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return f"{name} (retired)" if line.retired else name
+
+
+def _shown(audit: Audit) -> list[Line]:
+    if len(audit.lines) <= SHOWN:
+        return list(audit.lines)
+    return sorted(audit.lines, key=lambda line: -(line.deficit or 0.0))[:SHOWN]
+
+
+def _shares(axes: Axes, lines: list[Line], rows: np.ndarray) -> None:
+    axes.barh(rows, [line.share or 0.0 for line in lines], color=COLOURS[0], height=0.62, label="share got")
+    promised = [(row, line.promised) for row, line in zip(rows, lines, strict=True) if line.promised]
+    if promised:
+        at = np.array([row for row, _ in promised])
+        axes.vlines(
+            [share for _, share in promised], at - 0.42, at + 0.42, color="black", linewidth=2, label="promised"
+        )
+    axes.set_xlabel("share of rounds since the promise began")
+    axes.grid(axis="y", visible=False)
+
+
+def _rewards(axes: Axes, lines: list[Line], rows: np.ndarray) -> None:
+    for row, line in zip(rows, lines, strict=True):
+        if line.estimate is None:
+            continue
+        if line.low is not None and line.high is not None:
+            axes.hlines(row, line.low, line.high, color=COLOURS[1], linewidth=2)
+        axes.plot(line.estimate, row, "o", color=COLOURS[1], markersize=4.5)
+    axes.set_xlabel("estimated reward, 95 % interval")
+    axes.grid(axis="y", visible=False)

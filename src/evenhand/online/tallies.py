@@ -1,0 +1,58 @@
+"""What a bandit counts beyond what its policy remembers: for the audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.records import Array, Mask
+
+RECENT = 1000  # delays and availabilities that are kept, the last ones
+Places = NDArray[np.intp]
+
+
+@dataclass(slots=True)
+class Tallies:
+    """Counts for each arm, and the last delays and availabilities."""
+
+    reports: Array  # (arms,) rewards reported in time
+    known: Array  # (arms,) rewards known: these, and zeros for reports that never came where that counts as zero
+    sums: Array  # (arms,) of the rewards known
+    spread: Array  # (arms,) sum of the squared distances of the rewards known from their mean
+    late: Array  # (arms,) reports after the window
+    lost: Array  # (arms,) reports missing when the window passed
+    offered: Array  # (arms,) rounds in which the arm was available
+    worst: Array  # (arms,) largest deficit right before a play, in plays; −inf for none
+    delays: Array  # (RECENT,) seconds from decision to report, the last ones in turn; NaN for none yet
+    seen: NDArray[np.int64]  # () delays so far
+
+    @classmethod
+    def empty(cls, arms: int) -> Tallies:
+        """Nothing has happened."""
+        counts = {name: np.zeros(arms) for name in ("reports", "known", "sums", "spread", "late", "lost", "offered")}
+        return cls(**counts, worst=np.full(arms, -np.inf), delays=np.full(RECENT, np.nan), seen=np.array(0))
+
+    def report(self, place: int, reward: float, delay: float) -> None:
+        """A reward of an arm has come in time."""
+        self.reports[place] += 1.0
+        self.learn(place, reward)
+        self.delays[int(self.seen) % RECENT] = delay
+        self.seen += 1
+
+    def learn(self, place: int, reward: float) -> None:
+        """A reward of an arm is known."""
+        known, total = float(self.known[place]), float(self.sums[place])
+        before, after = total / max(known, 1.0), (total + reward) / (known + 1.0)
+        self.known[place] = known + 1.0
+        self.sums[place] = total + reward
+        self.spread[place] += (reward - before if known else 0.0) * (reward - after)  # Welford's way
+
+    def offer(self, available: Mask) -> None:
+        """A round in which these arms were available."""
+        self.offered += available
+
+    def note(self, places: Places, deficits: Array) -> None:
+        """How far behind some arms are."""
+        self.worst[places] = np.maximum(self.worst[places], deficits)

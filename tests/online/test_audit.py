@@ -1,0 +1,279 @@
+"""Every number of an audit against one worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.online import Bandit
+from evenhand.online.audit import Audit, Line
+
+Z = 1.959963984540054  # of a normal 95 % interval
+T4, T1 = 2.7764451051977987, math.tan(0.475 * math.pi)  # of Student's with 4 degrees of freedom, and with 1
+
+
+def line_of(bandit: Bandit, arm: str) -> Line:
+    return next(line for line in bandit.audit().lines if line.arm == arm)
+
+
+def wilson(wins: float, count: int) -> tuple[float, float]:
+    """The two roots p of (p̂ − p)² = z² p (1 − p)/n."""
+    mean = wins / count
+    a, b, c = 1.0 + Z**2 / count, -(2.0 * mean + Z**2 / count), mean**2
+    root = math.sqrt(b**2 - 4.0 * a * c)
+    return (-b - root) / (2.0 * a), (-b + root) / (2.0 * a)
+
+
+def test_an_empty_audit() -> None:
+    audit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.0]).audit()
+    assert audit.lines[0] == Line(
+        arm="a",
+        retired=False,
+        promised=0.25,
+        since=0,
+        rounds=0,
+        plays=0,
+        share=None,
+        deficit=0.0,
+        worst=None,
+        all_plays=0,
+        available=None,
+        reports=0,
+        estimate=None,
+        low=None,
+        high=None,
+        pending=0,
+        lost=0,
+        late=0,
+    )
+    assert (audit.algorithm, audit.round, audit.version, audit.fault) == ("fucb", 0, 0, "")
+    assert (audit.lines[1].promised, audit.lines[1].deficit) == (0.0, None)
+
+
+def test_every_number_by_hand() -> None:
+    """Arm a is promised a quarter, sleeps in rounds 1 to 6, and plays alone from then on."""
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.0], window=10.0)
+    for second in range(6):
+        bandit.decide(available=["b"], now=float(second))
+    line = line_of(bandit, "a")
+    assert (line.deficit, line.worst, line.available, line.share) == (1.5, 1.5, 0.0, 0.0)
+    for second in (6, 7):
+        assert bandit.decide(available=["a"], now=float(second)).arms == ("a",)
+    bandit.observe("7", {"a": 1.0}, now=8.0)
+    bandit.observe("1", {"b": 1.0}, now=8.0)
+    bandit.observe("2", {"b": 0.0}, now=8.0)
+    bandit.expire(now=13.5)  # rounds 3 and 4, made at 2 and 3
+    bandit.observe("3", {"b": 1.0}, now=13.5)
+    audit = bandit.audit()
+    a, b = audit.lines
+    assert (a.plays, a.all_plays, a.rounds, a.since, a.share, a.available) == (2, 2, 8, 0, 0.25, 0.25)
+    assert (a.deficit, a.worst) == (0.0, 1.5)  # 0.25 · 8 − 2; before its first play 0.25 · 6
+    assert (a.reports, a.pending, a.lost, a.late) == (1, 1, 0, 0)
+    assert (b.promised, b.deficit, b.worst, b.plays, b.available) == (0.0, None, None, 6, 0.75)
+    assert (b.reports, b.pending, b.lost, b.late, b.estimate) == (2, 2, 2, 1, 0.5)
+    assert (a.low, a.high) == pytest.approx(wilson(1.0, 1))
+    assert (b.low, b.high) == pytest.approx(wilson(1.0, 2))
+    assert a.high == 1.0
+
+
+def test_the_worst_deficit_is_that_of_the_promise_that_holds() -> None:
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
+    for _ in range(4):
+        bandit.decide(available=["b"])
+    assert line_of(bandit, "a").worst == 2.0
+    for _ in range(8):
+        bandit.decide(available=["a"])
+    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-2.0, 2.0)
+    bandit.promise({"a": 0.25})
+    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (0.0, None)
+    bandit.decide(available=["a"])
+    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-0.75, -0.75)
+    bandit.decide(available=["b"])
+    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-0.5, -0.5)
+
+
+@pytest.mark.parametrize("limits", [(0.0, 1.0), (-2.0, 3.0)])
+def test_intervals_of_bounded_rewards(limits: tuple[float, float]) -> None:
+    """Wilson's, stretched over the range; never a point, and never outside."""
+    low, high = limits
+    bandit = Bandit(["a"], "ucb1", rewards=limits)
+    for place, part in enumerate([1.0, 1.0, 0.5, 0.0, 1.0], start=1):
+        bandit.decide()
+        bandit.observe(str(place), {"a": low + (high - low) * part})
+    line, (first, last) = line_of(bandit, "a"), wilson(3.5, 5)
+    assert line.estimate == pytest.approx(low + (high - low) * 0.7)
+    assert (line.low, line.high) == pytest.approx((low + (high - low) * first, low + (high - low) * last))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_intervals_of_unbounded_rewards(offset: float) -> None:
+    """Student's: rewards 1 … 5 about any offset have a standard deviation of sqrt(2.5)."""
+    bandit = Bandit(["a"], "ucb1", rewards=None)
+    for place in range(1, 6):
+        bandit.decide()
+        bandit.observe(str(place), {"a": offset + place})
+        if place == 1:
+            assert (line_of(bandit, "a").estimate, line_of(bandit, "a").low) == (offset + 1.0, None)
+        if place == 2:
+            assert line_of(bandit, "a").high == pytest.approx(offset + 1.5 + T1 * math.sqrt(0.5 / 2.0), rel=1e-12)
+    line, reach = line_of(bandit, "a"), T4 * math.sqrt(2.5 / 5.0)
+    assert line.estimate == offset + 3.0
+    assert line.low is not None
+    assert line.high is not None
+    # To the last digits of 1e9: naive sums of squares would leave none.
+    assert (line.low - offset, line.high - offset) == pytest.approx((3.0 - reach, 3.0 + reach), abs=1e-6)
+
+
+def test_zeros_count_in_the_estimate_where_they_count_as_zero() -> None:
+    """Only clicks are reported: one in four plays."""
+    bandit = Bandit(["a"], "ucb1", window=5.0, missing="zero")
+    for second in range(4):
+        bandit.decide(now=float(second))
+    bandit.observe("3", {"a": 1.0}, now=4.0)
+    bandit.expire(now=100.0)
+    line = line_of(bandit, "a")
+    assert (line.reports, line.lost, line.estimate) == (1, 3, 0.25)
+    assert (line.low, line.high) == pytest.approx(wilson(1.0, 4))
+
+
+def test_what_is_deserved_by_merit() -> None:
+    """Merits 1 + μ of means 1, 0 and an unknown one, taken for a half: 2, 1 and 1.5 of 4.5."""
+    bandit = Bandit(["a", "b", "c"], "fcts_d", merit={"kind": "linear"})
+    for arm, reward in (("a", 1.0), ("b", 0.0)):
+        choice = bandit.decide(available=[arm])
+        bandit.observe(choice.id, {arm: reward})
+    lines = bandit.audit().lines
+    assert [line.promised for line in lines] == pytest.approx([2.0 / 4.5, 1.0 / 4.5, 1.5 / 4.5])
+    assert [line.deficit for line in lines] == [None, None, None]
+    bandit.retire("c")
+    assert [line.promised for line in bandit.audit().lines] == pytest.approx([2.0 / 3.0, 1.0 / 3.0, 0.0])
+
+
+def test_a_promise_that_availability_breaks() -> None:
+    """Arm a is there in one round of four, and promised a half."""
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.1])
+    for _ in range(25):
+        for available in (["a", "b"], ["b"], ["b"], ["b"]):
+            bandit.decide(available)
+    assert "arm 'a' is promised 0.5 of the rounds but can play in at most 0.25" in bandit.audit().fault
+    bandit.promise({"a": 0.25})
+    assert bandit.audit().fault == ""
+
+
+def test_promises_that_availability_breaks_together() -> None:
+    """Each is there half of the time, and so is somebody."""
+    bandit = Bandit(["a", "b", "c"], "fucb", fractions=[0.4, 0.2, 0.0])
+    for _ in range(10):
+        bandit.decide(["a", "b"])
+        bandit.decide(["c"])
+    assert "arms 'a', 'b' together are promised 0.6 of the rounds but can play in at most 0.5" in bandit.audit().fault
+
+
+def test_promises_that_need_a_closer_look() -> None:
+    """An even pace asks for too much of the round that both could have, and yet it can be done: b leaves it to a."""
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.5])
+    for _ in range(10):
+        bandit.decide(["a", "b"])
+        bandit.decide(["b"])
+    assert bandit.audit().fault == ""
+
+
+@pytest.mark.parametrize("come", ["add", "bring_back"])
+def test_an_arm_that_comes_later_is_no_fault(come: str) -> None:
+    """Nobody knows how often it would have been there."""
+    bandit = Bandit(["a", "b", "c"], "fucb", fractions=[0.2, 0.0, 0.0])
+    bandit.retire("c")
+    for _ in range(50):
+        bandit.decide()
+    if come == "add":
+        bandit.add("d", fraction=0.5)
+    else:
+        bandit.bring_back("c", fraction=0.5)
+    assert bandit.audit().fault == ""
+    for _ in range(10):
+        bandit.decide()
+    assert bandit.audit().fault == ""
+
+
+def test_availability_counts_distinct_sets() -> None:
+    bandit = Bandit([f"arm {place}" for place in range(10)], "ucb1")
+    for place in range(8):
+        bandit.decide(None if place % 4 else ["arm 8", "arm 1"])
+    sets, parts = bandit.seen()
+    assert dict(zip(map(tuple, sets.astype(int).tolist()), parts.tolist(), strict=True)) == {
+        (1,) * 10: 0.75,
+        (0, 1, 0, 0, 0, 0, 0, 0, 1, 0): 0.25,
+    }
+
+
+def test_many_arms_are_audited_in_seconds() -> None:
+    """Twenty thousand promises, some of which are broken; a second or two, where a linear program would take hours."""
+    arms = [f"arm {place}" for place in range(20_000)]
+    bandit = Bandit(arms, "fucb", fractions=[0.5, *[1e-5] * 19_999])
+    for place in range(10):
+        bandit.decide(arms[place % 5 :: 5])
+    started = time.perf_counter()
+    audit = bandit.audit()
+    json.dumps(audit.to_json(), allow_nan=False)
+    assert time.perf_counter() - started < 30.0
+    assert "arms 'arm 0', 'arm 5'" in audit.fault  # the fifth of the arms that was there when arm 0 was
+    assert "can play in at most 0.2 (" in audit.fault
+
+
+# --- Ways to show it --------------------------------------------------------------------------------------------------
+
+HOSTILE = ["$x$<b>\n", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名前 ☕ Ünïcødé", "' OR 1=1;--", "🎉"]
+
+
+def lived(arms: list[str], **options: Any) -> Bandit:
+    bandit = Bandit(arms, "fucb", fractions=[0.5 / len(arms)] * len(arms), **options)
+    world = np.random.default_rng(3)
+    for _ in range(300):
+        choice = bandit.decide()
+        if world.random() < 0.8:
+            bandit.observe(choice.id, {choice.arms[0]: float(world.random() < 0.4)})
+    return bandit
+
+
+@pytest.mark.parametrize("rewards", [(0.0, 1.0), None])
+def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, float] | None) -> None:
+    bandit = lived(HOSTILE, rewards=rewards)
+    bandit.retire("🎉")
+    bandit.add("new")
+    audit = bandit.audit()
+    plain = json.loads(json.dumps(audit.to_json(), allow_nan=False))
+    assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
+    assert plain["lines"][0].keys() == set(Line.__dataclass_fields__)
+    assert plain["fault"] == ""
+    table = audit.table()
+    assert table["arm"].tolist() == [*HOSTILE, "new"]
+    assert table["plays"].tolist() == [line.plays for line in audit.lines]
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")  # whether a font has every letter is not ours
+@pytest.mark.parametrize("arms", [["only"], HOSTILE, [f"arm {place}" for place in range(70)]])
+def test_the_figure_can_be_drawn(arms: list[str], tmp_path: Path) -> None:
+    """A bar and a promise an arm, and no name that is taken for a formula; sixty arms at most."""
+    audit = lived(arms).audit()
+    figure = audit.figure()
+    figure.savefig(tmp_path / "audit.png")
+    figure.savefig(tmp_path / "audit.svg")
+    shares, rewards = figure.axes
+    assert len(shares.patches) == min(len(arms), 60)
+    assert len(rewards.lines) == sum(line.estimate is not None for line in audit.lines[:60]) or len(arms) > 60
+    labels = shares.get_yticklabels()
+    assert len(labels) == min(len(arms), 60)
+    assert not any(label.get_parse_math() for label in labels)
+    assert all(label.get_text().isprintable() and len(label.get_text()) < 50 for label in labels)
+
+
+def test_the_figure_of_nothing() -> None:
+    audit = Bandit(["a", "b"], "thompson").audit()
+    assert isinstance(audit, Audit)
+    assert len(audit.figure().axes) == 2
