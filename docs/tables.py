@@ -228,7 +228,8 @@ def verdicts() -> str:
             name = f'<a href="_static/report.html#{one["id"]}">{one["id"]}</a>' if place == 0 else ""
             agree = sum(finding["holds"] for finding in verdict["findings"])
             status = verdict["status"] if verdict["status"] != "confirmed" else "**confirmed**"
-            rows.append([name, _text(verdict["sentence"]), status, f"{agree} of {len(verdict['findings'])}"])
+            numbers = f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else ""
+            rows.append([name, _text(verdict["sentence"]), status, numbers])
     return _table(["experiment", "claim", "verdict", "numbers that agree"], rows)
 
 

@@ -242,6 +242,16 @@ def test_a_claim_is_confirmed_only_if_every_number_agrees() -> None:
     assert statuses == ["confirmed", "confirmed", "not confirmed", "not confirmed"]
 
 
+def test_what_needs_the_paper_s_data_is_not_runnable_without(store: Store) -> None:
+    experiment = dataclasses.replace(claiming(finding(True)), data=(Data("outbrain", lambda c, p: c, "On another."),))
+    assert [verdict.status for verdict in judge(experiment, {}, given=["outbrain"])] == ["confirmed"]
+    verdicts = judge(experiment, {}, given=[])
+    assert [verdict.status for verdict in verdicts] == ["confirmed", "not runnable here"]
+    assert verdicts[1].missing.startswith("Needs Outbrain Click Prediction (clicks_train.csv, ")
+    report.keep(store, experiment, store.run(experiment), verdicts)
+    assert "Needs Outbrain Click Prediction" in report.render(store, EVERY, report.kept(store, EVERY))
+
+
 def test_a_claim_without_numbers_is_a_fault() -> None:
     with pytest.raises(EvenhandError, match=r"^P-2a: nothing was measured for 'Less & less\.'$"):
         judge(claiming(), {})

@@ -58,7 +58,7 @@ def run(names: Sequence[str], place: Store, as_json: bool) -> None:
         where = f"[{number} of {len(wanted)}] {experiment.id}"
         progress.print(f"[bold]{escape(where)}[/bold]  {escape(experiment.title)}{_about(experiment, place)}")
         runs = place.run(experiment, lambda part: progress.print(f"    {escape(part)}"))
-        report.keep(place, experiment, runs, judge(experiment, runs))
+        report.keep(place, experiment, runs, judge(experiment, runs, place.data))
         report.write(place, known)
     found = report.kept(place, known)
     shown = [found[experiment.id] for experiment in wanted]
@@ -99,7 +99,7 @@ def _print(shown: Sequence[dict[str, Any]]) -> None:
                 "" if place else one["id"],
                 escape(verdict["sentence"]),
                 f"[{colour}]{verdict['status']}[/{colour}]",
-                f"{agree} of {len(verdict['findings'])}",
+                f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else "",
             )
     console = listing.console_for_tables()
     console.print(table)

@@ -14,6 +14,13 @@ KINDS = {
     "coupons": ("coupon_visit_train.csv",),
     "conversions": (),
 }
+#: Kind of data → what it consists of, for people.
+NEEDED = {
+    "movielens": "a copy of MovieLens (ratings.csv and movies.csv, ratings.dat and movies.dat, or u.data and u.item)",
+    "outbrain": "Outbrain Click Prediction (clicks_train.csv, promoted_content.csv and documents_categories.csv)",
+    "coupons": "Coupon Purchase Prediction (coupon_visit_train.csv)",
+    "conversions": "the conversion log (a tab-separated file)",
+}
 
 
 def recognised(paths: Sequence[Path]) -> dict[str, Path]:

@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -19,6 +19,7 @@ from evenhand import __version__
 from evenhand.config import Setup, parse
 from evenhand.errors import DataError, EvenhandError
 from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Run, Runs
+from evenhand.reproduction.data import NEEDED
 from evenhand.results import Results, run_information
 from evenhand.simulation import compare
 
@@ -172,8 +173,13 @@ class Verdict:
         return "confirmed" if all(finding.holds for finding in self.findings) else "not confirmed"
 
 
-def judge(experiment: Experiment, runs: Runs) -> list[Verdict]:
-    """The verdicts on an experiment's claims.
+def judge(experiment: Experiment, runs: Runs, given: Collection[str] | None = None) -> list[Verdict]:
+    """The verdicts on an experiment's claims, and on what cannot be run for want of the paper's own data.
+
+    Args:
+        experiment: what was run.
+        runs: what came out.
+        given: kinds of data that the user has; None does not ask for any.
 
     Raises:
         EvenhandError: a claim could not be measured, which is a fault of the experiment.
@@ -184,7 +190,13 @@ def judge(experiment: Experiment, runs: Runs) -> list[Verdict]:
         if not findings:
             raise EvenhandError(f"{experiment.id}: nothing was measured for {claim.sentence!r}")
         verdicts.append(Verdict(claim, findings))
-    return verdicts
+    missing = [] if given is None else [need.kind for need in experiment.data if need.kind not in given]
+    return verdicts + [_not_runnable(kind) for kind in missing]
+
+
+def _not_runnable(kind: str) -> Verdict:
+    claim = PaperClaim(f"The same on the {kind} data that the paper used.", "the paper's data", lambda runs: [])
+    return Verdict(claim, (), f"Needs {NEEDED[kind]}; give the folder or file with --data.")
 
 
 def key(setup: Setup) -> str:
