@@ -7,6 +7,7 @@ simulation, where a *lane* is an independent replication.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -150,11 +151,21 @@ class PerLane:
 
 def rows(record: T, lanes: NDArray[np.intp]) -> T:
     """A copy of a record with only the given lanes in its arrays."""
+    return each_array(record, lambda array: array[lanes])
+
+
+def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
+    """A copy of a record with every array in it changed; what is no array stays as it is.
+
+    Example:
+        >>> each_array(Tally.empty((2,)), lambda array: array + 1.0).pulls
+        array([1., 1.])
+    """
     if isinstance(record, np.ndarray):
-        return record[lanes]  # type: ignore[return-value]
+        return change(record)  # type: ignore[no-any-return]
     if not dataclasses.is_dataclass(record) or isinstance(record, type):
         return record
-    return type(record)(**{f.name: rows(getattr(record, f.name), lanes) for f in dataclasses.fields(record)})
+    return type(record)(**{f.name: each_array(getattr(record, f.name), change) for f in dataclasses.fields(record)})
 
 
 def for_lanes(part: T, lanes: slice) -> T:

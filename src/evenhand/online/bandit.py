@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from evenhand import __version__, validate
 from evenhand.availability import Always
 from evenhand.cadence import EveryRound
-from evenhand.describe import describe, rebuild
 from evenhand.errors import EvenhandError, StateError, nearest
 from evenhand.fairness import Queue, missing, owed
 from evenhand.feasibility import check_shares
 from evenhand.holds import HoldFor, RandomEnds
-from evenhand.index import Credit, Heedful, Window
+from evenhand.index import Heedful
 from evenhand.online.book import Book, Entry, ReportError
+from evenhand.online.given import HINTED, as_plain, by_arm, from_plain, limits, named
+from evenhand.online.growing import grown, welcome
 from evenhand.online.propensities import Propensities, copied, draws, propensities
 from evenhand.online.tallies import RECENT, Tallies
 from evenhand.policy import Policy
@@ -43,7 +44,6 @@ BY_ARM = ("fractions", "penalties", "weights")
 CHANGEABLE = (EveryRound, HoldFor, RandomEnds)
 #: Errors that a damaged description leads to.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
-HINTED = 100  # arms up to which an unknown name is answered by the nearest known one
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,15 +123,15 @@ class Bandit:
         rewards: tuple[float, float] | None = (0.0, 1.0),
         **parameters: Any,
     ) -> None:
-        names = _named(arms)
+        names = named(arms)
         if not isinstance(algorithm, str):
             raise EvenhandError(f"algorithm must be a name such as 'fucb', got {algorithm!r}")
         self.algorithm, self.plays = algorithm, validate.whole("plays", plays)
         self.seed = validate.whole("seed", seed, low=0)
         self.missing = validate.one_of("missing", missing, ("lost", "zero"))
-        self.range = None if rewards is None else _limits(rewards)
+        self.range = None if rewards is None else limits(rewards)
         self.version = 0
-        given = {name: _by_arm(name, value, names) if name in BY_ARM else value for name, value in parameters.items()}
+        given = {name: by_arm(name, value, names) if name in BY_ARM else value for name, value in parameters.items()}
         self._adopt(names, given, set(), self._built(names, given))
         self.state = self._begun(self.policy, len(names))
         self.rng = np.random.default_rng(self.seed)
@@ -285,7 +285,7 @@ class Bandit:
             EvenhandError: there is such an arm, or the policy follows a fixed schedule.
         """
         self._changeable()
-        (arm,) = _named([arm])
+        (arm,) = named([arm])
         if arm in self._place:
             raise EvenhandError(f"there is an arm {arm!r} already" + ("; bring it back" * (arm in self.retired)))
         names = (*self.names, arm)
@@ -390,7 +390,7 @@ class Bandit:
                 "missing": self.missing,
                 "rewards": None if self.range is None else list(self.range),
             },
-            "parameters": {name: _plain(name, value) for name, value in self.parameters.items()},
+            "parameters": {name: as_plain(name, value) for name, value in self.parameters.items()},
             "retired": sorted(self.retired),
             "version": self.version,
             "state": dump(self.state),
@@ -413,7 +413,7 @@ class Bandit:
         if plain["format"] != FORMAT:
             raise StateError(f"a saved bandit of format {plain['format']!r}; this version reads format {FORMAT}")
         try:
-            parameters = {name: _unplain(value) for name, value in plain["parameters"].items()}
+            parameters = {name: from_plain(value) for name, value in plain["parameters"].items()}
             made = cls(plain["arms"], plain["algorithm"], **plain["options"], **parameters)
             made._adopt(made.names, made.parameters, set(plain["retired"]), made.policy)
             made.version, made._summed = plain["version"], plain["summed"]
@@ -498,8 +498,8 @@ class Bandit:
     ) -> None:
         """Go over to other arms and parameters, all at once or not at all; the promises to ``begun`` begin now."""
         policy = self._built(names, parameters)
-        state: State = _grown(self.state, self._begun(policy, len(names)))
-        _welcome(state, policy, len(self.names))
+        state: State = grown(self.state, self._begun(policy, len(names)))
+        welcome(state, policy, len(self.names))
         place = {name: number for number, name in enumerate(names)}
         places = [place[arm] for arm in begun]
         state.begun.rounds[places] = state.round
@@ -509,7 +509,7 @@ class Bandit:
             state.fairness.plays[places] = 0.0
         self._adopt(names, parameters, retired, policy)
         self.state = state
-        self.tallies = _grown(self.tallies, Tallies.empty(len(names)))
+        self.tallies = grown(self.tallies, Tallies.empty(len(names)))
         self.tallies.worst[places] = -math.inf
         self.version += 1
 
@@ -625,97 +625,7 @@ class Bandit:
         return time.time() if now is None else validate.number("now", now)
 
 
-def _named(arms: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(arms, str) or not np.iterable(arms):
-        raise EvenhandError(f"arms must be a list of names, got {arms!r}")
-    names = tuple(arms)
-    if not names:
-        raise EvenhandError("there must be at least one arm")
-    for name in names:
-        if not isinstance(name, str) or not name.strip():
-            raise EvenhandError(f"the name of an arm must be a text that is not blank, got {name!r}")
-    for name, times in Counter(names).items():
-        if times > 1:
-            raise EvenhandError(f"there are {times} arms named {name!r}; each needs a name of its own")
-    return tuple(map(str, names))
-
-
-def _limits(rewards: Any) -> tuple[float, float]:
-    try:
-        low, high = (validate.number("a limit", limit) for limit in rewards)
-    except (TypeError, ValueError):
-        raise EvenhandError(f"rewards must be the smallest and the largest one, got {rewards!r}") from None
-    if low >= high:
-        raise EvenhandError(f"rewards must be from a smaller to a larger number, got {rewards!r}")
-    return low, high
-
-
-def _by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
-    """Values as a list in the order of the arms; those that a mapping leaves out are 0 (weights: 1)."""
-    if isinstance(value, Mapping):
-        known = set(names)
-        for arm in value:
-            if arm not in known:
-                hint = nearest(str(arm), names) * (len(names) <= HINTED)
-                raise EvenhandError(f"{name} names an unknown arm {arm!r}{hint}")
-        default = 1.0 if name == "weights" else 0.0
-        value = [value.get(arm, default) for arm in names]
-    if isinstance(value, str | set) or not np.iterable(value):
-        return value
-    return [validate.number(f"{name}[{place}]", one) for place, one in enumerate(value)]
-
-
-def _grown(old: Any, fresh: Any) -> Any:
-    """A record with the values of ``old``, and those of ``fresh`` for arms that ``old`` does not have."""
-    if isinstance(fresh, np.ndarray):
-        if fresh.shape == old.shape:
-            return old.copy()
-        made = fresh.copy()
-        made[..., : old.shape[-1]] = old
-        return made
-    if hasattr(fresh, "__dataclass_fields__"):
-        return type(fresh)(
-            **{name: _grown(getattr(old, name), getattr(fresh, name)) for name in fresh.__dataclass_fields__}
-        )
-    return old
-
-
-def _welcome(state: State, policy: Policy, old: int) -> None:
-    """What newcomers, the arms from place ``old`` on, need beyond a fresh start."""
-    if isinstance(state.index, Credit | Window):  # the mean weight, and so an even share
-        logs, scale = state.index.logs, getattr(policy.index, "scale", 1.0)
-        top = logs[:old].max()
-        logs[old:] = top + scale * np.log(np.exp((logs[:old] - top) / scale).mean())
-    if isinstance(policy.cadence, HoldFor) and policy.cadence.count == "all":  # all arms know of all holds
-        state.cadence.times[old:] = state.cadence.times[0]
-
-
 def _heeds(index: Any) -> bool:
     """Whether an index, or the one that it goes by, takes notice of who plays."""
     inner = getattr(index, "first", getattr(index, "index", None))
     return isinstance(index, Heedful) if inner is None else _heeds(inner)
-
-
-def _plain(name: str, value: Any) -> Any:
-    """A parameter as plain JSON values, in which infinity is a text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(name, item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(name, item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, str | int | float):
-        return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
-    try:
-        rebuild(describe(value))
-    except StateError:
-        raise EvenhandError(f"a bandit cannot be saved with a {name} of one's own: {value!r}") from None
-    return describe(value)
-
-
-def _unplain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return rebuild(value) if "type" in value else {name: _unplain(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_unplain(item) for item in value]
-    return float(value) if value in ("inf", "-inf") else value

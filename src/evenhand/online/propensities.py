@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.holds import RandomEnds
 from evenhand.policy import Policy
-from evenhand.records import Array, Decision, Mask, State
+from evenhand.records import Array, Decision, Mask, State, each_array
 
 LANES = 1000  # that decide from the same state, where there is no closed form
 
@@ -83,19 +81,11 @@ def _shares(policy: Policy, before: State, mask: Mask | None, seed: Sequence[int
     return total / LANES
 
 
-def copied(record: Any) -> Any:
-    """A copy of a record."""
-    return _each(record, np.ndarray.copy)
+def copied(state: State) -> State:
+    """A copy of a state."""
+    return each_array(state, np.ndarray.copy)
 
 
-def _in_lanes(record: Any, lanes: int) -> Any:
-    """A copy of a single lane's record in every one of many."""
-    return _each(record, lambda array: np.repeat(array[np.newaxis], lanes, axis=0))
-
-
-def _each(record: Any, change: Callable[[NDArray[Any]], Any]) -> Any:
-    """A record with every array in it changed."""
-    if isinstance(record, np.ndarray):
-        return change(record)
-    names = getattr(record, "__dataclass_fields__", ())
-    return type(record)(**{name: _each(getattr(record, name), change) for name in names}) if names else record
+def _in_lanes(state: State, lanes: int) -> State:
+    """A copy of a single lane's state in every one of many."""
+    return each_array(state, lambda array: np.repeat(array[np.newaxis], lanes, axis=0))

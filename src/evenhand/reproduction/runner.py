@@ -145,9 +145,8 @@ class Store:
         place = self.place(part)
         shutil.rmtree(place, ignore_errors=True)
         results.save(place)
-        (place / "run.json").write_text(
-            json.dumps(stamp, indent=2), encoding="utf-8"
-        )  # last: it says that all is there
+        # The last file: it says that all is there.
+        (place / "run.json").write_text(json.dumps(stamp, indent=2), encoding="utf-8")
         return Run(results, setup, seconds)
 
 
