@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -15,6 +16,7 @@ from evenhand.errors import EvenhandError, InfeasiblePromise
 if TYPE_CHECKING:
     from evenhand.config import Setup
     from evenhand.metrics import Yardstick
+    from evenhand.online.store import Store
     from evenhand.results import Results
 
 app = typer.Typer(
@@ -339,6 +341,68 @@ def evaluate(
         _print_json(evaluating.as_plain(str(log), found))
     else:
         evaluating.show(str(log), found)
+
+
+Database = Annotated[
+    str, typer.Option(envvar="EVENHAND_DATABASE", help="An SQLite file, or a URL such as postgresql://user@host/name.")
+]
+
+
+@app.command()
+def export(
+    name: Annotated[str, typer.Argument(help="Name of the allocation.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="To write; ends in .csv or .parquet.")],
+    database: Database = "evenhand.db",
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Estimate propensities that have no closed form; replays every event.")
+    ] = False,
+) -> None:
+    """Write the log of an allocation to a file, a row for every play, as `evenhand evaluate` reads it.
+
+    Examples:
+
+      evenhand export drinks drinks.parquet
+
+      evenhand export drinks drinks.csv --database postgresql://evenhand@localhost/evenhand --estimate
+    """
+    from evenhand.online.store.export import write_log
+
+    with _store(database) as store:
+        rows = write_log(store.database, name, file, estimate)
+    print(f"wrote {rows:,} rows to {file}", file=sys.stderr)
+
+
+@app.command()
+def verify(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Allocations; left out: all.")] = None,
+    database: Database = "evenhand.db",
+    as_json: AsJson = False,
+) -> None:
+    """Make allocations again from their events alone, and see that the same comes out.
+
+    Examples:
+
+      evenhand verify
+
+      evenhand verify drinks --database evenhand.db --json
+    """
+    with _store(database) as store:
+        wanted = names or [one.name for one in store.allocations()]
+        found = {name: store.verify(name) for name in wanted}
+    if as_json:
+        _print_json({"verified": found})
+        return
+    for name, events in found.items():
+        print(f"{name}: {events:,} events, replayed to the same state")
+
+
+def _store(database: str) -> closing[Store]:
+    """A database that is there already."""
+    from evenhand.online.store import Store
+
+    if "://" not in database and not Path(database).is_file():
+        raise EvenhandError(f"there is no database {database}; `evenhand serve` makes one")
+    return closing(Store.open(database))
 
 
 def _facts(stick: Yardstick) -> dict[str, Any]:

@@ -2,5 +2,18 @@
 
 from __future__ import annotations
 
-from evenhand.online.bandit import Bandit as Bandit
-from evenhand.online.bandit import Choice as Choice
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Bandit", "Choice"]
+
+if TYPE_CHECKING:
+    from evenhand.online.bandit import Bandit, Choice
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name at first use, so that the command line starts fast."""
+    if name not in __all__:
+        raise AttributeError(f"module 'evenhand.online' has no attribute {name!r}")
+    from evenhand.online import bandit
+
+    return getattr(bandit, name)

@@ -1,0 +1,125 @@
+"""A database, SQLite or PostgreSQL: how it is opened, its transactions, and what can go wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.util import CommandError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+
+from evenhand.errors import EvenhandError
+from evenhand.online.store.errors import StoreUnavailable
+
+PATIENCE = 10  # seconds that a transaction waits for a lock that another one holds
+MIGRATING = 4_907_133_402  # number of the PostgreSQL lock under which one process at a time migrates
+#: A server that is stopped dead in a transaction must not hold its allocation for ever.
+POSTGRESQL = {
+    "connect_timeout": 5,
+    "options": f"-c lock_timeout={PATIENCE}s -c statement_timeout=60s -c idle_in_transaction_session_timeout=30s",
+}
+
+
+class Database:
+    """An SQLite file, which needs no set-up, or a PostgreSQL database, which several servers can share.
+
+    Args:
+        name: a path, or a URL such as ``sqlite:///evenhand.db`` or ``postgresql://user@host/name``.
+
+    Raises:
+        EvenhandError: it names no database of these two kinds.
+        StoreUnavailable: it cannot be opened, or not be brought up to date.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.url = _url(name)
+        self.name = self.url.render_as_string(hide_password=True)
+        lite = self.url.get_backend_name() == "sqlite"
+        options: dict[str, Any] = {"timeout": PATIENCE} if lite else POSTGRESQL
+        self.engine = create_engine(
+            self.url, connect_args=options, pool_size=8, max_overflow=8, pool_timeout=PATIENCE, pool_pre_ping=not lite
+        )
+        if lite:
+            _prepare(self.engine)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def transaction(self, writes: bool) -> Iterator[Connection]:
+        """A transaction: all of it is kept, for good, or nothing."""
+        try:
+            with self.engine.connect().execution_options(writes=writes) as connection, connection.begin():
+                yield connection
+        except IntegrityError:  # somebody was faster; whoever asks knows what that means
+            raise
+        except SQLAlchemyError as error:
+            raise StoreUnavailable(f"the database {self.name} cannot be used: {_reason(error)}") from error
+
+    def ready(self) -> None:
+        """Return if the database can be reached.
+
+        Raises:
+            StoreUnavailable: it cannot.
+        """
+        with self.transaction(writes=False) as connection:
+            connection.execute(text("SELECT count(*) FROM allocations WHERE id = 0"))
+
+    def migrate(self) -> None:
+        """Bring the tables up to date; one process at a time does, the others wait."""
+        config = Config()
+        config.set_main_option("script_location", "evenhand.online.store:migrations")
+        with self.transaction(writes=True) as connection:
+            if self.engine.dialect.name == "postgresql":
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATING})"))
+            config.attributes["connection"] = connection
+            try:
+                command.upgrade(config, "head")
+            except CommandError as error:
+                raise EvenhandError(
+                    f"the database {self.name} was made by another version of Evenhand, which may be newer: {error}"
+                ) from None
+
+
+def _url(name: str) -> URL:
+    if "://" not in name:
+        return URL.create("sqlite", database=name)
+    try:
+        url = make_url(name)
+    except (ArgumentError, ValueError):
+        raise EvenhandError("the database is neither a path nor a URL such as postgresql://user@host/name") from None
+    kind = url.get_backend_name()
+    if kind in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if kind != "sqlite":
+        raise EvenhandError(f"the database must be SQLite or PostgreSQL, not {kind}")
+    if url.database in (None, "", ":memory:"):
+        raise EvenhandError("a database in memory would not outlive the process; name a file")
+    return url
+
+
+def _prepare(engine: Engine) -> None:
+    """SQLite so that commits are durable, readers do not wait for the writer, and a writer locks from the start."""
+
+    @event.listens_for(engine, "connect")
+    def opened(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # transactions begin when we say so
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """What the database says, in a line."""
+    told = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
+    return " ".join(told.split())

@@ -1,0 +1,110 @@
+"""API keys: who may do what over HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import insert, select, update
+
+from evenhand.errors import EvenhandError, nearest
+from evenhand.online.store import tables
+from evenhand.online.store.database import Database
+
+SCOPES = ("administer", "decide", "report", "read")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key, without its secret.
+
+    Attributes:
+        id: names it in lists and when it is revoked.
+        name: of whoever uses it.
+        scopes: what it allows: ``administer``, ``decide``, ``report``, ``read``.
+        created: seconds since the epoch.
+        revoked: when it ended; None while it holds.
+    """
+
+    id: str
+    name: str
+    scopes: frozenset[str]
+    created: float
+    revoked: float | None
+
+
+class Keys:
+    """The keys in a database; of a secret only its SHA-256 is kept, as it is random and long.
+
+    Args:
+        database: that holds them.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def make(self, name: str, scopes: Collection[str]) -> tuple[Key, str]:
+        """A new key and its secret, which nobody can be told again.
+
+        Raises:
+            EvenhandError: the name is blank, or a scope is unknown or missing.
+        """
+        if not name.strip() or len(name) > 100 or not name.isprintable():
+            raise EvenhandError(f"the name of a key must be 1 to 100 printable characters, got {name!r}")
+        for scope in scopes:
+            if scope not in SCOPES:
+                raise EvenhandError(f"there is no scope {scope!r}{nearest(scope, SCOPES)}")
+        if not scopes:
+            raise EvenhandError(f"a key needs at least one scope: {', '.join(SCOPES)}")
+        secret = "evh_" + secrets.token_urlsafe(32)
+        key = Key(secrets.token_hex(4), name, frozenset(scopes), time.time(), None)
+        row = vars(key) | {"scopes": " ".join(sorted(key.scopes)), "hash": _hash(secret)}
+        with self._database.transaction(writes=True) as connection:
+            connection.execute(insert(tables.keys), row)
+        return key, secret
+
+    def list(self) -> list[Key]:
+        """All keys, the oldest first, with those that were revoked."""
+        with self._database.transaction(writes=False) as connection:
+            rows = connection.execute(select(tables.keys).order_by(tables.keys.c.created, tables.keys.c.id))
+            return [_key(row) for row in rows]
+
+    def revoke(self, id: str) -> Key:
+        """End a key.
+
+        Raises:
+            EvenhandError: there is no such key, or it was revoked before.
+        """
+        with self._database.transaction(writes=True) as connection:
+            row = connection.execute(select(tables.keys).where(tables.keys.c.id == id)).one_or_none()
+            if row is None:
+                raise EvenhandError(f"there is no key with the id {id!r}; `evenhand keys list` names them")
+            if row.revoked is not None:
+                raise EvenhandError(f"the key {id} ({row.name}) was revoked before")
+            ended = time.time()
+            connection.execute(update(tables.keys).where(tables.keys.c.id == id).values(revoked=ended))
+        return Key(row.id, row.name, frozenset(row.scopes.split()), row.created, ended)
+
+    def find(self, secret: str) -> Key | None:
+        """The key with this secret; None where there is none, or it was revoked."""
+        with self._database.transaction(writes=False) as connection:
+            chosen = select(tables.keys).where(tables.keys.c.hash == _hash(secret), tables.keys.c.revoked.is_(None))
+            row = connection.execute(chosen).one_or_none()
+        return None if row is None else _key(row)
+
+    def any(self) -> bool:
+        """Whether a key was ever made; a server whose keys are all revoked is closed, not open."""
+        with self._database.transaction(writes=False) as connection:
+            return connection.execute(select(tables.keys.c.id).limit(1)).first() is not None
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _key(row: Any) -> Key:
+    return Key(row.id, row.name, frozenset(row.scopes.split()), row.created, row.revoked)

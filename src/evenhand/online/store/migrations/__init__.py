@@ -1,0 +1,1 @@
+"""The tables of the store, from version to version."""

@@ -1,0 +1,10 @@
+"""Runs the migrations in the transaction of whoever asks for them."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from evenhand.online.store.tables import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+context.run_migrations()

@@ -1,0 +1,61 @@
+"""The first tables."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Make them."""
+    op.create_table(
+        "allocations",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("name", sa.String(100), nullable=False, unique=True),
+        sa.Column("algorithm", sa.String(100), nullable=False),
+        sa.Column("arms", sa.Integer, nullable=False),
+        sa.Column("created", sa.Double, nullable=False),
+        sa.Column("sequence", sa.BigInteger, nullable=False),
+        sa.Column("round", sa.BigInteger, nullable=False),
+        sa.Column("closed", sa.Boolean, nullable=False),
+    )
+    of_allocation = sa.ForeignKey("allocations.id")
+    op.create_table(
+        "events",
+        sa.Column("allocation", sa.Integer, of_allocation.copy(), primary_key=True, autoincrement=False),
+        sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("time", sa.Double, nullable=False),
+        sa.Column("kind", sa.String(10), nullable=False),
+        sa.Column("round", sa.BigInteger),
+        sa.Column("body", sa.Text, nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("events_by_round", "events", ["allocation", "round"])
+    op.create_table(
+        "snapshots",
+        sa.Column("allocation", sa.Integer, of_allocation.copy(), primary_key=True, autoincrement=False),
+        sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("state", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "answers",
+        sa.Column("allocation", sa.Integer, of_allocation.copy(), primary_key=True, autoincrement=False),
+        sa.Column("key", sa.String(200), primary_key=True),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.Column("time", sa.Double, nullable=False),
+        sa.Column("body", sa.Text, nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("answers_by_time", "answers", ["allocation", "time"])
+    op.create_table(
+        "keys",
+        sa.Column("id", sa.String(16), primary_key=True),
+        sa.Column("name", sa.String(100), nullable=False),
+        sa.Column("scopes", sa.String(100), nullable=False),
+        sa.Column("hash", sa.String(64), nullable=False, unique=True),
+        sa.Column("created", sa.Double, nullable=False),
+        sa.Column("revoked", sa.Double),
+    )

@@ -1,0 +1,85 @@
+"""The tables of the store.
+
+Events are the truth; all else can be made from them, but for the keys.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+
+#: An allocation, and what its last event left behind: for lists, and as the row that its one writer locks.
+allocations = Table(
+    "allocations",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(100), nullable=False, unique=True),
+    Column("algorithm", String(100), nullable=False),
+    Column("arms", Integer, nullable=False),  # that are not retired
+    Column("created", Double, nullable=False),  # seconds since the epoch, as all times
+    Column("sequence", BigInteger, nullable=False),  # of the last event
+    Column("round", BigInteger, nullable=False),  # rounds decided
+    Column("closed", Boolean, nullable=False),
+)
+
+#: What happened, in order; only ever appended to.
+events = Table(
+    "events",
+    metadata,
+    Column("allocation", ForeignKey("allocations.id"), primary_key=True, autoincrement=False),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, …
+    Column("time", Double, nullable=False),
+    Column("kind", String(10), nullable=False),
+    Column("round", BigInteger),  # that a decision made, or that a report or a total is about
+    Column("body", Text, nullable=False),  # JSON
+    Index("events_by_round", "allocation", "round"),
+    sqlite_with_rowid=False,
+)
+
+#: The bandit after some event, so that a start need not replay them all.
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("allocation", ForeignKey("allocations.id"), primary_key=True, autoincrement=False),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    Column("state", LargeBinary, nullable=False),  # compressed JSON
+)
+
+#: What was answered to requests that came with an idempotency key.
+answers = Table(
+    "answers",
+    metadata,
+    Column("allocation", ForeignKey("allocations.id"), primary_key=True, autoincrement=False),
+    Column("key", String(200), primary_key=True),
+    Column("digest", String(64), nullable=False),  # of the request
+    Column("time", Double, nullable=False),
+    Column("body", Text, nullable=False),  # JSON
+    Index("answers_by_time", "allocation", "time"),
+    sqlite_with_rowid=False,
+)
+
+#: API keys.
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("name", String(100), nullable=False),
+    Column("scopes", String(100), nullable=False),  # joined by blanks
+    Column("hash", String(64), nullable=False, unique=True),  # SHA-256 of the secret
+    Column("created", Double, nullable=False),
+    Column("revoked", Double),
+)
