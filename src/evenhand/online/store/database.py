@@ -10,7 +10,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError, TimeoutError
 
 from evenhand.errors import EvenhandError
 from evenhand.online.store.errors import StoreUnavailable
@@ -56,9 +56,9 @@ class Database:
         try:
             with self.engine.connect().execution_options(writes=writes) as connection, connection.begin():
                 yield connection
-        except IntegrityError:  # somebody was faster; whoever asks knows what that means
+        except (DataError, IntegrityError, ProgrammingError):  # the database is well; what it was asked is not
             raise
-        except SQLAlchemyError as error:
+        except (DBAPIError, TimeoutError) as error:
             raise StoreUnavailable(f"the database {self.name} cannot be used: {_reason(error)}") from error
 
     def ready(self) -> None:
@@ -119,7 +119,7 @@ def _prepare(engine: Engine) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _reason(error: Exception) -> str:
     """What the database says, in a line."""
     told = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
     return " ".join(told.split())

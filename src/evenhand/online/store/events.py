@@ -11,6 +11,7 @@ from evenhand.online.bandit import Bandit
 from evenhand.online.given import as_plain, from_plain
 
 KINDS = ("create", "decide", "report", "total", "expire", "change")
+as_json = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
 
 
 class Event(NamedTuple):
@@ -38,7 +39,7 @@ class Event(NamedTuple):
             "time": self.time,
             "kind": self.kind,
             "round": self.round,
-            "body": json.dumps(self.body, allow_nan=False),
+            "body": as_json(self.body),
         }
 
 

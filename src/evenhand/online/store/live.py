@@ -14,9 +14,9 @@ from evenhand.errors import StateError
 from evenhand.online.bandit import Bandit
 from evenhand.online.store import tables
 from evenhand.online.store.database import Database
-from evenhand.online.store.events import Event, begun, replay
+from evenhand.online.store.events import Event, as_json, begun, replay
 
-SNAPSHOT = 20_000  # events after which the bandit is written down whole, so that a start replays no more than these
+SNAPSHOT = 20_000  # events after which the bandit is written down whole, so that a start need not replay more
 CHUNK = 5_000  # events that are read at once
 
 
@@ -78,10 +78,14 @@ class Live:
             )
         )
 
+    def wants_snapshot(self, every: int) -> bool:
+        """Whether it is time to write the bandit down; the more it holds, the longer that takes, and the rarer."""
+        return self.sequence - self.snapshot >= max(every, 2 * len(self.bandit.book.waiting))
+
     def write_snapshot(self, connection: Connection) -> None:
         """Write the bandit down whole, in place of the snapshots before."""
         state = {"bandit": self.bandit.dump(), "closed": self.closed}
-        packed = zlib.compress(json.dumps(state, allow_nan=False).encode(), level=1)
+        packed = zlib.compress(as_json(state).encode(), level=1)
         connection.execute(delete(tables.snapshots).where(tables.snapshots.c.allocation == self.id))
         row = {"allocation": self.id, "sequence": self.sequence, "state": packed}
         connection.execute(insert(tables.snapshots), row)

@@ -18,6 +18,7 @@ from evenhand.online.store import tables
 from evenhand.online.store.commands import Answer, Command, Desk
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import KeyReused, StoreUnavailable, UnknownAllocation
+from evenhand.online.store.events import as_json
 from evenhand.online.store.live import SNAPSHOT, Live, recalled
 
 GROUP = 500  # commands that are committed together at most
@@ -140,7 +141,7 @@ class Writer:
             answered = self._answered(connection, live.id, group)
             outcomes = [self._outcome(desk, asked, answered) for asked in group]
             live.flush(connection)
-            if live.sequence - live.snapshot >= self._every:
+            if live.wants_snapshot(self._every):
                 live.write_snapshot(connection)
                 old = tables.answers.c.time < desk.now - KEPT
                 connection.execute(delete(tables.answers).where(tables.answers.c.allocation == live.id, old))
@@ -193,7 +194,7 @@ class Writer:
             digest = command.digest()
             answered[command.key] = digest, answer
             row = {"allocation": desk.live.id, "key": command.key, "digest": digest, "time": desk.now}
-            desk.connection.execute(insert(tables.answers), row | {"body": json.dumps(answer, allow_nan=False)})
+            desk.connection.execute(insert(tables.answers), row | {"body": as_json(answer)})
         return answer
 
 

@@ -22,10 +22,9 @@ def upgrade() -> None:
         sa.Column("round", sa.BigInteger, nullable=False),
         sa.Column("closed", sa.Boolean, nullable=False),
     )
-    of_allocation = sa.ForeignKey("allocations.id")
     op.create_table(
         "events",
-        sa.Column("allocation", sa.Integer, of_allocation.copy(), primary_key=True, autoincrement=False),
+        sa.Column("allocation", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("time", sa.Double, nullable=False),
         sa.Column("kind", sa.String(10), nullable=False),
@@ -36,13 +35,13 @@ def upgrade() -> None:
     op.create_index("events_by_round", "events", ["allocation", "round"])
     op.create_table(
         "snapshots",
-        sa.Column("allocation", sa.Integer, of_allocation.copy(), primary_key=True, autoincrement=False),
+        sa.Column("allocation", sa.Integer, sa.ForeignKey("allocations.id"), primary_key=True, autoincrement=False),
         sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("state", sa.LargeBinary, nullable=False),
     )
     op.create_table(
         "answers",
-        sa.Column("allocation", sa.Integer, of_allocation.copy(), primary_key=True, autoincrement=False),
+        sa.Column("allocation", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("key", sa.String(200), primary_key=True),
         sa.Column("digest", sa.String(64), nullable=False),
         sa.Column("time", sa.Double, nullable=False),
