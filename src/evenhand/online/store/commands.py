@@ -262,6 +262,19 @@ class Audited(Command):
 
 
 @dataclass(frozen=True)
+class Pulse(Command):
+    """How an allocation does, in three numbers: for monitoring."""
+
+    reads: ClassVar[bool] = True
+
+    def run(self, desk: Desk) -> Answer:
+        """Decisions that wait for a report, the largest deficit (None where nothing is promised), the last round."""
+        bandit = desk.live.bandit
+        behind = None if bandit.fractions is None else float(bandit.deficits().max())
+        return {"waiting": len(bandit.book.waiting), "behind": behind, "round": int(bandit.state.round)}
+
+
+@dataclass(frozen=True)
 class Described(Command):
     """How an allocation is set up."""
 

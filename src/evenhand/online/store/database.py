@@ -54,12 +54,19 @@ class Database:
     def transaction(self, writes: bool) -> Iterator[Connection]:
         """A transaction: all of it is kept, for good, or nothing."""
         try:
-            with self.engine.connect().execution_options(writes=writes) as connection, connection.begin():
-                yield connection
+            with self.engine.connect() as connection:
+                self._options(connection, writes)
+                with connection.begin():
+                    yield connection
         except (DataError, IntegrityError, ProgrammingError):  # the database is well; what it was asked is not
             raise
         except (DBAPIError, TimeoutError) as error:
             raise StoreUnavailable(f"the database {self.name} cannot be used: {_reason(error)}") from error
+
+    def _options(self, connection: Connection, writes: bool) -> None:
+        connection.execution_options(writes=writes)
+        if not writes and self.engine.dialect.name == "postgresql":  # SQLite's readers see one state anyway
+            connection.execution_options(isolation_level="REPEATABLE READ")
 
     def ready(self) -> None:
         """Return if the database can be reached.

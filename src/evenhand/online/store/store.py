@@ -237,6 +237,11 @@ class Store:
         """Ask an allocation for something, and wait for the answer."""
         return self.submit(name, command).result()
 
+    def awake(self) -> list[str]:
+        """The allocations that are in memory, as something has been asked of them."""
+        with self._lock:
+            return list(self._writers)
+
     def _forget(self, name: str, done: Future[Answer]) -> None:
         """Names of no allocation must not fill the memory."""
         if not done.cancelled() and isinstance(done.exception(), UnknownAllocation):

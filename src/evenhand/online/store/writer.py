@@ -90,7 +90,12 @@ class Writer:
                 return asked.future
             self._waiting.append(asked)
             if not self._busy:
-                self._workers.submit(self._work)
+                try:
+                    self._workers.submit(self._work)
+                except RuntimeError:
+                    self._waiting.clear()
+                    asked.future.set_exception(StoreUnavailable("the store is closed"))
+                    return asked.future
                 self._busy = True
         return asked.future
 
