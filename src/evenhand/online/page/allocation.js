@@ -1,0 +1,111 @@
+// One allocation: what was promised, what each arm got, and what is still waited for.
+import { Arms } from './arms.js';
+import { Delays } from './delays.js';
+import { duration, moment, plays, several, whole } from './format.js';
+import { where } from './route.js';
+import { Trail } from './trail.js';
+import { Component, Name, html } from './view.js';
+
+// Arms that are asked for at first.
+export const LOADED = 200;
+
+export function Allocation({ name, audit, described, loaded, onMore }) {
+  const props = { name, audit, described, loaded, onMore };
+  return html`
+    <nav aria-label="Where you are"><a href="#/">Allocations</a></nav>
+    <h1 tabindex="-1"><${Name} of=${name} /></h1>
+    <${Alarm} fault=${audit?.fault ?? ''} />
+    ${audit ? html`<${Found} ...${props} />` : html`<p class="note">Loading…</p>`}
+  `;
+}
+
+// Only the heading is announced: the reason changes with every round.
+function Alarm({ fault }) {
+  return html`<div class=${fault ? 'alarm' : ''}>
+    <div role="alert">${fault && html`<h2>A promise cannot be kept</h2>`}</div>
+    ${fault && html`<p>With the availability seen of late: <bdi>${fault}</bdi></p>`}
+  </div>`;
+}
+
+function Found({ name, audit, described, loaded, onMore }) {
+  return html`
+    <p class="lead">
+      Algorithm <code>${audit.algorithm}</code>, ${several(described.plays, 'play')} a round,${' '}
+      as of <time>${moment(audit.time)}</time>${' '}
+      ${audit.closed && html`<strong class="badge">closed</strong>`}
+    </p>
+    ${audit.round === 0 && html`<${Undecided} name=${name} />`}
+    <${Tiles} audit=${audit} />
+    <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} />
+    <${Trail} trail=${audit.trail} />
+    <${Delays} delays=${audit.delays} />
+    <${Settings} described=${described} changes=${audit.version} />
+  `;
+}
+
+function Undecided({ name }) {
+  return html`<div class="hint">
+    <p>No decision has been made yet. This command asks for one:</p>
+    <pre><code>evenhand client decide ${name}${where()}</code></pre>
+  </div>`;
+}
+
+const sum = (lines, field) => lines.reduce((total, line) => total + line[field], 0);
+
+function Tiles({ audit }) {
+  const { lines } = audit;
+  const part = lines.length < audit.arms ? `of the ${several(lines.length, 'arm')} loaded` : '';
+  const behind = lines.reduce((most, line) => ((line.deficit ?? 0) > (most?.deficit ?? 0) ? line : most), null);
+  const owed = lines.some((line) => line.deficit !== null);
+  const who = behind && html`<${Name} of=${behind.arm} />`;
+  const worst = { head: 'Furthest behind, in plays', value: plays(behind?.deficit ?? 0), note: who };
+  return html`<dl class="tiles">
+    <${Tile} head="Rounds" value=${whole(audit.round)} />
+    <${Tile} head="Arms" value=${whole(audit.arms)} note=${audit.version > 0 && several(audit.version, 'change')} />
+    ${owed && html`<${Tile} ...${worst} />`}
+    <${Tile} head="Pending reports" value=${whole(sum(lines, 'pending'))} note=${part} />
+    <${Tile} head="Lost reports" value=${whole(sum(lines, 'lost'))} note=${part} />
+    <${Tile} head="Late reports" value=${whole(sum(lines, 'late'))} note=${part} />
+    ${audit.delays && html`<${Tile} head="Median delay" value=${duration(audit.delays.quantiles['0.5'])} />`}
+  </dl>`;
+}
+
+function Tile({ head, value, note }) {
+  return html`<div><dt>${head}</dt><dd>${value}</dd>${note && html`<dd class="note">${note}</dd>`}</div>`;
+}
+
+const MISSING = { lost: 'counts as lost', zero: 'counts as a reward of 0' };
+
+// Long lists have one value an arm, and would fill the page.
+function setting(value) {
+  if (value === null || typeof value !== 'object') return String(value);
+  const size = Array.isArray(value) ? value.length : Object.keys(value).length;
+  return size > 8 ? several(size, 'value') : JSON.stringify(value);
+}
+
+class Settings extends Component {
+  shouldComponentUpdate(next) {
+    return next.described !== this.props.described || next.changes !== this.props.changes;
+  }
+
+  render({ described, changes }) {
+    const range = described.rewards;
+    const rows = [
+      ['Created', moment(described.created)],
+      ['Changes of arms and promises', whole(changes)],
+      ['A report is waited for', described.window === null ? 'without end' : duration(described.window)],
+      ['A report that does not come', MISSING[described.missing] ?? described.missing],
+      ['Rewards', range ? `from ${range[0]} to ${range[1]}` : 'any number'],
+      ['Seed', String(described.seed)],
+      ...Object.entries(described.parameters)
+        .filter(([key]) => key !== 'fractions')
+        .map(([key, value]) => [html`<code>${key}</code>`, setting(value)]),
+    ];
+    return html`<section aria-labelledby="settings">
+      <h2 id="settings">Settings</h2>
+      <dl class="settings">
+        ${rows.map(([head, value]) => html`<div><dt>${head}</dt><dd><bdi>${value}</bdi></dd></div>`)}
+      </dl>
+    </section>`;
+  }
+}

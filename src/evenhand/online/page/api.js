@@ -1,0 +1,80 @@
+// Questions to the service. Addresses are relative, so that the page also works under a path of a reverse proxy.
+const PATIENCE = 30_000; // ms for an answer
+const KEPT = 'evenhand key';
+
+// An answer that is an error; `code` is the service's.
+export class Refused extends Error {
+  constructor(status, code, message) {
+    super(message);
+    Object.assign(this, { status, code });
+  }
+}
+
+// No answer at all.
+export class Unreachable extends Error {}
+
+export const secret = {
+  // Storage may be forbidden; the key then lasts until the page is left.
+  get value() {
+    try {
+      return this.here ?? sessionStorage.getItem(KEPT);
+    } catch {
+      return this.here ?? null;
+    }
+  },
+  set value(key) {
+    this.here = key;
+    try {
+      if (key === null) sessionStorage.removeItem(KEPT);
+      else sessionStorage.setItem(KEPT, key);
+    } catch {
+      /* see above */
+    }
+  },
+};
+
+// Asks, and remembers answers with their ETag: an unchanged one is not sent again and stays the very same object.
+export class Service {
+  answers = new Map();
+
+  async get(path, signal) {
+    const kept = this.answers.get(path);
+    const answer = await this.ask(path, kept?.etag, signal);
+    if (answer.status === 304 && kept) return kept.body;
+    const body = await read(answer);
+    signal.throwIfAborted();
+    if (!answer.ok) throw refusal(answer.status, body);
+    if (body === undefined) throw new Unreachable('what answered is not this service');
+    const etag = answer.headers.get('ETag');
+    if (etag) this.answers.set(path, { etag, body });
+    return body;
+  }
+
+  async ask(path, etag, signal) {
+    const headers = { Accept: 'application/json' };
+    if (secret.value) headers.Authorization = `Bearer ${secret.value}`;
+    if (etag) headers['If-None-Match'] = etag;
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]);
+    try {
+      // no-store: the browser's cache would answer a 304 in its own way.
+      return await fetch(path, { headers, cache: 'no-store', signal: patience });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new Unreachable(error.name === 'TimeoutError' ? 'no answer within 30 seconds' : 'no connection');
+    }
+  }
+}
+
+// The JSON of an answer; undefined where it is none, as from a proxy in front of a server that is away.
+async function read(answer) {
+  try {
+    return await answer.json();
+  } catch {
+    return undefined;
+  }
+}
+
+function refusal(status, body) {
+  if (body?.error) return new Refused(status, body.error.code, body.error.message);
+  return status >= 500 ? new Unreachable(`status ${status}`) : new Refused(status, '', `status ${status}`);
+}

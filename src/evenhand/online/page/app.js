@@ -1,0 +1,150 @@
+// The page: which view is shown, what is asked of the service, and what is told when it does not answer.
+import { Allocation, LOADED } from './allocation.js';
+import { Refused, Service, Unreachable, secret } from './api.js';
+import { Banner, Connection } from './connection.js';
+import { KeyForm, WITHOUT_KEY, lacking } from './key.js';
+import { List } from './list.js';
+import { Poll } from './poll.js';
+import { address, routeOf } from './route.js';
+import { Component, Name, html, render } from './view.js';
+
+const UNREAD = { list: null, audit: null, described: null, missing: '' };
+
+class App extends Component {
+  state = {
+    ...UNREAD,
+    route: routeOf(location.hash),
+    loaded: LOADED,
+    access: null,
+    asking: '',
+    link: { kind: 'first' },
+  };
+  service = new Service();
+  poll = new Poll((signal) => this.look(signal));
+
+  componentDidMount() {
+    window.addEventListener('hashchange', () => this.go());
+    this.poll.now();
+  }
+
+  componentDidUpdate() {
+    const { route, audit } = this.state;
+    const place = route.name === null ? 'Allocations' : route.name;
+    document.title = `${audit?.fault ? '⚠ ' : ''}${place} · Evenhand`;
+  }
+
+  go() {
+    this.service = new Service();
+    this.setState({ ...UNREAD, route: routeOf(location.hash), loaded: LOADED }, () => {
+      document.querySelector('h1')?.focus();
+      window.scrollTo(0, 0);
+      this.poll.now();
+    });
+  }
+
+  load(loaded) {
+    this.setState({ loaded }, () => this.poll.now());
+  }
+
+  useKey(key) {
+    secret.value = key;
+    this.setState({ ...UNREAD, access: null, asking: '' }, () => this.poll.now());
+  }
+
+  async look(signal) {
+    try {
+      const access = this.state.access ?? (await this.enter(signal));
+      const found = await this.find(signal);
+      this.setState({ ...found, access, missing: '', link: { kind: 'live', at: Date.now() / 1000 } });
+    } catch (error) {
+      signal.throwIfAborted();
+      return this.fail(error);
+    }
+  }
+
+  async enter(signal) {
+    const access = await this.service.get('v1/access', signal);
+    if (!access.open && !access.scopes.includes('read')) throw new Refused(403, 'forbidden', lacking(access));
+    return access;
+  }
+
+  async find(signal) {
+    const { name } = this.state.route;
+    if (name === null) return { list: (await this.service.get('v1/allocations', signal)).allocations };
+    const described = this.state.described ?? (await this.service.get(address(name), signal));
+    const arms = this.state.audit?.arms ?? described.arms.length;
+    const audit = await this.service.get(address(name) + cut(arms, this.state.loaded), signal);
+    const fresh = described.version === audit.version;
+    return { audit, described: fresh ? described : await this.service.get(address(name), signal) };
+  }
+
+  // Tells what went wrong; false where asking again cannot help.
+  fail(error) {
+    if (!(error instanceof Refused || error instanceof Unreachable)) console.error(error);
+    if (error.status === 401 || error.status === 403) {
+      const asking = error.status === 403 ? error.message : secret.value === null ? WITHOUT_KEY : error.message;
+      secret.value = null;
+      this.setState({ ...UNREAD, access: null, asking });
+      return false;
+    }
+    if (error.status === 404) {
+      this.setState({ ...UNREAD, missing: error.message, link: { kind: 'live', at: Date.now() / 1000 } });
+    } else {
+      const answers = error instanceof Refused;
+      this.setState(({ link }) => ({ link: { kind: 'away', at: link.at, why: error.message, answers } }));
+    }
+    return true;
+  }
+
+  view() {
+    const { route, asking, missing, list, audit, described, loaded } = this.state;
+    if (asking) return html`<${KeyForm} asking=${asking} onKey=${(key) => this.useKey(key)} />`;
+    if (route.name === null) return html`<${List} list=${list} />`;
+    if (missing) return html`<${Missing} name=${route.name} />`;
+    const more = (count) => this.load(count);
+    return html`<${Allocation}
+      key=${route.name} name=${route.name} audit=${audit} described=${described} loaded=${loaded} onMore=${more}
+    />`;
+  }
+
+  render() {
+    const { access, asking, link } = this.state;
+    const seen = asking ? { kind: 'key' } : link;
+    return html`
+      <a class="skip" href="#main" onClick=${toMain}>Skip to the content</a>
+      <header class="top">
+        <a class="brand" href="#/">Evenhand</a>
+        <${Connection} link=${seen} />
+        ${access && !access.open && html`<${Holder} access=${access} onLeave=${() => this.useKey(null)} />`}
+      </header>
+      <${Banner} link=${seen} />
+      <main id="main" tabindex="-1">${this.view()}</main>
+    `;
+  }
+}
+
+// Which audit is asked for. Without a limit the lines are in the order of the arms, and stay in place.
+const cut = (arms, loaded) => (arms <= loaded ? '/audit' : `/audit?limit=${loaded}`);
+
+// The address after # is the view's, so the skip link may not change it.
+function toMain(event) {
+  event.preventDefault();
+  document.getElementById('main').focus();
+}
+
+function Missing({ name }) {
+  return html`
+    <nav aria-label="Where you are"><a href="#/">Allocations</a></nav>
+    <h1 tabindex="-1"><${Name} of=${name} /></h1>
+    <p role="alert">There is no allocation of this name. As soon as there is, it is shown here.</p>
+  `;
+}
+
+function Holder({ access, onLeave }) {
+  return html`<p class="holder">
+    Key <${Name} of=${access.name ?? 'without a name'} />
+    <button type="button" onClick=${onLeave}>Forget the key</button>
+  </p>`;
+}
+
+render(html`<${App} />`, document.getElementById('app'));

@@ -1,0 +1,115 @@
+// A chart of echarts in the colours of the page. Canvas only, and tips made of nodes: both work under the page's
+// Content-Security-Policy, and a name in a tip stays text.
+import { Component, html } from './view.js';
+
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const SERIES = 8; // colours
+const DASHES = ['solid', 'dashed', 'dotted'];
+
+export const tone = (place) => `tone${place % SERIES} dash${Math.floor(place / SERIES) % DASHES.length}`;
+
+export function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name) => style.getPropertyValue(`--${name}`).trim();
+  return {
+    ...Object.fromEntries(['ink', 'soft', 'line', 'card', 'got', 'promise', 'reward'].map((name) => [name, of(name)])),
+    series: (place) => ({
+      color: of(`tone${place % SERIES}`),
+      type: DASHES[Math.floor(place / SERIES) % DASHES.length],
+    }),
+  };
+}
+
+// The picture is drawn anew only when `data` is another object, or the colours or the width change.
+export class Chart extends Component {
+  componentDidMount() {
+    this.chart = globalThis.echarts.init(this.node);
+    this.watch = new ResizeObserver(() => this.draw());
+    this.watch.observe(this.node);
+    this.recolour = () => this.draw();
+    dark.addEventListener('change', this.recolour);
+  }
+
+  componentWillUnmount() {
+    dark.removeEventListener('change', this.recolour);
+    this.watch.disconnect();
+    this.chart.dispose();
+  }
+
+  shouldComponentUpdate(next) {
+    return next.data !== this.props.data || next.height !== this.props.height || next.label !== this.props.label;
+  }
+
+  componentDidUpdate() {
+    this.draw();
+  }
+
+  draw() {
+    const { clientWidth: width, clientHeight: height } = this.node;
+    if (!width || !height) return;
+    if (width !== this.chart.getWidth() || height !== this.chart.getHeight()) this.chart.resize();
+    const look = colours();
+    const textStyle = { fontFamily: getComputedStyle(this.node).fontFamily, color: look.ink };
+    const option = { animation: false, textStyle, ...this.props.picture(this.props.data, look, width) };
+    this.chart.setOption(option, { replaceMerge: ['series', 'xAxis', 'yAxis'] });
+  }
+
+  render({ label, height }) {
+    // The style is set by script, which the policy allows.
+    return html`<div class="chart" role="img" aria-label=${label} style=${{ height: `${height}px` }}
+      ref=${(node) => (this.node = node)}></div>`;
+  }
+}
+
+// --- what pictures have in common ---------------------------------------------------------------------------------
+
+export const FONT = 12;
+
+export function axis(look, name, more = {}) {
+  return {
+    name,
+    nameLocation: 'middle',
+    nameGap: 30,
+    nameTextStyle: { color: look.soft, fontSize: FONT },
+    axisLabel: { color: look.ink, fontSize: FONT, hideOverlap: true, ...more.axisLabel },
+    axisLine: { show: true, onZero: false, lineStyle: { color: look.soft } },
+    splitLine: { show: true, lineStyle: { color: look.line } },
+    ...Object.fromEntries(Object.entries(more).filter(([key]) => key !== 'axisLabel')),
+  };
+}
+
+// Room for the labels and names of two value axes, however long the numbers are.
+export const ROOM = { left: 6, right: 30, top: 14, bottom: 6, outerBoundsMode: 'same', outerBoundsContain: 'all' };
+
+export function tip(look, rows, more = {}) {
+  return {
+    trigger: 'axis',
+    confine: true,
+    transitionDuration: 0,
+    backgroundColor: look.card,
+    borderColor: look.soft,
+    textStyle: { color: look.ink, fontSize: FONT },
+    className: 'tip',
+    formatter: (points) => nodes(rows(points)),
+    ...more,
+  };
+}
+
+// Lines of text as nodes, the first one bold.
+function nodes(rows) {
+  return rows.map((text, place) => {
+    const node = document.createElement(place ? 'div' : 'strong');
+    node.textContent = text;
+    node.dir = 'auto';
+    return node;
+  });
+}
+
+const LONGEST = 40; // letters of a name
+const STEERING = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu;
+
+// A name in one line of a picture: not too long, and without letters that steer or break the line.
+export function plain(name) {
+  const letters = [...name.replace(STEERING, ' ').trim()];
+  return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join('')}…` : letters.join('') || '(blank)';
+}

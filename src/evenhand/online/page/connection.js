@@ -1,0 +1,25 @@
+// Whether what is shown is of now.
+import { clock } from './format.js';
+import { html } from './view.js';
+
+const SAYS = { first: 'Connecting', live: 'Live', away: 'No answer', key: 'Waiting for a key' };
+
+// The time changes with every answer, so it stands outside what is read out aloud.
+export function Connection({ link }) {
+  return html`<div class="connection ${link.kind}">
+    <span role="status"><span class="dot" aria-hidden="true"></span>${SAYS[link.kind]}</span>
+    ${link.kind === 'live' && html`<time>${clock(link.at)}</time>`}
+  </div>`;
+}
+
+// Stays in sight however far one has scrolled.
+export function Banner({ link }) {
+  const away = link.kind === 'away';
+  return html`<div class="banner" role="status" hidden=${!away}>${away && html`<${Away} link=${link} />`}</div>`;
+}
+
+function Away({ link }) {
+  const last = link.at ? `What is shown is of ${clock(link.at)}. ` : '';
+  const what = link.answers ? 'The service cannot answer' : 'The server cannot be reached';
+  return html`<strong>${what}</strong>: ${link.why}. ${last}This page tries again every few seconds.`;
+}

@@ -1,0 +1,87 @@
+// How long reports took.
+import { Chart, ROOM, axis, tip } from './chart.js';
+import { duration, several, whole } from './format.js';
+import { Component, html } from './view.js';
+
+export class Delays extends Component {
+  shouldComponentUpdate(next) {
+    return next.delays !== this.props.delays;
+  }
+
+  render({ delays }) {
+    return html`<section aria-labelledby="delays">
+      <h2 id="delays">Delay of the reports</h2>
+      ${delays ? html`<${Found} delays=${delays} />` : html`<p class="note">No report has come yet.</p>`}
+    </section>`;
+  }
+}
+
+function Found({ delays }) {
+  const { count, quantiles, bins } = delays;
+  const parts = Object.entries(quantiles).sort(([one], [other]) => one - other);
+  const label = 'How many reports took how long; as a table below';
+  return html`
+    <p>Of the last ${several(count, 'report')}, from the decision on:</p>
+    <dl class="tiles">${parts.map(([part, delay]) => html`<${Part} part=${part} delay=${delay} />`)}</dl>
+    <${Chart} ...${{ data: bins, height: 260, label, picture }} />
+    <details><summary>As a table</summary><${Table} bins=${bins} /></details>
+  `;
+}
+
+function Part({ part, delay }) {
+  const says = `${Number((100 * part).toPrecision(3))}\u00a0% came within`;
+  return html`<div><dt>${says}</dt><dd data-quantile=${part}>${duration(delay)}</dd></div>`;
+}
+
+function Table({ bins }) {
+  const row = (count, place) => html`<tr>
+    <th scope="row">${between(bins, place)}</th><td class="number">${whole(count)}</td>
+  </tr>`;
+  return html`<table class="bins">
+    <thead><tr><th scope="col">Delay</th><th scope="col">Reports</th></tr></thead>
+    <tbody>${bins.counts.map(row)}</tbody>
+  </table>`;
+}
+
+const between = (bins, place) => `${duration(bins.edges[place])} to ${duration(bins.edges[place + 1])}`;
+
+// Bins grow where delays differ much; the last one is cut or filled up to the longest delay.
+function grow({ edges }) {
+  const [first, second] = [edges[1] - edges[0], edges[2] - edges[1]];
+  return edges.length > 3 && Math.abs(second - first) > 1e-6 * second;
+}
+
+// Bars of one width; the axis below counts the edges between them, and shows what delay each stands for.
+function picture(bins, look, width) {
+  const count = bins.counts.length;
+  const step = Math.ceil((count * 75) / (width - 80)); // px a label
+  const edges = axis(look, grow(bins) ? 'delay, on a growing scale' : 'delay', {
+    type: 'value',
+    position: 'bottom',
+    min: 0,
+    max: count,
+    interval: step,
+    splitLine: { show: false },
+    axisLabel: {
+      formatter: (place) => (place % step ? '' : duration(bins.edges[place])),
+      showMaxLabel: count % step === 0,
+    },
+  });
+  return {
+    grid: ROOM,
+    xAxis: [{ type: 'category', show: false, data: bins.counts.map((_, place) => String(place)) }, edges],
+    yAxis: axis(look, 'reports', { type: 'value', minInterval: 1 }),
+    tooltip: tip(look, (points) => [between(bins, points[0].dataIndex), several(points[0].value, 'report')], {
+      axisPointer: { type: 'shadow' },
+    }),
+    series: [
+      {
+        type: 'bar',
+        data: bins.counts,
+        barCategoryGap: '6%',
+        itemStyle: { color: look.got },
+        emphasis: { disabled: true },
+      },
+    ],
+  };
+}

@@ -1,0 +1,72 @@
+// Numbers as people read them. Null is shown as a dash; the minus sign is a real one.
+const LOCALE = 'en-GB';
+const SPACE = '\u00a0';
+export const NOTHING = '–';
+
+const formats = new Map();
+
+function fixed(value, digits) {
+  if (!formats.has(digits)) {
+    const options = { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: 'negative' };
+    formats.set(digits, new Intl.NumberFormat(LOCALE, options));
+  }
+  return formats.get(digits).format(value).replace('-', '\u2212');
+}
+
+const known = (value) => value !== null && value !== undefined && Number.isFinite(value);
+
+export const whole = (value) => (known(value) ? fixed(value, 0) : NOTHING);
+
+const three = new Intl.NumberFormat(LOCALE, { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+
+// A share as a percentage, with about three digits, however small.
+function percent(value) {
+  const size = Math.abs(100 * value);
+  if (size > 0 && size < 1) return three.format(100 * value);
+  return fixed(100 * value, size === 0 ? 0 : size >= 10 ? 1 : 2);
+}
+
+export const share = (value) => (known(value) ? `${percent(value)}${SPACE}%` : NOTHING);
+
+export const plays = (value) => (known(value) ? fixed(value, Math.abs(value) < 1000 ? 2 : 0) : NOTHING);
+
+export function reward(value) {
+  if (!known(value)) return NOTHING;
+  const size = Math.abs(value);
+  if (size > 0 && (size < 0.01 || size >= 1e9)) return value.toPrecision(3).replaceAll('-', '\u2212');
+  return fixed(value, size < 10 ? 3 : size < 1000 ? 2 : 0);
+}
+
+// A dash between two numbers, but words where it could be taken for a sign.
+const between = (low, high, show) =>
+  known(low) && known(high) ? `${show(low)}${low < 0 ? ' to ' : '–'}${show(high)}` : NOTHING;
+
+export const rewardInterval = (low, high) => between(low, high, reward);
+
+export const shareInterval = (low, high) =>
+  known(low) && known(high) ? `${between(low, high, percent)}${SPACE}%` : NOTHING;
+
+const UNITS = [
+  ['d', 86400],
+  ['h', 3600],
+  ['min', 60],
+  ['s', 1],
+];
+
+// A delay, in the largest unit of which it is at least one.
+export function duration(seconds) {
+  if (!known(seconds)) return NOTHING;
+  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
+  const value = seconds / size;
+  return `${fixed(value, Number.isInteger(value) || value >= 100 ? 0 : value < 1 ? 3 : 1)}${SPACE}${unit}`;
+}
+
+const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' };
+const DATE = { day: 'numeric', month: 'short', year: 'numeric' };
+
+// Seconds since the epoch, in the reader's own zone, which is named.
+export const clock = (seconds) => new Date(1000 * seconds).toLocaleTimeString(LOCALE, CLOCK);
+export const moment = (seconds) =>
+  known(seconds) ? new Date(1000 * seconds).toLocaleString(LOCALE, { ...DATE, ...CLOCK }) : NOTHING;
+
+export const several = (count, one, more = `${one}s`) => `${whole(count)} ${count === 1 ? one : more}`;

@@ -1,0 +1,68 @@
+// The table of the arms: every figure of the audit. On a phone each row becomes a card (style.css), so that roles are
+// told: browsers forget them where a table is not laid out as one.
+import { plays, reward, rewardInterval, share, shareInterval, whole } from './format.js';
+import { Component, Name, html } from './view.js';
+
+// [fields of the audit, group of columns, head, what is shown]
+const COLUMNS = [
+  ['promised', 'Promise', 'Share', (line) => share(line.promised)],
+  ['since', 'Promise', 'Since round', (line) => whole(line.since)],
+  ['rounds', 'Got since', 'Rounds', (line) => whole(line.rounds)],
+  ['plays', 'Got since', 'Plays', (line) => whole(line.plays)],
+  ['share', 'Got since', 'Share', (line) => share(line.share)],
+  ['low_share high_share', 'Got since', '95 % interval', (line) => shareInterval(line.low_share, line.high_share)],
+  ['deficit', 'Deficit in plays', 'Now', (line) => plays(line.deficit)],
+  ['worst', 'Deficit in plays', 'At worst', (line) => plays(line.worst)],
+  ['all_plays', 'From the first round', 'Plays', (line) => whole(line.all_plays)],
+  ['available', 'From the first round', 'Available', (line) => share(line.available)],
+  ['estimate', 'Reward', 'Estimate', (line) => reward(line.estimate)],
+  ['low high', 'Reward', '95 % interval', (line) => rewardInterval(line.low, line.high)],
+  ['reports', 'Reports', 'In time', (line) => whole(line.reports)],
+  ['pending', 'Reports', 'Pending', (line) => whole(line.pending)],
+  ['lost', 'Reports', 'Lost', (line) => whole(line.lost)],
+  ['late', 'Reports', 'Late', (line) => whole(line.late)],
+].map(([field, group, head, show]) => ({ field, group, head, show }));
+
+// Groups of columns, in order.
+const GROUPS = [...new Set(COLUMNS.map(({ group }) => group))].map((group) => ({
+  group,
+  span: COLUMNS.filter((column) => column.group === group).length,
+}));
+
+// Even the upper end of the interval is less than the promise.
+const isShort = (line) => line.promised !== null && line.high_share !== null && line.high_share < line.promised;
+
+export function Table({ rows }) {
+  const group = ({ group, span }) => html`<th role="columnheader" scope="colgroup" colspan=${span}>${group}</th>`;
+  const head = ({ field, head }) => html`<th role="columnheader" scope="col" key=${field}>${head}</th>`;
+  return html`<div class="scroll" role="region" aria-label="Table of the arms" tabindex="0">
+    <table class="cards wide" role="table" aria-label="Arms">
+      <thead role="rowgroup">
+        <tr role="row"><th role="columnheader" scope="col" rowspan="2">Arm</th>${GROUPS.map(group)}</tr>
+        <tr role="row">${COLUMNS.map(head)}</tr>
+      </thead>
+      <tbody role="rowgroup">${rows.map((line) => html`<${Row} key=${line.arm} line=${line} />`)}</tbody>
+    </table>
+  </div>`;
+}
+
+class Row extends Component {
+  shouldComponentUpdate(next) {
+    return next.line !== this.props.line;
+  }
+
+  render({ line }) {
+    const cell = ({ field, group, head, show }) => {
+      const label = `${group}: ${head.toLowerCase()}`;
+      return html`<td role="cell" class="number" data-field=${field} data-label=${label}>${show(line)}</td>`;
+    };
+    return html`<tr role="row">
+      <th role="rowheader" scope="row">
+        <${Name} of=${line.arm} />
+        ${line.retired && html` <span class="badge">retired</span>`}
+        ${isShort(line) && html` <span class="badge short">below its promise</span>`}
+      </th>
+      ${COLUMNS.map(cell)}
+    </tr>`;
+  }
+}
