@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from evenhand import __version__
-from evenhand.errors import EvenhandError, InfeasiblePromise
+from evenhand.errors import EvenhandError, InfeasiblePromise, StateError
+from evenhand.online import clienting
+from evenhand.online.service import command as service
 
 if TYPE_CHECKING:
     from evenhand.config import Setup
@@ -27,6 +29,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Fair sequential decisions: policies that keep promises to every arm, simulated and compared.",
 )
+app.command()(service.serve)
+app.add_typer(service.keys, name="keys")
+app.add_typer(clienting.app, name="client")
+
+#: What the extras of the package bring.
+EXTRAS = {
+    "service": (
+        *("alembic", "fastapi", "fastapi_offline", "httpx", "orjson", "prometheus_client", "sqlalchemy", "uvicorn"),
+    ),
+    "postgresql": ("psycopg",),
+}
 
 ConfigPath = Annotated[
     Path,
@@ -49,11 +62,22 @@ def main() -> None:
         app()
     except EvenhandError as error:
         _fail(str(error), 2)
+    except ModuleNotFoundError as error:
+        _fail(f"{error.name} is not installed; pip install 'evenhand[{_extra(error.name)}]'", 2)
     except MemoryError as error:
         _fail(f"not enough memory: {error or 'the run is too large'}; ask for fewer lanes or checkpoints", 2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+
+
+def _extra(module: str | None) -> str:
+    """The extra of the package that brings a module; not to know one is a bug of ours."""
+    top = (module or "").partition(".")[0]
+    for extra, modules in EXTRAS.items():
+        if top in modules:
+            return extra
+    raise ModuleNotFoundError(name=module)
 
 
 def _fail(message: str, status: int) -> NoReturn:
@@ -388,21 +412,26 @@ def verify(
     """
     with _store(database) as store:
         wanted = names or [one.name for one in store.allocations()]
-        found = {name: store.verify(name) for name in wanted}
+        found, faults = {}, []
+        for name in wanted:
+            try:
+                found[name] = store.verify(name)
+            except StateError as fault:
+                faults.append(str(fault))
     if as_json:
-        _print_json({"verified": found})
-        return
-    for name, events in found.items():
-        print(f"{name}: {events:,} events, replayed to the same state")
+        _print_json({"verified": found, "faults": faults})
+    else:
+        for name, events in found.items():
+            print(f"{name}: {events:,} events, replayed to the same state")
+    if faults:
+        raise StateError("\n".join(faults))
 
 
 def _store(database: str) -> closing[Store]:
     """A database that is there already."""
     from evenhand.online.store import Store
 
-    if "://" not in database and not Path(database).is_file():
-        raise EvenhandError(f"there is no database {database}; `evenhand serve` makes one")
-    return closing(Store.open(database))
+    return closing(Store.open(database, new=False))
 
 
 def _facts(stick: Yardstick) -> dict[str, Any]:

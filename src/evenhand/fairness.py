@@ -34,14 +34,14 @@ class Claim:
     tie: Any = None  # (…, arms), or None: of arms with equal claims the one with the smallest tie goes first
 
 
-def owed(fractions: Array, rounds: int | Array, pulls: Array) -> Array:
+def owed(fractions: Any, rounds: Any, pulls: Any) -> Any:
     """The plays still owed to each arm: ``r_i n − N_i``; negative where an arm is ahead.
 
     Worked out afresh from n, never by adding r up, and in whole billionths of a play. So 0.07 · 100 − 7 is 0, and equal
     deficits of different arms compare equal (up to some million rounds, where double precision ends).
 
     Args:
-        fractions: (…, arms), promised share of the rounds of each arm.
+        fractions: (…, arms), promised share of the rounds of each arm; or all three a number, for a single arm.
         rounds: n, the rounds over which the share is due; a number, or (…, arms).
         pulls: (…, arms), plays so far.
 
@@ -50,9 +50,7 @@ def owed(fractions: Array, rounds: int | Array, pulls: Array) -> Array:
         >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
         (False, True)
     """
-    deficit = np.asarray(np.rint(fractions * rounds * BILLION) - pulls * BILLION)
-    deficit /= BILLION
-    return deficit
+    return (np.rint(fractions * rounds * BILLION) - pulls * BILLION) / BILLION
 
 
 def missing(fractions: Array, rounds: int, state: State) -> Array:
@@ -66,9 +64,13 @@ def missing(fractions: Array, rounds: int, state: State) -> Array:
         >>> missing(np.array([0.5, 0.5]), 10, state)
         array([-1.,  1.])
     """
-    if state.begun is None:
-        return owed(fractions, rounds, state.tally.pulls)
-    return owed(fractions, rounds - state.begun.rounds, state.tally.pulls - state.begun.pulls)
+    begun, pulls = state.begun, state.tally.pulls
+    deficit: Array
+    if begun is None:
+        deficit = owed(fractions, rounds, pulls)
+    else:
+        deficit = owed(fractions, rounds - begun.rounds, pulls - begun.pulls)
+    return deficit
 
 
 class Fairness(Protocol):

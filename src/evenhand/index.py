@@ -104,13 +104,13 @@ class UCB(Memoryless):
         sums, counts = self.evidence.of(state.tally)
         counts = np.maximum(counts, 1.0)
         time = state.clock if self.clock == "round" else max(state.round, 1)
-        index = self.exploration * np.log(time) / counts
+        index: Array = self.exploration * np.log(float(time)) / counts
         np.sqrt(index, out=index)
-        index += sums / counts
-        unknown = state.tally.pulls == 0
-        if unknown.any():
+        index += np.divide(sums, counts, out=counts)
+        unknown = state.tally.pulls == 0.0
+        if np.count_nonzero(unknown):  # for few arms quicker than any()
             index[unknown] = np.inf
-        return np.asarray(np.minimum(index, 1.0, out=index) if self.clip else index)
+        return np.minimum(index, 1.0, out=index) if self.clip else index
 
 
 @dataclass(frozen=True)
@@ -187,10 +187,10 @@ class BetaSample:
         """Count the successes among the rewards that arrived."""
         rewards = feedback.rewards
         if rewards.dtype.kind == "f":
-            rewards = np.clip(rewards, 0.0, feedback.received)
+            rewards = np.minimum(np.maximum(rewards, 0.0), feedback.received)
             whole = np.floor(rewards)
             rest = rewards - whole
-            rewards = whole + (rng.random(rest.shape) < rest) if rest.any() else whole
+            rewards = whole + (rng.random(rest.shape) < rest) if np.count_nonzero(rest) else whole
         memory.successes += rewards
 
 

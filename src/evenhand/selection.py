@@ -66,8 +66,8 @@ class TopM:
         score = _awake(claim.score, available)
         first = None if claim.first is None else _awake(claim.first, available)
         if self.plays == 1 and self.ties == "first" and claim.tie is None:
-            played = _hot(_largest(score, first, claim.above)[..., np.newaxis], score.shape)
-            return _among(played, available), _among(played, available)
+            played = _among(_hot(_largest(score, first, claim.above), score.shape), available)
+            return played, played
         keys = _keys(score, first, claim.above)
         if claim.tie is not None:
             keys = [claim.tie, *keys]
@@ -126,8 +126,8 @@ class Categorical:
             lead = first.argmax(axis=-1)
             leads = _at(first, lead) > claim.above
             arm = np.where(leads, lead, arm)
-            probabilities = np.where(leads[..., np.newaxis], _hot(arm[..., np.newaxis], chance.shape), probabilities)
-        return _among(_hot(arm[..., np.newaxis], chance.shape), available), probabilities
+            probabilities = np.where(leads[..., np.newaxis], _hot(arm, chance.shape), probabilities)
+        return _among(_hot(arm, chance.shape), available), probabilities
 
 
 @dataclass(frozen=True)
@@ -268,11 +268,15 @@ def _at(values: Array, arm: NDArray[np.intp]) -> Array:
 
 
 def _hot(arms: NDArray[np.intp], shape: tuple[int, ...]) -> Mask:
-    """True at the given arms (…, arms played) of each lane; in flat places, which is the quickest way to many lanes."""
-    places = arms if len(shape) == 1 else arms + _starts(shape)[:, np.newaxis]
-    hot = np.zeros(math.prod(shape), dtype=bool)
-    hot[places.ravel()] = True
-    return hot.reshape(shape)
+    """True at the given arms (…, arms played) of each lane, or at one in each, (…); of many lanes in flat places, which
+    is the quickest way.
+    """
+    hot = np.zeros(shape, dtype=bool)
+    if len(shape) == 1:
+        hot[arms] = True
+    else:
+        hot.reshape(-1)[(arms.reshape(shape[0], -1) + _starts(shape)[:, np.newaxis]).ravel()] = True
+    return hot
 
 
 def _starts(shape: tuple[int, ...]) -> NDArray[np.intp]:
@@ -286,4 +290,7 @@ def _largest(score: Array, first: Array | None, above: float) -> NDArray[np.intp
     if first is None:
         return arm
     lead = first.argmax(axis=-1)
-    return np.where(_at(first, lead) > above, lead, arm)
+    leads = _at(first, lead) > above
+    if score.ndim == 1:  # a choice between two arrays takes long for a single lane
+        return lead if leads else arm
+    return np.where(leads, lead, arm)

@@ -11,15 +11,18 @@ import numpy as np
 from evenhand.errors import EvenhandError
 from evenhand.records import Array, PerLane
 
+NO_NUMBER = (str, bytes, bool, np.bool_)  # though one could be made of it
 PerArm = float | Sequence[float] | Array | PerLane
 
 
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, inf: bool = False) -> float:
     """``value`` as a float within [low, high]; infinity only where ``inf`` allows it."""
-    if isinstance(value, str | bytes | bool):
+    if isinstance(value, NO_NUMBER):
         raise EvenhandError(f"{name} must be a number, got {value!r}")
     try:
         result = float(value)
+    except OverflowError:
+        raise EvenhandError(f"{name} is too large for a number") from None
     except (TypeError, ValueError):
         raise EvenhandError(f"{name} must be a number, got {value!r}") from None
     finite = math.isfinite(result) or (inf and result == math.inf)

@@ -7,6 +7,7 @@ import json
 import math
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -200,15 +201,18 @@ def test_a_total_is_shared_evenly_among_several() -> None:
 
 def test_totals_and_reports_do_not_mix() -> None:
     bandit = bandit_of("ars_ucb")
-    with pytest.raises(ReportError, match="no decision has been made"):
+    with pytest.raises(ReportError, match="no decision has been made") as refused:
         bandit.observe_total(1.0)
+    assert refused.value.status == "unknown"
     bandit.decide()
     bandit.observe_total(1.0)
-    with pytest.raises(ReportError, match="the total of round 1 is known"):
+    with pytest.raises(ReportError, match="the total of round 1 is known") as refused:
         bandit.observe_total(1.0)
+    assert refused.value.status == "conflict"
     choice = bandit.decide()
-    with pytest.raises(ReportError, match="learns from totals"):
+    with pytest.raises(ReportError, match="learns from totals") as refused:
         bandit.observe(choice.id, {choice.arms[0]: 1.0})
+    assert refused.value.status == "refused"
     other = bandit_of("ars_ucb")
     choice = other.decide()
     other.observe(choice.id, {choice.arms[0]: 1.0})
@@ -236,8 +240,9 @@ def test_order_matters_to_those_that_weigh_by_chances(name: str) -> None:
     first = bandit.decide()
     bandit.decide()
     before = bandit.dump()
-    with pytest.raises(ReportError, match="the round just decided only, 2, not from 1"):
+    with pytest.raises(ReportError, match="the round just decided only, 2, not from 1") as refused:
         bandit.observe(first.id, {first.arms[0]: 1.0})
+    assert refused.value.status == "refused"
     assert bandit.dump() == before
 
 
@@ -250,6 +255,51 @@ def test_the_surest_arm_comes_first() -> None:
         choice = bandit.decide()
         assert choice.arms[0] == "d"
         assert len(choice.arms) == 2
+
+
+# --- A decision that fails --------------------------------------------------------------------------------------------
+
+
+def test_a_policy_beyond_its_horizon_refuses_and_stays_as_it_was() -> None:
+    """Memory for the delay of the phase that ends at 40, ⌊40^(1/3)⌋ = 3; that of the phase up to 80 is 4."""
+    bandit = Bandit(ARMS, "ars_clw", horizon=40, first_horizon=40, seed=2)
+    with suppress(EvenhandError):
+        for _ in range(80):
+            before = bandit.dump()
+            choice = bandit.decide(now=0.0)
+    assert 40 <= bandit.state.round < 80
+    for _ in range(2):
+        assert bandit.dump() == before
+        with pytest.raises(EvenhandError, match="longer horizon"):
+            bandit.decide(now=0.0)
+    assert bandit.dump() == before
+    assert bandit.observe(choice.id, {choice.arms[0]: 1.0}) == {choice.arms[0]: "accepted"}
+
+
+@pytest.mark.parametrize("name", ["fcts_d", "fcucb_d", "fgreedy_d", "op_fcts_d", "fairx_ucb"])
+def test_a_merit_that_fails_leaves_all_as_it_was(name: str) -> None:
+    """One bandit's function fails now and then, its twin's never; they decide the same."""
+
+    class Failing:
+        fails = False
+
+        def __call__(self, mean: Any) -> Any:
+            if self.fails:
+                raise ZeroDivisionError
+            return 1.0 + mean
+
+    merit, given = Failing(), {key: value for key, value in PARAMETERS[name].items() if key != "merit"}
+    bandit, twin = (Bandit(ARMS, name, seed=5, merit=Custom(one), **given) for one in (merit, Failing()))
+    for round in range(60):
+        if round % 3 == 0:
+            merit.fails = True
+            with pytest.raises(ZeroDivisionError):
+                bandit.decide(now=0.0)
+            merit.fails = False
+        choice, other = bandit.decide(now=0.0), twin.decide(now=0.0)
+        assert (choice.id, choice.arms) == (other.id, other.arms)
+        for one in (bandit, twin):
+            one.observe(choice.id, {choice.arms[0]: 0.5}, now=0.0)
 
 
 # --- Saving -----------------------------------------------------------------------------------------------------------
@@ -306,7 +356,7 @@ def test_saved_and_loaded_it_goes_on_the_same(name: str, plays: int, tmp_path: P
     for one, two in zip(live(bandit, world, 1000, 80.0), live(loaded, other, 1000, 80.0), strict=True):
         assert one == two
     assert loaded.dump() == bandit.dump()
-    assert loaded.audit().to_json() == bandit.audit().to_json()
+    assert loaded.audit(now=0.0) == bandit.audit(now=0.0)
 
 
 def test_what_was_dumped_does_not_change_any_more() -> None:

@@ -99,6 +99,37 @@ def test_a_wrong_report_is_named_and_nothing_is_half_done(decision: str, rewards
     assert bandit.observe("1", {"b": 0.25}, now=4.0) == {"b": "accepted"}
 
 
+STATUSES: list[tuple[str, dict[str, float], str]] = [
+    ("5", {"a": 1.0}, "unknown"),
+    ("1", {"c": 1.0}, "unknown"),
+    ("1", {"zzz": 1.0}, "unknown"),
+    ("1", {"a": 0.0}, "conflict"),
+    ("1", {"b": 0.5, "a": 0.0}, "conflict"),
+]
+
+
+@pytest.mark.parametrize(("decision", "rewards", "status"), STATUSES)
+def test_a_refusal_says_of_what_kind_it_is(decision: str, rewards: dict[str, float], status: str) -> None:
+    bandit, _ = four()
+    bandit.observe("1", {"a": 1.0}, now=4.0)
+    with pytest.raises(ReportError) as refused:
+        bandit.observe(decision, rewards, now=4.0)
+    assert refused.value.status == status
+
+
+def test_what_was_forgotten_counts_as_late_and_nothing_else() -> None:
+    bandit, _ = four()
+    before = bandit.dump()
+    bandit.count_late("c")
+    bandit.count_late("c")
+    after = bandit.dump()
+    assert [line.late for line in bandit.audit().lines] == [0, 0, 2]
+    after["tallies"]["late"]["values"][2] -= 2.0
+    assert after == before
+    with pytest.raises(EvenhandError, match="there is no arm 'zzz'"):
+        bandit.count_late("zzz")
+
+
 @pytest.mark.parametrize("decision", [1, None, ["1"], 1.0])
 def test_a_decision_is_named_by_its_id(decision: Any) -> None:
     bandit, _ = four()
@@ -170,6 +201,20 @@ def test_lost_is_unknown_and_zero_is_nought(missing: str, received: float) -> No
     line = bandit.audit().lines[0]
     assert (line.reports, line.lost, line.pending, line.late) == (1, 3, 0, 0)
     assert line.estimate == 0.5 / received
+
+
+def test_a_window_is_due_as_soon_as_expiry_would_close_something() -> None:
+    bandit, choices = four(window=10.0)
+    for arm in choices[0].arms:
+        bandit.observe("1", {arm: 1.0}, now=4.0)
+    before = bandit.dump()
+    assert [bandit.due(now) for now in (4.0, 10.9, 11.0, 99.0)] == [False, False, True, True]  # the second: 1 + 10
+    assert bandit.dump() == before
+    bandit.expire(now=11.5)
+    assert [bandit.due(now) for now in (11.9, 12.0)] == [False, True]
+    bandit.expire(now=99.0)
+    assert not bandit.due(now=1e9)  # nothing waits
+    assert not four()[0].due(now=1e9)  # nothing is ever due
 
 
 def test_only_what_is_missing_is_lost() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand import validate
 from evenhand.errors import EvenhandError
 from evenhand.feasibility import check_shares
+from evenhand.online.tallies import Places
+from evenhand.online.trail import Excerpt
+from evenhand.online.waits import Waits
 from evenhand.records import Array
 from evenhand.shares import proportional
 
@@ -23,7 +29,7 @@ CONFIDENCE = 0.95
 EXAMINED = 100  # arms, those with the largest promise for their availability, that are asked whether they overask
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # frozen, they would take three times as long to make, and there may be many
 class Line:
     """One arm's line of an audit.
 
@@ -35,6 +41,9 @@ class Line:
         rounds: rounds since then.
         plays: plays since then.
         share: plays a round since then; None before the first.
+        low_share: lower end of the 95 % interval of the chance to play that this share is an estimate of: Wilson's, as
+            if all rounds had been decided alike and apart from each other; None before the first.
+        high_share: upper end.
         deficit: plays behind the promise; negative where ahead; None for no promise in rounds.
         worst: the largest deficit so far; None for none.
         all_plays: plays from the very first round on.
@@ -56,6 +65,8 @@ class Line:
     rounds: int
     plays: int
     share: float | None
+    low_share: float | None
+    high_share: float | None
     deficit: float | None
     worst: float | None
     all_plays: int
@@ -68,6 +79,14 @@ class Line:
     lost: int
     late: int
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return dict(zip(COLUMNS, VALUES(self), strict=True))
+
+
+COLUMNS = tuple(column.name for column in fields(Line))
+VALUES = attrgetter(*COLUMNS)
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -77,8 +96,13 @@ class Audit:
         algorithm: which decided.
         round: rounds decided.
         version: changes of arms and promises so far.
-        lines: an arm each.
+        time: of the audit, in seconds since the epoch.
+        arms: how many there are; there may be fewer lines.
         fault: why the promises cannot be kept with the availability seen so far; empty if they can.
+        lines: an arm each, in the order of the arms; with a limit those that are furthest behind their promise first.
+        delays: how long the last reports took; None before the first.
+        trail: how far behind arms were in the course of time; None where the algorithm promises no shares of the
+            rounds.
 
     Example:
         >>> from evenhand.online import Bandit
@@ -88,23 +112,33 @@ class Audit:
         >>> audit = bandit.audit()
         >>> audit.lines[1].plays, audit.lines[1].deficit, audit.fault
         (2, 0.0, '')
+        >>> audit.trail.rounds, audit.trail.arms, audit.trail.deficits
+        ((1, 2, 3, 4), ('coffee',), ((0.5, 0.0, 0.5, 0.0),))
     """
 
     algorithm: str
     round: int
     version: int
-    lines: tuple[Line, ...]
+    time: float
+    arms: int
     fault: str
+    lines: tuple[Line, ...]
+    delays: Waits | None
+    trail: Excerpt | None
 
     def table(self) -> pd.DataFrame:
         """A row an arm."""
         import pandas as pd
 
-        return pd.DataFrame([vars(line) for line in self.lines])
+        return pd.DataFrame.from_records([VALUES(line) for line in self.lines], columns=list(COLUMNS))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return vars(self) | {"lines": [dict(vars(line)) for line in self.lines]}
+        return vars(self) | {
+            "lines": [line.to_json() for line in self.lines],
+            "delays": None if self.delays is None else self.delays.to_json(),
+            "trail": None if self.trail is None else self.trail.to_json(),
+        }
 
     def figure(self) -> Figure:
         """Shares promised and got since the promise began, and estimated rewards with their intervals, an arm a row."""
@@ -113,42 +147,109 @@ class Audit:
         return draw(self)
 
 
-def audit(bandit: Bandit) -> Audit:
+def audit(bandit: Bandit, limit: int | None, now: float) -> Audit:
     """The audit of a bandit as it stands."""
-    begun, pulls, round = bandit.state.begun, bandit.state.tally.pulls, bandit.state.round
-    counts, pending = bandit.tallies, bandit.book.pending()
-    promised, owes = _promised(bandit), bandit.fractions is not None
-    deficits, worst = bandit.deficits(), bandit.worst()
-    lows, highs = _intervals(counts.known, counts.sums, counts.spread, bandit.range)
-    lines = []
-    for place, arm in enumerate(bandit.names):
-        rounds = round - int(begun.rounds[place])
-        plays = int(pulls[place] - begun.pulls[place])
-        behind = owes and promised is not None and promised[place] > 0.0
-        known = float(counts.known[place])
-        lines.append(
-            Line(
-                arm=arm,
-                retired=arm in bandit.retired,
-                promised=None if promised is None else float(promised[place]),
-                since=int(begun.rounds[place]),
-                rounds=rounds,
-                plays=plays,
-                share=plays / rounds if rounds else None,
-                deficit=float(deficits[place]) if behind else None,
-                worst=float(worst[place]) if behind and np.isfinite(worst[place]) else None,
-                all_plays=int(pulls[place]),
-                available=float(counts.offered[place] / round) if round else None,
-                reports=int(counts.reports[place]),
-                estimate=float(counts.sums[place] / known) if known else None,
-                low=None if np.isnan(lows[place]) else float(lows[place]),
-                high=None if np.isnan(highs[place]) else float(highs[place]),
-                pending=pending.get(arm, 0),
-                lost=int(counts.lost[place]),
-                late=int(counts.late[place]),
-            )
-        )
-    return Audit(bandit.algorithm, round, bandit.version, tuple(lines), _fault(bandit))
+    promised, deficits, worst = _promised(bandit), bandit.deficits(), bandit.worst()
+    if promised is None or bandit.fractions is None:
+        behind = np.full(len(bandit.names), -np.inf)
+    else:
+        behind = np.where(promised > 0.0, deficits, -np.inf)
+    if limit is None:
+        places = np.arange(len(bandit.names))
+    else:
+        plays = bandit.state.tally.pulls - bandit.state.begun.pulls
+        places = leading([-behind, -plays], validate.whole("limit", limit))
+    waited = bandit.tallies.waited()
+    return Audit(
+        algorithm=bandit.algorithm,
+        round=bandit.state.round,
+        version=bandit.version,
+        time=now,
+        arms=len(bandit.names),
+        fault=_fault(bandit),
+        lines=_lines(bandit, places, promised, behind, worst),
+        delays=Waits.of(waited) if len(waited) else None,
+        trail=None if bandit.fractions is None else bandit.trail.excerpt(bandit.names, _where(worst, behind)),
+    )
+
+
+def leading(keys: Sequence[Array], limit: int) -> Places:
+    """The first places in the order of some keys, the smallest first; equal ones in their own order.
+
+    Where there are many, only those that are near the limit are looked at twice.
+
+    Example:
+        >>> leading([np.array([1.0, 0.0, 1.0, 1.0]), np.array([5.0, 9.0, 4.0, 5.0])], limit=3)
+        array([1, 2, 0])
+    """
+    chosen: list[Places] = []
+    open_, left = np.arange(len(keys[0])), limit
+    for key in keys:
+        if len(open_) <= left:
+            break
+        values = key[open_]
+        last = np.sort(values)[left - 1]  # quicker than a partition where many are equal
+        chosen.append(open_[values < last])
+        left -= len(chosen[-1])
+        open_ = open_[values == last]
+    places = np.sort(np.concatenate([*chosen, open_[:left]]))
+    return places[np.lexsort([key[places] for key in reversed(keys)])]
+
+
+def _lines(bandit: Bandit, places: Places, promised: Array | None, behind: Array, worst: Array) -> tuple[Line, ...]:
+    """The lines of some arms; a column at a time, which is the quickest way to many."""
+    counts, begun, pulls, round = bandit.tallies, bandit.state.begun, bandit.state.tally.pulls, bandit.state.round
+    pulls, since = pulls[places], begun.rounds[places]
+    rounds, plays = round - since, pulls - begun.pulls[places]
+    known, sums, behind = counts.known[places], counts.sums[places], behind[places]
+    low_share, high_share = wilson(plays, rounds)
+    low, high = _intervals(known, sums, counts.spread[places], bandit.range)
+    names = [bandit.names[place] for place in places.tolist()]
+    columns: list[Iterable[Any]] = [
+        names,
+        np.logical_not(bandit.able[places]).tolist(),
+        [None] * len(names) if promised is None else promised[places].tolist(),
+        _whole(since),
+        _whole(rounds),
+        _whole(plays),
+        _or_none(_ratio(plays, rounds)),
+        _or_none(low_share),
+        _or_none(high_share),
+        _or_none(behind),
+        _or_none(_where(worst[places], behind)),
+        _whole(pulls),
+        _or_none(_ratio(counts.offered[places], np.full(len(places), float(round)))),
+        _whole(counts.reports[places]),
+        _or_none(_ratio(sums, known)),
+        _or_none(low),
+        _or_none(high),
+        _whole(bandit.pending()[places]),
+        _whole(counts.lost[places]),
+        _whole(counts.late[places]),
+    ]
+    return tuple(Line(*row) for row in zip(*columns, strict=True))
+
+
+def _whole(numbers: Array) -> list[int]:
+    return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]
+
+
+def _or_none(numbers: Array) -> list[float | None]:
+    """Numbers; None where there is none, or infinity."""
+    listed: list[float | None] = numbers.tolist()
+    for place in np.flatnonzero(~np.isfinite(numbers)).tolist():
+        listed[place] = None
+    return listed
+
+
+def _ratio(parts: Array, whole: Array) -> Array:
+    ratio: Array = np.divide(parts, whole, out=np.full(len(parts), np.nan), where=whole > 0.0)
+    return ratio
+
+
+def _where(worst: Array, behind: Array) -> Array:
+    """The worst deficits of those who are promised anything; −inf for the others."""
+    return np.where(behind > -np.inf, worst, -np.inf)
 
 
 def _promised(bandit: Bandit) -> Array | None:
@@ -158,29 +259,50 @@ def _promised(bandit: Bandit) -> Array | None:
         return bandit.fractions
     known = bandit.tallies.known
     means = np.divide(bandit.tallies.sums, known, out=np.full(len(known), 0.5), where=known > 0)
-    awake = np.array([name not in bandit.retired for name in bandit.names])
-    return np.asarray(proportional(merit(np.clip(means, 0.0, 1.0)), bandit.plays, awake))
+    return np.asarray(proportional(merit(np.clip(means, 0.0, 1.0)), bandit.plays, bandit.able))
 
 
 def _fault(bandit: Bandit) -> str:
     """Why promises cannot be kept with the availability seen: the arms that were there too rarely, or overask."""
     from evenhand.availability import Joint
 
-    shares, (sets, parts) = bandit.fractions, bandit.seen()
-    if shares is None or not len(sets):
+    shares = bandit.fractions
+    if shares is None:
         return ""
+    promised = np.flatnonzero(shares > 0.0)
+    sets, parts = bandit.seen(promised)
+    if not sets.size:
+        return ""
+    shares = shares[promised]
     there = sum((part * row for row, part in zip(sets, parts, strict=True)), np.zeros(len(shares)))
-    pace = np.divide(shares, there, out=np.where(shares > 0.0, np.inf, 0.0), where=there > 0.0)
+    pace = np.divide(shares, there, out=np.full(len(shares), np.inf), where=there > 0.0)
     # Mostly every arm can play in an even part of the rounds in which it was there, and nothing more need be asked.
-    if pace.max() <= 1.0 and all(pace[row].sum() <= bandit.plays for row in sets):
+    if pace.max() <= 1.0 and (pace.sum() <= bandit.plays or all(row @ pace <= bandit.plays for row in sets)):
         return ""
-    pressing = np.sort(np.argsort(-pace, kind="stable")[: min(EXAMINED, np.count_nonzero(shares))])
+    pressing = np.sort(leading([-pace], EXAMINED))
+    names = [bandit.names[place] for place in promised[pressing].tolist()]
     try:
-        joint = Joint(sets[:, pressing].astype(int), parts)
-        check_shares(shares[pressing], bandit.plays, joint, [bandit.names[place] for place in pressing.tolist()])
+        check_shares(shares[pressing], bandit.plays, Joint(sets[:, pressing].astype(int), parts), names)
     except EvenhandError as error:
         return str(error)
     return ""
+
+
+def wilson(parts: Array, count: Array) -> tuple[Array, Array]:
+    """Wilson's 95 % intervals of chances of which ``parts`` out of ``count`` came true; NaN where that is 0.
+
+    Example:
+        >>> low, high = wilson(np.array([0.0, 50.0]), np.array([10.0, 100.0]))
+        >>> low.round(3), high.round(3)
+        (array([0.   , 0.404]), array([0.278, 0.596]))
+    """
+    square = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2.0) ** 2
+    count = np.where(count > 0.0, count, np.nan)
+    part = parts / count
+    centre = (part + square / (2.0 * count)) / (1.0 + square / count)
+    inside = np.maximum(part * (1.0 - part), 0.0) + square / (4.0 * count)
+    reach = np.sqrt(square * inside / count) / (1.0 + square / count)
+    return np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)
 
 
 def _intervals(known: Array, sums: Array, spread: Array, limits: tuple[float, float] | None) -> tuple[Array, Array]:
@@ -190,16 +312,12 @@ def _intervals(known: Array, sums: Array, spread: Array, limits: tuple[float, fl
     Wilson's takes the rewards for 0 and 1, which spread more than any others with the same mean: it is never too short
     for that, and is no point where all rewards were equal.
     """
-    count = np.where(known > (0.0 if limits else 1.0), known, np.nan)
-    mean = sums / count
-    if limits is None:
-        from scipy.stats import t
+    if limits is not None:
+        least, width = limits[0], limits[1] - limits[0]
+        low, high = wilson((sums - least * known) / width, known)
+        return least + width * low, least + width * high
+    from scipy.stats import t
 
-        reach = np.asarray(t.ppf(0.5 + CONFIDENCE / 2.0, count - 1.0)) * np.sqrt(spread / (count - 1.0) / count)
-        return mean - reach, mean + reach
-    low, width = limits[0], limits[1] - limits[0]
-    part, square = (mean - low) / width, NormalDist().inv_cdf(0.5 + CONFIDENCE / 2.0) ** 2
-    centre = (part + square / (2.0 * count)) / (1.0 + square / count)
-    inside = np.maximum(part * (1.0 - part), 0.0) + square / (4.0 * count)
-    reach = np.sqrt(square * inside / count) / (1.0 + square / count)
-    return low + width * np.maximum(centre - reach, 0.0), low + width * np.minimum(centre + reach, 1.0)
+    count = np.where(known > 1.0, known, np.nan)
+    reach = np.asarray(t.ppf(0.5 + CONFIDENCE / 2.0, count - 1.0)) * np.sqrt(spread / (count - 1.0) / count)
+    return sums / count - reach, sums / count + reach

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand import __version__, validate
 from evenhand.availability import Always
@@ -29,9 +28,10 @@ from evenhand.online.book import Book, Entry, ReportError
 from evenhand.online.given import HINTED, as_plain, by_arm, from_plain, limits, named
 from evenhand.online.growing import grown, welcome
 from evenhand.online.propensities import Propensities, copied, draws, propensities
-from evenhand.online.tallies import RECENT, Tallies
+from evenhand.online.tallies import RECENT, Places, Tallies
+from evenhand.online.trail import Trail
 from evenhand.policy import Policy
-from evenhand.records import Array, Begun, Feedback, Mask, State, dump, restore
+from evenhand.records import Array, Begun, Decision, Feedback, Mask, State, dump, restore
 from evenhand.results import write_whole
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ FORMAT = 1
 BY_ARM = ("fractions", "penalties", "weights")
 #: Cadences under which arms may come and go: the others follow a schedule that is fixed at the start.
 CHANGEABLE = (EveryRound, HoldFor, RandomEnds)
+FAR = 1e15  # seconds from the epoch, beyond any clock
 #: Errors that a damaged description leads to.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -55,12 +56,15 @@ class Choice:
         round: counted from 1.
         arms: those that play, the surest first.
         version: of the policy: the number of changes of arms and promises so far.
+        sure: the chance with which each of ``arms`` was to play, in their order, where the policy has a closed form;
+            else None, and `propensities` estimates it.
     """
 
     id: str
     round: int
     arms: tuple[str, ...]
     version: int
+    sure: tuple[float, ...] | None
     _names: tuple[str, ...] = field(repr=False)
     _awake: Mask = field(repr=False)
     _chances: Callable[[Sequence[str]], Propensities] = field(repr=False)
@@ -137,7 +141,8 @@ class Bandit:
         self.rng = np.random.default_rng(self.seed)
         self.book = Book(window)
         self.tallies = Tallies.empty(len(names))
-        self._masks: deque[bytes] = deque(maxlen=RECENT)  # who was available of late, packed
+        self.trail = Trail()
+        self._recent: deque[bytes] = deque(maxlen=RECENT)  # who was available of late, packed
         self._summed: int | None = None  # the last round whose anonymous sum is known
 
     # --- decisions ----------------------------------------------------------------------------------------------------
@@ -150,29 +155,51 @@ class Bandit:
             now: seconds since the epoch; None for the computer's clock.
 
         Raises:
-            EvenhandError: an arm is unknown, retired or named twice, or nobody is available.
+            EvenhandError: an arm is unknown, retired or named twice, nobody is available, or the policy cannot go on
+                beyond its horizon; no decision is made then.
 
         Example:
             >>> Bandit(["tea", "coffee"], "ucb1").decide(available=["coffee"]).arms
             ('coffee',)
         """
-        now, awake = self._now(now), self._awake(available)
+        now = self._now(now)
+        awake, mask, packed = self._usual if available is None else _masks(self._awake(available))
         self._close(now)
-        self._tell_silence()
-        before = copied(self.state) if draws(self.policy) else None
-        mask = None if awake.all() else awake
-        decision = self.policy.decide(self.state, self.rng, mask)
-        played = np.flatnonzero(decision.played)
+        decision, before = self._decided(mask)
+        (played,) = decision.played.nonzero()
         if len(played) > 1:
             played = played[np.argsort(-1.0 * decision.vector[played], kind="stable")]
-        name, arms = str(decision.round), tuple(self.names[place] for place in played.tolist())
+        places = played.tolist()
+        name, arms = str(decision.round), tuple([self.names[place] for place in places])
         self.book.enter(name, arms, now)
         self.tallies.offer(awake)
-        self._masks.append(np.packbits(awake).tobytes())
-        self._note_deficits(played)
+        self._recent.append(packed)
+        self._note_deficits(places, now)
         seed = (self.seed, decision.round)
         chances = partial(propensities, self.policy, before, mask, decision, self._place, seed)
-        return Choice(name, decision.round, arms, self.version, self.names, awake, chances)
+        sure = tuple(map(float, decision.vector[played].tolist())) if before is None else None
+        return Choice(name, decision.round, arms, self.version, sure, self.names, awake, chances)
+
+    def _decided(self, mask: Mask | None) -> tuple[Decision, State | None]:
+        """The policy's decision, and the state before it where the policy draws.
+
+        Only such a policy can fail when it has changed something already; then all is put back as it was.
+        """
+        if not self._draws:
+            self._tell_silence()
+            return self.policy.decide(self.state, self.rng, mask), None
+        kept, random = copied(self.state), self.rng.bit_generator.state
+        try:
+            before = copied(self.state) if self._tell_silence() else kept
+            return self.policy.decide(self.state, self.rng, mask), before
+        except BaseException:
+            self.state, self.rng.bit_generator.state = kept, random
+            raise
+
+    def check_available(self, available: Iterable[str] | None) -> None:
+        """Raise what `decide` would say to arms that cannot be available; several decisions can be checked first."""
+        if available is not None:
+            self._awake(available)
 
     # --- reports ------------------------------------------------------------------------------------------------------
 
@@ -191,8 +218,8 @@ class Bandit:
             For each arm ``"accepted"``, ``"duplicate"`` or ``"late"``.
 
         Raises:
-            ReportError: the decision is unknown, an arm did not play in it, or another reward was reported before;
-                nothing is taken in then.
+            ReportError: the decision is unknown, an arm did not play in it, another reward was reported before, or the
+                bandit takes no such reports; its ``status`` says which. Nothing is taken in then.
             EvenhandError: a reward is no number or out of range.
         """
         if not isinstance(decision, str):
@@ -204,7 +231,7 @@ class Bandit:
         told = {arm: self._reward(arm, reward) for arm, reward in rewards.items()}
         entry = self.book.find(decision)
         if entry is None:
-            raise ReportError(f"there is no decision {decision!r}, or it has been settled for long")
+            raise ReportError(f"there is no decision {decision!r}, or it has been settled for long", "unknown")
         found = {arm: self._judged(decision, entry, arm, reward) for arm, reward in told.items()}
         fresh = {arm: told[arm] for arm, status in found.items() if status == "accepted"}
         if fresh and self._summed is not None:
@@ -220,7 +247,7 @@ class Bandit:
             if status != "duplicate":
                 self.book.write(decision, arm, told[arm])
         for arm, reward in fresh.items():
-            self.tallies.report(self._place[arm], reward, max(now - entry.time, 0.0))
+            self.tallies.report(self._place[arm], reward, max(0.0, now - entry.time))
         if fresh:
             self._learn([self._place[arm] for arm in fresh], list(fresh.values()))
         return found
@@ -239,9 +266,9 @@ class Bandit:
         """
         value, round = validate.number("value", value), self.state.round
         if round == 0:
-            raise ReportError("no decision has been made, so there is nobody to credit a total to")
+            raise ReportError("no decision has been made, so there is nobody to credit a total to", "unknown")
         if self._summed == round:
-            raise ReportError(f"the total of round {round} is known; decide before the next")
+            raise ReportError(f"the total of round {round} is known; decide before the next", "conflict")
         if self._summed is None and self.tallies.reports.any():
             raise ReportError("reports by decision have been made; this bandit cannot take totals, too")
         entry = self.book.waiting.get(str(round))
@@ -252,6 +279,26 @@ class Bandit:
         places = [self._place[arm] for arm in entry.rewards]
         self._learn(places, [value / len(places)] * len(places))
 
+    def count_late(self, arm: str) -> None:
+        """A report of an arm came so late that its decision has been forgotten: counted as late, and nothing else.
+
+        Only whoever remembers more than the bandit, such as a log, can know that there was such a decision.
+
+        Raises:
+            EvenhandError: the arm is unknown.
+        """
+        self._known(arm)
+        self.tallies.late[self._place[arm]] += 1.0
+
+    @property
+    def by_totals(self) -> bool:
+        """Whether it has been told totals, and so takes no reports by decision."""
+        return self._summed is not None
+
+    def due(self, now: float | None = None) -> bool:
+        """Whether the window of some decision has passed, so that `expire` would close it."""
+        return self.book.due(self._now(now))
+
     def expire(self, now: float | None = None) -> dict[str, list[str]]:
         """Close the decisions whose window has passed; returns their ids with the arms whose reports are missing.
 
@@ -260,6 +307,8 @@ class Bandit:
         return self._close(self._now(now))
 
     def _close(self, now: float) -> dict[str, list[str]]:
+        if not self.book.due(now):
+            return {}
         closed = dict(self.book.expire(now))
         places = [self._place[arm] for arms in closed.values() for arm in arms]
         for place in places:
@@ -308,7 +357,7 @@ class Bandit:
                 f"unknown {next(iter(values))!r}{nearest(next(iter(values)), ('fraction', 'penalty', 'weight'))}"
             )
         self._change(names, parameters, self.retired, [arm])
-        self._masks.clear()  # nobody knows whether the new arm would have been available
+        self._recent.clear()  # nobody knows whether the new arm would have been available
 
     def retire(self, arm: str) -> None:
         """An arm that does not play any more; its promise ends, reports of it are still welcome.
@@ -341,7 +390,7 @@ class Bandit:
             raise EvenhandError(f"arm {arm!r} is not retired")
         parameters = self._with("fractions", arm, validate.number("fraction", fraction, 0.0, 1.0))
         self._change(self.names, parameters, self.retired - {arm}, [arm])
-        self._masks.clear()  # nobody knows whether it would have been available
+        self._recent.clear()  # nobody knows whether it would have been available
 
     def promise(self, fractions: Mapping[str, float]) -> None:
         """Other promised shares for some arms; what these are owed counts from the next round.
@@ -368,11 +417,17 @@ class Bandit:
 
     # --- what it got --------------------------------------------------------------------------------------------------
 
-    def audit(self) -> Audit:
-        """For each arm what was promised, what it got, and what is known of it; see `evenhand.online.audit.Audit`."""
+    def audit(self, limit: int | None = None, now: float | None = None) -> Audit:
+        """For each arm what was promised, what it got, and what is known of it; see `evenhand.online.audit.Audit`.
+
+        Args:
+            limit: lines at most: those of the arms furthest behind their promise first, then of those with the most
+                plays since it began. None for all, in the order of the arms.
+            now: seconds since the epoch; None for the computer's clock.
+        """
         from evenhand.online.audit import audit
 
-        return audit(self)
+        return audit(self, limit, self._now(now))
 
     # --- saving -------------------------------------------------------------------------------------------------------
 
@@ -397,7 +452,8 @@ class Bandit:
             "random": self.rng.bit_generator.state,
             "reports": self.book.dump(),
             "tallies": dump(self.tallies),
-            "available": [base64.b64encode(mask).decode() for mask in self._masks],
+            "trail": self.trail.dump(),
+            "available": self._dump_recent(),
             "summed": self._summed,
         }
 
@@ -421,7 +477,9 @@ class Bandit:
             made.rng.bit_generator.state = plain["random"]
             made.book = Book.restored(made.book.window, plain["reports"], made._place)
             made.tallies = restore(made.tallies, plain["tallies"])
-            made._masks.extend(base64.b64decode(mask, validate=True) for mask in plain["available"])
+            made.trail = Trail.restored(plain["trail"])
+            sets = [base64.b64decode(packed, validate=True) for packed in plain["available"]["sets"]]
+            made._recent.extend(sets[number] for number in plain["available"]["rounds"])
             again = made.dump()
         except StateError:
             raise
@@ -481,8 +539,9 @@ class Bandit:
         """Go by these arms, parameters and policy from now on."""
         self.names, self.parameters, self.retired, self.policy = names, dict(parameters), set(retired), policy
         self._place = {name: place for place, name in enumerate(names)}
-        self._able = np.ones(len(names), dtype=bool)  # who is not retired
-        self._able[[self._place[arm] for arm in retired]] = False
+        self.able = np.ones(len(names), dtype=bool)  # who is not retired
+        self.able[[self._place[arm] for arm in retired]] = False
+        self._usual, self._draws = _masks(self.able), draws(policy)
         shares = policy.fractions
         self._shares = None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(names))
 
@@ -535,9 +594,7 @@ class Bandit:
         if arm not in self._place:
             raise EvenhandError(f"there is no arm {arm!r}{nearest(arm, self.names) * (len(self.names) <= HINTED)}")
 
-    def _awake(self, available: Iterable[str] | None) -> Mask:
-        if available is None:
-            return self._able
+    def _awake(self, available: Iterable[str]) -> Mask:
         if isinstance(available, str) or not np.iterable(available):
             raise EvenhandError(f"available must be a list of arms, got {available!r}")
         awake = np.zeros(len(self.names), dtype=bool)
@@ -554,8 +611,8 @@ class Bandit:
 
     def _reward(self, arm: str, reward: Any) -> float:
         try:
-            value = validate.number("a reward", bool(reward) if isinstance(reward, np.bool_) else reward)
-        except (EvenhandError, OverflowError):
+            value = validate.number("a reward", reward)
+        except EvenhandError:
             raise EvenhandError(f"the reward of {arm!r} must be a finite number, got {reward!r}") from None
         if self.range is not None and not self.range[0] <= value <= self.range[1]:
             low, high = self.range
@@ -567,14 +624,15 @@ class Bandit:
         """What a report is: accepted, duplicate or late."""
         if arm not in entry.rewards:
             raise ReportError(
-                f"arm {arm!r} did not play in decision {decision}; {', '.join(map(repr, entry.rewards))} did"
+                f"arm {arm!r} did not play in decision {decision}; {', '.join(map(repr, entry.rewards))} did", "unknown"
             )
         known = entry.rewards[arm]
         if known is None:
             return "late" if entry.gone else "accepted"
         if known != reward:
             raise ReportError(
-                f"decision {decision}, arm {arm!r}: a reward of {known:g} was reported before, now {reward:g}"
+                f"decision {decision}, arm {arm!r}: a reward of {known:g} was reported before, now {reward:g}",
+                "conflict",
             )
         return "duplicate"
 
@@ -586,28 +644,60 @@ class Bandit:
             sums[place] += reward
         self.policy.observe(self.state, Feedback(received, sums), self.rng)
 
-    def _tell_silence(self) -> None:
-        """An index that goes by the order of rounds hears of each, also of one in which nothing came."""
+    def _tell_silence(self) -> bool:
+        """An index that goes by the order of rounds hears of each, also of one in which nothing came; was this one?"""
         if self._needs_order and self.state.round and self._summed != self.state.round:
             entry = self.book.find(str(self.state.round))
             if entry is not None and (entry.gone or None in entry.rewards.values()):
                 self._learn([], [])
+                return True
+        return False
 
-    def seen(self) -> tuple[Mask, Array]:
-        """The sets of arms that were available of late, (sets, arms), and how often each was, as parts of 1."""
-        counts = Counter(self._masks)
-        sets = np.zeros((len(counts), len(self.names)), dtype=bool)
+    def _dump_recent(self) -> dict[str, Any]:
+        """Who was available of late: every set once, and the number of that of each round."""
+        numbers = {packed: number for number, packed in enumerate(dict.fromkeys(self._recent))}
+        return {
+            "sets": [base64.b64encode(packed).decode() for packed in numbers],
+            "rounds": [numbers[packed] for packed in self._recent],
+        }
+
+    def seen(self, places: Places | slice = slice(None)) -> tuple[Mask, Array]:
+        """The sets of arms that were available of late, and how often each was, as parts of 1.
+
+        Args:
+            places: of the arms that are asked for.
+
+        Returns:
+            (sets, places), True where an arm was available; and (sets,).
+        """
+        counts = Counter(self._recent)
+        sets = np.zeros((len(counts), len(np.arange(len(self.names))[places])), dtype=bool)
         for row, packed in enumerate(counts):
-            sets[row] = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=len(self.names))
-        return sets, np.array(list(counts.values())) / max(len(self._masks), 1)
+            bits = np.frombuffer(packed, dtype=np.uint8)
+            sets[row] = np.unpackbits(bits, count=len(self.names))[places]
+        return sets, np.array(list(counts.values())) / max(len(self._recent), 1)
 
-    def _note_deficits(self, played: NDArray[np.intp]) -> None:
+    def pending(self) -> Array:
+        """How many reports each arm waits for, (arms,)."""
+        if self._summed is None:
+            return self.state.tally.pulls - self.tallies.reports - self.tallies.lost
+        waiting = np.zeros(len(self.names))  # with totals, only rounds after the last one are waited for
+        for arm, reports in self.book.pending().items():
+            waiting[self._place[arm]] = reports
+        return waiting
+
+    def _note_deficits(self, places: Sequence[int], now: float) -> None:
         """How far behind the arms were that have just played: a deficit is largest right before a play."""
         if self._shares is None:
             return
-        rounds = self.state.round - 1 - self.state.begun.rounds[played]
-        pulls = self.state.tally.pulls[played] - 1.0 - self.state.begun.pulls[played]
-        self.tallies.note(played[rounds > 0.0], owed(self._shares[played], rounds, pulls)[rounds > 0.0])
+        if self.state.round >= self.trail.next:
+            self.trail.mark(self.state.round, now, self.deficits(), self._shares > 0.0)
+        begun, pulls, before = self.state.begun, self.state.tally.pulls, self.state.round - 1
+        for place in places:  # one by one: mostly a single arm plays, and arrays of one are slow
+            rounds = before - begun.rounds.item(place)
+            if rounds > 0.0:
+                plays = pulls.item(place) - 1.0 - begun.pulls.item(place)
+                self.tallies.note(place, owed(self._shares.item(place), rounds, plays))
 
     def deficits(self) -> Array:
         """The plays that each arm is behind its promise, counted from when that began; negative where it is ahead."""
@@ -622,7 +712,12 @@ class Bandit:
 
     @staticmethod
     def _now(now: float | None) -> float:
-        return time.time() if now is None else validate.number("now", now)
+        return time.time() if now is None else validate.number("now", now, -FAR, FAR)
+
+
+def _masks(awake: Mask) -> tuple[Mask, Mask | None, bytes]:
+    """Who is available; the same for a policy, None where all are; and in few bytes."""
+    return awake, None if awake.all() else awake, np.packbits(awake).tobytes()
 
 
 def _heeds(index: Any) -> bool:

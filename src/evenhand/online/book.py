@@ -15,7 +15,20 @@ REMEMBERED = 10_000
 
 
 class ReportError(EvenhandError):
-    """A report that cannot be taken: of an unknown decision, or one that contradicts an earlier report."""
+    """A report that cannot be taken.
+
+    Attributes:
+        status: ``"unknown"`` where there is no such decision, or the arm did not play in it; ``"conflict"`` where
+            something else was reported before; ``"refused"`` where the bandit does not take such a report, or not now.
+
+    Example:
+        >>> ReportError("there is no decision '7'", "unknown").status
+        'unknown'
+    """
+
+    def __init__(self, message: str, status: str = "refused") -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(slots=True)
@@ -64,16 +77,17 @@ class Book:
         if not entry.gone and None not in entry.rewards.values():
             self._settle(name)
 
+    def due(self, now: float) -> bool:
+        """Whether the window of a waiting decision has passed: of the oldest, if of any."""
+        if self.window is None or not self.waiting:
+            return False
+        return self.waiting[next(iter(self.waiting))].time + self.window <= now
+
     def expire(self, now: float) -> list[tuple[str, list[str]]]:
         """Close the decisions whose window has passed; returns each with the arms whose reports are missing."""
-        if self.window is None:
-            return []
         closed = []
-        while self.waiting:
-            name = next(iter(self.waiting))
-            entry = self.waiting[name]
-            if entry.time + self.window > now:
-                break  # the others are younger
+        while self.due(now):
+            name, entry = next(iter(self.waiting.items()))
             entry.gone = True
             closed.append((name, [arm for arm, reward in entry.rewards.items() if reward is None]))
             self._settle(name)

@@ -20,9 +20,7 @@ from evenhand.online.targets import LANES, FixedShares, Learner, Target
 MOST = 50  # items that a table has
 
 
-def chosen(
-    shares: str | None, algorithm: str | None, parameters: Sequence[str], seed: int, lanes: int | None
-) -> Target:
+def chosen(shares: str | None, algorithm: str | None, settings: Sequence[str], seed: int, lanes: int | None) -> Target:
     """The target that the options describe.
 
     Raises:
@@ -35,11 +33,24 @@ def chosen(
     if (shares is None) == (algorithm is None):
         raise ConfigurationError("say which policy to evaluate: either --shares or --algorithm")
     if algorithm is None:
-        if parameters:
+        if settings:
             raise ConfigurationError("--set is for the parameters of an --algorithm")
         assert shares is not None
         return FixedShares(None if shares == "uniform" else _shares(shares))
-    return Learner(algorithm, dict(map(_parameter, parameters)), seed, LANES if lanes is None else lanes)
+    return Learner(algorithm, parameters(settings), seed, LANES if lanes is None else lanes)
+
+
+def parameters(given: Sequence[str]) -> dict[str, Any]:
+    """Parameters of an algorithm, from ``exploration=2.0`` as in a configuration file; what is no value is a text.
+
+    Raises:
+        ConfigurationError: there is no equals sign.
+
+    Example:
+        >>> parameters(["exploration=2.0", "evidence=optimistic"])
+        {'exploration': 2.0, 'evidence': 'optimistic'}
+    """
+    return dict(map(_parameter, given))
 
 
 def columns(given: Sequence[str]) -> dict[str, str]:
@@ -142,7 +153,6 @@ def _shares_file(path: Path) -> dict[str, float]:
 
 
 def _parameter(text: str) -> tuple[str, Any]:
-    """A parameter as in a configuration file; what is no value there is a text."""
     name, value = _halves("--set", "exploration=2.0", text)
     try:
         return name, tomllib.loads(f"value = {value}")["value"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 SHOWN = 60  # arms; of more, those furthest behind
 LONGEST = 24  # letters of a name that are shown
+FAULT = 380  # letters of a fault that are shown
+WIDTH = 130  # letters of it in a line
+ROWS = 3  # room for at least so many arms, so that the bars of fewer are not thicker
 
 
 def draw(audit: Audit) -> Figure:
@@ -25,25 +29,34 @@ def draw(audit: Audit) -> Figure:
 
     lines = _shown(audit)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9.0, max(2.6, 1.4 + 0.3 * len(lines))), layout="constrained")
+        figure = Figure(figsize=(9.0, 1.7 + 0.3 * max(len(lines), ROWS)), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         rows = np.arange(len(lines))
         _shares(left, lines, rows)
         _rewards(right, lines, rows)
         left.set_yticks(rows, [_label(line) for line in lines], parse_math=False)
-        left.set_ylim(len(lines) - 0.5, -0.5)
+        spare = max(ROWS - len(lines), 0) / 2.0
+        left.set_ylim(len(lines) - 0.5 + spare, -0.5 - spare)
+        right.tick_params(axis="y", left=False)
         handles, labels = left.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-        more = f", {len(lines)} of {len(audit.lines)} arms" if len(lines) < len(audit.lines) else ""
+        figure.legend(handles[::-1], labels[::-1], loc="outside lower center", ncols=3, frameon=False)
+        more = f", {len(lines)} of {audit.arms:,} arms" if len(lines) < audit.arms else ""
         figure.suptitle(f"{audit.algorithm} after {audit.round:,} rounds{more}", fontsize=11)
+        if audit.fault:
+            fault = textwrap.fill(_short(audit.fault, FAULT), WIDTH)
+            left.set_title(fault, loc="left", fontsize=8, color=COLOURS[1], parse_math=False)
     return figure
 
 
 def _label(line: Line) -> str:
     """The arm's name in one short line, whatever it holds."""
-    name = "".join(letter if letter.isprintable() else " " for letter in line.arm).strip()
-    name = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    name = _short(line.arm, LONGEST)
     return f"{name} (retired)" if line.retired else name
+
+
+def _short(text: str, longest: int) -> str:
+    text = "".join(letter if letter.isprintable() else " " for letter in text).strip()
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _shown(audit: Audit) -> list[Line]:
@@ -53,13 +66,19 @@ def _shown(audit: Audit) -> list[Line]:
 
 
 def _shares(axes: Axes, lines: list[Line], rows: np.ndarray) -> None:
-    axes.barh(rows, [line.share or 0.0 for line in lines], color=COLOURS[0], height=0.62, label="share got")
+    axes.barh(rows, [line.share or 0.0 for line in lines], color=COLOURS[5], height=0.62, label="share got")
+    sure = [(row, line.low_share, line.high_share) for row, line in zip(rows, lines, strict=True) if line.rounds]
+    if sure:
+        places, low, high = zip(*sure, strict=True)
+        axes.hlines(places, low, high, color="0.3", linewidth=1.2, label="95 % interval")
     promised = [(row, line.promised) for row, line in zip(rows, lines, strict=True) if line.promised]
     if promised:
         at = np.array([row for row, _ in promised])
         axes.vlines(
             [share for _, share in promised], at - 0.42, at + 0.42, color="black", linewidth=2, label="promised"
         )
+    furthest = max((max(line.high_share or 0.0, line.promised or 0.0) for line in lines), default=0.0)
+    axes.set_xlim(0.0, 1.05 * furthest or 1.0)
     axes.set_xlabel("share of rounds since the promise began")
     axes.grid(axis="y", visible=False)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from evenhand.holds import RandomEnds
 from evenhand.policy import Policy
 from evenhand.records import Array, Decision, Mask, State, each_array
 
+T = TypeVar("T")
 LANES = 1000  # that decide from the same state, where there is no closed form
 
 
@@ -81,9 +84,19 @@ def _shares(policy: Policy, before: State, mask: Mask | None, seed: Sequence[int
     return total / LANES
 
 
-def copied(state: State) -> State:
-    """A copy of a state."""
-    return each_array(state, np.ndarray.copy)
+def copied(state: T) -> T:
+    """A copy of a state: what `each_array` would make of it, but quicker, as it is taken before every draw."""
+    if isinstance(state, np.ndarray):
+        return state.copy()
+    kind: Any = type(state)
+    names = _names(kind)
+    return kind(*[copied(getattr(state, name)) for name in names]) if names else state
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields of a record, in order; none of what is no record."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def _in_lanes(state: State, lanes: int) -> State:

@@ -26,24 +26,29 @@ class Tallies:
     offered: Array  # (arms,) rounds in which the arm was available
     worst: Array  # (arms,) largest deficit right before a play, in plays; −inf for none
     delays: Array  # (RECENT,) seconds from decision to report, the last ones in turn; NaN for none yet
-    seen: NDArray[np.int64]  # () delays so far
+    seen: int  # delays so far
 
     @classmethod
     def empty(cls, arms: int) -> Tallies:
         """Nothing has happened."""
-        counts = {name: np.zeros(arms) for name in ("reports", "known", "sums", "spread", "late", "lost", "offered")}
-        return cls(**counts, worst=np.full(arms, -np.inf), delays=np.full(RECENT, np.nan), seen=np.array(0))
+        reports, known, sums, spread, late, lost, offered = np.zeros((7, arms))
+        worst, delays = np.full(arms, -np.inf), np.full(RECENT, np.nan)
+        return cls(reports, known, sums, spread, late, lost, offered, worst, delays, seen=0)
 
     def report(self, place: int, reward: float, delay: float) -> None:
         """A reward of an arm has come in time."""
         self.reports[place] += 1.0
         self.learn(place, reward)
-        self.delays[int(self.seen) % RECENT] = delay
+        self.delays[self.seen % RECENT] = delay
         self.seen += 1
+
+    def waited(self) -> Array:
+        """The last delays."""
+        return self.delays[: self.seen]
 
     def learn(self, place: int, reward: float) -> None:
         """A reward of an arm is known."""
-        known, total = float(self.known[place]), float(self.sums[place])
+        known, total = self.known.item(place), self.sums.item(place)
         before, after = total / max(known, 1.0), (total + reward) / (known + 1.0)
         self.known[place] = known + 1.0
         self.sums[place] = total + reward
@@ -53,6 +58,7 @@ class Tallies:
         """A round in which these arms were available."""
         self.offered += available
 
-    def note(self, places: Places, deficits: Array) -> None:
-        """How far behind some arms are."""
-        self.worst[places] = np.maximum(self.worst[places], deficits)
+    def note(self, place: int, deficit: float) -> None:
+        """How far behind an arm is."""
+        if deficit > self.worst.item(place):
+            self.worst[place] = deficit

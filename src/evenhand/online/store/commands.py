@@ -16,7 +16,7 @@ from evenhand.online.bandit import Choice
 from evenhand.online.book import ReportError
 from evenhand.online.store import tables
 from evenhand.online.store.errors import Closed, Conflict
-from evenhand.online.store.events import change, creation
+from evenhand.online.store.events import as_json, change, creation, event_of, telling_damage
 from evenhand.online.store.live import Live
 
 Answer = dict[str, Any]
@@ -35,9 +35,9 @@ class Desk:
         """The bodies of all events of a kind about a round, in order."""
         self.live.flush(self.connection)
         table = tables.events.c
+        columns = select(table.sequence, table.time, table.kind, table.round, table.body)
         where = (table.allocation == self.live.id, table.round == round, table.kind == kind)
-        chosen = select(table.body).where(*where).order_by(table.sequence)
-        return [json.loads(body) for body in self.connection.execute(chosen).scalars()]
+        return [event_of(row).body for row in self.connection.execute(columns.where(*where).order_by(table.sequence))]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Command:
 
     reads: ClassVar[bool] = False  # whether it changes nothing
     key: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.key is not None and not (0 < len(self.key) <= 200 and self.key.isprintable()):
+            raise EvenhandError(f"an idempotency key must be 1 to 200 printable characters, got {self.key!r}")
 
     def run(self, desk: Desk) -> Answer:
         """Do it; nothing has changed where it raises."""
@@ -82,7 +86,7 @@ class Decide(Command):
         if desk.live.closed:
             raise Closed(f"allocation {desk.live.name!r} is closed and decides no more; reopen it first")
         asked = self._asked()
-        for available in asked[1:] if self.rounds is not None else ():  # none is decided if one cannot be
+        for available in self.rounds or () if len(asked) > 1 else ():  # none is decided if one cannot be
             desk.live.bandit.check_available(available)
         return {"decisions": [self._decided(desk, available) for available in asked]}
 
@@ -154,7 +158,8 @@ def _alone(desk: Desk, decision: str, arm: str, reward: float) -> tuple[str, str
         return arm, _observed(desk, decision, {arm: reward})[arm], ""
     except ReportError as error:
         if error.status == "unknown":
-            return arm, *_remembered(desk, decision, arm, reward, str(error))
+            with telling_damage():
+                return arm, *_remembered(desk, decision, arm, reward, str(error))
         return arm, "conflict" if error.status == "conflict" else "invalid", str(error)
     except EvenhandError as error:
         return arm, "invalid", str(error)
@@ -177,6 +182,8 @@ def _remembered(desk: Desk, decision: str, arm: str, reward: float, unknown: str
         return "unknown", unknown
     if arm not in desk.earlier("decide", round)[0]["arms"]:
         return "unknown", f"arm {arm!r} did not play in decision {decision}"
+    if desk.live.bandit.by_totals:
+        return "invalid", "this allocation learns from totals; it cannot take reports by decision, too"
     for body in desk.earlier("report", round):
         if arm in body["rewards"]:
             known = body["rewards"][arm]
@@ -206,10 +213,11 @@ class Total(Command):
         bandit = desk.live.bandit
         value, last = validate.number("value", self.value), int(bandit.state.round)
         round = last if self.round is None else validate.whole("round", self.round)
-        for body in desk.earlier("total", round) if 0 < round <= last else ():
-            if body["value"] != value:
-                raise Conflict(f"the total of round {round} was told before: {body['value']:g}, now {value:g}")
-            return {"round": round, "status": "duplicate"}
+        with telling_damage():
+            for body in desk.earlier("total", round) if 0 < round <= last else ():
+                if body["value"] != value:
+                    raise Conflict(f"the total of round {round} was told before: {body['value']:g}, now {value:g}")
+                return {"round": round, "status": "duplicate"}
         if round != last:
             raise Conflict(f"a total is of the round just decided, which is {last}, not {round}")
         bandit.observe_total(value)
@@ -231,7 +239,7 @@ class Change(Command):
 
     def run(self, desk: Desk) -> Answer:
         """Change it."""
-        live, body = desk.live, {"change": self.change, **self.values}
+        live, body = desk.live, _plain({**self.values, "change": self.change})
         if self.change in ("close", "reopen") and live.closed == (self.change == "close"):
             raise Conflict(f"allocation {live.name!r} is {'closed' if live.closed else 'open'} already")
         try:
@@ -242,6 +250,14 @@ class Change(Command):
         round = int(live.bandit.state.round)
         live.happened("change", desk.now, round, body)
         return {"version": live.bandit.version, "round": round}
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as they will be read from the event again."""
+    try:
+        return json.loads(as_json(values))  # type: ignore[no-any-return]
+    except (RecursionError, TypeError, ValueError) as error:
+        raise EvenhandError(f"the values of a change must be plain JSON values: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -257,7 +273,7 @@ class Audited(Command):
 
     def run(self, desk: Desk) -> Answer:
         """The audit, as plain JSON values, with the name of the allocation and the sequence of its last event."""
-        audit = desk.live.bandit.audit(limit=self.limit).to_json()
+        audit = desk.live.bandit.audit(limit=self.limit, now=desk.now).to_json()
         return {"name": desk.live.name, "sequence": desk.live.sequence, "closed": desk.live.closed} | audit
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, ProgrammingError, TimeoutError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, TimeoutError
 
 from evenhand.errors import EvenhandError
 from evenhand.online.store.errors import StoreUnavailable
@@ -37,14 +39,19 @@ class Database:
 
     def __init__(self, name: str) -> None:
         self.url = _url(name)
-        self.name = self.url.render_as_string(hide_password=True)
         lite = self.url.get_backend_name() == "sqlite"
+        self.name = str(self.url.database) if lite else self.url.set(query={}).render_as_string(hide_password=True)
         options: dict[str, Any] = {"timeout": PATIENCE} if lite else POSTGRESQL
         self.engine = create_engine(
             self.url, connect_args=options, pool_size=8, max_overflow=8, pool_timeout=PATIENCE, pool_pre_ping=not lite
         )
         if lite:
             _prepare(self.engine)
+
+    @property
+    def there(self) -> bool:
+        """Whether there is such a database; of a server's that is found out when it is used."""
+        return self.url.get_backend_name() != "sqlite" or Path(str(self.url.database)).exists()
 
     def close(self) -> None:
         """Close all connections."""
@@ -58,7 +65,7 @@ class Database:
                 self._options(connection, writes)
                 with connection.begin():
                     yield connection
-        except (DataError, IntegrityError, ProgrammingError):  # the database is well; what it was asked is not
+        except (DataError, IntegrityError):  # the database is well; what it was asked is not
             raise
         except (DBAPIError, TimeoutError) as error:
             raise StoreUnavailable(f"the database {self.name} cannot be used: {_reason(error)}") from error
@@ -94,20 +101,28 @@ class Database:
 
 
 def _url(name: str) -> URL:
-    if "://" not in name:
-        return URL.create("sqlite", database=name)
-    try:
-        url = make_url(name)
-    except (ArgumentError, ValueError):
-        raise EvenhandError("the database is neither a path nor a URL such as postgresql://user@host/name") from None
+    """What a name stands for; no message repeats it, as there may be a password in it."""
+    if "://" not in name and not re.match(r"postgres\w*(\+\w+)?:", name):
+        url = URL.create("sqlite", database=name)
+    else:
+        try:
+            url = make_url(name)
+        except (ArgumentError, ValueError):
+            raise EvenhandError(
+                "the database is neither a path nor a URL such as postgresql://user@host/name"
+            ) from None
     kind = url.get_backend_name()
     if kind in ("postgresql", "postgres"):
+        if "@" in (url.host or ""):
+            raise EvenhandError("in the URL of the database, write a @ in the password as %40")
         return url.set(drivername="postgresql+psycopg")
     if kind != "sqlite":
         raise EvenhandError(f"the database must be SQLite or PostgreSQL, not {kind}")
     if url.database in (None, "", ":memory:"):
         raise EvenhandError("a database in memory would not outlive the process; name a file")
-    return url
+    if url.query or url.host:
+        raise EvenhandError("an SQLite database is a path, or sqlite:/// and a path, and nothing else")
+    return url.set(drivername="sqlite")
 
 
 def _prepare(engine: Engine) -> None:

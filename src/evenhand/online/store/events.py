@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from evenhand.errors import EvenhandError, StateError
-from evenhand.online.bandit import Bandit
+from evenhand.online.bandit import DAMAGE, Bandit, Choice
 from evenhand.online.given import as_plain, from_plain
 
 KINDS = ("create", "decide", "report", "total", "expire", "change")
@@ -43,6 +45,32 @@ class Event(NamedTuple):
         }
 
 
+def event_of(row: Any) -> Event:
+    """The event in a row of its table.
+
+    Raises:
+        StateError: its body is no JSON object.
+    """
+    try:
+        body = json.loads(row.body)
+    except (RecursionError, ValueError) as error:
+        raise StateError(f"event {row.sequence} ({row.kind}) is damaged: {error}") from None
+    if not isinstance(body, dict):
+        raise StateError(f"event {row.sequence} ({row.kind}) is damaged: its body is no JSON object")
+    return Event(row.sequence, row.time, row.kind, row.round, body)
+
+
+@contextmanager
+def telling_damage() -> Iterator[None]:
+    """Whatever damaged events lead to is told as such."""
+    try:
+        yield
+    except EvenhandError:
+        raise
+    except DAMAGE as error:
+        raise StateError(f"the events are damaged: {error!r}") from None
+
+
 def creation(bandit: Bandit) -> dict[str, Any]:
     """The body of the event that makes an allocation with this bandit."""
     return {
@@ -63,12 +91,14 @@ def begun(event: Event) -> Bandit:
     Raises:
         StateError: it is no first event.
     """
+    if event.kind != "create":
+        raise StateError(f"event {event.sequence} ({event.kind}) does not make an allocation")
     options = dict(event.body)
     try:
         parameters = {name: from_plain(value) for name, value in options.pop("parameters").items()}
         return Bandit(options.pop("arms"), options.pop("algorithm"), **options, **parameters)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise StateError(f"event {event.sequence} does not make an allocation: {error}") from None
+    except DAMAGE as error:
+        raise StateError(f"event {event.sequence} ({event.kind}) does not make an allocation: {error}") from None
 
 
 def replay(bandit: Bandit, event: Event, closed: bool) -> bool:
@@ -88,7 +118,7 @@ def replay(bandit: Bandit, event: Event, closed: bool) -> bool:
     try:
         came = _again(bandit, event)
         wanted = event.body.get(_TELLING.get(event.kind, ""))
-    except (AttributeError, EvenhandError, KeyError, TypeError, ValueError) as error:
+    except DAMAGE as error:
         raise StateError(f"event {event.sequence} ({event.kind}) cannot be replayed: {error}") from None
     if came != wanted:
         raise StateError(f"event {event.sequence} ({event.kind}) says {wanted}, but replayed it comes to {came}")
@@ -105,7 +135,10 @@ def _again(bandit: Bandit, event: Event) -> Any:
     body = event.body
     match event.kind:
         case "decide":
-            return list(bandit.decide(body.get("available"), event.time).arms)
+            choice = bandit.decide(body.get("available"), event.time)
+            _check_round(event, choice.round)
+            _check_chances(choice, body.get("propensities"))
+            return list(choice.arms)
         case "report" if "forgotten" in body:
             for arm in body["rewards"]:
                 bandit.count_late(arm)
@@ -114,12 +147,31 @@ def _again(bandit: Bandit, event: Event) -> Any:
             found = bandit.observe(str(event.round), body["rewards"], event.time)
             return [arm for arm, status in found.items() if status == "late"]
         case "total":
+            _check_round(event, bandit.state.round)
             return bandit.observe_total(body["value"])
         case "expire":
             return bandit.expire(event.time)
         case "change":
+            _check_round(event, bandit.state.round)
             return change(bandit, body)
     raise StateError("there is no such kind of event")
+
+
+def _check_round(event: Event, round: int) -> None:
+    if event.round != round:
+        raise StateError(f"it is of round {event.round}, which should be {round}")
+
+
+def _check_chances(choice: Choice, told: Sequence[float] | None) -> None:
+    """Exact propensities must come out again, but for the last digits, in which computers differ."""
+    if choice.sure is None:
+        return
+    if told is None or len(told) != len(choice.sure) or not all(map(_near, told, choice.sure)):
+        raise StateError(f"it says that the chances were {told}, but they are {list(choice.sure)}")
+
+
+def _near(told: float, chance: float) -> bool:
+    return math.isclose(told, chance, rel_tol=1e-6, abs_tol=1e-9)
 
 
 def change(bandit: Bandit, values: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,8 @@ from evenhand.errors import EvenhandError
 from evenhand.online.bandit import Bandit
 from evenhand.online.store import tables
 from evenhand.online.store.database import Database
-from evenhand.online.store.errors import UnknownAllocation
-from evenhand.online.store.events import Event, begun, replay
-from evenhand.online.store.live import all_events
+from evenhand.online.store.events import Event, begun, event_of, replay, telling_damage
+from evenhand.online.store.live import all_events, row_of
 from evenhand.results import write_whole
 
 PIECE = 5_000  # rounds that are read at once
@@ -63,11 +62,9 @@ def log(
     """
     since = validate.whole("since", since)
     with database.transaction(writes=False) as connection:
-        table = tables.allocations.c
-        row = connection.execute(select(table.id, table.round).where(table.name == name)).one_or_none()
-        if row is None:
-            raise UnknownAllocation(f"there is no allocation {name!r}")
-        changes = _changes(connection, row.id)
+        row = row_of(connection, name)
+        with telling_damage():
+            changes = _changes(connection, row.id)
     last = row.round if until is None else min(validate.whole("until", until), row.round)
     estimates = _estimates(database, row.id) if estimate else None
     return _pieces(database, row.id, since, last, changes, estimates)
@@ -80,7 +77,7 @@ def write_log(database: Database, name: str, path: Path, estimate: bool = False)
         How many rows it has.
 
     Raises:
-        EvenhandError: the name of the file ends otherwise, or there is no such allocation.
+        EvenhandError: the name of the file ends otherwise, there is no such allocation, or it cannot be written.
     """
     if path.suffix not in (".csv", ".parquet"):
         raise EvenhandError(f"the file must end in .csv or .parquet, got {path.name!r}")
@@ -93,7 +90,10 @@ def write_log(database: Database, name: str, path: Path, estimate: bool = False)
             yield piece
 
     write = write_csv if path.suffix == ".csv" else write_parquet
-    write_whole(path, lambda file: write(counted(), file))
+    try:
+        write_whole(path, lambda file: write(counted(), file))
+    except OSError as error:
+        raise EvenhandError(f"the log could not be written to {path}: {error.strerror or error}") from None
     return rows
 
 
@@ -137,18 +137,24 @@ def _pieces(
     changes: list[tuple[int, str]],
     estimates: Iterator[tuple[int, dict[str, float]]] | None,
 ) -> Iterator[pd.DataFrame]:
-    for first in range(since, max(last, since) + 1, PIECE):
-        end = min(first + PIECE - 1, last)
-        with database.transaction(writes=False) as connection:
-            found = _by_round(connection, id, first, end)
+    for first in range(since, last + 1, PIECE):
         rows: list[tuple[Any, ...]] = []
-        for round in sorted(found):
-            decided, reports = found[round]
-            while len(changes) > 1 and changes[1][0] < round:
-                changes.pop(0)
-            chances = decided.body.get("propensities") or _estimated(estimates, round, decided.body["arms"])
-            rows += _rows(decided, reports, chances, changes[0][1])
-        yield pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+        with telling_damage():
+            with database.transaction(writes=False) as connection:
+                found = _by_round(connection, id, first, min(first + PIECE - 1, last))
+            for round, (decided, reports) in found.items():
+                while len(changes) > 1 and changes[1][0] < round:
+                    changes.pop(0)
+                chances = decided.body.get("propensities") or _estimated(estimates, round, decided.body["arms"])
+                rows += _rows(decided, reports, chances, changes[0][1])
+            piece = _frame(rows)
+        yield piece
+    if since > last:
+        yield _frame([])
+
+
+def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
 def _by_round(connection: Connection, id: int, first: int, end: int) -> dict[int, tuple[Event, list[Event]]]:
@@ -158,7 +164,7 @@ def _by_round(connection: Connection, id: int, first: int, end: int) -> dict[int
     where = (table.allocation == id, table.round >= first, table.round <= end, table.kind.in_(("decide", "report")))
     found: dict[int, tuple[Event, list[Event]]] = {}
     for row in connection.execute(columns.where(*where).order_by(table.round, table.sequence)):
-        event = Event(row.sequence, row.time, row.kind, row.round, json.loads(row.body))
+        event = event_of(row)
         if event.kind == "decide":
             found[row.round] = event, []
         else:
@@ -183,11 +189,11 @@ def _rows(
 def _changes(connection: Connection, id: int) -> list[tuple[int, str]]:
     """Who could play if nobody said otherwise, as a JSON list, after which rounds."""
     table = tables.events.c
+    columns = select(table.sequence, table.time, table.kind, table.round, table.body)
     where = (table.allocation == id, table.kind.in_(("create", "change")))
-    chosen = select(table.round, table.body).where(*where).order_by(table.sequence)
     changes, active = [], {}
-    for row in connection.execute(chosen):
-        body: Mapping[str, Any] = json.loads(row.body)
+    for row in connection.execute(columns.where(*where).order_by(table.sequence)):
+        body = event_of(row).body
         match body.get("change"):
             case None:
                 active = dict.fromkeys(body["arms"])

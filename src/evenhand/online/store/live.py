@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from evenhand.errors import StateError
-from evenhand.online.bandit import Bandit
+from evenhand.online.bandit import DAMAGE, Bandit
 from evenhand.online.store import tables
 from evenhand.online.store.database import Database
-from evenhand.online.store.events import Event, as_json, begun, replay
+from evenhand.online.store.errors import UnknownAllocation
+from evenhand.online.store.events import Event, as_json, begun, event_of, replay
 
 SNAPSHOT = 20_000  # events after which the bandit is written down whole, so that a start need not replay more
 CHUNK = 5_000  # events that are read at once
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of an allocation
 
 
 @dataclass(slots=True)
@@ -56,10 +59,12 @@ class Live:
         """Go through the events that others have written up to ``sequence``."""
         if sequence > self.sequence:
             for event in read_events(connection, self.id, self.sequence, sequence):
+                if event.sequence != self.sequence + 1:
+                    break
                 self.closed = replay(self.bandit, event, self.closed)
                 self.sequence = event.sequence
         if sequence != self.sequence:
-            raise StateError(f"allocation {self.name!r} has {sequence} events, of which {self.sequence} were found")
+            raise StateError(f"there should be {sequence} events, but only the first {self.sequence} are there")
 
     def flush(self, connection: Connection) -> None:
         """Write the fresh events down."""
@@ -100,7 +105,7 @@ def read_events(connection: Connection, id: int, after: int, until: int) -> Iter
         end = min(after + CHUNK, until)
         where = (table.allocation == id, table.sequence > after, table.sequence <= end)
         for row in connection.execute(chosen.where(*where)).all():
-            yield Event(row.sequence, row.time, row.kind, row.round, json.loads(row.body))
+            yield event_of(row)
         after = end
 
 
@@ -115,16 +120,33 @@ def all_events(database: Database, id: int) -> Iterator[Event]:
         yield from events
 
 
-def recalled(connection: Connection, id: int, name: str) -> Live:
-    """The allocation as its last snapshot has it; without one that can be read, as it began."""
+def row_of(connection: Connection, name: str, lock: bool = False) -> Row[int, int, int]:
+    """The id of an allocation, its last event and its last round; with a lock nobody else writes meanwhile.
+
+    Raises:
+        UnknownAllocation: there is none of that name.
+    """
+    table = tables.allocations
+    row = None
+    if NAME.fullmatch(name):  # not every text can be asked for in a database
+        chosen = select(table.c.id, table.c.sequence, table.c.round).where(table.c.name == name)
+        row = connection.execute(chosen.with_for_update() if lock else chosen).one_or_none()
+    if row is None:
+        raise UnknownAllocation(f"there is no allocation {name!r}")
+    return row
+
+
+def recalled(connection: Connection, id: int, name: str, until: int) -> Live:
+    """The allocation as its last snapshot up to an event has it; without one that can be read, as it began."""
     table = tables.snapshots.c
-    chosen = select(table.sequence, table.state).where(table.allocation == id).order_by(table.sequence.desc())
+    where = (table.allocation == id, table.sequence <= until)
+    chosen = select(table.sequence, table.state).where(*where).order_by(table.sequence.desc())
     row = connection.execute(chosen.limit(1)).one_or_none()
     if row is not None:
         try:
             state = json.loads(zlib.decompress(row.state))
             bandit = Bandit.restored(state["bandit"])
-        except (KeyError, StateError, TypeError, ValueError, zlib.error):
+        except (*DAMAGE, zlib.error):
             pass  # the events tell it all
         else:
             return Live(id, name, bandit, row.sequence, bool(state["closed"]), row.sequence)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,10 +22,10 @@ from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, UnknownAllocation
 from evenhand.online.store.events import Event, creation
 from evenhand.online.store.keys import Keys
-from evenhand.online.store.live import SNAPSHOT, from_start, read_events, recalled
+from evenhand.online.store.live import NAME, SNAPSHOT, from_start, read_events, recalled, row_of
 from evenhand.online.store.writer import Observer, Writer
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+RESERVED = ("self", "arms", "algorithm", "plays", "seed", "window", "missing", "rewards")  # of a bandit's own
 WORKERS = 8  # allocations that are written to at the same time
 
 
@@ -91,19 +90,26 @@ class Store:
         self._lock = Lock()  # of the writers
 
     @classmethod
-    def open(cls, database: str = "evenhand.db", **options: Any) -> Store:
+    def open(cls, database: str = "evenhand.db", new: bool = True, **options: Any) -> Store:
         """The store in a database, whose tables are made or brought up to date.
 
         Args:
             database: a path to an SQLite file, or a URL such as ``postgresql://user@host/name``.
+            new: whether to make it where there is none.
             **options: those of the class.
 
         Raises:
-            EvenhandError: it is no such database, or was made by a newer version.
+            EvenhandError: it is no such database, was made by a newer version, or is not there and must not be made.
             StoreUnavailable: it cannot be reached.
         """
         opened = Database(database)
-        opened.migrate()
+        if not new and not opened.there:
+            raise EvenhandError(f"there is no database {opened.name}; `evenhand serve` makes one")
+        try:
+            opened.migrate()
+        except BaseException:
+            opened.close()
+            raise
         return cls(opened, **options)
 
     def close(self) -> None:
@@ -164,7 +170,11 @@ class Store:
             )
         drawn = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         options: dict[str, Any] = {"plays": plays, "window": window, "missing": missing, "rewards": rewards}
-        made = Bandit(arms, algorithm, seed=drawn, **options, **dict(parameters or {}))
+        given = dict(parameters or {})
+        for parameter in given:
+            if not isinstance(parameter, str) or parameter in RESERVED:
+                raise EvenhandError(f"{parameter!r} is no parameter of an algorithm")
+        made = Bandit(arms, algorithm, seed=drawn, **options, **given)
         body = creation(made)
         try:
             return self._created(name, body, seed is None)
@@ -205,14 +215,15 @@ class Store:
             UnknownAllocation: there is none of that name.
             StateError: an event is missing or damaged, or what it says does not come out again.
         """
-        table = tables.allocations.c
         with self.database.transaction(writes=False) as connection:
-            row = connection.execute(select(table.id, table.sequence).where(table.name == name)).one_or_none()
-            if row is None:
-                raise UnknownAllocation(f"there is no allocation {name!r}")
-            kept, made = recalled(connection, row.id, name), from_start(connection, row.id, name)
-            for live in (kept, made):
-                live.catch_up(connection, row.sequence)
+            row = row_of(connection, name)
+            try:
+                made = from_start(connection, row.id, name)
+                kept = recalled(connection, row.id, name, row.sequence)
+                for live in (made, kept):
+                    live.catch_up(connection, row.sequence)
+            except StateError as error:
+                raise StateError(f"allocation {name!r}: {error}") from None
         if (kept.closed, kept.bandit.dump()) != (made.closed, made.bandit.dump()):
             raise StateError(f"allocation {name!r}: the snapshot of its bandit is not what its events come to")
         return int(row.sequence)

@@ -12,16 +12,18 @@ from threading import Lock
 from typing import Protocol
 
 from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from evenhand.errors import EvenhandError
 from evenhand.online.store import tables
 from evenhand.online.store.commands import Answer, Command, Desk
 from evenhand.online.store.database import Database
-from evenhand.online.store.errors import KeyReused, StoreUnavailable, UnknownAllocation
+from evenhand.online.store.errors import KeyReused, StoreUnavailable
 from evenhand.online.store.events import as_json
-from evenhand.online.store.live import SNAPSHOT, Live, recalled
+from evenhand.online.store.live import SNAPSHOT, Live, recalled, row_of
 
 GROUP = 500  # commands that are committed together at most
+TURN = 0.1  # seconds after which a group is committed, though it may not be done, so that other processes can write
 QUEUE = 10_000  # commands that wait at most; more are refused
 KEPT = 7 * 86_400.0  # seconds for which an answer is kept under its idempotency key
 
@@ -106,17 +108,20 @@ class Writer:
                 self._current(connection).write_snapshot(connection)
 
     def _work(self) -> None:
-        while group := self._group():
-            self._carry_out([asked for asked in group if asked.future.set_running_or_notify_cancel()])
-
-    def _group(self) -> list[Asked]:
+        """Carry out a group; then the other allocations have their turn."""
         with self._lock:
             group = [self._waiting.popleft() for _ in range(min(len(self._waiting), GROUP))]
-            self._busy = bool(group)
-        return group
+        self._carry_out([asked for asked in group if asked.future.set_running_or_notify_cancel()])
+        with self._lock:
+            busy = self._busy = bool(self._waiting)
+        if busy:  # as it was then: where it was not, somebody else may have begun in the meantime
+            try:
+                self._workers.submit(self._work)
+            except RuntimeError:  # the store is closing, and takes no more turns
+                self._work()
 
     def _carry_out(self, group: Sequence[Asked]) -> None:
-        """Do what is asked in one transaction, and then answer; or tell everybody what went wrong."""
+        """Do what is asked in transactions, and then answer; or tell everybody what went wrong."""
         while group:
             try:
                 outcomes = self._committed(group)
@@ -129,11 +134,11 @@ class Writer:
                 _tell(group, [error] * len(group))
                 break
             else:
-                _tell(group, outcomes)
-                break
+                _tell(group[: len(outcomes)], outcomes)
+                group = group[len(outcomes) :]
 
     def _committed(self, group: Sequence[Asked]) -> list[Answer | Exception]:
-        """What came of each command; all that they did is in the database."""
+        """What came of each command, or of the first ones where they take long; what they did is in the database."""
         begun, live = time.perf_counter(), self._live
         due = live is not None and live.bandit.due(self._clock())
         writes = due or not all(asked.command.reads for asked in group)
@@ -143,10 +148,15 @@ class Writer:
             desk = Desk(live, self._clock(), connection)
             if writes:
                 live.expire(desk.now)
-            answered = self._answered(connection, live.id, group)
-            outcomes = [self._outcome(desk, asked, answered) for asked in group]
+            answered = self._answered(desk, group)
+            outcomes: list[Answer | Exception] = []
+            turn = time.perf_counter()  # not from the start, as the wait for the row can have been long
+            for asked in group:
+                outcomes.append(self._outcome(desk, asked, answered))
+                if time.perf_counter() - turn > TURN:
+                    break
             live.flush(connection)
-            if live.wants_snapshot(self._every):
+            if writes and live.wants_snapshot(self._every):
                 live.write_snapshot(connection)
                 old = tables.answers.c.time < desk.now - KEPT
                 connection.execute(delete(tables.answers).where(tables.answers.c.allocation == live.id, old))
@@ -156,38 +166,30 @@ class Writer:
 
     def _current(self, connection: Connection) -> Live:
         """The allocation after its last event, whoever wrote that; nobody else writes until the transaction ends."""
-        table = tables.allocations
-        chosen = select(table.c.id, table.c.sequence).where(table.c.name == self.name)
-        if connection.get_execution_options()["writes"]:
-            chosen = chosen.with_for_update()
-        row = connection.execute(chosen).one_or_none()
-        if row is None:
-            raise UnknownAllocation(f"there is no allocation {self.name!r}")
+        row = row_of(connection, self.name, lock=connection.get_execution_options()["writes"])
         if self._live is None:
-            self._live = recalled(connection, row.id, self.name)
+            self._live = recalled(connection, row.id, self.name, row.sequence)
         self._live.catch_up(connection, row.sequence)
         return self._live
 
-    def _answered(self, connection: Connection, id: int, group: Sequence[Asked]) -> dict[str, tuple[str, Answer]]:
+    def _answered(self, desk: Desk, group: Sequence[Asked]) -> dict[str, tuple[str, Answer]]:
         """The digests of the requests that came with the keys of this group before, and their answers."""
-        keys = {asked.command.key for asked in group if asked.command.key is not None}
+        keys = {asked.command.key for asked in group if asked.command.key is not None and not asked.command.reads}
         if not keys:
             return {}
         table = tables.answers.c
-        chosen = select(table.key, table.digest, table.body).where(table.allocation == id, table.key.in_(keys))
-        return {row.key: (row.digest, json.loads(row.body)) for row in connection.execute(chosen)}
+        where = (table.allocation == desk.live.id, table.key.in_(keys))
+        rows = desk.connection.execute(select(table.key, table.digest, table.time, table.body).where(*where)).all()
+        if any(row.time < desk.now - KEPT for row in rows):  # these keys are free again
+            desk.connection.execute(delete(tables.answers).where(*where, table.time < desk.now - KEPT))
+        return {row.key: (row.digest, json.loads(row.body)) for row in rows if row.time >= desk.now - KEPT}
 
     def _outcome(self, desk: Desk, asked: Asked, answered: dict[str, tuple[str, Answer]]) -> Answer | Exception:
         """What comes of a command: an answer, or the reason why it was refused."""
-        command, before = asked.command, desk.live.sequence
-        if command.key in answered:
-            digest, answer = answered[command.key]
-            if digest == command.digest():
-                return answer
-            return KeyReused(f"the idempotency key {command.key!r} came with another request before")
+        before = desk.live.sequence
         try:
-            answer = command.run(desk)
-        except StoreUnavailable:
+            return self._answer(desk, asked.command, answered)
+        except (DBAPIError, TimeoutError):  # not the command's fault
             raise
         except EvenhandError as error:
             if desk.live.sequence == before:
@@ -195,11 +197,21 @@ class Writer:
             raise Torn(asked, error) from error
         except Exception as error:
             raise Torn(asked, error) from error
-        if command.key is not None:
-            digest = command.digest()
-            answered[command.key] = digest, answer
-            row = {"allocation": desk.live.id, "key": command.key, "digest": digest, "time": desk.now}
-            desk.connection.execute(insert(tables.answers), row | {"body": as_json(answer)})
+
+    def _answer(self, desk: Desk, command: Command, answered: dict[str, tuple[str, Answer]]) -> Answer:
+        """The answer to a command: the one that its key had before, or a new one."""
+        if command.key is None or command.reads:
+            return command.run(desk)
+        digest = command.digest()
+        if command.key in answered:
+            known, answer = answered[command.key]
+            if digest != known:
+                raise KeyReused(f"the idempotency key {command.key!r} came with another request before")
+            return answer
+        answer = command.run(desk)
+        answered[command.key] = digest, answer
+        row = {"allocation": desk.live.id, "key": command.key, "digest": digest, "time": desk.now}
+        desk.connection.execute(insert(tables.answers), row | {"body": as_json(answer)})
         return answer
 
 

@@ -1,0 +1,197 @@
+"""How far behind arms were in the course of time, against deficits worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.errors import StateError
+from evenhand.online import Bandit
+from evenhand.online.trail import FOLLOWED, POINTS, SHOWN, Excerpt, Trail
+
+
+def trail_of(bandit: Bandit) -> Excerpt:
+    trail = bandit.audit().trail
+    assert trail is not None
+    return trail
+
+
+def column(bandit: Bandit, arm: str) -> tuple[float | None, ...]:
+    trail = trail_of(bandit)
+    return trail.deficits[trail.arms.index(arm)]
+
+
+def test_every_round_at_first() -> None:
+    """Promised a half and a quarter; the first round is a's, the next three are b's."""
+    bandit = Bandit(["a", "b", "c"], "fucb", fractions={"a": 0.5, "b": 0.25})
+    for second, arm in enumerate("abbb"):
+        bandit.decide(available=[arm], now=10.0 * second)
+    assert trail_of(bandit) == Excerpt(
+        rounds=(1, 2, 3, 4),
+        times=(0.0, 10.0, 20.0, 30.0),
+        arms=("a", "b"),  # the worst of a is 1, of b 0.25
+        deficits=((-0.5, 0.0, 0.5, 1.0), (0.25, -0.5, -1.25, -2.0)),
+        largest=(0.25, 0.0, 0.5, 1.0),
+    )
+
+
+@pytest.mark.parametrize("rounds", [255, 256, 257, 300, 511, 512, 1000, 5000])
+def test_points_are_spaced_evenly_and_few(rounds: int) -> None:
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
+    for place in range(rounds):
+        bandit.decide(available=["b"], now=float(place))
+    trail = trail_of(bandit)
+    stride = trail.rounds[0]
+    assert trail.rounds == tuple(range(stride, rounds + 1, stride))
+    assert len(trail.rounds) < POINTS
+    assert len(trail.rounds) >= min(rounds, POINTS // 2 - 1)
+    assert trail.times == tuple(round - 1.0 for round in trail.rounds)
+    assert trail.largest == tuple(0.5 * round for round in trail.rounds)
+    assert trail.deficits == (trail.largest,)
+
+
+def test_arms_and_promises_that_change() -> None:
+    """Rounds 1 and 2, then c comes with a promise, then b goes, then a is promised less, then b comes back."""
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.125])
+
+    def asleep(rounds: int) -> None:
+        for _ in range(rounds):
+            bandit.decide(available=["rest"])
+
+    bandit.add("rest")
+    asleep(2)
+    bandit.add("c", fraction=0.5)
+    asleep(2)
+    bandit.retire("b")
+    asleep(1)
+    bandit.promise({"a": 0.125})
+    asleep(1)
+    bandit.bring_back("b", fraction=0.25)
+    asleep(1)
+    nothing = None
+    assert column(bandit, "a") == (0.25, 0.5, 0.75, 1.0, 1.25, 0.125, 0.25)
+    assert column(bandit, "b") == (0.125, 0.25, 0.375, 0.5, nothing, nothing, 0.25)
+    assert column(bandit, "c") == (nothing, nothing, 0.5, 1.0, 1.5, 2.0, 2.5)
+    assert trail_of(bandit).arms == ("c", "a", "b")
+    assert trail_of(bandit).largest == (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5)
+    again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
+    for one in (bandit, again):
+        for place in range(600):
+            one.decide(now=2e9 + place)
+    assert again.dump() == bandit.dump()
+    assert trail_of(again) == trail_of(bandit)
+
+
+def test_without_promises() -> None:
+    assert Bandit(["a", "b"], "ucb1").audit().trail is None
+    assert Bandit(["a", "b"], "fcts_d", merit={"kind": "linear"}).audit().trail is None
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.0, 0.0])
+    bandit.decide()
+    bandit.promise({"b": 0.5})
+    bandit.decide(available=["a"])
+    trail = trail_of(bandit)
+    assert (trail.arms, trail.deficits, trail.largest) == (("b",), ((None, 0.5),), (None, 0.5))
+
+
+def test_times_never_fall() -> None:
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
+    for now in (100.0, 3.0, 104.0):
+        bandit.decide(now=now)
+    assert trail_of(bandit).times == (100.0, 100.0, 104.0)
+
+
+def test_the_worst_twenty_are_shown() -> None:
+    """Arm k is promised k/1000 and never plays."""
+    arms = [f"arm {place}" for place in range(30)]
+    bandit = Bandit([*arms, "rest"], "fucb", fractions=[*(place / 1000.0 for place in range(30)), 0.0])
+    for _ in range(5):
+        bandit.decide(available=["rest"])
+    trail = trail_of(bandit)
+    assert trail.arms == tuple(reversed(arms[30 - SHOWN :]))
+    assert trail.deficits[1][-1] == pytest.approx(0.028 * 5)
+
+
+def test_of_very_many_arms_only_the_largest_is_kept() -> None:
+    """Up to the limit a number an arm and point, beyond it one a point; also when arms come to be too many."""
+    arms = [f"arm {place}" for place in range(FOLLOWED)]
+    bandit = Bandit(arms, "fucb", fractions={"arm 0": 0.5})
+    bandit.decide(available=["arm 1"])
+    assert [len(row) for row in bandit.trail.deficits] == [FOLLOWED]
+    bandit.add("one more")
+    bandit.decide(available=["arm 1"])
+    assert bandit.trail.deficits == []
+    trail = trail_of(bandit)
+    assert (trail.arms, trail.deficits, trail.largest) == ((), (), (0.5, 1.0))
+    big = Bandit([f"arm {place}" for place in range(100_000)], "fucb", fractions={"arm 0": 0.5})
+    for _ in range(POINTS // 4):
+        big.decide(available=["arm 1"])
+    assert len(json.dumps(big.trail.dump())) < 60 * POINTS
+
+
+def test_most_rounds_ask_for_one_number() -> None:
+    """Of 10,000 rounds a point is made in at most 256 for the first stride, and 128 for each of six more."""
+    made = []
+
+    class Counting(Trail):
+        def mark(self, *given: Any) -> None:
+            made.append(given[0])
+            super().mark(*given)
+
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
+    bandit.trail = Counting()
+    for _ in range(10_000):
+        bandit.decide()
+    assert POINTS < len(made) <= 256 + 128 * 6
+    assert len(bandit.trail.rounds) < POINTS
+
+
+GOOD: dict[str, Any] = {
+    "stride": 2,
+    "rounds": [2, 4],
+    "times": [0.0, 1.5],
+    "largest": [None, 0.5],
+    "deficits": [[None], [0.5, None]],
+}
+
+
+def test_a_trail_is_restored() -> None:
+    trail = Trail.restored(GOOD)
+    assert trail.dump() == GOOD
+    assert trail.next == 6
+    assert math.isnan(trail.largest[0])
+    assert trail.deficits[1].tolist() == pytest.approx([0.5, math.nan], nan_ok=True)
+    assert Trail.restored(Trail().dump()) == Trail()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"stride": 0},
+        {"stride": 1.5},
+        {"rounds": [2]},
+        {"rounds": [2, "4"]},
+        {"rounds": None},
+        {"times": [0.0, None]},
+        {"times": [0.0, 10**400]},
+        {"largest": [None, "x"]},
+        {"deficits": [[None]]},
+        {"deficits": 5},
+        {"deficits": [[None], "x"]},
+    ],
+)
+def test_a_damaged_trail_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(StateError, match="saved trail of deficits is damaged"):
+        Trail.restored(GOOD | wrong)
+    with pytest.raises(StateError, match="saved trail of deficits is damaged"):
+        Trail.restored({name: value for name, value in GOOD.items() if name not in wrong})
+
+
+def test_a_point_of_many_arms() -> None:
+    trail = Trail()
+    deficits = np.arange(1000.0)
+    trail.mark(1, 0.0, deficits, deficits % 2 == 0)
+    assert (trail.largest, trail.deficits) == ([998.0], [])
