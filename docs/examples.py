@@ -1,5 +1,7 @@
 """The examples of the pages: found, run, compared with what is shown, and brought up to date.
 
+A page with the line ``<!-- examples: with a service -->`` finds one running, at the address in ``EVENHAND_URL``.
+
 ``python docs/examples.py`` runs every page and puts the present output where another one is shown; what a page leaves
 out (``…``) stays left out. Needed when random streams or messages change, since the tests compare to the last digit.
 """
@@ -14,8 +16,10 @@ import re
 import runpy
 import shlex
 import shutil
+import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +31,7 @@ from joblib.externals.loky import get_reusable_executor
 DOCS = Path(__file__).parent
 BLOCK = re.compile(r"^```(?:\{code-block\} )?(\w+)\n(?::caption: (\S+)\n)?(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+SERVED = "<!-- examples: with a service -->"
 NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?")
 
 
@@ -79,14 +84,37 @@ def run(text: str) -> Iterator[Output]:
     """Run what a page shows, in the working directory and in the order of the page."""
     write_files(text)
     names: dict[str, Any] = {}
-    for block in blocks(text):
-        if block.language == "python" and block.file:
-            run_tests_of(runpy.run_path(block.file))
-        elif block.language == "console":
-            for line, shown in commands_of(block.content):
-                yield Output(line, shown, run_command(line))
-        elif block.language == "pycon":
-            yield from run_session(block.content, names)
+    with service() if SERVED in text else contextlib.nullcontext():
+        for block in blocks(text):
+            if block.language == "python" and block.file:
+                run_tests_of(runpy.run_path(block.file))
+            elif block.language == "console":
+                for line, shown in commands_of(block.content):
+                    yield Output(line, shown, run_command(line))
+            elif block.language == "pycon":
+                yield from run_session(block.content, names)
+
+
+@contextlib.contextmanager
+def service() -> Iterator[None]:
+    """A service on a database in the working directory; its address is in the environment meanwhile."""
+    import uvicorn
+
+    from evenhand.online.service.app import create_app
+    from evenhand.online.store import Store
+
+    store = Store.open("evenhand.db")
+    server = uvicorn.Server(uvicorn.Config(create_app(store), log_level="error", lifespan="off", ws="none"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        try:
+            with mock.patch.dict(os.environ, EVENHAND_URL=f"http://127.0.0.1:{listening.getsockname()[1]}"):
+                yield
+        finally:
+            server.should_exit = True
+            thread.join()
+            store.close()
 
 
 def commands_of(content: str) -> list[tuple[str, str]]:

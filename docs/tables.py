@@ -23,7 +23,7 @@ from evenhand.rewards import Winners
 from evenhand.spread import Bounded
 
 HERE = Path(__file__).parent
-MARKER = re.compile(r"^<!-- generated: (\w+)(?: ([\w-]+))? -->$", flags=re.MULTILINE)
+MARKER = re.compile(r"^<!-- generated: (\w+)(?: ([\w -]+?))? -->$", flags=re.MULTILINE)
 SAMPLE: dict[str, Any] = {
     "fractions": [0.1, 0.1],
     "horizon": 100,
@@ -246,22 +246,26 @@ def full_run() -> str:
     )
 
 
-def commands() -> str:
-    """The commands, a line each."""
+def commands(group: str = "") -> str:
+    """The commands, or those of a group of commands, a line each."""
     rows = []
-    for name, command in click_command().commands.items():
-        rows.append([f"[`{name}`](#evenhand-{name})", _text(" ".join(command.help.split("\n\n")[0].split()))])
+    for name, command in click_command(group).commands.items():
+        path = f"{group} {name}".strip()
+        told = _text(" ".join(command.help.split("\n\n")[0].split()))
+        rows.append([f"[`{path}`](#evenhand-{path.replace(' ', '-')})", told])
     return _table(["command", "what it does"], rows)
 
 
-def click_command(name: str = "") -> Any:
-    """A command of the command line; without a name the whole of it."""
+def click_command(path: str = "") -> Any:
+    """A command of the command line, such as ``client decide``; without a path the whole of it."""
     import typer
 
     from evenhand.cli import app
 
-    whole: Any = typer.main.get_command(app)
-    return whole.commands[name] if name else whole
+    found: Any = typer.main.get_command(app)
+    for name in path.split():
+        found = found.commands[name]
+    return found
 
 
 def spellings(parameter: Any) -> list[str]:

@@ -95,6 +95,7 @@ def full_name(thing: Any) -> str:
 INNER = (
     *("cli", "config", "engine", "listing", "replaying", "rerun", "sections", "validate", "checks"),
     *("papers", "reproduction"),
+    "online.clienting",
 )
 # Public, yet without an example of their own.
 EXCUSED = {
@@ -123,6 +124,23 @@ EXCUSED = {
     "online.bandit.Choice",
     "online.book.Book",
     "online.book.Entry",
+    "online.client.answers.Access",
+    "online.client.answers.Allocations",
+    "online.client.answers.Answers",
+    "online.client.answers.Chance",
+    "online.client.answers.Changed",
+    "online.client.answers.Decided",
+    "online.client.answers.Decisions",
+    "online.client.answers.Description",
+    "online.client.answers.Detail",
+    "online.client.answers.Fault",
+    "online.client.answers.Refusal",
+    "online.client.answers.Reported",
+    "online.client.answers.Summary",
+    "online.client.answers.Totalled",
+    "online.client.audits.Audited",
+    "online.client.audits.Bins",
+    "online.client.audits.Delays",
     "online.propensities.Propensities",
     "online.tallies.Tallies",
     "records.Begun",
@@ -134,6 +152,8 @@ EXCUSED = {
     "algorithms.indices.ucb_under",
     "delays.Late",
     "describe.types_in",
+    "online.client.showing.show_audit",
+    "online.client.showing.show_description",
     "online.evaluating.as_plain",
     "online.evaluating.estimated",
     "online.evaluating.show",
@@ -180,7 +200,7 @@ def needs_example(thing: Any) -> bool:
     """Protocols and errors cannot be run; inner modules are not for users."""
     if inspect.isclass(thing) and (getattr(thing, "_is_protocol", False) or issubclass(thing, Exception)):
         return False
-    return full_name(thing).split(".")[0] not in INNER
+    return not full_name(thing).startswith(tuple(f"{module}." for module in INNER))
 
 
 def test_every_module_is_in_the_api_reference() -> None:
@@ -267,15 +287,24 @@ def test_every_measure_is_explained() -> None:
 COMMAND_LINE: Any = typer.main.get_command(cli.app)
 
 
-@pytest.mark.parametrize("name", COMMAND_LINE.commands)
-def test_command_and_its_options_are_on_the_page(name: str) -> None:
-    told = {
-        code for row in rows(section("reference/command-line.md", f"## `evenhand {name}`")) for code in codes(row[0])
-    }
-    for parameter in COMMAND_LINE.commands[name].params:
-        if parameter.param_type_name == "option":
+def commands(group: Any, *path: str) -> Iterator[tuple[str, Any]]:
+    """The commands of a group, and those of the groups in it, each with its path."""
+    for name, command in group.commands.items():
+        yield " ".join([*path, name]), command
+        yield from commands(command, *path, name) if hasattr(command, "commands") else ()
+
+
+COMMANDS = dict(commands(COMMAND_LINE))
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_command_and_its_options_are_on_the_page(path: str) -> None:
+    heading = f"{'#' * (2 + path.count(' '))} `evenhand {path}`"
+    told = {code for row in rows(section("reference/command-line.md", heading)) for code in codes(row[0])}
+    for parameter in COMMANDS[path].params:
+        if parameter.param_type_name == "option" and parameter.name != "help":
             assert told >= {*parameter.opts, *parameter.secondary_opts}
-    assert f"](#evenhand-{name})" in page("reference/command-line.md")
+    assert f"](#evenhand-{path.replace(' ', '-')})" in page("reference/command-line.md")
 
 
 def test_options_of_all_commands_are_on_the_page() -> None:

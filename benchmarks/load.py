@@ -1,0 +1,256 @@
+"""Durable decisions and reports a second over HTTP, and how long each takes; the generator runs on the same cores.
+
+A server is started for each database and number of arms. All traffic goes to the loopback address and stops by itself.
+
+- single: 32 clients, each asks for one decision after the other.
+- batch: 2 clients, each asks for 100 decisions at once, over and over.
+- steady: 300 single decisions a second, at even intervals, whether or not the earlier ones are answered.
+- report: 32 clients report the singles one by one; 2 clients report the batches, 100 at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import aiohttp
+import numpy as np
+import typer
+from rich.console import Console
+
+from common import AsJson, console_for_tables, table_of
+
+CLIENTS, BATCHERS, BATCH, RATE = 32, 2, 100, 300
+AIMS = {"single": 1_000.0, "batch": 20_000.0, "steady": 0.050}  # a second, a second, seconds at the 99th percentile
+Json = dict[str, Any]
+
+
+@dataclass
+class Taken:
+    """What a part took: requests, what they were about, and how long each was waited for."""
+
+    seconds: float = 0.0
+    items: int = 0
+    waits: list[float] = field(default_factory=list)
+
+    def told(self) -> Json:
+        """As figures."""
+        return {
+            "a_second": self.items / self.seconds,
+            "p50_ms": 1e3 * float(np.quantile(self.waits, 0.5)),
+            "p99_ms": 1e3 * float(np.quantile(self.waits, 0.99)),
+        }
+
+
+@dataclass
+class Generator:
+    """Sends requests to one allocation."""
+
+    session: aiohttp.ClientSession
+    where: str
+    taken: Taken = field(default_factory=Taken)
+
+    async def send(self, what: str, body: bytes, items: int) -> Json:
+        """One request, with a key of its own, timed."""
+        begun = time.perf_counter()
+        headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
+        async with self.session.post(f"{self.where}/{what}", data=body, headers=headers) as answer:
+            text = await answer.read()
+        self.taken.waits.append(time.perf_counter() - begun)
+        if answer.status != 200:
+            raise SystemExit(f"{what} was answered with {answer.status}: {text[:500]!r}")
+        self.taken.items += items
+        found: Json = json.loads(text)
+        return found
+
+    async def decide(self, count: int) -> list[Json]:
+        """So many decisions."""
+        found: list[Json] = (await self.send("decisions", b'{"count":%d}' % count, count))["decisions"]
+        return found
+
+    async def report(self, decided: list[Json]) -> None:
+        """A reward for each of these."""
+        reports = [{"decision": one["id"], "rewards": dict.fromkeys(one["arms"], 1.0)} for one in decided]
+        found = await self.send("reports", json.dumps({"reports": reports}).encode(), len(decided))
+        if any(answer["status"] != "accepted" for answer in found["answers"]):
+            raise SystemExit(f"a report was not accepted: {found}")
+
+
+async def by_turns(clients: int, job: Callable[[], Awaitable[bool]]) -> float:
+    """Seconds in which clients, each busy with a job over and over, are done: a job that returns False was the last."""
+
+    async def client() -> None:
+        while await job():
+            pass
+
+    begun = time.perf_counter()
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return time.perf_counter() - begun
+
+
+async def measured(url: str, arms: int, algorithm: str, seconds: float) -> dict[str, Json]:
+    """All parts, on an allocation of its own."""
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        name = f"load-{uuid.uuid4().hex[:8]}"
+        body = {"name": name, "arms": [f"arm {number}" for number in range(arms)], "algorithm": algorithm, "seed": 1}
+        if algorithm == "fucb":
+            body["parameters"] = {"fractions": [0.5 / arms] * arms}
+        async with session.post(f"{url}/v1/allocations", json=body) as answer:
+            if answer.status != 201:
+                raise SystemExit(await answer.text())
+        where = f"{url}/v1/allocations/{name}"
+        await Generator(session, where).decide(10)
+        singles, batches = await decided(session, where, seconds)
+        return singles | batches | {"steady": await steady(Generator(session, where), seconds)}
+
+
+async def decided(
+    session: aiohttp.ClientSession, where: str, seconds: float
+) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Decisions one by one and a hundred at once, and the reports of both."""
+    told: list[dict[str, Json]] = []
+    for part, clients, count in (("single", CLIENTS, 1), ("batch", BATCHERS, BATCH)):
+        asking, made = Generator(session, where), list[list[Json]]()
+        end = time.perf_counter() + seconds
+
+        async def ask(
+            asking: Generator = asking, made: list[list[Json]] = made, end: float = end, n: int = count
+        ) -> bool:
+            made.append(await asking.decide(n))
+            return time.perf_counter() < end
+
+        asking.taken.seconds = await by_turns(clients, ask)
+        telling, left = Generator(session, where), list(made)
+
+        async def tell(telling: Generator = telling, left: list[list[Json]] = left) -> bool:
+            if left:
+                await telling.report(left.pop())
+            return bool(left)
+
+        telling.taken.seconds = await by_turns(clients, tell)
+        told.append({part: asking.taken.told(), f"{part} reports": telling.taken.told()})
+    return told[0], told[1]
+
+
+async def steady(generator: Generator, seconds: float) -> Json:
+    """Decisions at even intervals; the wait of each counts from when it was due."""
+    begun, jobs = time.perf_counter(), []
+    for number in range(int(RATE * seconds)):
+        await asyncio.sleep(max(0.0, begun + number / RATE - time.perf_counter()))
+        jobs.append(asyncio.create_task(generator.decide(1)))
+    await asyncio.gather(*jobs)
+    generator.taken.seconds = time.perf_counter() - begun
+    return generator.taken.told()
+
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(database: str) -> Iterator[str]:
+    """The address of a server of its own, in a process of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "evenhand.cli", "serve", "--database", database, "--port", str(port)]
+    server = subprocess.Popen([*command, "--log-level", "error"], stdout=subprocess.DEVNULL)
+    try:
+        asyncio.run(_answers(f"http://127.0.0.1:{port}", server))
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(60)
+
+
+async def _answers(url: str, server: subprocess.Popen[bytes]) -> None:
+    async with _session() as session:
+        for _ in range(300):
+            if server.poll() is not None:
+                raise SystemExit("the server ended")
+            try:
+                async with session.get(f"{url}/readyz") as answer:
+                    if answer.status == 200:
+                        return
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.1)
+    raise SystemExit("the server does not answer")
+
+
+@asynccontextmanager
+async def _session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+# --- what came of it --------------------------------------------------------------------------------------------------
+
+
+def show(console: Console, told: list[Json]) -> None:
+    """The figures, and the aims with ten arms."""
+    table = table_of("", ["database, algorithm, arms, part", "a second", "p50, ms", "p99, ms"])
+    for one in told:
+        for part, found in one["parts"].items():
+            name = f"{one['database']}, {one['algorithm']}, {one['arms']:,}, {part}"
+            table.add_row(name, f"{found['a_second']:,.0f}", f"{found['p50_ms']:.1f}", f"{found['p99_ms']:.1f}")
+    console.print(table)
+    aims = table_of("aims with ten arms", ["", "aim", "measured", ""])
+    for one in told:
+        if one["arms"] == 10:
+            for part, aim in AIMS.items():
+                found = one["parts"][part]
+                value = found["p99_ms"] / 1e3 if part == "steady" else found["a_second"]
+                met = value < aim if part == "steady" else value >= aim
+                shown = (
+                    (f"{aim * 1e3:.0f} ms", f"{value * 1e3:.1f} ms")
+                    if part == "steady"
+                    else (f"{aim:,.0f}", f"{value:,.0f}")
+                )
+                aims.add_row(f"{one['database']}, {one['algorithm']}, {part}", *shown, "met" if met else "missed")
+    console.print(aims)
+
+
+def main(
+    postgresql: Annotated[str | None, typer.Option(help="URL of an empty database; left out: SQLite only.")] = None,
+    arms: Annotated[list[int] | None, typer.Option(help="Repeat for more; left out: 10, 1,000 and 100,000.")] = None,
+    algorithm: Annotated[list[str] | None, typer.Option(help="Repeat for more; left out: ucb1 and fucb.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.5, help="For which each part lasts.")] = 5.0,
+    folder: Annotated[Path | None, typer.Option(help="For the SQLite file; left out: a temporary one.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure."""
+    notes, told = console_for_tables(as_json), []
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        for kind, database in {"SQLite": f"{place}/load.db", "PostgreSQL": postgresql}.items():
+            if database is None:
+                continue
+            with serving(database) as url:
+                for many in arms or [10, 1_000, 100_000]:
+                    for one in algorithm or ["ucb1", "fucb"]:
+                        notes.print(f"{kind}, {one}, {many:,} arms …")
+                        parts = asyncio.run(measured(url, many, one, seconds))
+                        told.append({"database": kind, "algorithm": one, "arms": many, "parts": parts})
+    packages = ("evenhand", "fastapi", "uvicorn", "sqlalchemy", "aiohttp")
+    where = {"cores": os.cpu_count(), "versions": {name: version(name) for name in packages}}
+    show(notes, told)
+    if as_json:
+        print(json.dumps({"surroundings": where, "figures": told}, indent=2))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,285 @@
+"""Clients that ask a service at the same time, and what its events must say about all that they were told."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from threading import Event, Lock, Thread
+from typing import Any, NamedTuple, Self
+
+import httpx
+from sqlalchemy import Row, create_engine, make_url, text
+
+from evenhand.online import Bandit
+from evenhand.online.store import Store
+from tests.online.databases import PATIENCE, until
+from tests.online.running import Server
+
+REPEATED = 0.2  # share of the answered requests that are sent again, as if the answer had been lost
+KEYLESS = 0.3  # share of the requests for decisions that come without an idempotency key
+LOOKS = 0.2  # chance that a client reads the audit, too
+
+
+@dataclass
+class Told:
+    """What the clients were told, for good.
+
+    Attributes:
+        arms: that play in each decision, by its id.
+        rewards: that were acknowledged, by decision and arm.
+        servers: that told of each decision, by its id.
+        open: decisions that were asked for without a key and not answered: made or not, nobody knows.
+        refused: what the service said when it was unavailable.
+        answered: requests that were answered.
+    """
+
+    arms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    rewards: dict[tuple[str, str], float] = field(default_factory=dict)
+    servers: dict[str, str] = field(default_factory=dict)
+    open: int = 0
+    refused: list[str] = field(default_factory=list)
+    answered: int = 0
+
+
+class Crowd:
+    """Clients, a thread each, that ask for decisions and report rewards until the ``with`` block ends.
+
+    A request that cannot be answered is sent again until it is, with the same idempotency key; but for some that have
+    none. Every report goes to a server picked at random, often not the one that decided. Whatever a service answers but
+    what was asked for and 503 in the shape of an error, makes the ``with`` block fail.
+
+    Args:
+        servers: URLs.
+        allocation: its name.
+        clients: how many.
+        seed: of what they ask for.
+    """
+
+    def __init__(self, servers: Sequence[str], allocation: str, clients: int = 6, seed: int = 0) -> None:
+        self.told = Told()
+        self._servers, self._allocation = servers, allocation
+        self._failures: list[BaseException] = []
+        self._lock, self._over = Lock(), Event()
+        self._clients = [Thread(target=self._live, args=(f"{seed}-{number}",)) for number in range(clients)]
+
+    def __enter__(self) -> Self:
+        for client in self._clients:
+            client.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for client in self._clients:
+            client.join()
+        if self._failures:
+            raise self._failures[0]
+
+    def reach(self, answered: int = 0, refused: int = 0, either: int = 0) -> None:
+        """Wait until so many more requests have been answered, or refused as the service is unavailable."""
+        begun = self._counts()
+
+        def reached() -> bool:
+            more = [now - then for now, then in zip(self._counts(), begun, strict=True)]
+            return bool(self._failures) or (more[0] >= answered and more[1] >= refused and sum(more) >= either)
+
+        until(reached, lambda: f"answered and refused: {begun}, now {self._counts()}")
+
+    def _counts(self) -> tuple[int, int]:
+        with self._lock:
+            return self.told.answered, len(self.told.refused)
+
+    def _live(self, name: str) -> None:
+        chance, pending = random.Random(name), list[tuple[str, str]]()
+        try:
+            with httpx.Client(timeout=PATIENCE, trust_env=False) as http:
+                for turn in count():
+                    if self._over.is_set():
+                        return
+                    self._decide(http, chance, f"{name}-{turn}", pending)
+                    self._report(http, chance, pending)
+                    if chance.random() < LOOKS:
+                        self._look(http, chance)
+        except BaseException as error:  # it must fail the test, not only the thread
+            self._failures.append(error)
+            self._over.set()
+
+    def _decide(self, http: httpx.Client, chance: random.Random, key: str, pending: list[tuple[str, str]]) -> None:
+        keyless, asked = chance.random() < KEYLESS, {"count": chance.choice((1, 1, 1, 2, 5))}
+        server, answer = self._ask(http, chance, "decisions", asked, None if keyless else key)
+        if answer is None:
+            return
+        if not keyless and chance.random() < REPEATED:
+            assert self._ask(http, chance, "decisions", asked, key)[1] == answer
+        assert len(answer["decisions"]) == asked["count"]
+        with self._lock:
+            for decision in answer["decisions"]:
+                assert decision["id"] not in self.told.arms, f"decision {decision['id']} was told of twice"
+                self.told.arms[decision["id"]] = tuple(decision["arms"])
+                self.told.servers[decision["id"]] = server
+        pending += [(decision["id"], arm) for decision in answer["decisions"] for arm in decision["arms"]]
+
+    def _report(self, http: httpx.Client, chance: random.Random, pending: list[tuple[str, str]]) -> None:
+        chance.shuffle(pending)
+        known = {pending.pop(): round(chance.random(), 3) for _ in range(min(chance.randrange(4), len(pending)))}
+        if not known:
+            return
+        asked = {"reports": [{"decision": name, "rewards": {arm: reward}} for (name, arm), reward in known.items()]}
+        _, answer = self._ask(http, chance, "reports", asked, None)
+        while answer is None:
+            _, answer = self._ask(http, chance, "reports", asked, None)
+        assert [(one["decision"], one["arm"]) for one in answer["answers"]] == list(known)
+        # A repeated report is a duplicate; one that was late for good is so again.
+        assert {one["status"] for one in answer["answers"]} <= {"accepted", "late", "duplicate"}, answer
+        if chance.random() < REPEATED:
+            _, again = self._ask(http, chance, "reports", asked, None)
+            assert again is None or {one["status"] for one in again["answers"]} == {"duplicate"}, again
+        with self._lock:
+            self.told.rewards |= known
+
+    def _look(self, http: httpx.Client, chance: random.Random) -> None:
+        """Read the audit; whoever it is asked of, it has all that was told to anybody before."""
+        known = max(map(int, list(self.told.arms)), default=0)
+        try:
+            answer = http.get(f"{chance.choice(self._servers)}/v1/allocations/{self._allocation}/audit")
+        except httpx.TransportError:
+            return
+        if answer.status_code != 200:
+            check_unavailable(answer)
+        else:
+            assert answer.json()["round"] >= known
+
+    def _ask(
+        self, http: httpx.Client, chance: random.Random, path: str, body: Mapping[str, Any], key: str | None
+    ) -> tuple[str, Any]:
+        """The answer, and who gave it; without a key None where the first try is in vain."""
+        open = body.get("count", 0)  # decisions that a request without an answer may have made
+        end = time.monotonic() + PATIENCE
+        while True:
+            server = chance.choice(self._servers)
+            headers = {} if key is None else {"Idempotency-Key": key}
+            try:
+                answer = http.post(f"{server}/v1/allocations/{self._allocation}/{path}", json=body, headers=headers)
+            except httpx.ConnectError as error:
+                why, open = repr(error), 0
+            except httpx.TransportError as error:
+                why = repr(error)
+            else:
+                if answer.status_code == 200:
+                    with self._lock:
+                        self.told.answered += 1
+                    return server, answer.json()
+                check_unavailable(answer)
+                why = answer.json()["error"]["message"]
+                with self._lock:
+                    self.told.refused.append(why)
+            if key is None:
+                with self._lock:
+                    self.told.open += open
+                return server, None
+            assert time.monotonic() < end, f"no answer for {PATIENCE} s; the last: {why}"
+            self._over.wait(0.1)
+
+
+def check_unavailable(answer: httpx.Response) -> None:
+    """The service says that the database cannot be used, in the shape that all errors have, and when to come back."""
+    assert answer.status_code == 503, f"{answer.status_code}: {answer.text}"
+    error = answer.json()["error"]
+    assert set(error) == {"code", "message", "details"}
+    assert error["code"] == "unavailable"
+    assert error["message"]
+    assert "Traceback" not in answer.text
+    assert answer.headers["Retry-After"] == "1"
+
+
+# --- what the database has --------------------------------------------------------------------------------------------
+
+
+class Happened(NamedTuple):
+    """An event, as the database has it."""
+
+    sequence: int
+    time: float
+    kind: str
+    round: int | None
+    body: dict[str, Any]
+
+
+def read(database: str, words: str, allocation: str) -> Sequence[Row[Any]]:
+    """What the database has of an allocation, read past the store."""
+    url = make_url(database)
+    engine = create_engine(url.set(drivername="postgresql+psycopg") if url.get_backend_name() == "postgresql" else url)
+    try:
+        with engine.connect() as connection:
+            return connection.execute(
+                text(words + " JOIN allocations a ON a.id = allocation WHERE a.name = :name ORDER BY 1"),
+                {"name": allocation},
+            ).all()
+    finally:
+        engine.dispose()
+
+
+def read_events(database: str, allocation: str) -> list[Happened]:
+    """All events of an allocation, in order."""
+    rows = read(database, "SELECT e.sequence, time, kind, e.round, body FROM events e", allocation)
+    return [Happened(row.sequence, row.time, row.kind, row.round, json.loads(row.body)) for row in rows]
+
+
+def check_events(events: Sequence[Happened], told: Told) -> None:
+    """Whatever the clients were told is there, once; and besides only what they may not have heard of."""
+    assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+    rounds = [event.round for event in events if event.kind == "decide"]
+    assert rounds == list(range(1, len(rounds) + 1))
+    decided = {str(event.round): tuple(event.body["arms"]) for event in events if event.kind == "decide"}
+    assert told.arms.items() <= decided.items()
+    assert len(decided) - len(told.arms) <= told.open
+    reports = [event for event in events if event.kind == "report"]
+    times = Counter((str(event.round), arm) for event in reports for arm in event.body["rewards"])
+    assert set(times.values()) <= {1}
+    assert told.rewards == {(str(e.round), arm): value for e in reports for arm, value in e.body["rewards"].items()}
+
+
+def replayed(events: Sequence[Happened]) -> Bandit:
+    """A bandit that goes through the events, and must decide each time as they say."""
+    first, *rest = events
+    made = dict(first.body)
+    parameters, algorithm, arms = made.pop("parameters"), made.pop("algorithm"), made.pop("arms")
+    bandit = Bandit(arms, algorithm, **made, **parameters)
+    for event in rest:
+        body = event.body
+        match event.kind:
+            case "decide":
+                choice = bandit.decide(body.get("available"), event.time)
+                assert (choice.round, choice.arms) == (event.round, tuple(body["arms"]))
+            case "report":
+                found = bandit.observe(str(event.round), body["rewards"], event.time)
+                assert [arm for arm, status in found.items() if status == "late"] == body["late"]
+            case "total":
+                bandit.observe_total(body["value"])
+            case "expire":
+                assert bandit.expire(event.time) == body["closed"]
+            case "change":
+                values = {name: value for name, value in body.items() if name != "change"}
+                getattr(bandit, body["change"])(**values)
+            case kind:
+                raise AssertionError(f"there is no such kind of event: {kind}")
+    return bandit
+
+
+def check_kept(database: str, allocation: str, server: Server) -> None:
+    """Stop a server, which writes down what it has in memory: that is what the events come to, to the last bit."""
+    assert server.stop() == 0
+    last = read(database, "SELECT max(e.sequence) FROM events e", allocation)
+    assert read(database, "SELECT s.sequence FROM snapshots s", allocation) == last
+    store = Store.open(database)
+    assert store.verify(allocation) == last[0][0]
+    store.close()
+
+
+def audit_of(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of an audit that do not depend on when and where it is asked for."""
+    return {name: told[name] for name in ("algorithm", "round", "version", "fault", "lines", "trail")}

@@ -1,0 +1,169 @@
+"""What the tests of the store share: a clock that they set, workers that wait, and looks into the database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import event, func, select, text
+from sqlalchemy.exc import OperationalError
+
+from evenhand.online import Bandit
+from evenhand.online.store import tables
+from evenhand.online.store.commands import Answer, Command
+from evenhand.online.store.database import Database
+from evenhand.online.store.events import Event, begun, replay
+from evenhand.online.store.live import SNAPSHOT, all_events, row_of
+from evenhand.online.store.writer import Observer, Writer
+
+START = 1_800_000_000.0  # seconds since the epoch
+Outcome = Answer | BaseException
+
+
+@dataclass
+class Clock:
+    """A clock that stands still until a test moves it."""
+
+    now: float = START
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Held(Executor):
+    """Workers that do nothing until they are told to, so that a test decides what comes into a group."""
+
+    jobs: list[Callable[[], Any]] = field(default_factory=list)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.jobs.append(lambda: fn(*args, **kwargs))
+        return Future()
+
+    def run(self) -> None:
+        while self.jobs:
+            self.jobs.pop(0)()
+
+
+@dataclass
+class Driven:
+    """A writer whose groups are made by the test."""
+
+    database: Database
+    name: str = "drinks"
+    clock: Clock = field(default_factory=Clock)
+    observer: Observer | None = None
+    snapshot: int = SNAPSHOT
+
+    def __post_init__(self) -> None:
+        self.held = Held()
+        self.writer = Writer(self.name, self.database, self.held, self.clock, self.observer, self.snapshot)
+
+    def group(self, commands: Sequence[Command]) -> list[Outcome]:
+        """What comes of commands that are carried out together; an exception where one is refused."""
+        futures = [self.writer.submit(command) for command in commands]
+        self.held.run()
+        return [future.exception(timeout=0) or future.result(timeout=0) for future in futures]
+
+    def ask(self, command: Command) -> Answer:
+        """The answer to a command by itself."""
+        (outcome,) = self.group([command])
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def refused(self, command: Command) -> BaseException:
+        """Why a command is refused."""
+        (outcome,) = self.group([command])
+        assert isinstance(outcome, BaseException), outcome
+        return outcome
+
+    def events(self) -> list[Event]:
+        """All that has been written down."""
+        return events_of(self.database, self.name)
+
+    def rebuilt(self) -> tuple[Bandit, bool]:
+        """The bandit that the events come to, and whether it is closed."""
+        return rebuilt(self.events())
+
+
+def events_of(database: Database, name: str) -> list[Event]:
+    """All events of an allocation."""
+    with database.transaction(writes=False) as connection:
+        id = row_of(connection, name).id
+    return list(all_events(database, id))
+
+
+def rebuilt(events: Sequence[Event]) -> tuple[Bandit, bool]:
+    """The bandit that events come to, and whether it is closed."""
+    bandit, closed = begun(events[0]), False
+    for one in events[1:]:
+        closed = replay(bandit, one, closed)
+    return bandit, closed
+
+
+def kinds(events: Sequence[Event]) -> list[str]:
+    """What kinds of events there are, in order."""
+    return [one.kind for one in events]
+
+
+def answered(outcome: Outcome) -> Answer:
+    """An outcome that is an answer."""
+    assert isinstance(outcome, dict), outcome
+    return outcome
+
+
+def count(database: Database, table: str) -> int:
+    """How many rows a table has."""
+    with database.transaction(writes=False) as connection:
+        found = connection.execute(select(func.count()).select_from(tables.metadata.tables[table])).scalar_one()
+    return int(found)
+
+
+def change_rows(database: Database, statement: str, **values: Any) -> None:
+    """Change something behind the store's back."""
+    with database.transaction(writes=True) as connection:
+        connection.execute(text(statement), values)
+
+
+def body_of(database: Database, sequence: int) -> Any:
+    """The body of an event of the only allocation."""
+    with database.transaction(writes=False) as connection:
+        chosen = select(tables.events.c.body).where(tables.events.c.sequence == sequence)
+        return json.loads(connection.execute(chosen).scalar_one())
+
+
+def set_body(database: Database, sequence: int, body: Any) -> None:
+    """Another body for an event of the only allocation; a text stands as it is."""
+    plain = body if isinstance(body, str) else json.dumps(body)
+    change_rows(database, "UPDATE events SET body = :body WHERE sequence = :sequence", body=plain, sequence=sequence)
+
+
+@contextmanager
+def failing(database: Database, after: bool = False) -> Iterator[list[int]]:
+    """A database whose commits fail, before or after they have taken effect; the list has an entry for each.
+
+    Only those of transactions that write.
+    """
+    failed: list[int] = []
+    dialect: Any = database.engine.dialect
+
+    def gone() -> OperationalError:
+        failed.append(1)
+        return OperationalError("COMMIT", {}, dialect.loaded_dbapi.OperationalError("the disk is gone"))
+
+    def fail(connection: Any) -> None:
+        if connection.get_execution_options()["writes"]:
+            if after:
+                dialect.do_commit(connection.connection)
+            raise gone()
+
+    event.listen(database.engine, "commit", fail)
+    try:
+        yield failed
+    finally:
+        event.remove(database.engine, "commit", fail)

@@ -1,0 +1,612 @@
+"""Groups of commands: all of one that fails is undone, what was answered stays, and a key answers once."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
+
+from evenhand.errors import EvenhandError, StateError
+from evenhand.online import Bandit
+from evenhand.online.store import Audited, Change, Decide, Described, Report, Store, Total, events, live, tables
+from evenhand.online.store import writer as writers
+from evenhand.online.store.commands import Answer, Command
+from evenhand.online.store.database import Database
+from evenhand.online.store.errors import Conflict, KeyReused, StoreUnavailable, UnknownAllocation
+from evenhand.online.store.events import Event
+from evenhand.online.store.live import row_of
+from evenhand.online.store.writer import GROUP, KEPT, QUEUE, Writer
+from tests.online.store.kit import Clock, Driven, Held, Outcome, answered, change_rows, count, failing, kinds
+
+WEEK = 7 * 86_400.0
+
+
+def rounds(outcome: Outcome) -> list[int]:
+    return [one["round"] for one in answered(outcome)["decisions"]]
+
+
+class Commits(list[tuple[int, float]]):
+    """Hears of commits."""
+
+    def committed(self, events: int, seconds: float) -> None:
+        self.append((events, seconds))
+
+
+# --- Groups -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_group_is_one_transaction_in_the_order_of_asking(lite: Database, drinks: Driven) -> None:
+    heard = Commits()
+    driven = Driven(lite, clock=drinks.clock, observer=heard)
+    commands = [Decide(count=2), Report((("1", {"tea": 1.0}),)), Change("retire", {"arm": "cocoa"}), Decide()]
+    first, report, change, second = driven.group(commands)
+    assert (rounds(first), rounds(second)) == ([1, 2], [3])
+    assert answered(report)["answers"][0]["status"] == "accepted"
+    assert answered(change) == {"version": 1, "round": 2}
+    assert [events for events, _ in heard] == [5]
+    assert all(0.0 < seconds < 60.0 for _, seconds in heard)
+    assert kinds(driven.events()) == ["create", "decide", "decide", "report", "change", "decide"]
+
+
+def test_reading_is_no_commit(lite: Database, drinks: Driven) -> None:
+    heard = Commits()
+    driven = Driven(lite, clock=drinks.clock, observer=heard)
+    driven.group([Audited(), Described(), Audited(limit=1)])
+    assert heard == []
+
+
+def test_a_refused_command_does_not_disturb_the_others(drinks: Driven) -> None:
+    outcomes = drinks.group([Decide(), Decide(available=["mate"]), Change("reopen"), Decide()])
+    assert (rounds(outcomes[0]), rounds(outcomes[3])) == ([1], [2])
+    assert isinstance(outcomes[1], EvenhandError)
+    assert isinstance(outcomes[2], Conflict)
+
+
+def test_more_than_a_group_come_in_several(lite: Database, drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = Commits()
+    monkeypatch.setattr(writers, "GROUP", 3)
+    driven = Driven(lite, clock=drinks.clock, observer=heard)
+    assert [rounds(outcome) for outcome in driven.group([Decide()] * 7)] == [[number] for number in range(1, 8)]
+    assert [events for events, _ in heard] == [3, 3, 1]
+    assert GROUP >= 100
+
+
+def test_a_group_that_takes_long_is_committed_early(
+    lite: Database, drinks: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command takes longer than a turn of no time; each has a transaction of its own, and all are answered."""
+    heard = Commits()
+    monkeypatch.setattr(writers, "TURN", -1.0)
+    driven = Driven(lite, clock=drinks.clock, observer=heard)
+    assert [rounds(outcome) for outcome in driven.group([Decide()] * 3)] == [[1], [2], [3]]
+    assert [events for events, _ in heard] == [1, 1, 1]
+
+
+def test_busy_allocations_take_turns(lite: Database, store: Store, clock: Clock) -> None:
+    """With one worker, an allocation with much to do does not keep another one waiting: it goes to the end."""
+    held = Held()
+    done: list[str] = []
+    for name in ("busy", "small"):
+        store.create(name, ["a", "b"], "ucb1", seed=1)
+        writer = Writer(name, lite, held, clock)
+        for _ in range(3 * GROUP if name == "busy" else 1):
+            writer.submit(Decide()).add_done_callback(partial(lambda name, _: done.append(name), name))
+    while held.jobs:
+        held.jobs.pop(0)()
+    assert len(done) == 3 * GROUP + 1
+    assert done.index("small") <= GROUP
+
+
+def test_a_cancelled_request_is_not_carried_out(drinks: Driven) -> None:
+    first, second = drinks.writer.submit(Decide()), drinks.writer.submit(Decide())
+    assert first.cancel()
+    drinks.held.run()
+    assert rounds(second.result(timeout=0)) == [1]
+    assert kinds(drinks.events()) == ["create", "decide"]
+
+
+def test_too_many_that_wait_are_refused(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "QUEUE", 2)
+    futures = [drinks.writer.submit(Decide()) for _ in range(3)]
+    assert isinstance(futures[2].exception(timeout=0), StoreUnavailable)
+    drinks.held.run()
+    assert [rounds(future.result(timeout=0)) for future in futures[:2]] == [[1], [2]]
+    assert QUEUE >= 1000
+
+
+def test_an_allocation_that_is_not_there_is_unknown_to_all(lite: Database) -> None:
+    driven = Driven(lite, "nobody")
+    for outcome in driven.group([Decide(), Audited()]):
+        assert isinstance(outcome, UnknownAllocation)
+        assert str(outcome) == "there is no allocation 'nobody'"
+
+
+# --- Commands that fail half way --------------------------------------------------------------------------------------
+
+
+def broken(method: Callable[..., Any], at: int) -> Callable[..., Any]:
+    """A method that does its work, and then raises, at one of its calls."""
+    calls = 0
+
+    def call(*args: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        found = method(*args, **options)
+        if calls == at:
+            raise ZeroDivisionError("a bug")
+        return found
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("method", "command"),
+    [
+        ("decide", Decide(count=3)),
+        ("observe", Report((("1", {"tea": 1.0}), ("2", {"coffee": 1.0}), ("1", {"tea": 1.0})))),
+        ("observe_total", Total(1.0)),
+        ("retire", Change("retire", {"arm": "cocoa"})),
+        ("promise", Change("promise", {"fractions": {"tea": 0.5}})),
+    ],
+)
+@pytest.mark.parametrize("key", [None, "key"])
+def test_a_command_that_fails_half_way_leaves_nothing_behind(
+    drinks: Driven, monkeypatch: pytest.MonkeyPatch, method: str, command: Command, key: str | None
+) -> None:
+    """The others of its group are answered as if it had not been there, and so is whatever comes later."""
+    drinks.ask(Decide(count=2))
+    failing = type(command)(**{**vars(command), "key": key})
+    # Where the others of the group use the same method, the first call is theirs.
+    at = 2 if method in ("decide", "observe") else 1
+    others = [Decide(key="before"), failing, Report((("2", {"coffee": 0.5}),))]
+    with monkeypatch.context() as patch:
+        patch.setattr(Bandit, method, broken(getattr(Bandit, method), at))
+        first, failed, second = drinks.group(others)
+    assert isinstance(failed, ZeroDivisionError)
+    assert rounds(first) == [3]
+    assert answered(second)["answers"][0]["status"] == "accepted"
+    assert kinds(drinks.events()) == ["create", "decide", "decide", "decide", "report"]
+    assert count(drinks.database, "answers") == 1
+    assert rounds(drinks.ask(Decide())) == [4]
+    assert drinks.ask(Audited())["lines"] == [line.to_json() for line in drinks.rebuilt()[0].audit().lines]
+
+
+def test_several_that_fail_are_told_and_the_rest_is_answered(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of as many as there can be in a group."""
+    observe = Bandit.observe
+
+    def fails(bandit: Bandit, *args: Any) -> Any:
+        observe(bandit, *args)
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(Bandit, "observe", fails)
+    drinks.ask(Decide())
+    report = Report((("1", {"tea": 1.0}),))
+    outcomes = drinks.group([Decide(), *[report] * (GROUP - 2), Decide()])
+    assert (rounds(outcomes[0]), rounds(outcomes[-1])) == ([2], [3])
+    assert all(isinstance(outcome, ZeroDivisionError) for outcome in outcomes[1:-1])
+    assert kinds(drinks.events()) == ["create", "decide", "decide", "decide"]
+
+
+def test_a_refusal_after_something_was_done_is_undone(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a policy cannot go on in the middle of a batch."""
+    decide = Bandit.decide
+
+    def ends(bandit: Bandit, *args: Any) -> Any:
+        if bandit.state.round == 2:
+            raise EvenhandError("no more than two rounds")
+        return decide(bandit, *args)
+
+    monkeypatch.setattr(Bandit, "decide", ends)
+    first, refused, second, third = drinks.group([Decide(), Decide(count=2, key="k"), Decide(), Decide()])
+    assert (rounds(first), rounds(second)) == ([1], [2])
+    assert str(refused) == str(third) == "no more than two rounds"
+    assert kinds(drinks.events()) == ["create", "decide", "decide"]
+    assert isinstance(drinks.refused(Decide(count=2, key="k")), EvenhandError)
+
+
+def test_what_cannot_be_told_apart_concerns_nobody_else(drinks: Driven) -> None:
+    """Names that cannot be put in order make no digest; an answer that is no JSON cannot be kept."""
+    odd = Report((("1", {1: 1.0, "a": 2.0}),), key="one")  # type: ignore[dict-item]
+    strange = Report(((object(), {"tea": 1.0}),), key="two")  # type: ignore[arg-type]
+    shapeless = Report((("1", 1.0),))  # type: ignore[arg-type]
+    outcomes = drinks.group([Decide(), odd, strange, shapeless, Decide()])
+    assert (rounds(outcomes[0]), rounds(outcomes[4])) == ([1], [2])
+    assert isinstance(outcomes[1], TypeError)
+    assert isinstance(outcomes[2], TypeError)
+    assert isinstance(outcomes[3], AttributeError)
+
+
+# --- The database fails -----------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_answered_that_is_not_committed(either: Database, clock: Clock) -> None:
+    store = Store(either, clock)
+    store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": [0, 0.25]}, seed=1)
+    driven = Driven(either, clock=clock)
+    driven.ask(Decide(count=2))
+    before = driven.rebuilt()[0].dump()
+    with failing(either):
+        outcomes = driven.group([Decide(key="k"), Report((("1", {"tea": 1.0}),)), Audited(), Change("close")])
+        assert len(outcomes) == 4
+        for outcome in outcomes:
+            assert isinstance(outcome, StoreUnavailable)
+            assert "the disk is gone" in str(outcome)
+            assert "\n" not in str(outcome)
+        assert driven.ask(Audited())["round"] == 2
+    assert driven.rebuilt()[0].dump() == before
+    assert rounds(driven.ask(Decide(key="k"))) == [3]
+    assert kinds(driven.events()) == ["create", "decide", "decide", "decide"]
+    store.close()
+
+
+def test_what_was_committed_without_being_answered_is_there_once(either: Database, clock: Clock) -> None:
+    """The connection is lost after the commit; whoever asks again with the same key gets the answer of then."""
+    store = Store(either, clock)
+    store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": [0, 0.25]}, seed=1)
+    driven = Driven(either, clock=clock)
+    with failing(either, after=True):
+        (outcome,) = driven.group([Decide(count=2, key="k")])
+    assert isinstance(outcome, StoreUnavailable)
+    assert [event.round for event in driven.events()] == [None, 1, 2]
+    assert rounds(driven.ask(Decide(count=2, key="k"))) == [1, 2]
+    assert rounds(driven.ask(Decide())) == [3]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "command", [Total(1.0, round=1), Described(), Report((("1", {"coffee": 1.0}),)), Decide(key="k")], ids=repr
+)
+def test_a_database_that_fails_in_the_middle_is_unavailable(
+    drinks: Driven, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """Commands that ask the database themselves are not to blame for it, and are not tried again one by one."""
+    drinks.ask(Decide())
+    asked = []
+
+    def full(*args: Any) -> Any:
+        asked.append(args)
+        raise OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
+
+    run = type(command).run
+    monkeypatch.setattr(type(command), "run", lambda self, desk: (run(self, desk), full())[0])
+    outcomes = drinks.group([Audited(), command, Audited()])
+    assert len(asked) == 1
+    for outcome in outcomes:
+        assert isinstance(outcome, StoreUnavailable)
+        assert "database or disk is full" in str(outcome)
+    monkeypatch.undo()
+    assert rounds(drinks.ask(Decide())) == [2]
+
+
+def test_no_error_leaves_anybody_waiting(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    drinks.ask(Decide())
+
+    def fails(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Event, "row", fails)
+        outcomes = drinks.group([Decide(), Audited()])
+        assert all(isinstance(outcome, MemoryError) for outcome in outcomes)
+    assert rounds(drinks.ask(Decide())) == [2]
+
+
+# --- Keys -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "other"),
+    [
+        (Decide(count=2, propensities=True, key="k"), Decide(count=3, key="k")),
+        (Report((("1", {"tea": 1.0}), ("9", {"tea": 1.0})), key="k"), Report((("1", {"tea": 0.5}),), key="k")),
+        (Change("retire", {"arm": "tea"}, key="k"), Change("retire", {"arm": "cocoa"}, key="k")),
+        (Change("close", key="k"), Decide(key="k")),
+    ],
+    ids=repr,
+)
+def test_the_same_key_has_the_same_answer(either: Database, clock: Clock, command: Command, other: Command) -> None:
+    """At once in one group, later, and after a restart; and what it did is done once."""
+    store = Store(either, clock)
+    store.create("drinks", ["tea", "coffee", "cocoa"], "thompson", seed=1)
+    driven = Driven(either, clock=clock)
+    driven.ask(Decide(available=["tea"]))
+    first, again, refused = driven.group([command, command, other])
+    events = driven.events()
+    assert again == answered(first)
+    assert isinstance(refused, KeyReused)
+    assert str(refused) == "the idempotency key 'k' came with another request before"
+    for later in (driven, Driven(either, clock=clock)):
+        assert later.group([command, Audited()])[0] == first
+        assert isinstance(later.refused(other), KeyReused)
+    assert driven.events() == events
+    assert count(either, "answers") == 1
+    store.close()
+
+
+def test_totals_have_keys_too(store: Store, lite: Database) -> None:
+    """The answer of then stands, also where the same total would be a conflict by now."""
+    store.create("sums", ["a", "b"], "ars_ucb", seed=1)
+    sums = Driven(lite, "sums")
+    sums.ask(Decide())
+    assert sums.ask(Total(1.0, key="k")) == {"round": 1, "status": "accepted"}
+    sums.ask(Decide())
+    assert sums.ask(Total(1.0, key="k")) == {"round": 1, "status": "accepted"}
+    assert isinstance(sums.refused(Total(1.0, round=2, key="k")), KeyReused)
+    assert kinds(sums.events()) == ["create", "decide", "total", "decide"]
+
+
+def test_keys_belong_to_an_allocation(store: Store, lite: Database, drinks: Driven) -> None:
+    store.create("films", ["heat"], "ucb1", seed=1)
+    films = Driven(lite, "films")
+    assert answered(drinks.ask(Decide(key="k")))["decisions"][0]["arms"] == ["tea"]
+    assert answered(films.ask(Decide(key="k")))["decisions"][0]["arms"] == ["heat"]
+    assert rounds(films.ask(Decide(count=2, key="j"))) == [2, 3]
+    assert isinstance(drinks.refused(Decide(count=2, key="k")), KeyReused)
+
+
+def test_a_refused_request_leaves_its_key_free(drinks: Driven) -> None:
+    assert isinstance(drinks.refused(Decide(available=["mate"], key="k")), EvenhandError)
+    assert rounds(drinks.ask(Decide(key="k"))) == [1]
+
+
+def test_answers_are_kept_for_a_week(drinks: Driven, clock: Clock) -> None:
+    assert KEPT == WEEK
+    first = drinks.ask(Decide(key="k"))
+    drinks.ask(Decide(key="j"))
+    clock.now += WEEK
+    assert drinks.ask(Decide(key="k")) == first
+    clock.now += 1.0
+    assert rounds(drinks.ask(Decide(count=2, key="k"))) == [3, 4]
+    assert rounds(drinks.ask(Decide(count=2, key="k"))) == [3, 4]
+    clock.now -= WEEK + 1.0
+    assert rounds(drinks.ask(Decide(count=2, key="k"))) == [3, 4]
+    assert rounds(drinks.ask(Decide(key="j"))) == [2]
+
+
+def test_old_answers_make_room(lite: Database, store: Store, clock: Clock, drinks: Driven) -> None:
+    """Also those whose keys nobody asks for again: as soon as the bandit is written down whole."""
+    store.create("films", ["heat"], "ucb1", seed=1)
+    films = Driven(lite, "films", clock)
+    films.ask(Decide(key="k"))
+    driven = Driven(lite, clock=clock, snapshot=4)
+    driven.ask(Decide(key="k"))
+    clock.now += WEEK + 1.0
+    driven.ask(Decide(key="j"))
+    assert count(lite, "answers") == 3
+    driven.ask(Decide())
+    assert count(lite, "answers") == 2
+    assert rounds(driven.ask(Decide(count=2, key="k"))) == [4, 5]
+
+
+def test_what_only_reads_needs_no_key(drinks: Driven) -> None:
+    first = drinks.ask(Audited(key="k"))
+    drinks.ask(Decide())
+    assert drinks.ask(Audited(key="k"))["round"] == first["round"] + 1
+    assert count(drinks.database, "answers") == 0
+
+
+# --- Snapshots --------------------------------------------------------------------------------------------------------
+
+
+def snapshots(database: Database) -> list[int]:
+    """The events after which a bandit was written down."""
+    with database.transaction(writes=False) as connection:
+        return list(connection.execute(select(tables.snapshots.c.sequence)).scalars())
+
+
+@pytest.fixture
+def replayed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The events that are replayed."""
+    found: list[int] = []
+
+    def noted(bandit: Bandit, event: Event, closed: bool) -> bool:
+        found.append(event.sequence)
+        return events.replay(bandit, event, closed)
+
+    monkeypatch.setattr(live, "replay", noted)
+    return found
+
+
+def test_the_bandit_is_written_down_when_enough_has_happened(
+    lite: Database, drinks: Driven, replayed: list[int]
+) -> None:
+    """The first event made the allocation; the 6th is the 5th after it. A start replays what came after."""
+    driven = Driven(lite, clock=drinks.clock, snapshot=5)
+    for round in range(1, 5):
+        driven.ask(Decide())
+        driven.ask(Report(((str(round), {driven.events()[-1].body["arms"][0]: 1.0}),)))
+        assert snapshots(lite) == ([6] if round >= 3 else [])
+    driven.ask(Decide())
+    assert driven.events()[-1].sequence == 10
+    assert snapshots(lite) == [6]
+    again = Driven(lite, clock=drinks.clock, snapshot=5)
+    assert again.ask(Audited())["round"] == 5
+    assert replayed == [7, 8, 9, 10]
+    assert again.writer._live is not None
+    assert again.writer._live.bandit.dump() == again.rebuilt()[0].dump()
+    again.ask(Decide())
+    assert snapshots(lite) == [11]
+
+
+def test_the_more_waits_for_reports_the_rarer_it_is_written_down(lite: Database, drinks: Driven) -> None:
+    """Writing n pending decisions down takes as long as they are many: it is done every 2 n events."""
+    driven = Driven(lite, clock=drinks.clock, snapshot=5)
+    seen: list[int] = []
+    for _ in range(20):
+        driven.ask(Decide())
+        seen += [sequence for sequence in snapshots(lite) if sequence not in seen]
+    assert seen == []  # after n rounds n events have happened and n decisions wait
+    driven.clock.now += 60.0
+    driven.ask(Decide())
+    assert snapshots(lite) == [23]
+
+
+def test_closing_writes_down_what_has_happened_since(lite: Database, clock: Clock, replayed: list[int]) -> None:
+    store = Store(lite, clock)
+    for name in ("used", "unused", "unchanged"):
+        store.create(name, ["a", "b"], "ucb1", seed=1)
+    store.ask("used", Decide(count=3))
+    store.ask("unchanged", Audited())
+    store.close()
+    assert snapshots(lite) == [4]
+    again = Store(lite, clock)
+    assert again.ask("used", Audited())["round"] == 3
+    again.close()
+    assert replayed == []
+    assert snapshots(lite) == [4]
+
+
+def test_a_read_writes_no_snapshot(lite: Database, drinks: Driven) -> None:
+    """It has not locked the allocation, so others may be writing one."""
+    drinks.ask(Decide(count=10))
+    drinks.ask(Report([(str(round), {"tea": 1.0}) for round in range(1, 11)]))
+    reader = Driven(lite, clock=drinks.clock, snapshot=3)
+    reader.ask(Audited())
+    assert snapshots(lite) == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE snapshots SET state = x''",
+        "UPDATE snapshots SET state = x'00'",
+        "UPDATE snapshots SET state = substr(state, 1, length(state) / 2)",
+        "UPDATE snapshots SET sequence = 99",
+    ],
+)
+def test_a_snapshot_that_cannot_be_used_is_ignored(lite: Database, drinks: Driven, damage: str) -> None:
+    drinks.ask(Decide(count=5))
+    drinks.writer.write_snapshot()
+    change_rows(lite, damage)
+    again = Driven(lite, clock=drinks.clock)
+    assert rounds(again.ask(Decide())) == [6]
+    again.writer.write_snapshot()
+    assert snapshots(lite) == [7]
+
+
+@pytest.mark.parametrize(
+    ("sequence", "body"),
+    [(3, '{"arms":["cocoa"],"propensities":[1.0]}'), (1, "no JSON"), (3, "[]"), (2, '{"arms":null}')],
+)
+def test_damaged_events_stop_an_allocation_and_no_other(
+    lite: Database, store: Store, drinks: Driven, sequence: int, body: str
+) -> None:
+    drinks.ask(Decide(count=3))
+    store.create("films", ["heat"], "ucb1", seed=1)
+    change = "UPDATE events SET body = :body WHERE sequence = :sequence AND allocation = 1"
+    change_rows(lite, change, body=body, sequence=sequence)
+    for _ in range(2):
+        assert isinstance(store.submit("drinks", Decide()).exception(), StateError)
+    assert rounds(store.ask("films", Decide())) == [1]
+
+
+# --- Threads and processes --------------------------------------------------------------------------------------------
+
+
+def test_two_writers_take_turns(either: Database, clock: Clock) -> None:
+    """As two processes do: each goes through what the other one wrote before it goes on."""
+    store = Store(either, clock)
+    store.create("drinks", ["tea", "coffee"], "thompson", seed=3, window=60.0)
+    one, two = Driven(either, clock=clock, snapshot=6), Driven(either, clock=clock, snapshot=9)
+    twin = Bandit(["tea", "coffee"], "thompson", seed=3, window=60.0)
+    for round in range(1, 31):
+        driven, other = (one, two) if round % 3 else (two, one)
+        twin.expire(clock.now)
+        played = driven.ask(Decide())["decisions"][0]["arms"]
+        assert tuple(played) == twin.decide(now=clock.now).arms
+        clock.now += 7.0
+        if round % 4:
+            twin.expire(clock.now)
+            answer = other.ask(Report(((str(round), {played[0]: 0.5}),)))
+            assert answer["answers"][0]["status"] == "accepted"
+            twin.observe(str(round), {played[0]: 0.5}, clock.now)
+    audits = [driven.ask(Audited()) for driven in (one, two)]
+    assert audits[0] == audits[1]
+    assert one.rebuilt()[0].dump() == twin.dump()
+    assert store.verify("drinks") == audits[0]["sequence"]
+    store.close()
+
+
+def test_two_stores_at_once_lose_and_double_nothing(either: Database, clock: Clock) -> None:
+    """Each of two stores is asked by four threads; the rounds are 1 to n, each once, and both stores agree."""
+    one = Store(either, clock, snapshot=40)
+    other = Store(Database(either.url.render_as_string(hide_password=False)), clock, snapshot=60)
+    one.create("drinks", ["tea", "coffee", "cocoa"], "fucb", parameters={"fractions": [0.25, 0.25, 0.0]}, seed=1)
+
+    def client(number: int) -> list[tuple[int, str]]:
+        store, found = (one, other)[number % 2], []
+        for turn in range(12):
+            for told in store.ask("drinks", Decide(count=1 + turn % 3, key=f"{number}-{turn}"))["decisions"]:
+                found.append((told["round"], told["arms"][0]))
+                answer = store.ask("drinks", Report(((told["id"], {told["arms"][0]: 1.0}),)))
+                assert answer["answers"][0]["status"] == "accepted"
+        return found
+
+    with ThreadPoolExecutor(8) as clients:
+        told = dict(pair for found in clients.map(client, range(8)) for pair in found)
+    total = 8 * (1 + 2 + 3) * 4
+    assert sorted(told) == list(range(1, total + 1))
+    audits = [store.ask("drinks", Audited()) for store in (one, other)]
+    assert audits[0] == audits[1]
+    assert {line["arm"]: line["plays"] for line in audits[0]["lines"]} == {
+        arm: list(told.values()).count(arm) for arm in ("tea", "coffee", "cocoa")
+    }
+    assert one.verify("drinks") == audits[0]["sequence"] == 1 + 2 * total
+    one.close()
+    other.close()
+
+
+def test_one_allocation_is_worked_for_by_one_thread_at_a_time(
+    lite: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests come one by one from many threads, so that the writer runs out of work again and again."""
+    store, at_work, crowded = Store(lite, clock), threading.Lock(), []
+    store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+    committed = Writer._committed
+
+    def alone(self: Writer, group: Any) -> Any:
+        crowded.append(not at_work.acquire(blocking=False))
+        try:
+            return committed(self, group)
+        finally:
+            at_work.release()
+
+    monkeypatch.setattr(Writer, "_committed", alone)
+    with ThreadPoolExecutor(6) as clients:
+        futures = [clients.submit(store.ask, "drinks", Decide()) for _ in range(300)]
+        found = sorted(rounds(future.result())[0] for future in futures)
+    assert found == list(range(1, 301))
+    assert not any(crowded)
+    store.close()
+
+
+def test_answers_come_after_the_commit(lite: Database, store: Store, drinks: Driven) -> None:
+    """Whoever has an answer finds its events in the database, with any other connection."""
+    seen: list[int] = []
+
+    def look(future: Future[Answer]) -> None:
+        with lite.transaction(writes=False) as connection:
+            seen.append(row_of(connection, "drinks").round)
+
+    future = drinks.writer.submit(Decide(count=2))
+    future.add_done_callback(look)
+    drinks.held.run()
+    assert seen == [2]
+
+
+def test_times_of_events_are_those_of_the_clock_also_backwards(drinks: Driven, clock: Clock) -> None:
+    begun = clock.now
+    for step in (0.0, 10.0, -30.0, 5.0):
+        clock.now += step
+        drinks.ask(Decide())
+    assert [event.time - begun for event in drinks.events()[1:]] == [0.0, 10.0, -20.0, -15.0]
+    assert all(later.sequence == earlier.sequence + 1 for earlier, later in pairwise(drinks.events()))

@@ -1,0 +1,176 @@
+"""A bandit in memory that gets the same calls directly, and a naive account of what an allocation should answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evenhand.errors import EvenhandError
+from evenhand.online import Bandit
+from evenhand.online.store.commands import Audited, Change, Command, Decide, Report, Total
+from evenhand.online.store.errors import Closed, Conflict, KeyReused
+from evenhand.online.store.writer import KEPT
+from tests.online.store.kit import Outcome
+
+ORDERED = ("exp3",)  # those of the tested that learn from the round just decided only
+
+
+@dataclass
+class Twin:
+    """What an allocation should do.
+
+    Attributes:
+        name: of the allocation.
+        bandit: that gets the calls.
+        closed: whether it decides no more.
+        rewards: of each decision the arms that played, with what was reported; None for nothing yet.
+        lost: decisions whose window has passed.
+        totals: by round.
+        answers: by key the command without it, its answer, and when that was given.
+    """
+
+    name: str
+    bandit: Bandit
+    closed: bool = False
+    rewards: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
+    totals: dict[int, float] = field(default_factory=dict)
+    answers: dict[str, tuple[Command, dict[str, Any], float]] = field(default_factory=dict)
+
+    def copy(self) -> Twin:
+        """Another one that is the same."""
+        return Twin(
+            self.name,
+            Bandit.restored(json.loads(json.dumps(self.bandit.dump()))),
+            self.closed,
+            {name: dict(rewards) for name, rewards in self.rewards.items()},
+            set(self.lost),
+            dict(self.totals),
+            dict(self.answers),
+        )
+
+    def group(self, commands: Sequence[Command], now: float, warm: bool) -> list[Outcome]:
+        """What should come of commands that are carried out together."""
+        if (warm and self.bandit.due(now)) or not all(command.reads for command in commands):
+            self.lost |= set(self.bandit.expire(now))
+        return [self.outcome(command, now) for command in commands]
+
+    def outcome(self, command: Command, now: float) -> Outcome:
+        key, bare = command.key, replace(command, key=None)
+        if key in self.answers and now - self.answers[key][2] <= KEPT:
+            known, then, _ = self.answers[key]
+            if known != bare:
+                return KeyReused(f"the idempotency key {key!r} came with another request before")
+            return then
+        try:
+            answer: dict[str, Any] = json.loads(json.dumps(self.answer(command, now)))
+        except EvenhandError as error:
+            return error
+        if key is not None:
+            self.answers[key] = bare, answer, now
+        return answer
+
+    def answer(self, command: Command, now: float) -> Any:
+        match command:
+            case Decide():
+                return self.decide(command, now)
+            case Report():
+                told = [line for one in command.reports for line in self.report(*one, now)]
+                return {"answers": told}
+            case Total():
+                return self.total(command)
+            case Change():
+                return self.change(command)
+            case Audited():
+                return self.bandit.audit(command.limit, now).to_json()
+        raise AssertionError(command)
+
+    def decide(self, command: Decide, now: float) -> Any:
+        if self.closed:
+            raise Closed(f"allocation {self.name!r} is closed and decides no more; reopen it first")
+        rounds = [command.available] * command.count if command.rounds is None else command.rounds
+        before, choices = self.bandit.dump(), []
+        try:
+            choices = [self.bandit.decide(available, now) for available in rounds]
+            return {"decisions": [self.told(choice, now, command.propensities) for choice in choices]}
+        except EvenhandError:
+            self.bandit = Bandit.restored(json.loads(json.dumps(before)))
+            raise
+
+    def told(self, choice: Any, now: float, asked: bool) -> Any:
+        self.rewards[choice.id] = dict.fromkeys(choice.arms)
+        chances, known = None, None if choice.sure is None else list(choice.sure)
+        if asked:
+            found = choice.propensities
+            chances = {arm: {"probability": part, "error": found.errors[arm]} for arm, part in found.chances.items()}
+            known = [found.chances[arm] for arm in choice.arms]
+        return {
+            "id": choice.id,
+            "round": choice.round,
+            "time": now,
+            "arms": choice.arms,
+            "version": choice.version,
+            "propensities": known,
+            "chances": chances,
+        }
+
+    def report(self, decision: str, rewards: Mapping[str, float], now: float) -> list[Any]:
+        """Together where all can be taken in, else one by one."""
+        judged = {arm: self.judged(decision, arm, reward) for arm, reward in rewards.items()}
+        if set(judged.values()) <= {"accepted", "late", "duplicate"} and self.bandit.book.find(decision):
+            assert self.bandit.observe(decision, rewards, now) == judged
+            self.rewards[decision].update({arm: float(reward) for arm, reward in rewards.items()})
+        else:
+            judged = {arm: self.alone(decision, arm, reward, now) for arm, reward in rewards.items()}
+        return [{"decision": decision, "arm": arm, "status": status} for arm, status in judged.items()]
+
+    def alone(self, decision: str, arm: str, reward: float, now: float) -> str:
+        status = self.judged(decision, arm, reward)
+        if status in ("accepted", "late"):
+            if self.bandit.book.find(decision) is None:
+                self.bandit.count_late(arm)
+            else:
+                assert self.bandit.observe(decision, {arm: reward}, now) == {arm: status}
+            self.rewards[decision][arm] = float(reward)
+        return status
+
+    def judged(self, decision: str, arm: str, reward: float) -> str:
+        if not 0.0 <= reward <= 1.0:
+            return "invalid"
+        if arm not in self.rewards.get(decision, {}):
+            return "unknown"
+        known, there = self.rewards[decision][arm], self.bandit.book.find(decision) is not None
+        if self.totals and not there:
+            return "invalid"
+        if known is not None:
+            return "duplicate" if known == reward else "conflict"
+        if not there or decision in self.lost:
+            return "late"
+        last = decision == str(self.bandit.state.round)
+        return "invalid" if self.totals or (self.bandit.algorithm in ORDERED and not last) else "accepted"
+
+    def total(self, command: Total) -> Any:
+        last = self.bandit.state.round
+        round = last if command.round is None else command.round
+        if round in self.totals:
+            if self.totals[round] == command.value:
+                return {"round": round, "status": "duplicate"}
+            was = f"{self.totals[round]:g}, now {command.value:g}"
+            raise Conflict(f"the total of round {round} was told before: {was}")
+        if round != last:
+            raise Conflict(f"a total is of the round just decided, which is {last}, not {round}")
+        self.bandit.observe_total(command.value)
+        self.totals[round] = command.value
+        return {"round": round, "status": "accepted"}
+
+    def change(self, command: Change) -> Any:
+        if command.change in ("close", "reopen"):
+            if self.closed == (command.change == "close"):
+                raise Conflict(f"allocation {self.name!r} is {'closed' if self.closed else 'open'} already")
+            self.closed = not self.closed
+        else:
+            method: Callable[..., None] = getattr(self.bandit, command.change)
+            method(**command.values)
+        return {"version": self.bandit.version, "round": self.bandit.state.round}
