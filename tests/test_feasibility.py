@@ -79,6 +79,14 @@ def test_joint_and_logged_against_all_subsets(data: st.DataObject) -> None:
     compare_with_all_subsets(fractions, plays, Joint(rows, weights / weights.sum()))
 
 
+def test_many_arms_that_are_always_there_are_asked_at_once() -> None:
+    """A group an arm would take a hundred gigabytes."""
+    fractions = np.zeros(300_000)
+    fractions[[7, 70_000, 299_999]] = 0.5, 0.75, 0.5
+    assert most_overasking(fractions, 1, Always()) == ([7, 70_000, 299_999], 1.75, 1.0)
+    assert most_overasking(fractions, 4, Always()) == ([70_000], 0.75, 1.0)  # a quarter is left; of three, 1.25
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(TENTHS, min_size=1, max_size=6), st.integers(1, 3))
 def test_always_available_needs_a_sum_of_at_most_m(fractions: list[float], plays: int) -> None:

@@ -27,6 +27,8 @@ def message_of(call: Callable[[], Any]) -> str:
         ("x", {}, "eta must be a number, got 'x'"),
         ("3", {}, "eta must be a number, got '3'"),
         (True, {}, "eta must be a number, got True"),
+        (np.True_, {}, "eta must be a number, got np.True_"),
+        (10**400, {}, "eta is too large for a number"),
         (None, {}, "eta must be a number, got None"),
         ([1.0], {}, "eta must be a number, got [1.0]"),
         (math.nan, {}, "eta must be a finite number, got nan"),
@@ -86,6 +88,7 @@ def test_one_of() -> None:
         (0.3, "fractions must be a list with one number an arm, got 0.3"),
         ([], "fractions must be a list with one number an arm, got []"),
         (["a", "b"], "fractions must be numbers, one an arm, got ['a', 'b']"),
+        ([0.1, 10**400], f"fractions must be numbers, one an arm, got [0.1, {10**400}]"),
         ([0.1, None], "fractions[1] must be a number in [0, 1], got nan"),
         ([[0.1], [0.1, 0.2]], "fractions must be numbers, one an arm, got [[0.1], [0.1, 0.2]]"),
     ],
@@ -148,6 +151,7 @@ def test_same_length() -> None:
         ([[0.1, 0.2], [0.3, 2.0]], "sets[1][1] must be a number in [0, 1], got 2.0"),
         ([[math.nan, 0.2]], "sets[0][0] must be a number in [0, 1], got nan"),
         ([["a"]], "sets must be rows of equal length, one number a column"),
+        ([[10**400]], "sets must be rows of equal length, one number a column"),
     ],
 )
 def test_table_refuses(values: Any, message: str) -> None:

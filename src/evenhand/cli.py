@@ -36,7 +36,17 @@ app.add_typer(clienting.app, name="client")
 #: What the extras of the package bring.
 EXTRAS = {
     "service": (
-        *("alembic", "fastapi", "fastapi_offline", "httpx", "orjson", "prometheus_client", "sqlalchemy", "uvicorn"),
+        *(
+            "alembic",
+            "fastapi",
+            "fastapi_offline",
+            "httpx",
+            "orjson",
+            "prometheus_client",
+            "sqlalchemy",
+            "tenacity",
+            "uvicorn",
+        ),
     ),
     "postgresql": ("psycopg",),
 }

@@ -38,7 +38,8 @@ def most_overasking(fractions: Array, plays: int, availability: Availability) ->
     arms = len(fractions)
     inclusion = inclusion_of(plays, availability, arms)
     if isinstance(availability, Always):
-        groups = [np.arange(arms) == arm for arm in range(arms)] + [fractions > 0.0]
+        # Up to m arms overask by what each alone is promised beyond 1: the one with the most; more arms by Σr − m.
+        groups = [np.arange(arms) == np.argmax(fractions), fractions > 0.0]
     else:
         prices = cutting_planes(np.zeros(arms), fractions, inclusion, np.ones(arms)).prices
         levels = np.unique(prices[prices > TOLERANCE])

@@ -58,7 +58,7 @@ def per_arm(name: str, values: Any, low: float = -math.inf, high: float = math.i
     array = np.asarray(values.values if isinstance(values, PerLane) else values, dtype=object)
     try:
         array = array.astype(float)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise EvenhandError(f"{name} must be numbers, one an arm, got {values!r}") from None
     if array.ndim == 0 or array.shape[-1] == 0:
         raise EvenhandError(f"{name} must be a list with one number an arm, got {values!r}")
@@ -109,7 +109,7 @@ def table(name: str, values: Any, low: float = -math.inf, high: float = math.inf
     """``values`` as an array of rows within [low, high]."""
     try:
         array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise EvenhandError(f"{name} must be rows of equal length, one number a column") from None
     if array.ndim != 2 or array.size == 0:
         raise EvenhandError(f"{name} must be rows of equal length, got shape {array.shape}")

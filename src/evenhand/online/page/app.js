@@ -33,28 +33,33 @@ class App extends Component {
     document.title = `${audit?.fault ? '⚠ ' : ''}${place} · Evenhand`;
   }
 
-  go() {
-    this.service = new Service();
-    this.setState({ ...UNREAD, route: routeOf(location.hash), loaded: LOADED }, () => {
-      document.querySelector('h1')?.focus();
-      window.scrollTo(0, 0);
+  // Another question: what is still asked must not answer it.
+  restart(change, then) {
+    this.poll.halt();
+    this.setState(change, () => {
+      then?.();
       this.poll.now();
     });
   }
 
-  load(loaded) {
-    this.setState({ loaded }, () => this.poll.now());
+  go() {
+    this.service = new Service();
+    this.restart({ ...UNREAD, route: routeOf(location.hash), loaded: LOADED }, () => {
+      document.querySelector('h1')?.focus();
+      window.scrollTo(0, 0);
+    });
   }
 
   useKey(key) {
     secret.value = key;
-    this.setState({ ...UNREAD, access: null, asking: '' }, () => this.poll.now());
+    this.restart({ ...UNREAD, access: null, asking: '' });
   }
 
   async look(signal) {
     try {
       const access = this.state.access ?? (await this.enter(signal));
       const found = await this.find(signal);
+      signal.throwIfAborted();
       this.setState({ ...found, access, missing: '', link: { kind: 'live', at: Date.now() / 1000 } });
     } catch (error) {
       signal.throwIfAborted();
@@ -101,7 +106,7 @@ class App extends Component {
     if (asking) return html`<${KeyForm} asking=${asking} onKey=${(key) => this.useKey(key)} />`;
     if (route.name === null) return html`<${List} list=${list} />`;
     if (missing) return html`<${Missing} name=${route.name} />`;
-    const more = (count) => this.load(count);
+    const more = (loaded) => this.restart({ loaded });
     return html`<${Allocation}
       key=${route.name} name=${route.name} audit=${audit} described=${described} loaded=${loaded} onMore=${more}
     />`;

@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
@@ -144,22 +143,22 @@ def handle(app: FastAPI) -> None:
     async def known(_: Request, error: Exception) -> Json:
         return answer(refusal(error))
 
-    async def malformed(_: Request, error: Exception) -> Json:
-        assert isinstance(error, RequestValidationError)
-        return answer(_malformed(error.errors()))
-
     async def plain(request: Request, error: Exception) -> Json:
         assert isinstance(error, HTTPException)
         return answer(_plain(error, allowed(request)))
 
     app.add_exception_handler(Refused, known)
     app.add_exception_handler(EvenhandError, known)
-    app.add_exception_handler(RequestValidationError, malformed)
     app.add_exception_handler(HTTPException, plain)
 
 
-def _malformed(errors: Sequence[Any]) -> Refused:
-    """What pydantic found."""
+def senseless(errors: Sequence[Any]) -> Refused:
+    """What pydantic found: a place and a message each.
+
+    Example:
+        >>> senseless([{"loc": ("body", "reports", 0, "decision"), "msg": "Field required"}]).message
+        'body.reports[0].decision: Field required'
+    """
     details = [(_place(error["loc"]), _sentence(error["msg"])) for error in errors[: SHOWN + 1]]
     where, message = details[0]
     more = f" ({len(errors) - 1:,} more)" if len(errors) > 1 else ""

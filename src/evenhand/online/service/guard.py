@@ -1,4 +1,4 @@
-"""Routes that say who may use them, and read bodies strictly."""
+"""Routes that say who may use them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.routing import APIRoute
 
-from evenhand.errors import nearest
 from evenhand.online.service.access import SCOPES
+from evenhand.online.service.arguments import Arguments
 from evenhand.online.service.context import service_of
-from evenhand.online.service.faults import Refused, documented
-from evenhand.online.service.wire import Unreadable, parsed
+from evenhand.online.service.faults import documented
 
 SCHEME = "key"  # name of the kind of access in the OpenAPI description
 TOLD = "x-scope"  # where the description says what a route needs
@@ -87,9 +86,8 @@ class Guarded(APIRoute):
 
     def get_route_handler(self) -> Handler:
         """What answers a request."""
-        handle, scope = super().get_route_handler(), self.scope()
-        has_body = self.body_field is not None
-        known = {field.alias for field in self.dependant.query_params}
+        scope, endpoint = self.scope(), self.endpoint
+        arguments = Arguments(endpoint, self.param_convertors)
 
         async def guarded(request: Request) -> Response:
             access = service_of(request).access
@@ -97,46 +95,8 @@ class Guarded(APIRoute):
                 await access.check_public(request.headers)
             elif scope != HEALTH:
                 request.state.caller = await access.check(request.headers, None if scope == ANY_KEY else scope)
-                _check_query(request, known)
-            return await handle(await _read(request) if has_body else request)
+                arguments.check_query(request)
+            answer: Response = await endpoint(**await arguments.read(request))
+            return answer
 
         return guarded
-
-
-def _check_query(request: Request, known: set[str]) -> None:
-    """Refuse what the route would not heed, as it may be a slip of the pen."""
-    for name in request.query_params if request.scope["query_string"] else ():
-        if name not in known:
-            message = f"there is no such parameter{nearest(name, known) if known else ''}"
-            raise Refused("invalid", f"query.{name[:100]}: {message}", [(f"query.{name[:100]}", message)])
-
-
-class _Read(Request):
-    """A request whose body has been read."""
-
-    def __init__(self, request: Request, body: bytes, value: Any) -> None:
-        super().__init__(request.scope, request.receive)
-        self._bytes, self._value = body, value
-
-    async def body(self) -> bytes:
-        return self._bytes
-
-    async def json(self) -> Any:
-        return self._value
-
-
-async def _read(request: Request) -> _Read:
-    given = request.headers.getlist("content-type")
-    if len(given) != 1 or not _is_json(given[0]):
-        told = repr(given[0][:100]) if given else "nothing"
-        raise Refused("unsupported_media_type", f"the body must be sent as Content-Type: application/json, got {told}")
-    body = await request.body()
-    try:
-        return _Read(request, body, parsed(body))
-    except Unreadable as error:
-        raise Refused("invalid", str(error), [("body", str(error))]) from None
-
-
-def _is_json(content_type: str) -> bool:
-    kind, *options = (part.strip().lower() for part in content_type.split(";"))
-    return kind == "application/json" and options in ([], [""], ["charset=utf-8"], ['charset="utf-8"'])

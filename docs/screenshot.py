@@ -1,0 +1,73 @@
+"""Makes the picture of the page that the documentation shows: ``python docs/screenshot.py``; needs Chromium.
+
+Three days of an allocation are simulated into a database, with a clock of their own; then the service is started and
+its page drawn.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from evenhand.online.client import Client
+from evenhand.online.store import Decide, Report, Store
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.online.browsing import chromium
+
+ARMS = {"orchestra": 0.62, "jazz club": 0.55, "street theatre": 0.34, "puppet show": 0.41, "youth choir": 0.27}
+PROMISED = {"street theatre": 0.2, "puppet show": 0.1, "youth choir": 0.15}
+DAY, ROUNDS, PORT = 86_400.0, 4_000, 8177
+
+
+def fill(database: str) -> None:
+    """Three days in which reports come some hours late, or never, and the choir is not always there."""
+    chance = random.Random(4)
+    now = [time.time() - 3 * DAY]
+    store = Store.open(database, clock=lambda: now[0])
+    store.create("posters", list(ARMS), "fucb", parameters={"fractions": PROMISED}, window=DAY, seed=3)
+    due: list[tuple[float, str, str]] = []
+    for _ in range(ROUNDS):
+        now[0] += 3 * DAY / ROUNDS * chance.expovariate(1.0) * 0.99
+        while due and due[0][0] <= now[0]:
+            _, decision, arm = heapq.heappop(due)
+            store.ask("posters", Report([(decision, {arm: float(chance.random() < ARMS[arm])})]))
+        there = [arm for arm in ARMS if arm != "youth choir" or chance.random() < 0.8]
+        made = store.ask("posters", Decide(available=there))["decisions"][0]
+        if chance.random() < 0.95:
+            heapq.heappush(due, (now[0] + chance.lognormvariate(8.6, 1.3), made["id"], made["arms"][0]))
+    store.close()
+
+
+def draw(url: str, picture: Path) -> None:
+    """The page of the allocation, as far down as the delays."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(playwright), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 1580})
+        page.goto(f"{url}/#/allocations/posters")
+        page.wait_for_selector("text=Live")
+        page.wait_for_selector("canvas")
+        page.screenshot(path=picture)
+        browser.close()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        database = f"{folder}/posters.db"
+        fill(database)
+        server = subprocess.Popen(
+            [sys.executable, "-m", "evenhand.cli", "serve", "--database", database, "--port", str(PORT)]
+        )
+        try:
+            Client(f"http://127.0.0.1:{PORT}").allocations()  # waits for the server
+            draw(f"http://127.0.0.1:{PORT}", Path(__file__).parent / "_static" / "page.png")
+        finally:
+            server.terminate()
+            server.wait()
