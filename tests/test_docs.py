@@ -95,7 +95,7 @@ def full_name(thing: Any) -> str:
 INNER = (
     *("cli", "config", "engine", "listing", "replaying", "rerun", "sections", "validate", "checks"),
     *("papers", "reproduction"),
-    "online.clienting",
+    *("online.clienting", "online.service"),
 )
 # Public, yet without an example of their own.
 EXCUSED = {

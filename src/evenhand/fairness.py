@@ -18,7 +18,7 @@ from evenhand.tuning import MixingRule, mixing_of
 BILLION = 1e9  # what is due is counted in billionths of a play
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen, it would take twice as long to make, and one is made in every round
 class Claim:
     """What the arms can claim in this round.
 

@@ -6,7 +6,6 @@ plays, all available arms play.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 

@@ -177,12 +177,12 @@ class Crowd:
                 why = answer.json()["error"]["message"]
                 with self._lock:
                     self.told.refused.append(why)
+            self._over.wait(0.1)
             if key is None:
                 with self._lock:
                     self.told.open += open
                 return server, None
             assert time.monotonic() < end, f"no answer for {PATIENCE} s; the last: {why}"
-            self._over.wait(0.1)
 
 
 def check_unavailable(answer: httpx.Response) -> None:

@@ -940,7 +940,7 @@ TestLife = Life.TestCase
 # --- Memory -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["fucb", "thompson", "op_fcts_d", "tscsf_b", "ars_clw"])
+@pytest.mark.parametrize("name", ["fucb", "thompson", "ars_clw"])
 def test_memory_stays_flat(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two rounds at which everything that is kept for a while is as full: the trail has 255 points after 255
     times a power of 2. Whatever was kept of every decision would take at least the 8 bytes of a place in a list."""
@@ -966,9 +966,8 @@ def test_memory_stays_flat(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tracemalloc.stop()
     assert len(bandit.book.settled) == 300
     assert len(bandit.book.waiting) <= 50
-    print(grown-memory, longer-size, size)
-    assert grown - memory < 4 * (last - first)
-    assert longer - size < 1 * (last - first)  # an id or number of every decision would take more
+    assert grown - memory < 4 * (last - first)  # half of that
+    assert longer - size < last - first  # a digit and a comma of every decision would be twice as much
 
 
 def test_many_arms_are_cheap_to_ask_for() -> None:

@@ -374,7 +374,7 @@ def test_answers_are_kept_when_the_clock_jumps_back(database: str) -> None:
 
 def test_a_client_that_says_everything_twice(database: str, serve: Serve) -> None:
     """And even after the service was killed; it comes to what a bandit does that is told everything once."""
-    server = serve(database)
+    server = serve(database, first=HASTY)
     bandit = Bandit(DRINKS["arms"], "f_ts", fractions=DRINKS["parameters"]["fractions"], seed=7)
     create = DRINKS | {"window": None, "missing": "lost"}
     assert [server.post("/v1/allocations", create).status_code for _ in range(2)] == [201, 200]

@@ -218,7 +218,7 @@ def _lines(bandit: Bandit, places: Places, promised: Array | None, behind: Array
         _or_none(behind),
         _or_none(_where(worst[places], behind)),
         _whole(pulls),
-        _or_none(_ratio(counts.offered[places], np.full(len(places), float(round)))),
+        _or_none(_ratio(round - counts.missed[places], np.full(len(places), float(round)))),
         _whole(counts.reports[places]),
         _or_none(_ratio(sums, known)),
         _or_none(low),

@@ -47,7 +47,7 @@ FAR = 1e15  # seconds from the epoch, beyond any clock
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # frozen, it would take three times as long to make, and one is made in every round
 class Choice:
     """A decision: who plays in a round.
 
@@ -172,7 +172,8 @@ class Bandit:
         places = played.tolist()
         name, arms = str(decision.round), tuple([self.names[place] for place in places])
         self.book.enter(name, arms, now)
-        self.tallies.offer(awake)
+        if mask is not None:
+            self.tallies.miss(mask)
         self._recent.append(packed)
         self._note_deficits(places, now)
         seed = (self.seed, decision.round)
@@ -556,9 +557,9 @@ class Bandit:
         self, names: tuple[str, ...], parameters: Mapping[str, Any], retired: set[str], begun: Sequence[str]
     ) -> None:
         """Go over to other arms and parameters, all at once or not at all; the promises to ``begun`` begin now."""
-        policy = self._built(names, parameters)
+        policy, old = self._built(names, parameters), len(self.names)
         state: State = grown(self.state, self._begun(policy, len(names)))
-        welcome(state, policy, len(self.names))
+        welcome(state, policy, old)
         place = {name: number for number, name in enumerate(names)}
         places = [place[arm] for arm in begun]
         state.begun.rounds[places] = state.round
@@ -570,6 +571,7 @@ class Bandit:
         self.state = state
         self.tallies = grown(self.tallies, Tallies.empty(len(names)))
         self.tallies.worst[places] = -math.inf
+        self.tallies.missed[old:] = state.round  # when there was no such arm yet
         self.version += 1
 
     def _changeable(self) -> None:

@@ -23,7 +23,7 @@ class Tallies:
     spread: Array  # (arms,) sum of the squared distances of the rewards known from their mean
     late: Array  # (arms,) reports after the window
     lost: Array  # (arms,) reports missing when the window passed
-    offered: Array  # (arms,) rounds in which the arm was available
+    missed: Array  # (arms,) rounds in which the arm could not play
     worst: Array  # (arms,) largest deficit right before a play, in plays; −inf for none
     delays: Array  # (RECENT,) seconds from decision to report, the last ones in turn; NaN for none yet
     seen: int  # delays so far
@@ -31,9 +31,9 @@ class Tallies:
     @classmethod
     def empty(cls, arms: int) -> Tallies:
         """Nothing has happened."""
-        reports, known, sums, spread, late, lost, offered = np.zeros((7, arms))
+        reports, known, sums, spread, late, lost, missed = np.zeros((7, arms))
         worst, delays = np.full(arms, -np.inf), np.full(RECENT, np.nan)
-        return cls(reports, known, sums, spread, late, lost, offered, worst, delays, seen=0)
+        return cls(reports, known, sums, spread, late, lost, missed, worst, delays, seen=0)
 
     def report(self, place: int, reward: float, delay: float) -> None:
         """A reward of an arm has come in time."""
@@ -54,9 +54,9 @@ class Tallies:
         self.sums[place] = total + reward
         self.spread[place] += (reward - before if known else 0.0) * (reward - after)  # Welford's way
 
-    def offer(self, available: Mask) -> None:
-        """A round in which these arms were available."""
-        self.offered += available
+    def miss(self, available: Mask) -> None:
+        """A round in which only these arms were available."""
+        self.missed += np.logical_not(available)
 
     def note(self, place: int, deficit: float) -> None:
         """How far behind an arm is."""

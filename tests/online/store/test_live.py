@@ -59,8 +59,8 @@ def drawn(data: st.DataObject, twin: Twin, totals: bool) -> Command:
         return Audited(data.draw(st.none() | st.integers(1, 4)))
     if kind == "change":
         return changed(data, twin, key)
-    last = int(twin.bandit.state.round)
-    if totals and data.draw(st.integers(0, 9)):
+    last = max(int(twin.bandit.state.round), 1)
+    if totals and data.draw(st.integers(0, 29)):
         return Total(one([0.0, 0.5, 1.5]), one([None, last, last, max(last - 1, 1), last + 1]), key=key)
     known = sorted(twin.rewards, key=int)
     reports = []
@@ -154,7 +154,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(books, "REMEMBERED", 3)
 
 
-@settings(max_examples=9, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=7, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("case", [*CASES, f"exp3 {TOTALS}", f"ars_ucb {TOTALS}"])

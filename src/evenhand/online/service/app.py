@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from fastapi.telemetry import TelemetryConfig
 
 from evenhand import __version__
 from evenhand.online.service import faults, pages, routes_allocations, routes_results, routes_rounds, routes_server
@@ -16,6 +15,9 @@ from evenhand.online.service.guard import SCHEME
 from evenhand.online.service.settings import Settings
 from evenhand.online.service.telemetry import Telemetry
 from evenhand.online.store import Store
+
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig
 
 ROUTERS = (
     routes_rounds.router,  # first, as routes are looked through in order, and these are asked for most

@@ -24,6 +24,7 @@ from evenhand.online.store import Store
 
 LEVELS = ("error", "warning", "info", "debug")
 WAITING = 2048  # connections that wait to be accepted
+IDLE = 75  # seconds after which a connection on which nothing is asked is closed: later than proxies do
 GRACE = 30  # seconds that requests may take to be answered when the server is to stop
 SWITCH = 0.001  # seconds after which the threads that write let the one that answers go on, and the other way round
 
@@ -140,6 +141,7 @@ def _configured(app: Any, log_level: str) -> uvicorn.Config:
         http=_Protocol,
         server_header=False,
         proxy_headers=False,
+        timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=GRACE,
     )
 

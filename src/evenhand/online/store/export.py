@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +13,15 @@ from sqlalchemy import Connection, select
 
 from evenhand import validate
 from evenhand.errors import EvenhandError
-from evenhand.online.bandit import Bandit
+from evenhand.online.bandit import Bandit, Choice
 from evenhand.online.store import tables
 from evenhand.online.store.database import Database
 from evenhand.online.store.events import Event, begun, event_of, replay, telling_damage
 from evenhand.online.store.live import all_events, row_of
 from evenhand.results import write_whole
 
-PIECE = 5_000  # rounds that are read at once
+PIECE = 5_000  # rounds that are read at once,
+TEXT = 20_000_000  # and characters of available arms at most, of which each row has its own copy
 COLUMNS = {
     "timestamp": "datetime64[us, UTC]",
     "decision_id": "str",
@@ -107,7 +109,10 @@ def write_csv(pieces: Iterator[pd.DataFrame], path: Path) -> None:
 def as_csv(pieces: Iterator[pd.DataFrame]) -> Iterator[str]:
     """A log as the text of a CSV file, piece by piece."""
     for number, piece in enumerate(pieces):
-        yield piece.to_csv(index=False, header=number == 0, lineterminator="\n")
+        # Python quotes a text with the end of a line in it, but a carriage return ends lines for readers, too.
+        returns = piece["item_id"].str.contains("\r", regex=False).any()
+        quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+        yield piece.to_csv(index=False, header=number == 0, lineterminator="\n", quoting=quoting)
 
 
 def write_parquet(pieces: Iterator[pd.DataFrame], path: Path) -> None:
@@ -135,13 +140,14 @@ def _pieces(
     since: int,
     last: int,
     changes: list[tuple[int, str]],
-    estimates: Iterator[tuple[int, dict[str, float]]] | None,
+    estimates: Iterator[Choice] | None,
 ) -> Iterator[pd.DataFrame]:
-    for first in range(since, last + 1, PIECE):
+    size = max(1, min(PIECE, TEXT // max(len(available) for _, available in changes)))
+    for first in range(since, last + 1, size):
         rows: list[tuple[Any, ...]] = []
         with telling_damage():
             with database.transaction(writes=False) as connection:
-                found = _by_round(connection, id, first, min(first + PIECE - 1, last))
+                found = _by_round(connection, id, first, min(first + size - 1, last))
             for round, (decided, reports) in found.items():
                 while len(changes) > 1 and changes[1][0] < round:
                     changes.pop(0)
@@ -205,18 +211,16 @@ def _changes(connection: Connection, id: int) -> list[tuple[int, str]]:
     return changes
 
 
-def _estimated(
-    estimates: Iterator[tuple[int, dict[str, float]]] | None, round: int, arms: list[str]
-) -> list[float] | None:
+def _estimated(estimates: Iterator[Choice] | None, round: int, arms: list[str]) -> list[float] | None:
     """The estimated chances of the arms of a round."""
-    for at, chances in estimates or ():
-        if at == round:
-            return [chances[arm] for arm in arms]
+    for choice in estimates or ():
+        if choice.round == round:
+            return [choice.propensities.chances[arm] for arm in arms]
     return None
 
 
-def _estimates(database: Database, id: int) -> Iterator[tuple[int, dict[str, float]]]:
-    """The rounds whose decisions do not tell the chances, with estimates of these; replays all from the start."""
+def _estimates(database: Database, id: int) -> Iterator[Choice]:
+    """The decisions that do not tell the chances, made again; replays all from the start."""
     bandit: Bandit | None = None
     for event in all_events(database, id):
         if bandit is None:
@@ -224,5 +228,4 @@ def _estimates(database: Database, id: int) -> Iterator[tuple[int, dict[str, flo
         elif event.kind != "decide" or "propensities" in event.body:
             replay(bandit, event, closed=False)
         else:
-            choice = bandit.decide(event.body.get("available"), event.time)
-            yield choice.round, dict(choice.propensities.chances)
+            yield bandit.decide(event.body.get("available"), event.time)

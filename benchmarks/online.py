@@ -1,0 +1,225 @@
+"""What a decision and its report cost in one's own process, beside MABWiser and river, side by side in one run.
+
+Every contender chooses an arm, is told a reward of 0 or 1 for it, and learns: `Bandit.decide` and `Bandit.observe`;
+MABWiser's `predict` and `partial_fit` with one observation; river's `pull` and `update`. Before that each arm has been
+played once. The contenders take turns, and medians are shown. Nothing is timed unless all find the best arm alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from common import AsJson, Repeats, apart, console_for_tables, medians, stop_if, surroundings, table_of
+from evenhand.online import Bandit
+from evenhand.records import Array
+
+SIZES = (10, 100, 1000, 100_000)  # arms
+TURN = 0.3  # seconds that a contender has at least
+RUNS, ROUNDS = 40, 500  # of the comparison beforehand
+MEANS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])  # there
+RIVALS = ("MABWiser", "river")
+PACKAGES = ("evenhand", "numpy", "mabwiser", "river")
+Step = Callable[[], int]  # a decision and its report; returns who played
+
+
+@dataclass(frozen=True)
+class Case:
+    """A policy of Evenhand, and those that it is compared with."""
+
+    name: str
+    algorithm: str
+    shares: float = 0.0  # of the rounds that are promised to all arms together
+    mabwiser: str = ""
+    river: str = ""
+    same: bool = True  # whether all do the same; Evenhand has no ε-greedy, and shows what UCB1 takes in its place
+
+
+CASES = (
+    Case("ucb1", "ucb1", mabwiser="UCB1", river="UCB"),
+    Case("thompson", "thompson", mabwiser="ThompsonSampling", river="ThompsonSampling"),
+    Case("(ε-greedy)", "ucb1", mabwiser="EpsilonGreedy", river="EpsilonGreedy", same=False),
+    Case("fucb", "fucb", shares=0.5),
+)
+GIVEN: dict[str, dict[str, Any]] = {
+    "UCB1": {"alpha": 1.0},
+    "UCB": {"delta": 1.0},
+    "EpsilonGreedy": {"epsilon": 0.1},
+}
+
+
+class World:
+    """Rewards of 0 and 1, drawn beforehand; the first of every arm is the same for all."""
+
+    def __init__(self, means: Array, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.means = means.tolist()
+        self.first: list[float] = (rng.random(len(means)) < means).astype(float).tolist()
+        self._drawn, self._round = rng.random(4096).tolist(), 0
+
+    def reward(self, arm: int) -> float:
+        """What the arm earns now."""
+        self._round = (self._round + 1) % 4096
+        return float(self._drawn[self._round] < self.means[arm])
+
+
+def evenhand(case: Case, world: World, seed: int) -> Step:
+    """Evenhand's bandit; arms have names."""
+    arms = len(world.means)
+    names = [f"arm {place}" for place in range(arms)]
+    places = {name: place for place, name in enumerate(names)}
+    promise: dict[str, Any] = {"fractions": [case.shares / arms] * arms} if case.shares else {}
+    bandit = Bandit(names, case.algorithm, seed=seed, **promise)
+    tally = bandit.state.tally  # as after a play of each, which would take a while one by one
+    tally.pulls += 1.0
+    tally.received += 1.0
+    tally.rewards += world.first
+    bandit.state.round = arms
+    if case.algorithm == "thompson":
+        bandit.state.index.successes += world.first
+
+    def step() -> int:
+        choice = bandit.decide()
+        arm = places[choice.arms[0]]
+        bandit.observe(choice.id, {choice.arms[0]: world.reward(arm)})
+        return arm
+
+    return step
+
+
+def mabwiser(case: Case, world: World, seed: int) -> Step:
+    """MABWiser, as its documentation tells for one observation after the other; arms are numbers."""
+    module = import_module("mabwiser.mab")
+    policy = getattr(module.LearningPolicy, case.mabwiser)(**GIVEN.get(case.mabwiser, {}))
+    arms = list(range(len(world.means)))
+    bandit = module.MAB(arms, policy, seed=seed)
+    bandit.fit(arms, world.first)
+
+    def step() -> int:
+        arm: int = bandit.predict()
+        bandit.partial_fit([arm], [world.reward(arm)])
+        return arm
+
+    return step
+
+
+def river(case: Case, world: World, seed: int) -> Step:
+    """River; arms are numbers."""
+    given = GIVEN.get(case.river, {})
+    if case.river == "ThompsonSampling":
+        given = {"reward_obj": import_module("river.proba").Beta()}
+    policy = getattr(import_module("river.bandit"), case.river)(**given, seed=seed)
+    arms = list(range(len(world.means)))
+    for arm, reward in enumerate(world.first):
+        policy.update(arm, reward)
+
+    def step() -> int:
+        arm: int = policy.pull(arms)
+        policy.update(arm, world.reward(arm))
+        return arm
+
+    return step
+
+
+def contenders(case: Case, means: Array, seed: int) -> dict[str, Step]:
+    """Evenhand and the others that have such a policy, each in a world of its own with the same rewards."""
+    found = {"Evenhand": evenhand(case, World(means, seed), seed)}
+    if case.mabwiser:
+        found["MABWiser"] = mabwiser(case, World(means, seed), seed)
+    if case.river:
+        found["river"] = river(case, World(means, seed), seed)
+    return found
+
+
+def disagreements() -> Iterator[str]:
+    """Rivals that play the best of five arms more or less often than Evenhand does, as far as chance allows."""
+    for case in CASES:
+        if not case.same:
+            continue
+        plays: dict[str, list[float]] = {}
+        for seed in range(RUNS):
+            for name, step in contenders(case, MEANS, seed).items():
+                chosen = [step() for _ in range(ROUNDS)]
+                plays.setdefault(name, []).append(float(chosen.count(len(MEANS) - 1)))
+        ours = {"plays of the best arm": np.array(plays["Evenhand"])}
+        for name in plays.keys() & set(RIVALS):
+            theirs = {"plays of the best arm": np.array(plays[name])}
+            yield from (f"{case.name}, {name}, {line}" for line in apart(ours, theirs))
+
+
+@dataclass(frozen=True)
+class Row:
+    """Microseconds of processor time for a decision and its report."""
+
+    policy: str
+    arms: int
+    evenhand: float
+    mabwiser: float | None
+    river: float | None
+
+
+def measure(case: Case, arms: int, repeats: int) -> Row:
+    """One row of the table."""
+    means = np.linspace(0.2, 0.6, arms)
+    found = {name: 1e6 * t for name, t in medians(contenders(case, means, 0), repeats, TURN).items()}
+    return Row(case.name, arms, found["Evenhand"], found.get("MABWiser"), found.get("river"))
+
+
+def print_rows(console: Console, rows: list[Row]) -> None:
+    """The table of microseconds and ratios."""
+    columns = ("policy", "arms", "Evenhand", "MABWiser", "times slower", "river", "times slower")
+    table = table_of("microseconds for a decision and its report, one core", columns)
+    for row in rows:
+        cells = [row.policy, f"{row.arms:,}", f"{row.evenhand:,.1f}"]
+        for rival in (row.mabwiser, row.river):
+            cells += ["", ""] if rival is None else [f"{rival:,.1f}", f"{rival / row.evenhand:.2f}"]
+        table.add_row(*cells, end_section=row.arms == SIZES[-1])
+    console.print(table)
+
+
+def aims(rows: list[Row]) -> list[dict[str, Any]]:
+    """What was aimed at, and whether it was reached."""
+    told, alike = [], {case.name for case in CASES if case.same}
+    for row in rows:
+        if row.policy not in alike or row.river is None or row.mabwiser is None:
+            continue
+        where = f"{row.policy}, {row.arms:,} arms"
+        if row.arms == 10:
+            ratio = row.evenhand / row.river
+            told.append({"aim": f"{where}: at most 3 times river", "measured": ratio, "met": ratio <= 3.0})
+        else:
+            faster = min(row.river, row.mabwiser) / row.evenhand
+            told.append({"aim": f"{where}: faster than both", "measured": faster, "met": faster > 1.0})
+    return told
+
+
+def main(repeats: Repeats = 5, as_json: AsJson = False) -> None:
+    """Measure what a decision and its report cost: Evenhand, MABWiser, river."""
+    console, notes = console_for_tables(as_json), Console(stderr=True)
+    with notes.status("comparing what they play"):
+        stop_if(list(disagreements()), notes)
+    rows = []
+    for case in CASES:
+        for arms in SIZES:
+            with notes.status(f"{case.name}, {arms:,} arms"):
+                rows.append(measure(case, arms, repeats))
+    print_rows(console, rows)
+    table = table_of("", ("aim", "measured", ""))
+    for aim in aims(rows):
+        table.add_row(aim["aim"], f"{aim['measured']:.2f}", "met" if aim["met"] else "missed")
+    console.print(table)
+    if as_json:
+        unit = "microseconds of processor time for a decision and its report"
+        found = {"unit": unit, "rows": [vars(row) for row in rows], "aims": aims(rows)}
+        print(json.dumps(surroundings(repeats, PACKAGES) | found, indent=2))
+
+
+if __name__ == "__main__":
+    typer.run(main)

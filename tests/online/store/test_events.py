@@ -1,0 +1,317 @@
+"""Events: kinds, rows, what replaying sees, and that damage of any kind is told and never runs into something else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete, insert
+
+from evenhand.errors import EvenhandError, StateError
+from evenhand.online import Bandit
+from evenhand.online import book as books
+from evenhand.online.store import Audited, Change, Decide, Report, Store, Total, tables
+from evenhand.online.store.database import Database
+from evenhand.online.store.events import KINDS, Event, begun, creation, event_of, replay
+from evenhand.online.store.export import log
+from tests.online.store.kit import Clock, Driven, change_rows, events_of, kinds, rebuilt
+
+ARMS = ["tea", "coffee", "cocoa"]
+HOSTILE = [
+    "a|b",
+    'say "hi"',
+    "x,y",
+    "line\nbreak",
+    "a\rb",
+    "\x00",
+    "☕🫖",
+    "\u202e",
+    "%s",
+    "'; DROP TABLE events; --",
+    "nan",
+]
+
+
+def lived(database: Database, clock: Clock) -> None:
+    """An allocation in whose life there is an event of every kind but a total, and another one with totals."""
+    store = Store(database, clock)
+    shares = {"fractions": [0.0, 0.25, 0.125], "eta": 5.0}
+    store.create("drinks", ARMS, "lfg", parameters=shares, plays=2, seed=1, window=60.0)
+    drinks = Driven(database, clock=clock)
+    drinks.ask(Decide(count=2))
+    drinks.ask(Decide(rounds=[["tea", "cocoa"], None], propensities=True))
+    for event in drinks.events()[1:4]:
+        drinks.ask(Report(((str(event.round), {event.body["arms"][0]: 0.5}),)))
+    drinks.ask(Change("add", {"arm": "mate", "fraction": 0.125}))
+    clock.now += 60.0
+    drinks.ask(Report((("1", {drinks.events()[1].body["arms"][1]: 1.0}),)))
+    drinks.ask(Report((("4", {drinks.events()[4].body["arms"][1]: 1.0}),)))
+    drinks.ask(Change("promise", {"fractions": {"tea": 0.125}}))
+    drinks.ask(Change("retire", {"arm": "cocoa"}))
+    drinks.ask(Decide(count=3))
+    drinks.ask(Change("bring_back", {"arm": "cocoa"}))
+    drinks.ask(Change("close"))
+    store.create("sums", ARMS, "ars_ucb", seed=1, rewards=None)
+    sums = Driven(database, "sums", clock)
+    for _ in range(3):
+        sums.ask(Decide())
+        sums.ask(Total(1.5))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A database with both, whose books know one settled decision."""
+    path = tmp_path_factory.mktemp("events") / "evenhand.db"
+    database = Database(str(path))
+    database.migrate()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(books, "REMEMBERED", 1)
+        lived(database, Clock())
+        database.close()
+        yield path
+
+
+@contextmanager
+def copied(kept: Path) -> Iterator[Database]:
+    """A copy of a database, to be damaged."""
+    with TemporaryDirectory() as folder:
+        database = Database(str(shutil.copy(kept, folder)))
+        try:
+            yield database
+        finally:
+            database.close()
+
+
+@pytest.fixture
+def copy(kept: Path) -> Iterator[Database]:
+    with copied(kept) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def lives(kept: Path) -> dict[str, list[Event]]:
+    """All events of both."""
+    with copied(kept) as database:
+        return {name: events_of(database, name) for name in ("drinks", "sums")}
+
+
+def test_every_kind_is_looked_at(lives: dict[str, list[Event]], copy: Database) -> None:
+    drinks, sums = lives["drinks"], lives["sums"]
+    assert set(kinds(drinks)) | set(kinds(sums)) == set(KINDS)
+    assert any("forgotten" in event.body for event in drinks)
+    assert any(event.body.get("late") and "forgotten" not in event.body for event in drinks)
+    changes = {event.body["change"] for event in drinks if event.kind == "change"}
+    assert changes == {"add", "retire", "bring_back", "promise", "close"}
+    store = Store(copy)
+    assert {name: store.verify(name) for name in lives} == {name: len(events) for name, events in lives.items()}
+    store.close()
+
+
+def test_an_event_and_its_row_are_the_same(lives: dict[str, list[Event]]) -> None:
+    for event in lives["drinks"]:
+        row = event.row(7)
+        assert row["allocation"] == 7
+        assert event_of(SimpleNamespace(**row)) == event
+
+
+def test_replaying_tells_whether_it_is_closed(lives: dict[str, list[Event]]) -> None:
+    first, *events = lives["drinks"]
+    bandit, closed = begun(first), [False]
+    for event in events:
+        closed.append(replay(bandit, event, closed[-1]))
+    assert closed == [False] * len(events) + [True]
+    again = Event(99, 0.0, "change", bandit.state.round, {"change": "reopen"})
+    assert replay(bandit, again, closed=True) is False
+
+
+def test_a_bandit_is_made_as_its_first_event_tells(lives: dict[str, list[Event]]) -> None:
+    for first, *_ in lives.values():
+        assert creation(begun(first)) == first.body
+
+
+def test_hostile_names_are_written_and_read_back(either: Database, clock: Clock) -> None:
+    store = Store(either, clock)
+    shares = {"fractions": dict.fromkeys(HOSTILE, 0.0625)}
+    store.create("odd", HOSTILE, "fucb", parameters=shares, seed=1, plays=2)
+    odd = Driven(either, "odd", clock, snapshot=5)
+    for round in range(1, 12):
+        arms = odd.ask(Decide(available=HOSTILE[round - 11 :]))["decisions"][0]["arms"]
+        answers = odd.ask(Report(((str(round), dict.fromkeys(arms, 1.0)),)))["answers"]
+        assert {answer["status"] for answer in answers} == {"accepted"}
+    odd.ask(Change("retire", {"arm": "\x00"}, key="'\"; --"))
+    odd.ask(Change("promise", {"fractions": {"☕🫖": 0.125}}))
+    again = Driven(either, "odd", clock)
+    assert again.ask(Decide(key="é☕"))["decisions"][0]["round"] == 12
+    assert store.verify("odd") == 26
+    assert odd.rebuilt()[0].names == tuple(HOSTILE)
+    store.close()
+
+
+# --- Damage -----------------------------------------------------------------------------------------------------------
+
+
+SCALAR = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 5),
+    st.sampled_from([10**30, 10**400, -1e300, 0.5, 1e-300]),
+    st.sampled_from(
+        ["tea", "coffee", "mate", "", "close", "inf", "nan", "type", "lfg", "evenhand.merit:Power", "\x00"]
+    ),
+)
+PLAIN = st.recursive(
+    SCALAR,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*ARMS, "type", "arm"]), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a plain value."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from places(one, (*path, key))
+
+
+def mutated(data: st.DataObject, value: Any) -> Any:
+    """A plain value in which something is replaced, added or left out; never the size of anything."""
+    value = deepcopy(value)
+    path = data.draw(st.sampled_from(sorted(places(value), key=repr)))
+    if not path:
+        return data.draw(PLAIN)
+    holder = value
+    for key in path[:-1]:
+        holder = holder[key]
+    match data.draw(st.sampled_from(["replace", "replace", "remove", "add"])):
+        case "replace":
+            holder[path[-1]] = data.draw(PLAIN)
+        case "remove":
+            del holder[path[-1]]
+        case "add" if isinstance(holder, dict):
+            holder[data.draw(st.sampled_from(["change", "forgotten", "late", "arms", "spoon", "", "seed"]))] = (
+                data.draw(PLAIN)
+            )
+        case "add":
+            holder.append(data.draw(PLAIN))
+    return value
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_damaged_event_is_told_or_does_no_harm(lives: dict[str, list[Event]], data: st.DataObject) -> None:
+    """Replayed by itself: whatever is changed in it, there is a bandit in the end, or the damage is told as such."""
+    events = list(lives[data.draw(st.sampled_from(["drinks", "drinks", "sums"]))])
+    place = data.draw(st.integers(0, len(events) - 1))
+    event = events[place]
+    match data.draw(st.sampled_from(["body", "body", "body", "kind", "round", "time"])):
+        case "body":
+            body = json.dumps(mutated(data, event.body))
+            row = event.row(1) | {"body": body}
+        case "kind":
+            row = event.row(1) | {"kind": data.draw(st.sampled_from([*KINDS, "sleep", ""]))}
+        case "round":
+            row = event.row(1) | {"round": data.draw(st.none() | st.integers(-2, 12) | st.just(2**62))}
+        case "time":
+            row = event.row(1) | {"time": data.draw(st.floats(allow_nan=False))}
+    with suppress(StateError):
+        events[place] = event_of(SimpleNamespace(**row))
+        bandit, closed = rebuilt(events)
+        assert isinstance(closed, bool)
+        json.dumps(bandit.dump(), allow_nan=False)
+        bandit.audit()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_damaged_database_is_told_or_does_no_harm(
+    kept: Path, lives: dict[str, list[Event]], data: st.DataObject
+) -> None:
+    """By verify, by the log with estimates and without, and by whoever asks for something."""
+    name = data.draw(st.sampled_from(["drinks", "drinks", "sums"]))
+    event = data.draw(st.sampled_from(lives[name]))
+    body = json.dumps(mutated(data, event.body))
+    if data.draw(st.integers(0, 4)) == 0:
+        cut = data.draw(st.integers(0, len(body)))
+        body = (
+            body[:cut] + data.draw(st.sampled_from(["", "[", '"', "\\", "{" * 3000, "[" * 200_000])) + body[cut + 1 :]
+        )
+    where = {"allocation": 1 if name == "drinks" else 2, "sequence": event.sequence, "body": body}
+    with copied(kept) as database:
+        change = "UPDATE events SET body = :body WHERE allocation = :allocation AND sequence = :sequence"
+        change_rows(database, change, **where)
+        store = Store(database, Clock())
+        for look in (
+            lambda: store.verify(name),
+            lambda: list(log(database, name)),
+            lambda: list(log(database, name, estimate=True)),
+            lambda: store.ask(name, Report((("1", {"tea": 1.0, "coffee": 0.5}), ("2", {"tea": 1.0})))),
+        ):
+            with suppress(EvenhandError):
+                look()
+        store.close()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_damaged_snapshot_is_ignored_or_told_or_does_no_harm(
+    kept: Path, lives: dict[str, list[Event]], data: st.DataObject
+) -> None:
+    events = lives["drinks"]
+    sequence = data.draw(st.integers(1, len(events)))
+    bandit, closed = rebuilt(events[:sequence])
+    state: Any = {"bandit": bandit.dump(), "closed": closed}
+    match data.draw(st.sampled_from(["inside", "inside", "inside", "outside", "bytes"])):
+        case "inside":
+            part = data.draw(st.sampled_from(sorted(state["bandit"])))
+            state["bandit"][part] = mutated(data, state["bandit"][part])
+            packed = zlib.compress(json.dumps(state).encode())
+        case "outside":
+            packed = zlib.compress(json.dumps(mutated(data, state)).encode())
+        case "bytes":
+            whole = bytearray(zlib.compress(json.dumps(state).encode()))
+            for _ in range(data.draw(st.integers(1, 3))):
+                whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+            packed = bytes(whole)
+    with copied(kept) as database:
+        put(database, sequence, packed)
+        store = Store(database, Clock())
+        with suppress(StateError):
+            assert store.verify("drinks") == len(events)
+            assert store.ask("drinks", Audited())["sequence"] == len(events)
+        store.close()
+
+
+def put(database: Database, sequence: int, packed: bytes) -> None:
+    """A snapshot of the first allocation, in place of others."""
+    with database.transaction(writes=True) as connection:
+        connection.execute(delete(tables.snapshots))
+        connection.execute(insert(tables.snapshots), {"allocation": 1, "sequence": sequence, "state": packed})
+
+
+def test_a_deep_or_strange_snapshot_is_ignored(lives: dict[str, list[Event]], copy: Database) -> None:
+    store = Store(copy, Clock())
+    for content in (b"[" * 100_000, b'{"bandit":' * 50_000, b"\xff" * 100, b"null", b"{}", b'{"bandit":{}}'):
+        put(copy, 5, zlib.compress(content))
+        assert store.verify("drinks") == len(lives["drinks"])
+    store.close()
+
+
+def test_an_event_of_the_wrong_bandit_is_found() -> None:
+    bandit = Bandit(ARMS, "ucb1", seed=1)
+    wrong = Event(2, 0.0, "decide", 1, {"arms": ["cocoa"], "propensities": [1.0]})
+    with pytest.raises(StateError, match=r"event 2 \(decide\) says \['cocoa'\], but replayed it comes to \['tea'\]"):
+        replay(bandit, wrong, closed=False)

@@ -1,0 +1,422 @@
+"""The store: allocations are made, listed, asked and verified."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import select, text
+
+from evenhand.errors import EvenhandError, InfeasiblePromise, StateError
+from evenhand.merit import Custom
+from evenhand.online import Bandit
+from evenhand.online.store import Audited, Change, Decide, Described, Report, Store, Summary, tables
+from evenhand.online.store.database import Database
+from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
+from tests.online.store.kit import (
+    START,
+    Clock,
+    Driven,
+    body_of,
+    change_rows,
+    count,
+    events_of,
+    kinds,
+    rebuilt,
+    set_body,
+)
+
+ARMS = ["tea", "coffee", "cocoa"]
+SHARES: dict[str, Any] = {"fractions": {"coffee": 0.25}}
+
+# --- Making allocations -----------------------------------------------------------------------------------------------
+
+
+def test_the_first_event_makes_an_allocation(store: Store, lite: Database) -> None:
+    made = store.create(
+        "drinks", ARMS, "fucb", parameters=SHARES, plays=2, seed=7, window=60, missing="zero", rewards=(-1, 1)
+    )
+    assert made is True
+    (event,) = events_of(lite, "drinks")
+    assert event[:4] == (1, START, "create", None)
+    assert event.body == {
+        "algorithm": "fucb",
+        "arms": ARMS,
+        "plays": 2,
+        "seed": 7,
+        "window": 60.0,
+        "missing": "zero",
+        "rewards": [-1.0, 1.0],
+        "parameters": {"fractions": [0.0, 0.25, 0.0]},
+    }
+    assert store.allocations() == [Summary("drinks", "fucb", 3, 0, False, START)]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "parameters"),
+    [
+        ("lfg", {"fractions": [0.25, 0.0, 0.0], "eta": float("inf")}),
+        ("fcts_d", {"merit": {"kind": "power", "exponent": 2.0}}),
+        ("thompson", {"evidence": "both"}),
+        ("fair_learn", {"fractions": (0.25, 0, 0), "tolerance": np.float64(0.5)}),
+    ],
+)
+def test_parameters_come_back_as_they_were(
+    store: Store, lite: Database, algorithm: str, parameters: dict[str, Any]
+) -> None:
+    """Made from the event, the bandit decides as one that was made directly."""
+    store.create("drinks", ARMS, algorithm, parameters=parameters, seed=2)
+    bandit, _ = rebuilt(events_of(lite, "drinks"))
+    assert bandit.dump() == Bandit(ARMS, algorithm, seed=2, **parameters).dump()
+
+
+def test_without_a_seed_one_is_drawn(store: Store) -> None:
+    for name in ("one", "two"):
+        store.create(name, ARMS, "thompson")
+    seeds = [store.ask(name, Described())["seed"] for name in ("one", "two")]
+    assert seeds[0] != seeds[1]
+    assert all(0 <= seed < 2**53 for seed in seeds)  # a number that JavaScript can tell from its neighbours
+
+
+def test_the_very_same_can_be_made_again(either: Database, clock: Clock) -> None:
+    store = Store(either, clock)
+    given: dict[str, Any] = {"parameters": SHARES, "window": 60.0, "seed": 7}
+    assert store.create("drinks", ARMS, "fucb", **given)
+    clock.now += 5.0
+    assert not store.create("drinks", ARMS, "fucb", **given)
+    assert not store.create("drinks", ARMS, "fucb", **given | {"parameters": {"fractions": (0, 0.25, 0)}})
+    assert not store.create("drinks", ARMS, "fucb", **given | {"seed": None})
+    store.ask("drinks", Decide(count=3))
+    store.ask("drinks", Change("retire", {"arm": "cocoa"}))
+    assert not store.create("drinks", tuple(ARMS), "fucb", **given)
+    assert kinds(events_of(either, "drinks")) == ["create", *["decide"] * 3, "change"]
+    assert [one.created for one in store.allocations()] == [START]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        ("arms", {"arms": ["coffee", "tea", "cocoa"], "parameters": {"fractions": [0.0, 0.25, 0.0]}}),
+        ("algorithm", {"algorithm": "ars_fucb"}),
+        ("parameters", {"parameters": {"fractions": {"coffee": 0.3}}}),
+        ("plays", {"plays": 2}),
+        ("seed", {"seed": 8}),
+        ("window", {"window": 61.0}),
+        ("window", {"window": None}),
+        ("missing", {"missing": "zero"}),
+        ("rewards", {"rewards": None}),
+        ("rewards", {"rewards": (0.0, 2.0)}),
+        ("plays, seed, window", {"plays": 2, "seed": 0, "window": 1.0}),
+    ],
+)
+def test_another_of_the_name_is_a_conflict(store: Store, part: str, other: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"arms": ARMS, "algorithm": "fucb", "parameters": SHARES, "window": 60.0, "seed": 7}
+    store.create("drinks", **given)
+    with pytest.raises(Conflict, match=f"there is an allocation 'drinks' already, with other {part}$"):
+        store.create("drinks", **given | other)
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "a b", "-a", ".a", "_a", "a/b", "é", "a\n", "\na", "a\x00", "\ud800", "x" * 101, "../drinks"]
+)
+def test_names_that_would_make_trouble_are_refused(store: Store, lite: Database, name: str) -> None:
+    with pytest.raises(EvenhandError, match="1 to 100 letters, digits"):
+        store.create(name, ARMS, "ucb1")
+    assert count(lite, "allocations") == count(lite, "events") == 0
+
+
+@pytest.mark.parametrize("name", ["a", "7", "A.b-c_d", "x" * 100, "drinks", "Drinks", "NULL", "0"])
+def test_other_names_are_taken(store: Store, name: str) -> None:
+    assert store.create(name, ARMS, "ucb1")
+    assert store.ask(name, Described())["name"] == name
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "fault"),
+    [
+        ({"parameters": {"fractions": {"coffee": 0.6, "tea": 0.6}}}, InfeasiblePromise, "cannot be kept"),
+        ({"parameters": {"fractions": {"mate": 0.6}}}, EvenhandError, "unknown arm 'mate'"),
+        ({"parameters": {}}, EvenhandError, "fractions"),
+        ({"parameters": {"fractions": {}, "plays": 2}}, EvenhandError, "'plays' is no parameter"),
+        ({"parameters": {"fractions": {}, "self": 2}}, EvenhandError, "'self' is no parameter"),
+        ({"parameters": {"fractions": {}, "spoon": 2}}, EvenhandError, "spoon"),
+        ({"parameters": {5: 2}}, EvenhandError, "5 is no parameter"),
+        ({"algorithm": "fcub"}, EvenhandError, "did you mean 'fucb'"),
+        ({"arms": []}, EvenhandError, "at least one arm"),
+        ({"arms": ["tea", "tea"]}, EvenhandError, "2 arms named 'tea'"),
+        ({"arms": ["tea", "\ud800"]}, EvenhandError, "written down"),
+        ({"plays": 4}, EvenhandError, "plays"),
+        ({"plays": 0}, EvenhandError, "plays must be at least 1"),
+        ({"seed": -1}, EvenhandError, "seed must be at least 0"),
+        ({"window": 0.0}, EvenhandError, "window must be above 0"),
+        ({"missing": "mean"}, EvenhandError, "missing must be 'lost' or 'zero'"),
+        ({"rewards": (1.0, 0.0)}, EvenhandError, "from a smaller to a larger"),
+    ],
+)
+def test_what_cannot_be_made_leaves_nothing(
+    store: Store, lite: Database, wrong: dict[str, Any], error: type[EvenhandError], fault: str
+) -> None:
+    given: dict[str, Any] = {"arms": ARMS, "algorithm": "fucb", "parameters": SHARES}
+    with pytest.raises(error, match=fault):
+        store.create("drinks", **given | wrong)
+    assert count(lite, "allocations") == count(lite, "events") == 0
+    assert store.create("drinks", **given)
+
+
+def test_what_cannot_be_written_down_is_refused(store: Store, lite: Database) -> None:
+    """A merit of one's own cannot be made again from an event."""
+    with pytest.raises(EvenhandError, match="cannot be saved"):
+        store.create("drinks", ARMS, "fcts_d", parameters={"merit": Custom(lambda worth: 1.0 + worth)})
+    assert count(lite, "events") == 0
+
+
+def test_many_that_make_the_same_at_once_make_it_once(either: Database, clock: Clock) -> None:
+    stores = [Store(either, clock), Store(Database(either.url.render_as_string(hide_password=False)), clock)]
+    with ThreadPoolExecutor(8) as together:
+        made = list(together.map(lambda number: stores[number % 2].create("drinks", ARMS, "thompson"), range(16)))
+    assert sorted(made) == [False] * 15 + [True]
+    assert kinds(events_of(either, "drinks")) == ["create"]
+    for store in stores:
+        store.close()
+
+
+def test_of_many_that_differ_one_is_made(either: Database, clock: Clock) -> None:
+    store = Store(either, clock)
+
+    def make(seed: int) -> str:
+        try:
+            return str(store.create("drinks", ARMS, "ucb1", seed=seed))
+        except Conflict as conflict:
+            return str(conflict)
+
+    with ThreadPoolExecutor(4) as together:
+        told = sorted(together.map(make, range(8)))
+    assert told == ["True"] + ["there is an allocation 'drinks' already, with other seed"] * 7
+    store.close()
+
+
+# --- Listing and asking -----------------------------------------------------------------------------------------------
+
+
+def test_allocations_are_listed_by_name(store: Store, clock: Clock) -> None:
+    for name, arms in (("b", ARMS), ("a", ["x"]), ("c", ARMS)):
+        store.create(name, arms, "ucb1", seed=1)
+        clock.now += 1.0
+    store.ask("c", Decide(count=4))
+    store.ask("c", Change("retire", {"arm": "tea"}))
+    store.ask("b", Change("close"))
+    assert store.allocations() == [
+        Summary("a", "ucb1", 1, 0, False, START + 1.0),
+        Summary("b", "ucb1", 3, 0, True, START),
+        Summary("c", "ucb1", 2, 4, False, START + 2.0),
+    ]
+
+
+def test_an_empty_store_has_no_allocations(either: Database) -> None:
+    store = Store(either)
+    assert store.allocations() == []
+    assert store.awake() == []
+    store.close()
+
+
+def test_allocations_do_not_know_of_each_other(store: Store) -> None:
+    for name in ("one", "two"):
+        store.create(name, ARMS, "thompson", seed=3)
+    first = [store.ask("one", Decide())["decisions"][0]["arms"] for _ in range(5)]
+    store.ask("one", Report((("1", {first[0][0]: 1.0}),)))
+    assert [store.ask("two", Decide())["decisions"][0]["arms"] for _ in range(5)] == first
+    assert store.ask("two", Report((("6", {"tea": 1.0}),)))["answers"][0]["status"] == "unknown"
+    assert sorted(store.awake()) == ["one", "two"]
+
+
+@pytest.mark.parametrize("name", ["nobody", "", "a b", "x" * 5000, "a\x00b", "\ud800", "' OR '1'='1"])
+def test_an_unknown_allocation_is_told_and_forgotten(either: Database, name: str) -> None:
+    store = Store(either)
+    for ask in (lambda: store.ask(name, Decide()), lambda: store.ask(name, Audited()), lambda: store.verify(name)):
+        with pytest.raises(UnknownAllocation) as unknown:
+            ask()
+        assert str(unknown.value) == f"there is no allocation {name!r}"
+    assert store.awake() == []
+    store.close()
+
+
+def test_a_store_finishes_what_was_asked_before_it_closes(lite: Database, clock: Clock) -> None:
+    store = Store(lite, clock)
+    store.create("drinks", ARMS, "ucb1", seed=1)
+    futures = [store.submit("drinks", Decide()) for _ in range(2000)]
+    store.close()
+    assert sorted(future.result(timeout=0)["decisions"][0]["round"] for future in futures) == list(range(1, 2001))
+    with pytest.raises(StoreUnavailable, match="the store is closed"):
+        store.ask("drinks", Decide())
+    with pytest.raises(StoreUnavailable, match="the store is closed"):
+        store.ask("drinks", Audited())
+    store.close()
+
+
+def test_the_computers_clock_is_used_where_none_is_given(lite: Database) -> None:
+    store, begun = Store(lite), time.time()
+    store.create("drinks", ARMS, "ucb1", seed=1)
+    told = store.ask("drinks", Decide())["decisions"][0]["time"]
+    assert begun <= store.allocations()[0].created <= told <= time.time()
+    store.close()
+
+
+def test_a_store_that_is_not_to_be_made_is_not(sqlite: str, tmp_path: Any) -> None:
+    with pytest.raises(EvenhandError, match=r"there is no database .*evenhand\.db; `evenhand serve` makes one"):
+        Store.open(sqlite, new=False)
+    assert list(tmp_path.iterdir()) == []
+    Store.open(sqlite).close()
+    Store.open(sqlite, new=False).close()
+
+
+# --- Verifying --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def used(drinks: Driven, clock: Clock) -> Driven:
+    """Decisions, reports, a late one, a change, and a snapshot after event 9 of 11.
+
+    1 create, 2-4 decide, 5 report of 1, 6 change, 7 expire of 2 and 3, 8 late report of 2, 9 decide, 10 decide, 11
+    report of 5.
+    """
+    drinks.ask(Decide(rounds=[["tea"]] * 3))
+    drinks.ask(Report((("1", {"tea": 0.5}),)))
+    drinks.ask(Change("add", {"arm": "mate", "fraction": 0.125}))
+    clock.now += 60.0
+    drinks.ask(Report((("2", {"tea": 1.0}),)))
+    drinks.ask(Decide())
+    drinks.writer.write_snapshot()
+    drinks.ask(Decide())
+    drinks.ask(Report((("5", {drinks.events()[-1].body["arms"][0]: 1.0}),)))
+    assert kinds(drinks.events()) == [
+        *("create", "decide", "decide", "decide", "report", "change"),
+        *("expire", "report", "decide", "decide", "report"),
+    ]
+    return drinks
+
+
+def test_what_has_happened_comes_to_the_same(used: Driven, store: Store) -> None:
+    assert store.verify("drinks") == 11
+    assert count(used.database, "snapshots") == 1
+
+
+def test_verify_can_be_asked_of_an_allocation_in_use(either: Database, clock: Clock) -> None:
+    store = Store(either, clock, snapshot=20)
+    store.create("drinks", ARMS, "lfg", parameters={"fractions": [0.25, 0, 0], "eta": 5.0}, plays=2, seed=1)
+    with ThreadPoolExecutor(1) as other:
+        futures = [other.submit(store.ask, "drinks", Decide()) for _ in range(60)]
+        found = [store.verify("drinks") for _ in range(5)]
+        assert all(future.result() for future in futures)
+    assert found == sorted(found)
+    assert store.verify("drinks") == 61
+    store.close()
+
+
+DAMAGE: list[tuple[str, dict[str, Any], str]] = [
+    ("an event is missing", {"delete": 5}, "there should be 11 events, but only the first 4 are there"),
+    ("the last is missing", {"delete": 11}, "there should be 11 events, but only the first 10 are there"),
+    ("the first is missing", {"delete": 1}, "has no events"),
+    ("another arm played", {"sequence": 3, "arms": ["cocoa"]}, r"event 3 \(decide\)"),
+    ("others were available", {"sequence": 3, "available": ["cocoa"]}, r"event 3 \(decide\)"),
+    ("another chance", {"sequence": 10, "propensities": [0.5]}, r"event 10 \(decide\) .* the chances were \[0.5\]"),
+    ("no chance", {"sequence": 10, "propensities": None}, r"event 10 \(decide\)"),
+    ("more chances", {"sequence": 10, "propensities": [1.0, 1.0]}, r"event 10 \(decide\)"),
+    ("another reward", {"sequence": 5, "rewards": {"tea": 0.25}}, "the snapshot of its bandit is not what its events"),
+    ("no reward at all", {"sequence": 5, "rewards": {"tea": 7.0}}, r"event 5 \(report\) cannot be replayed"),
+    ("of an arm that did not play", {"sequence": 5, "rewards": {"cocoa": 0.5}}, r"event 5 \(report\)"),
+    ("late in time", {"sequence": 5, "late": ["tea"]}, r"event 5 \(report\) says \['tea'\], but replayed .* \[\]"),
+    ("in time when late", {"sequence": 8, "late": []}, r"event 8 \(report\) says \[\], but replayed"),
+    ("another promise", {"sequence": 6, "fraction": 0.5}, "the snapshot of its bandit|event 1[01]"),
+    ("another change", {"sequence": 6, "change": "retire", "fraction": None}, r"event 6 \(change\)"),
+    ("other windows closed", {"sequence": 7, "closed": {"2": ["tea"]}}, r"event 7 \(expire\)"),
+    ("another seed", {"sequence": 1, "seed": 99}, "the snapshot of its bandit"),
+    ("another algorithm", {"sequence": 1, "algorithm": "ars_fucb"}, "event|snapshot"),
+    ("made of nothing", {"sequence": 1, "arms": None}, r"event 1 \(create\) does not make an allocation"),
+]
+
+
+@pytest.mark.parametrize(("_", "damage", "fault"), DAMAGE, ids=[name for name, _, _ in DAMAGE])
+def test_events_that_were_changed_are_found(
+    used: Driven, store: Store, _: str, damage: dict[str, Any], fault: str
+) -> None:
+    if "delete" in damage:
+        change_rows(used.database, "DELETE FROM events WHERE sequence = :sequence", sequence=damage["delete"])
+    else:
+        body = body_of(used.database, damage["sequence"])
+        changed = {name: value for name, value in (body | damage).items() if name != "sequence" and value is not None}
+        set_body(used.database, damage["sequence"], changed)
+    with pytest.raises(StateError, match=fault) as found:
+        store.verify("drinks")
+    assert str(found.value).startswith("allocation 'drinks'")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ("kind = 'total' WHERE sequence = 5", "event 5"),
+        ("kind = 'sleep' WHERE sequence = 5", "there is no such kind of event"),
+        ("kind = 'decide' WHERE sequence = 1", r"event 1 \(decide\) does not make an allocation"),
+        ("round = 2 WHERE sequence = 5", "snapshot|event"),
+        ("round = 99 WHERE sequence = 3", "it is of round 99, which should be 2"),
+        ("round = 7 WHERE sequence = 6", "it is of round 7, which should be 3"),
+        ("time = time + 100 WHERE sequence = 4", "event|snapshot"),
+        ("time = time - 100 WHERE sequence = 7", r"event 7 \(expire\)"),
+        ("body = 'no JSON' WHERE sequence = 11", r"event 11 \(report\) is damaged"),
+        ("body = '[]' WHERE sequence = 11", r"event 11 \(report\) is damaged"),
+        ("body = 'null' WHERE sequence = 1", r"event 1 \(create\) is damaged"),
+        ("sequence = 12 WHERE sequence = 11", "only the first 10 are there"),
+    ],
+)
+def test_rows_that_were_changed_are_found(used: Driven, store: Store, change: str, fault: str) -> None:
+    change_rows(used.database, f"UPDATE events SET {change}")
+    with pytest.raises(StateError, match=fault):
+        store.verify("drinks")
+
+
+def test_a_snapshot_that_disagrees_is_found(used: Driven, store: Store) -> None:
+    """Of this format and whole, but with another count."""
+    state = read_snapshot(used.database)
+    state["bandit"]["tallies"]["late"]["values"][0] += 1.0
+    write_snapshot(used.database, state)
+    with pytest.raises(StateError, match="'drinks': the snapshot of its bandit is not what its events come to"):
+        store.verify("drinks")
+    state["bandit"]["tallies"]["late"]["values"][0] -= 1.0
+    write_snapshot(used.database, state)
+    assert store.verify("drinks") == 11
+    write_snapshot(used.database, state | {"closed": True})
+    with pytest.raises(StateError, match="the snapshot of its bandit"):
+        store.verify("drinks")
+
+
+@pytest.mark.parametrize("change", [{"format": 999}, {"format": None}, {"evenhand": None}, {"arms": ["tea"]}])
+def test_a_snapshot_of_another_format_is_ignored(used: Driven, store: Store, change: dict[str, Any]) -> None:
+    """The events tell it all; the next one takes its place."""
+    state = read_snapshot(used.database)
+    for name, value in change.items():
+        if value is None:
+            del state["bandit"][name]
+        else:
+            state["bandit"][name] = value
+    write_snapshot(used.database, state)
+    assert store.verify("drinks") == 11
+    again = Driven(used.database, clock=used.clock)
+    assert again.ask(Decide())["decisions"][0]["round"] == 6
+    again.writer.write_snapshot()
+    assert read_snapshot(used.database)["bandit"] == again.rebuilt()[0].dump()
+
+
+def read_snapshot(database: Database) -> Any:
+    with database.transaction(writes=False) as connection:
+        return json.loads(zlib.decompress(connection.execute(select(tables.snapshots.c.state)).scalar_one()))
+
+
+def write_snapshot(database: Database, state: Any) -> None:
+    packed = zlib.compress(json.dumps(state).encode())
+    with database.transaction(writes=True) as connection:
+        connection.execute(text("UPDATE snapshots SET state = :state"), {"state": packed})
