@@ -1,7 +1,7 @@
 """Memory of a bandit over a million decisions, whose reports come late, come too late, or never come.
 
-A decision a second; a report takes five minutes on average and is waited for a quarter of an hour; one in ten never comes.
-Printed each tenth of the way: the peak of the process's memory so far and the length of everything that is kept.
+A decision a second; a report takes five minutes on average and is waited for a quarter of an hour; one in ten never
+comes. Printed each tenth of the way: the peak of the process's memory so far and the length of everything that is kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evenhand.online import Bandit
 
 ARMS = tuple(f"arm {place}" for place in range(10))
 WINDOW, DELAY, NEVER, OUTAGE = 900.0, 300.0, 0.1, 0.2  # seconds, seconds, shares of the reports and of the rounds
-ROOM = 8.0  # megabytes by which the peak may grow after the first tenth: for the allocator, not for what is kept
+ROOM = 4.0  # bytes of every decision after the first tenth: half a place in a list, so nothing can be kept of each
 Decisions = Annotated[int, typer.Option(min=10, help="How many.")]
 
 
@@ -38,12 +38,10 @@ def live(bandit: Bandit, rounds: int, rng: np.random.Generator, due: list[tuple[
 
 
 def kept(bandit: Bandit) -> dict[str, float]:
-    """Megabytes at most so far, and lengths of what is kept for a while."""
-    unit = 2**20 if sys.platform == "darwin" else 2**10
+    """Lengths of what is kept for a while, and megabytes at most so far."""
     audit = bandit.audit(now=float(bandit.state.round))
-    return {
+    found: dict[str, float] = {
         "rounds": bandit.state.round,
-        "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit,
         "waiting": len(bandit.book.waiting),
         "settled": len(bandit.book.settled),
         "available": len(bandit.dump()["available"]["rounds"]),
@@ -53,6 +51,8 @@ def kept(bandit: Bandit) -> dict[str, float]:
         "lost": sum(line.lost for line in audit.lines),
         "late": sum(line.late for line in audit.lines),
     }
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return found | {"peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}
 
 
 def main(decisions: Decisions = 1_000_000, algorithm: str = "fucb", as_json: AsJson = False) -> None:
@@ -69,8 +69,8 @@ def main(decisions: Decisions = 1_000_000, algorithm: str = "fucb", as_json: AsJ
     for row in rows:
         table.add_row(*(f"{value:,.1f}" if isinstance(value, float) else f"{value:,}" for value in row.values()))
     console.print(table)
-    grown = rows[-1]["peak MB"] - rows[0]["peak MB"]
-    console.print(f"grown by {grown:.1f} MB after the first tenth: {'flat' if grown <= ROOM else 'NOT flat'}")
+    grown = 2**20 * (rows[-1]["peak MB"] - rows[0]["peak MB"]) / (0.9 * decisions)
+    console.print(f"{grown:.2f} bytes a decision after the first tenth: {'flat' if grown <= ROOM else 'NOT flat'}")
     if as_json:
         print(json.dumps(surroundings(1, ("evenhand", "numpy")) | {"unit": "", "rows": rows}, indent=2))
     raise typer.Exit(int(grown > ROOM))

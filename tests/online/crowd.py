@@ -64,7 +64,7 @@ class Crowd:
         self.told = Told()
         self._servers, self._allocation = servers, allocation
         self._failures: list[BaseException] = []
-        self._lock, self._over = Lock(), Event()
+        self._lock, self._over, self._hopeless = Lock(), Event(), Event()
         self._clients = [Thread(target=self._live, args=(f"{seed}-{number}",)) for number in range(clients)]
 
     def __enter__(self) -> Self:
@@ -72,11 +72,13 @@ class Crowd:
             client.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._over.set()
+        if kind is not None:
+            self._hopeless.set()
         for client in self._clients:
             client.join()
-        if self._failures:
+        if self._failures and kind is None:
             raise self._failures[0]
 
     def reach(self, answered: int = 0, refused: int = 0, either: int = 0) -> None:
@@ -110,11 +112,11 @@ class Crowd:
 
     def _decide(self, http: httpx.Client, chance: random.Random, key: str, pending: list[tuple[str, str]]) -> None:
         keyless, asked = chance.random() < KEYLESS, {"count": chance.choice((1, 1, 1, 2, 5))}
-        server, answer = self._ask(http, chance, "decisions", asked, None if keyless else key)
+        server, answer = self._ask(http, chance, "decisions", asked, None if keyless else key, again=not keyless)
         if answer is None:
             return
         if not keyless and chance.random() < REPEATED:
-            assert self._ask(http, chance, "decisions", asked, key)[1] == answer
+            assert self._ask(http, chance, "decisions", asked, key)[1] == answer, f"{key} was answered otherwise before"
         assert len(answer["decisions"]) == asked["count"]
         with self._lock:
             for decision in answer["decisions"]:
@@ -129,21 +131,19 @@ class Crowd:
         if not known:
             return
         asked = {"reports": [{"decision": name, "rewards": {arm: reward}} for (name, arm), reward in known.items()]}
-        _, answer = self._ask(http, chance, "reports", asked, None)
-        while answer is None:
-            _, answer = self._ask(http, chance, "reports", asked, None)
+        _, answer = self._ask(http, chance, "reports", asked)
         assert [(one["decision"], one["arm"]) for one in answer["answers"]] == list(known)
-        # A repeated report is a duplicate; one that was late for good is so again.
         assert {one["status"] for one in answer["answers"]} <= {"accepted", "late", "duplicate"}, answer
         if chance.random() < REPEATED:
-            _, again = self._ask(http, chance, "reports", asked, None)
-            assert again is None or {one["status"] for one in again["answers"]} == {"duplicate"}, again
+            _, answer = self._ask(http, chance, "reports", asked)
+            assert {one["status"] for one in answer["answers"]} == {"duplicate"}, answer
         with self._lock:
             self.told.rewards |= known
 
     def _look(self, http: httpx.Client, chance: random.Random) -> None:
         """Read the audit; whoever it is asked of, it has all that was told to anybody before."""
-        known = max(map(int, list(self.told.arms)), default=0)
+        with self._lock:
+            known = max(map(int, self.told.arms), default=0)
         try:
             answer = http.get(f"{chance.choice(self._servers)}/v1/allocations/{self._allocation}/audit")
         except httpx.TransportError:
@@ -154,20 +154,23 @@ class Crowd:
             assert answer.json()["round"] >= known
 
     def _ask(
-        self, http: httpx.Client, chance: random.Random, path: str, body: Mapping[str, Any], key: str | None
+        self,
+        http: httpx.Client,
+        chance: random.Random,
+        path: str,
+        body: Mapping[str, Any],
+        key: str | None = None,
+        again: bool = True,
     ) -> tuple[str, Any]:
-        """The answer, and who gave it; without a key None where the first try is in vain."""
-        open = body.get("count", 0)  # decisions that a request without an answer may have made
+        """Who answered, and what; None where nobody did and it is not to be asked again."""
+        url, headers = f"/v1/allocations/{self._allocation}/{path}", {} if key is None else {"Idempotency-Key": key}
         end = time.monotonic() + PATIENCE
-        while True:
-            server = chance.choice(self._servers)
-            headers = {} if key is None else {"Idempotency-Key": key}
+        while not self._hopeless.is_set():
+            server, reached = chance.choice(self._servers), True
             try:
-                answer = http.post(f"{server}/v1/allocations/{self._allocation}/{path}", json=body, headers=headers)
-            except httpx.ConnectError as error:
-                why, open = repr(error), 0
+                answer = http.post(server + url, json=body, headers=headers)
             except httpx.TransportError as error:
-                why = repr(error)
+                why, reached = repr(error), not isinstance(error, httpx.ConnectError)
             else:
                 if answer.status_code == 200:
                     with self._lock:
@@ -178,11 +181,12 @@ class Crowd:
                 with self._lock:
                     self.told.refused.append(why)
             self._over.wait(0.1)
-            if key is None:
+            if not again:
                 with self._lock:
-                    self.told.open += open
+                    self.told.open += body["count"] if reached else 0
                 return server, None
             assert time.monotonic() < end, f"no answer for {PATIENCE} s; the last: {why}"
+        raise AssertionError("the test has failed")
 
 
 def check_unavailable(answer: httpx.Response) -> None:

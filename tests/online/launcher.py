@@ -25,18 +25,25 @@ from evenhand import cli
 
 def serve() -> None:
     """Answer requests until there are no more."""
-    running = set[int]()
+    begun = []
     for line in sys.stdin:
-        asked, answer = json.loads(line), None
-        if not isinstance(asked, int):
+        asked = json.loads(line)
+        if isinstance(asked, int):
+            answer = ended(asked)
+        else:
             answer = os.fork() or become(**asked)
-            running.add(answer)
-        elif os.waitid(os.P_PID, asked, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
-            answer = os.waitstatus_to_exitcode(os.waitpid(asked, 0)[1])
-            running.remove(asked)
+            begun.append(answer)
         print(json.dumps(answer), flush=True)
-    for process in running:
+    for process in begun:
         os.kill(process, signal.SIGKILL)
+
+
+def ended(process: int) -> int | None:
+    """The exit code; its number stays taken, so that no signal can go to another one by mistake."""
+    told = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+    if told is None:
+        return None
+    return told.si_status if told.si_code == os.CLD_EXITED else -told.si_status
 
 
 def become(words: list[str], log: str, first: str) -> NoReturn:

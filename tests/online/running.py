@@ -130,27 +130,20 @@ class Server:
 
     def _end(self, how: signal.Signals) -> int:
         assert self.process is not None
-        self.send(how)
-        codes: list[int | None] = []
-
-        def over() -> bool:
-            assert self.process is not None
-            codes.append(self._launcher.ended(self.process))
-            return codes[-1] is not None
-
+        process, self.process = self.process, None
+        os.kill(process, how)
         try:
-            until(over, lambda: "the service does not stop:\n" + self.log())
-        except AssertionError:
-            self.send(signal.SIGKILL)
-            until(over, lambda: "the service cannot be killed")
-            raise
+            until(
+                lambda: self._launcher.ended(process) is not None, lambda: "the service does not stop:\n" + self.log()
+            )
         finally:
-            self.process = None
-        assert codes[-1] is not None
-        return codes[-1]
+            os.kill(process, signal.SIGKILL)
+        code = self._launcher.ended(process)
+        assert code is not None
+        return code
 
     def _clear(self) -> None:
         self.http.close()
-        if self.process is not None and self._launcher.ended(self.process) is None:
+        if self.process is not None:
             self._end(signal.SIGKILL)
         print(f"--- what the service at {self.url} said ---\n{self.log()}")  # shown where the test fails

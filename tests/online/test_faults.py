@@ -46,9 +46,10 @@ DRINKS: dict[str, Any] = {
 PAGE = "/v1/allocations/drinks"
 #: Writes bandits down whole much more often than usual, and waits less long for a lock.
 HASTY = """
-import evenhand.online.store.database as database, evenhand.online.store.store as store
+from functools import partialmethod
+from evenhand.online.store import Store, database
 database.PATIENCE = 0.5
-store.Store.__init__.__defaults__ = (*store.Store.__init__.__defaults__[:-1], 40)
+Store.__init__ = partialmethod(Store.__init__, snapshot=40)
 """
 
 
@@ -165,8 +166,10 @@ def moved(database: str) -> Iterator[None]:
     folder = Path(str(make_url(database).database)).parent
     away = folder.with_name("away")
     folder.rename(away)
-    yield
-    away.rename(folder)
+    try:
+        yield
+    finally:
+        away.rename(folder)
 
 
 def test_another_program_locks_the_file(sqlite: str, serve: Serve) -> None:

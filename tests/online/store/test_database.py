@@ -20,7 +20,7 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand.errors import EvenhandError
 from evenhand.online.store import Store, tables
-from evenhand.online.store.database import Database
+from evenhand.online.store.database import PATIENCE, Database, _write_ahead
 from evenhand.online.store.errors import StoreUnavailable
 from tests.online.store.kit import change_rows, count
 
@@ -201,6 +201,38 @@ def test_commits_of_sqlite_are_durable_and_readers_do_not_wait(lite: Database) -
                 for name in ("journal_mode", "synchronous", "foreign_keys")
             }
             assert told == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+
+
+class Reading:
+    """A connection to a database that others read a few times more."""
+
+    def __init__(self, times: int, code: int = sqlite3.SQLITE_BUSY) -> None:
+        self.times, self.code = times, code
+
+    def execute(self, statement: str) -> None:
+        assert statement == "PRAGMA journal_mode = WAL"
+        self.times -= 1
+        if self.times >= 0:
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = self.code
+            raise error
+
+
+def test_changing_over_to_writing_ahead_waits_for_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite itself does not wait then; where several open a new database at once, all but one may have to."""
+    now = [0.0]
+    monkeypatch.setattr("time.sleep", lambda seconds: now.append(now.pop() + seconds))
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    readers = Reading(5)
+    _write_ahead(readers)
+    assert readers.times == -1
+    with pytest.raises(sqlite3.OperationalError):
+        _write_ahead(Reading(10**6))
+    assert now[0] == pytest.approx(PATIENCE, abs=0.1)
+    failing = Reading(2, sqlite3.SQLITE_CANTOPEN)
+    with pytest.raises(sqlite3.OperationalError):
+        _write_ahead(failing)
+    assert failing.times == 1
 
 
 def test_a_database_that_is_locked_for_long_is_unavailable(lite: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -410,7 +410,7 @@ MEANS = {"tea": 0.2, "coffee": 0.5, "cocoa": 0.7}
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "rounds", "estimate"), [("exp3", 1500, False), ("thompson", 300, True)], ids=lambda value: str(value)
+    ("algorithm", "rounds", "estimate"), [("exp3", 800, False), ("thompson", 300, True)], ids=lambda value: str(value)
 )
 def test_ips_recovers_what_is_known(
     store: Store, lite: Database, tmp_path: Path, algorithm: str, rounds: int, estimate: bool

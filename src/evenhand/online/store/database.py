@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,7 +133,7 @@ def _prepare(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def opened(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # transactions begin when we say so
-        connection.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -139,6 +141,20 @@ def _prepare(engine: Engine) -> None:
     def begun(connection: Connection) -> None:
         writes = connection.get_execution_options().get("writes", True)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _write_ahead(connection: Any) -> None:
+    """Write ahead; to change over to that nobody else may be reading, for which SQLite does not wait by itself."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _reason(error: Exception) -> str:

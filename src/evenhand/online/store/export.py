@@ -111,7 +111,7 @@ def as_csv(pieces: Iterator[pd.DataFrame]) -> Iterator[str]:
     for number, piece in enumerate(pieces):
         # Python quotes a text with the end of a line in it, but a carriage return ends lines for readers, too.
         returns = piece["item_id"].str.contains("\r", regex=False).any()
-        quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+        quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
         yield piece.to_csv(index=False, header=number == 0, lineterminator="\n", quoting=quoting)
 
 

@@ -1,0 +1,248 @@
+"""The commands `export` and `verify`, as their users meet them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import make_url
+
+from evenhand import cli
+from evenhand.online.logfile import read_log
+from evenhand.online.store import Decide, Report, Store
+from evenhand.online.store.database import Database
+from tests.online.store.kit import change_rows
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def filled(url: str) -> None:
+    """Two allocations, the first with 5 decisions and their reports, which are 11 events."""
+    store = Store.open(url)
+    store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.25}}, seed=1)
+    store.create("films", ["heat"], "thompson", seed=1)
+    for _ in range(5):
+        decision = store.ask("drinks", Decide())["decisions"][0]
+        store.ask("drinks", Report(((decision["id"], {decision["arms"][0]: 1.0}),)))
+    store.ask("films", Decide(count=2))
+    store.close()
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run ``evenhand`` in a folder with a database; exit status and what was printed."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("EVENHAND_DATABASE", raising=False)
+    filled("evenhand.db")
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["evenhand", *words])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        told = capsys.readouterr()
+        return int(left.value.code or 0), told.out, told.err
+
+    return call
+
+
+def refused(run: Run, *words: str) -> str:
+    """The one line that says why a command is refused."""
+    status, out, err = run(*words)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("evenhand: ")
+    assert err.count("\n") == 1
+    return err
+
+
+# --- export -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_export_writes_the_log(run: Run, ending: str) -> None:
+    assert run("export", "drinks", f"log.{ending}") == (0, "", f"wrote 5 rows to log.{ending}\n")
+    read = read_log(f"log.{ending}")
+    assert (read.rounds, read.items) == (5, ("coffee", "tea"))
+    assert read.propensity.tolist() == [1.0] * 5
+    status, out, _ = run("evaluate", f"log.{ending}", "--shares", "tea=1", "--json")
+    assert status == 0
+    assert json.loads(out)["rounds"] == 5
+
+
+def test_export_estimates_where_asked(run: Run) -> None:
+    assert run("export", "films", "log.csv")[0] == 0
+    assert "is no chance" in refused(run, "evaluate", "log.csv", "--shares", "uniform", "--missing", "zero")
+    assert run("export", "films", "log.csv", "--estimate") == (0, "", "wrote 2 rows to log.csv\n")
+    assert read_log("log.csv", missing="zero").propensity.tolist() == [1.0, 1.0]
+
+
+def test_export_takes_the_database_from_an_option_or_the_environment(
+    run: Run, postgresql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(postgresql)
+    Path("evenhand.db").unlink()
+    assert run("export", "drinks", "one.csv", "--database", postgresql)[0] == 0
+    monkeypatch.setenv("EVENHAND_DATABASE", postgresql)
+    assert run("export", "drinks", "two.csv")[0] == 0
+    assert len(read_log("one.csv").item) == len(read_log("two.csv").item) == 5
+    assert run("verify") == (
+        0,
+        "drinks: 11 events, replayed to the same state\nfilms: 3 events, replayed to the same state\n",
+        "",
+    )
+
+
+def test_export_refuses_in_a_line(run: Run) -> None:
+    Path("folder.csv").mkdir()
+    Path("file").write_text("no folder")
+    assert "there is no allocation 'nobody'" in refused(run, "export", "nobody", "log.csv")
+    assert "there is no allocation 'a b'" in refused(run, "export", "a b", "log.csv")
+    assert "must end in .csv or .parquet, got 'log.txt'" in refused(run, "export", "drinks", "log.txt")
+    for file in ("missing/log.csv", "file/log.csv", "/proc/log.csv", "folder.csv", "x" * 300 + ".csv"):
+        assert f"the log could not be written to {file}: " in refused(run, "export", "drinks", file)
+    assert sorted(path.name for path in Path().iterdir() if not path.name.startswith("evenhand.db")) == [
+        "file",
+        "folder.csv",
+    ]
+
+
+def test_export_keeps_the_file_that_is_there_where_it_fails(run: Run) -> None:
+    Path("log.csv").write_text("what was there")
+    refused(run, "export", "nobody", "log.csv")
+    database = Database("evenhand.db")
+    change_rows(database, "UPDATE events SET body = 'no JSON' WHERE sequence = 10")
+    database.close()
+    assert "event 10 (decide) is damaged" in refused(run, "export", "drinks", "log.csv")
+    assert Path("log.csv").read_text() == "what was there"
+    assert [path.name for path in Path().iterdir() if path.suffix == ".csv"] == ["log.csv"]
+
+
+@pytest.mark.parametrize("command", [("export", "drinks", "log.csv"), ("verify",)], ids=["export", "verify"])
+@pytest.mark.parametrize(
+    ("database", "fault"),
+    [
+        ("missing.db", "there is no database missing.db; `evenhand serve` makes one"),
+        ("sqlite:///missing.db", "there is no database missing.db; `evenhand serve` makes one"),
+        ("missing/evenhand.db", "there is no database missing/evenhand.db"),
+        (".", "unable to open database file"),
+        ("text.db", "the database text.db cannot be used: file is not a database"),
+        ("", "a database in memory"),
+        ("mysql://user:geheim@host/x", "must be SQLite or PostgreSQL, not mysql"),
+        ("postgresql://tests:geheim@127.0.0.1:1/x", "cannot be used: connection failed"),
+        ("postgresql:/tests:geheim@127.0.0.1:1/x", "neither a path nor a URL"),
+    ],
+)
+def test_what_is_no_database_is_told_and_not_made(
+    run: Run, command: tuple[str, ...], database: str, fault: str
+) -> None:
+    Path("text.db").write_text("no database " * 1000)
+    before = {path.name for path in Path().iterdir()}
+    told = refused(run, *command, "--database", database)
+    assert fault in told
+    assert "geheim" not in told
+    assert {path.name for path in Path().iterdir()} == before
+
+
+def test_a_database_of_a_newer_version_is_told(run: Run) -> None:
+    database = Database("evenhand.db")
+    change_rows(database, "UPDATE alembic_version SET version_num = '9999'")
+    database.close()
+    assert "another version of Evenhand, which may be newer" in refused(run, "verify")
+
+
+# --- verify -----------------------------------------------------------------------------------------------------------
+
+
+def test_verify_tells_of_all_or_of_those_named(run: Run) -> None:
+    drinks, films = (
+        "drinks: 11 events, replayed to the same state\n",
+        "films: 3 events, replayed to the same state\n",
+    )
+    assert run("verify") == (0, drinks + films, "")
+    assert run("verify", "films") == (0, films, "")
+    assert run("verify", "films", "drinks") == (0, films + drinks, "")
+    status, out, err = run("verify", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out) == {"verified": {"drinks": 11, "films": 3}, "faults": []}
+    assert "there is no allocation 'nobody'" in refused(run, "verify", "nobody")
+
+
+def test_verify_of_an_empty_database_has_nothing_to_tell(run: Run) -> None:
+    Store.open("empty.db").close()
+    assert run("verify", "--database", "empty.db") == (0, "", "")
+    assert json.loads(run("verify", "--database", "empty.db", "--json")[1]) == {"verified": {}, "faults": []}
+
+
+def test_verify_names_what_is_wrong_and_goes_on(run: Run) -> None:
+    database = Database("evenhand.db")
+    change_rows(database, "DELETE FROM events WHERE allocation = 1 AND sequence = 5")
+    database.close()
+    fault = "allocation 'drinks': there should be 11 events, but only the first 4 are there"
+    films = "films: 3 events, replayed to the same state\n"
+    assert run("verify") == (2, films, f"evenhand: {fault}\n")
+    status, out, err = run("verify", "--json")
+    assert (status, err) == (2, f"evenhand: {fault}\n")
+    assert json.loads(out) == {"verified": {"films": 3}, "faults": [fault]}
+    assert run("verify", "films") == (0, films, "")
+
+
+def test_verify_changes_nothing(run: Run) -> None:
+    def content() -> list[str]:
+        import sqlite3
+        from contextlib import closing
+
+        with closing(sqlite3.connect("evenhand.db")) as connection:
+            return list(connection.iterdump())
+
+    before = content()
+    run("verify")
+    run("export", "drinks", "log.csv")
+    assert content() == before
+
+
+# --- from the log to the evaluation -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[bytes]:
+    folder = tmp_path_factory.mktemp("exported")
+    filled(f"sqlite:///{folder}/evenhand.db")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["evenhand", "export", "drinks", "log.csv"])
+        with pytest.raises(SystemExit):
+            cli.main()
+        yield (folder / "log.csv").read_bytes()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(place=st.integers(0, 600), size=st.integers(0, 40), put=st.binary(max_size=6))
+def test_a_damaged_log_is_evaluated_or_told_in_lines(
+    run: Run, exported: bytes, place: int, size: int, put: bytes
+) -> None:
+    """Never a traceback, and nothing on standard output where it fails."""
+    Path("log.csv").write_bytes(exported[:place] + put + exported[place + size :])
+    status, out, err = run("evaluate", "log.csv", "--shares", "uniform", "--missing", "zero")
+    assert status in (0, 2)
+    assert (status == 0) == (err == "") == (out != "")
+    assert status == 0 or err.startswith("evenhand: ")
+
+
+def test_passwords_with_odd_characters_are_understood(run: Run, postgresql: str) -> None:
+    url = make_url(postgresql)
+    database = Database(postgresql)
+    change_rows(database, "CREATE ROLE odd LOGIN SUPERUSER PASSWORD 'a@b:c/d?e#f%'")
+    try:
+        database.migrate()
+        odd = url.set(username="odd", password="a@b:c/d?e#f%").render_as_string(hide_password=False)
+        assert run("verify", "--database", odd) == (0, "", "")
+    finally:
+        change_rows(database, "DROP ROLE odd")
+        database.close()
