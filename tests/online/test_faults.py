@@ -308,7 +308,8 @@ def test_the_disk_is_full_for_a_while(way: Callable[[Serve, str], Filling], serv
             assert server.http.get("/healthz").status_code == 200
             free()
             crowd.reach(40)
-        assert re.search("disk|space", crowd.told.refused[-1]), crowd.told.refused[-1]
+        assert re.search("cannot be used: .*(disk|space)", server.log()), server.log()
+        assert "can be used again" in server.log()
         check(database, server, crowd.told)
 
 

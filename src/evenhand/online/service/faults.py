@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from evenhand.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.online.service.wire import Json
-from evenhand.online.store.errors import Closed, Conflict, KeyReused, StoreUnavailable, UnknownAllocation
+from evenhand.online.store.errors import Closed, Conflict, KeyReused, Overloaded, StoreUnavailable, UnknownAllocation
 
 LOG = logging.getLogger("evenhand.service")
 SHOWN = 20  # details that an answer has at most
@@ -41,12 +41,18 @@ MEANT: dict[type[Exception], str] = {
     Conflict: "conflict",
     Closed: "closed",
     KeyReused: "key_reused",
+    Overloaded: "unavailable",
     StoreUnavailable: "unavailable",
     InfeasiblePromise: "infeasible",
     StateError: "internal",
     EvenhandError: "invalid",
 }
 INTERNAL = "something went wrong in the server; its log tells what"
+#: What the database itself says names hosts and users, which is for the log.
+AWAY = (
+    "the database cannot be used just now, and the log of the server tells why; nothing that was answered is lost, and "
+    "asking again is safe"
+)
 
 
 class Detail(BaseModel):
@@ -131,6 +137,8 @@ def refusal(error: Exception) -> Refused:
     if isinstance(error, Refused):
         return error
     code = next((code for kind, code in MEANT.items() if isinstance(error, kind)), "internal")
+    if code == "unavailable" and not isinstance(error, Overloaded):
+        return Refused(code, AWAY)
     if code != "internal":
         return Refused(code, str(error))
     LOG.error("%s: %s", type(error).__name__, error, exc_info=error)

@@ -74,6 +74,19 @@ class Decide(Command):
         available: names of the arms that can play in them; None for all that are not retired.
         rounds: in place of both, who can play in each round.
         propensities: whether to tell the chance of every available arm, estimated where there is no closed form.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Decide, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> [one["arms"] for one in store.ask("drinks", Decide(count=2))["decisions"]]
+        [['tea'], ['coffee']]
+        >>> told = store.ask("drinks", Decide(available=["coffee"], propensities=True))["decisions"][0]
+        >>> told["id"], told["chances"]
+        ('3', {'coffee': {'probability': 1.0, 'error': 0.0}})
+        >>> store.close()
     """
 
     count: int = 1
@@ -133,6 +146,19 @@ class Report(Command):
 
     Args:
         reports: ids of decisions, and the rewards of arms that played in them.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Decide, Report, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> told = store.ask("drinks", Decide())
+        >>> for answer in store.ask("drinks", Report([("1", {"tea": 1.0}), ("1", {"coffee": 0.5})]))["answers"]:
+        ...     print(answer["arm"], answer["status"], answer["message"])
+        tea accepted
+        coffee unknown arm 'coffee' did not play in decision 1
+        >>> store.close()
     """
 
     reports: Sequence[tuple[str, Mapping[str, float]]] = ()
@@ -203,6 +229,19 @@ class Total(Command):
     Args:
         value: the sum.
         round: which round that is, so that a total cannot go to a wrong one; None trusts that it is the last.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Decide, Total, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> told = store.ask("drinks", Decide())
+        >>> store.ask("drinks", Total(3.5, round=1))
+        {'round': 1, 'status': 'accepted'}
+        >>> store.ask("drinks", Total(3.5, round=1))
+        {'round': 1, 'status': 'duplicate'}
+        >>> store.close()
     """
 
     value: float
@@ -232,6 +271,18 @@ class Change(Command):
     Args:
         change: ``add``, ``retire``, ``bring_back``, ``promise``, ``close`` or ``reopen``.
         values: those of `Bandit.add` and the others, by name.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Change, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> store.ask("drinks", Change("add", {"arm": "mate"}))
+        {'version': 1, 'round': 0}
+        >>> store.ask("drinks", Change("close"))
+        {'version': 1, 'round': 0}
+        >>> store.close()
     """
 
     change: str
@@ -266,6 +317,17 @@ class Audited(Command):
 
     Args:
         limit: of the lines; None for all.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Audited, Decide, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> told = store.ask("drinks", Decide(count=3))
+        >>> [(line["arm"], line["plays"]) for line in store.ask("drinks", Audited())["lines"]]
+        [('tea', 2), ('coffee', 1)]
+        >>> store.close()
     """
 
     reads: ClassVar[bool] = True
@@ -279,7 +341,19 @@ class Audited(Command):
 
 @dataclass(frozen=True)
 class Pulse(Command):
-    """How an allocation does, in three numbers: for monitoring."""
+    """How an allocation does, in three numbers: for monitoring.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Decide, Pulse, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> told = store.ask("drinks", Decide(count=3))
+        >>> store.ask("drinks", Pulse())
+        {'waiting': 3, 'behind': None, 'round': 3}
+        >>> store.close()
+    """
 
     reads: ClassVar[bool] = True
 
@@ -292,7 +366,19 @@ class Pulse(Command):
 
 @dataclass(frozen=True)
 class Described(Command):
-    """How an allocation is set up."""
+    """How an allocation is set up.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Described, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> told = store.ask("drinks", Described())
+        >>> told["algorithm"], told["arms"], told["seed"], told["closed"]
+        ('ucb1', ['tea', 'coffee'], 1, False)
+        >>> store.close()
+    """
 
     reads: ClassVar[bool] = True
 

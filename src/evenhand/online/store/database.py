@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sqlite3
 import time
@@ -19,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from evenhand.errors import EvenhandError
 from evenhand.online.store.errors import StoreUnavailable
 
+LOG = logging.getLogger("evenhand.store")
 PATIENCE = 10  # seconds that a transaction waits for a lock that another one holds
 MIGRATING = 4_907_133_402  # number of the PostgreSQL lock under which one process at a time migrates
 #: A server that is stopped dead in a transaction must not hold its allocation for ever.
@@ -37,6 +39,12 @@ class Database:
     Raises:
         EvenhandError: it names no database of these two kinds.
         StoreUnavailable: it cannot be opened, or not be brought up to date.
+
+    Example:
+        >>> Database("drinks.db").name, Database("drinks.db").there
+        ('drinks.db', False)
+        >>> Database("postgresql://evenhand:secret@db/evenhand").name
+        'postgresql+psycopg://evenhand:***@db/evenhand'
     """
 
     def __init__(self, name: str) -> None:
@@ -49,6 +57,7 @@ class Database:
         )
         if lite:
             _prepare(self.engine)
+        self._away = ""  # why it cannot be used just now, so that the log tells that once
 
     @property
     def there(self) -> bool:
@@ -70,7 +79,14 @@ class Database:
         except (DataError, IntegrityError):  # the database is well; what it was asked is not
             raise
         except (DBAPIError, TimeoutError) as error:
-            raise StoreUnavailable(f"the database {self.name} cannot be used: {_reason(error)}") from error
+            away = f"the database {self.name} cannot be used: {_reason(error)}"
+            if away != self._away:
+                LOG.error(away)
+            self._away = away
+            raise StoreUnavailable(away) from error
+        if self._away:
+            self._away = ""
+            LOG.warning("the database %s can be used again", self.name)
 
     def _options(self, connection: Connection, writes: bool) -> None:
         connection.execution_options(writes=writes)

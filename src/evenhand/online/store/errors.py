@@ -23,3 +23,7 @@ class KeyReused(EvenhandError):
 
 class StoreUnavailable(EvenhandError):
     """The database cannot be reached or written to; nothing that was answered is lost, and asking again is safe."""
+
+
+class Overloaded(StoreUnavailable):
+    """Too much is asked at once."""

@@ -61,6 +61,20 @@ def log(
 
     Raises:
         UnknownAllocation: there is none of that name.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Decide, Report, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> told = store.ask("drinks", Decide(count=2))
+        >>> told = store.ask("drinks", Report([("1", {"tea": 0.5})]))
+        >>> next(log(store.database, "drinks"))[["decision_id", "item_id", "reward", "propensity_score", "late"]]
+          decision_id item_id  reward  propensity_score   late
+        0           1     tea     0.5               1.0  False
+        1           2  coffee     NaN               1.0  False
+        >>> store.close()
     """
     since = validate.whole("since", since)
     with database.transaction(writes=False) as connection:
@@ -80,6 +94,18 @@ def write_log(database: Database, name: str, path: Path, estimate: bool = False)
 
     Raises:
         EvenhandError: the name of the file ends otherwise, there is no such allocation, or it cannot be written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from evenhand.online.store import Decide, Report, Store
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> store = Store.open(str(folder / "drinks.db"))
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> told = store.ask("drinks", Decide(count=2))
+        >>> write_log(store.database, "drinks", folder / "log.csv")
+        2
+        >>> store.close()
     """
     if path.suffix not in (".csv", ".parquet"):
         raise EvenhandError(f"the file must end in .csv or .parquet, got {path.name!r}")

@@ -42,6 +42,18 @@ class Keys:
 
     Args:
         database: that holds them.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> key, secret = store.keys.make("shop", ["decide", "report"])
+        >>> store.keys.find(secret) == key, store.keys.find("evh_something else")
+        (True, None)
+        >>> ended = store.keys.revoke(key.id)
+        >>> store.keys.find(secret), store.keys.any()
+        (None, True)
+        >>> store.close()
     """
 
     def __init__(self, database: Database) -> None:

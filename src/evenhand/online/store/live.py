@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import zlib
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
 from evenhand.online.store.events import Event, as_json, begun, event_of, replay
 
+LOG = logging.getLogger("evenhand.store")
 SNAPSHOT = 20_000  # events after which the bandit is written down whole, so that a start need not replay more
 CHUNK = 5_000  # events that are read at once
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of an allocation
@@ -146,8 +148,8 @@ def recalled(connection: Connection, id: int, name: str, until: int) -> Live:
         try:
             state = json.loads(zlib.decompress(row.state))
             bandit = Bandit.restored(state["bandit"])
-        except (*DAMAGE, zlib.error):
-            pass  # the events tell it all
+        except (*DAMAGE, zlib.error) as error:  # the events tell it all
+            LOG.warning("the snapshot of %s is damaged, so all is replayed: %s: %s", name, type(error).__name__, error)
         else:
             return Live(id, name, bandit, row.sequence, bool(state["closed"]), row.sequence)
     return from_start(connection, id, name)

@@ -18,7 +18,7 @@ from evenhand.errors import EvenhandError
 from evenhand.online.store import tables
 from evenhand.online.store.commands import Answer, Command, Desk
 from evenhand.online.store.database import Database
-from evenhand.online.store.errors import KeyReused, StoreUnavailable
+from evenhand.online.store.errors import KeyReused, Overloaded, StoreUnavailable
 from evenhand.online.store.events import as_json
 from evenhand.online.store.live import SNAPSHOT, Live, recalled, row_of
 
@@ -88,7 +88,7 @@ class Writer:
         asked = Asked(command, Future())
         with self._lock:
             if len(self._waiting) >= QUEUE:
-                asked.future.set_exception(StoreUnavailable(f"{QUEUE:,} requests wait for {self.name!r}; ask later"))
+                asked.future.set_exception(Overloaded(f"{QUEUE:,} requests wait for {self.name!r}; ask later"))
                 return asked.future
             self._waiting.append(asked)
             if not self._busy:
