@@ -96,6 +96,7 @@ INNER = (
     *("cli", "config", "engine", "listing", "replaying", "rerun", "sections", "validate", "checks"),
     *("papers", "reproduction"),
     *("online.clienting", "online.service"),
+    *("online.store.events", "online.store.live", "online.store.writer"),
 )
 # Public, yet without an example of their own.
 EXCUSED = {
@@ -142,6 +143,9 @@ EXCUSED = {
     "online.client.audits.Bins",
     "online.client.audits.Delays",
     "online.propensities.Propensities",
+    "online.store.commands.Desk",
+    "online.store.keys.Key",
+    "online.store.store.Summary",
     "online.tallies.Tallies",
     "records.Begun",
     "records.Outcome",
@@ -176,6 +180,9 @@ EXCUSED = {
     "online.propensities.copied",
     "online.propensities.draws",
     "online.propensities.propensities",
+    "online.store.export.as_csv",
+    "online.store.export.write_csv",
+    "online.store.export.write_parquet",
     "results.check_folder",
     "results.mean_and_error",
     "results.read_table",
@@ -184,10 +191,11 @@ EXCUSED = {
     "simulation.run_block",
     "spread.Sums",
     "tuning.mixing_of",
-    # Nothing to run by themselves: what delay models, profiles, indexes and cadences have in common.
+    # Nothing to run by themselves: what delay models, profiles, indexes, cadences and commands have in common.
     "cadence.ChooseAlways",
     "delays.Delay",
     "index.Memoryless",
+    "online.store.commands.Command",
     "spread.Spread",
     # Read or write files; the pages of the documentation show them at work.
     "datasets.clicks.outbrain",

@@ -331,6 +331,7 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     bandit.add("new")
     audit = bandit.audit()
     plain = json.loads(json.dumps(audit.to_json(), allow_nan=False))
+    assert plain == audit.to_json()
     assert list(plain) == ["algorithm", "round", "version", "time", "arms", "fault", "lines", "delays", "trail"]
     assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
     assert " ".join(plain["lines"][0]) == LINE

@@ -91,10 +91,13 @@ def test_without_promises() -> None:
     assert Bandit(["a", "b"], "fcts_d", merit={"kind": "linear"}).audit().trail is None
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.0, 0.0])
     bandit.decide()
+    assert bandit.audit().trail is None
     bandit.promise({"b": 0.5})
     bandit.decide(available=["a"])
     trail = trail_of(bandit)
     assert (trail.arms, trail.deficits, trail.largest) == (("b",), ((None, 0.5),), (None, 0.5))
+    bandit.promise({"b": 0.0})
+    assert trail_of(bandit) == Excerpt(trail.rounds, trail.times, (), (), trail.largest)
 
 
 def test_times_never_fall() -> None:

@@ -101,8 +101,7 @@ class Audit:
         fault: why the promises cannot be kept with the availability seen so far; empty if they can.
         lines: an arm each, in the order of the arms; with a limit those that are furthest behind their promise first.
         delays: how long the last reports took; None before the first.
-        trail: how far behind arms were in the course of time; None where the algorithm promises no shares of the
-            rounds.
+        trail: how far behind arms were in the course of time; None where no share of the rounds was ever promised.
 
     Example:
         >>> from evenhand.online import Bandit
@@ -159,7 +158,7 @@ def audit(bandit: Bandit, limit: int | None, now: float) -> Audit:
     else:
         plays = bandit.state.tally.pulls - bandit.state.begun.pulls
         places = leading([-behind, -plays], validate.whole("limit", limit))
-    waited = bandit.tallies.waited()
+    waited, any_promise = bandit.tallies.waited(), behind.max() > -np.inf or bandit.trail.tells()
     return Audit(
         algorithm=bandit.algorithm,
         round=bandit.state.round,
@@ -169,7 +168,7 @@ def audit(bandit: Bandit, limit: int | None, now: float) -> Audit:
         fault=_fault(bandit),
         lines=_lines(bandit, places, promised, behind, worst),
         delays=Waits.of(waited) if len(waited) else None,
-        trail=None if bandit.fractions is None else bandit.trail.excerpt(bandit.names, _where(worst, behind)),
+        trail=bandit.trail.excerpt(bandit.names, _where(worst, behind)) if any_promise else None,
     )
 
 

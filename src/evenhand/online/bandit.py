@@ -599,16 +599,22 @@ class Bandit:
     def _awake(self, available: Iterable[str]) -> Mask:
         if isinstance(available, str) or not np.iterable(available):
             raise EvenhandError(f"available must be a list of arms, got {available!r}")
-        awake = np.zeros(len(self.names), dtype=bool)
-        for arm in available:
-            self._known(arm)
-            if arm in self.retired:
-                raise EvenhandError(f"arm {arm!r} is retired, so it cannot be available; bring it back first")
-            if awake[self._place[arm]]:
-                raise EvenhandError(f"arm {arm!r} is named twice among the available ones")
-            awake[self._place[arm]] = True
-        if not awake.any():
+        arms, awake = list(available), np.zeros(len(self.names), dtype=bool)
+        if not arms:
             raise EvenhandError("nobody is available: name at least one arm")
+        try:
+            places = [self._place[arm] for arm in arms]
+        except (KeyError, TypeError):
+            for arm in arms:
+                self._known(arm)
+            raise
+        awake[places] = True
+        if np.count_nonzero(awake) < len(arms):
+            (arm, _), *_ = Counter(arms).most_common(1)
+            raise EvenhandError(f"arm {arm!r} is named twice among the available ones")
+        if self.retired and not self.able[places].all():
+            arm = next(arm for arm in arms if arm in self.retired)
+            raise EvenhandError(f"arm {arm!r} is retired, so it cannot be available; bring it back first")
         return awake
 
     def _reward(self, arm: str, reward: Any) -> float:

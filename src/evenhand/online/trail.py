@@ -44,7 +44,8 @@ class Excerpt:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return vars(self)
+        lists = {name: list(values) for name, values in vars(self).items()}
+        return lists | {"deficits": [list(course) for course in self.deficits]}
 
 
 @dataclass(slots=True)
@@ -96,6 +97,10 @@ class Trail:
                 del kept[::2]
             self.stride *= 2
         self.next = (round // self.stride + 1) * self.stride
+
+    def tells(self) -> bool:
+        """Whether anybody had a promise at any point."""
+        return any(deficit == deficit for deficit in self.largest)
 
     def excerpt(self, names: Sequence[str], worst: Array) -> Excerpt:
         """The trail of the arms with the largest ``worst`` deficit, (arms,); those of −inf have no promise."""
