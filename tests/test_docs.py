@@ -145,7 +145,7 @@ EXCUSED = {
     "online.propensities.Propensities",
     "online.store.commands.Desk",
     "online.store.keys.Key",
-    "online.store.store.Summary",
+    "online.store.store.Overview",
     "online.tallies.Tallies",
     "records.Begun",
     "records.Outcome",

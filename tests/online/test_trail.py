@@ -54,6 +54,26 @@ def test_points_are_spaced_evenly_and_few(rounds: int) -> None:
     assert trail.deficits == (trail.largest,)
 
 
+def test_no_deficit_between_points_is_missed() -> None:
+    """Against the deficits at the end of every round; halfway a promise begins anew, and another arm comes."""
+    bandit = Bandit(["a", "b", "c"], "fucb", fractions=[0.35, 0.2, 0.0])
+    chance, seen = np.random.default_rng(5), dict[int, dict[str, float]]()
+    for round in range(1, 1201):
+        if round == 705:  # the first round of a stretch
+            bandit.promise({"a": 0.1})
+            bandit.add("d", fraction=0.3)
+        asleep = bandit.names[int(chance.integers(2))]
+        bandit.decide(available=[arm for arm in bandit.names if arm != asleep], now=float(round))
+        seen[round] = dict(zip(bandit.names, bandit.deficits().tolist(), strict=True))
+    trail = trail_of(bandit)
+    assert trail.rounds == tuple(range(8, 1201, 8))
+    for arm, deficits in zip(trail.arms, trail.deficits, strict=True):
+        for end, deficit in zip(trail.rounds, deficits, strict=True):
+            stretch = [seen[round][arm] for round in range(end - 7, end + 1) if arm in seen[round]]
+            assert deficit == pytest.approx(max(stretch), abs=1e-9) if stretch else deficit is None
+    assert set(trail.arms) == {"a", "b", "d"}
+
+
 def test_arms_and_promises_that_change() -> None:
     """Rounds 1 and 2, then c comes with a promise, then b goes, then a is promised less, then b comes back."""
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.125])
@@ -158,6 +178,7 @@ GOOD: dict[str, Any] = {
     "times": [0.0, 1.5],
     "largest": [None, 0.5],
     "deficits": [[None], [0.5, None]],
+    "peaks": [[1, 0.25]],
 }
 
 
@@ -184,6 +205,9 @@ def test_a_trail_is_restored() -> None:
         {"deficits": [[None]]},
         {"deficits": 5},
         {"deficits": [[None], "x"]},
+        {"peaks": [[0]]},
+        {"peaks": [[-1, 0.5]]},
+        {"peaks": [["x", 0.5]]},
     ],
 )
 def test_a_damaged_trail_is_refused(wrong: dict[str, Any]) -> None:

@@ -571,6 +571,7 @@ class Bandit:
         self.state = state
         self.tallies = grown(self.tallies, Tallies.empty(len(names)))
         self.tallies.worst[places] = -math.inf
+        self.trail.forget(places)
         self.tallies.missed[old:] = state.round  # when there was no such arm yet
         self.version += 1
 
@@ -698,14 +699,16 @@ class Bandit:
         """How far behind the arms were that have just played: a deficit is largest right before a play."""
         if self._shares is None:
             return
-        if self.state.round >= self.trail.next:
-            self.trail.mark(self.state.round, now, self.deficits(), self._shares > 0.0)
         begun, pulls, before = self.state.begun, self.state.tally.pulls, self.state.round - 1
         for place in places:  # one by one: mostly a single arm plays, and arrays of one are slow
             rounds = before - begun.rounds.item(place)
             if rounds > 0.0:
                 plays = pulls.item(place) - 1.0 - begun.pulls.item(place)
-                self.tallies.note(place, owed(self._shares.item(place), rounds, plays))
+                deficit = owed(self._shares.item(place), rounds, plays)
+                self.tallies.note(place, deficit)
+                self.trail.note(before, place, deficit)
+        if self.state.round >= self.trail.next:
+            self.trail.mark(self.state.round, now, self.deficits(), self._shares > 0.0)
 
     def deficits(self) -> Array:
         """The plays that each arm is behind its promise, counted from when that began; negative where it is ahead."""

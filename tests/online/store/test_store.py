@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import event, select, text
 
 from evenhand.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.merit import Custom
 from evenhand.online import Bandit
-from evenhand.online.store import Audited, Change, Decide, Described, Report, Store, Summary, tables
+from evenhand.online.store import Audited, Change, Decide, Described, Overview, Report, Store, tables
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from tests.online.store.kit import (
@@ -54,7 +54,7 @@ def test_the_first_event_makes_an_allocation(store: Store, lite: Database) -> No
         "rewards": [-1.0, 1.0],
         "parameters": {"fractions": [0.0, 0.25, 0.0]},
     }
-    assert store.allocations() == [Summary("drinks", "fucb", 3, 0, False, START)]
+    assert store.allocations() == [Overview("drinks", "fucb", 3, 0, False, START)]
 
 
 @pytest.mark.parametrize(
@@ -186,6 +186,24 @@ def test_many_that_make_the_same_at_once_make_it_once(either: Database, clock: C
         store.close()
 
 
+def test_one_that_comes_first_is_found(postgresql: str, clock: Clock) -> None:
+    """Another process makes it between looking for it and making it, which a lock prevents on SQLite."""
+    store, other = Store.open(postgresql, clock=clock), Store.open(postgresql, clock=clock)
+
+    def first(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("INSERT INTO allocations"):
+            name = f"drinks-{len(other.allocations())}"
+            assert other.create(name, ARMS, "ucb1", seed=1)
+
+    event.listen(store.database.engine, "before_cursor_execute", first)
+    assert not store.create("drinks-0", ARMS, "ucb1", seed=1)
+    with pytest.raises(Conflict, match="with other seed"):
+        store.create("drinks-1", ARMS, "ucb1", seed=2)
+    assert kinds(events_of(store.database, "drinks-1")) == ["create"]
+    store.close()
+    other.close()
+
+
 def test_of_many_that_differ_one_is_made(either: Database, clock: Clock) -> None:
     store = Store(either, clock)
 
@@ -212,9 +230,9 @@ def test_allocations_are_listed_by_name(store: Store, clock: Clock) -> None:
     store.ask("c", Change("retire", {"arm": "tea"}))
     store.ask("b", Change("close"))
     assert store.allocations() == [
-        Summary("a", "ucb1", 1, 0, False, START + 1.0),
-        Summary("b", "ucb1", 3, 0, True, START),
-        Summary("c", "ucb1", 2, 4, False, START + 2.0),
+        Overview("a", "ucb1", 1, 0, False, START + 1.0),
+        Overview("b", "ucb1", 3, 0, True, START),
+        Overview("c", "ucb1", 2, 4, False, START + 2.0),
     ]
 
 

@@ -46,7 +46,7 @@ export class Trail extends Component {
     const onArm = (arm) => this.toggle(data.arms, arm);
     const onLargest = () => this.setState({ largest: !largest });
     return html`
-      <p>How many plays an arm is behind its promise; below 0 it is ahead.</p>
+      <p>How many plays an arm was behind its promise, at most since the point before; below 0 it was ahead.</p>
       <p><label class="tick">
         <input type="checkbox" checked=${ahead} onChange=${() => this.setState({ ahead: !ahead })} />
         show how far arms are ahead, too

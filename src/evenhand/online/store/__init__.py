@@ -9,5 +9,5 @@ from evenhand.online.store.commands import Described as Described
 from evenhand.online.store.commands import Pulse as Pulse
 from evenhand.online.store.commands import Report as Report
 from evenhand.online.store.commands import Total as Total
+from evenhand.online.store.store import Overview as Overview
 from evenhand.online.store.store import Store as Store
-from evenhand.online.store.store import Summary as Summary

@@ -30,7 +30,7 @@ WORKERS = 8  # allocations that are written to at the same time
 
 
 @dataclass(frozen=True)
-class Summary:
+class Overview:
     """An allocation in a list.
 
     Attributes:
@@ -198,12 +198,12 @@ class Store:
             connection.execute(insert(tables.events), Event(1, now, "create", None, body).row(made))
         return True
 
-    def allocations(self) -> list[Summary]:
+    def allocations(self) -> list[Overview]:
         """All allocations, by name."""
         table = tables.allocations.c
         chosen = select(table.name, table.algorithm, table.arms, table.round, table.closed, table.created)
         with self.database.transaction(writes=False) as connection:
-            return [Summary(*row) for row in connection.execute(chosen.order_by(table.name))]
+            return [Overview(*row) for row in connection.execute(chosen.order_by(table.name))]
 
     def verify(self, name: str) -> int:
         """See that an allocation can be made again from its events alone, and is the same.
