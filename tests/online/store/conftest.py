@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -14,23 +16,32 @@ from tests.online.store.kit import Clock, Driven
 ARMS = ("tea", "coffee", "cocoa")
 
 
-def opened(url: str) -> Iterator[Database]:
-    database = Database(url)
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database with empty tables, to be copied: making them takes longer than most tests."""
+    path = tmp_path_factory.mktemp("empty") / "evenhand.db"
+    database = Database(str(path))
     database.migrate()
-    yield database
     database.close()
+    return path
 
 
 @pytest.fixture
-def lite(sqlite: str) -> Iterator[Database]:
+def lite(empty: Path, tmp_path: Path) -> Iterator[Database]:
     """An SQLite database with tables."""
-    yield from opened(sqlite)
+    with closing(Database(str(shutil.copy(empty, tmp_path)))) as database:
+        yield database
 
 
-@pytest.fixture
-def either(database: str) -> Iterator[Database]:
+@pytest.fixture(params=["sqlite", "postgresql"])
+def either(request: pytest.FixtureRequest) -> Iterator[Database]:
     """A database of either kind with tables."""
-    yield from opened(database)
+    if request.param == "sqlite":
+        yield request.getfixturevalue("lite")
+    else:
+        with closing(Database(request.getfixturevalue("postgresql"))) as database:
+            database.migrate()
+            yield database
 
 
 @pytest.fixture
@@ -41,9 +52,7 @@ def clock() -> Clock:
 @pytest.fixture
 def store(lite: Database, clock: Clock) -> Iterator[Store]:
     """A store on SQLite."""
-    with ExitStack() as ending:
-        made = Store(lite, clock=clock)
-        ending.callback(made.close)
+    with closing(Store(lite, clock=clock)) as made:
         yield made
 
 

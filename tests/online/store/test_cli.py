@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,14 +35,22 @@ def filled(url: str) -> None:
     store.close()
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with both."""
+    path = tmp_path_factory.mktemp("two") / "evenhand.db"
+    filled(str(path))
+    return path
+
+
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run ``evenhand`` in a folder with a database; exit status and what was printed."""
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.delenv("EVENHAND_DATABASE", raising=False)
-    filled("evenhand.db")
+    shutil.copy(two, "evenhand.db")
 
     def call(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["evenhand", *words])
@@ -157,6 +167,14 @@ def test_a_database_of_a_newer_version_is_told(run: Run) -> None:
     assert "another version of Evenhand, which may be newer" in refused(run, "verify")
 
 
+def test_a_fault_of_the_database_is_told_once(tmp_path: Path) -> None:
+    """In a process of its own, in which nothing takes what is logged."""
+    command = [sys.executable, "-m", "evenhand.cli", "verify", "--database", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    fault = f"evenhand: the database {tmp_path} cannot be used: unable to open database file\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", fault)
+
+
 # --- verify -----------------------------------------------------------------------------------------------------------
 
 
@@ -211,9 +229,9 @@ def test_verify_changes_nothing(run: Run) -> None:
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[bytes]:
+def exported(two: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[bytes]:
     folder = tmp_path_factory.mktemp("exported")
-    filled(f"sqlite:///{folder}/evenhand.db")
+    shutil.copy(two, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(sys, "argv", ["evenhand", "export", "drinks", "log.csv"])

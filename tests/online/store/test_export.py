@@ -284,12 +284,12 @@ def test_rounds_are_counted_from_one(store: Store, drinks: Driven, wrong: dict[s
         log(drinks.database, "drinks", **wrong)
 
 
-@pytest.mark.parametrize("name", ["nobody", "", "a\x00b", "\ud800"])
-def test_an_unknown_allocation_has_no_log(either: Database, name: str, tmp_path: Path) -> None:
-    with pytest.raises(UnknownAllocation):
-        log(either, name)
-    with pytest.raises(UnknownAllocation):
-        write_log(either, name, tmp_path / "log.csv")
+def test_an_unknown_allocation_has_no_log(either: Database, tmp_path: Path) -> None:
+    for name in ["nobody", "", "a\x00b", "\ud800"]:
+        with pytest.raises(UnknownAllocation):
+            log(either, name)
+        with pytest.raises(UnknownAllocation):
+            write_log(either, name, tmp_path / "log.csv")
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".csv"] == []
 
 

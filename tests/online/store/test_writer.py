@@ -303,32 +303,32 @@ def test_no_error_leaves_anybody_waiting(drinks: Driven, monkeypatch: pytest.Mon
 # --- Keys -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("command", "other"),
-    [
-        (Decide(count=2, propensities=True, key="k"), Decide(count=3, key="k")),
-        (Report((("1", {"tea": 1.0}), ("9", {"tea": 1.0})), key="k"), Report((("1", {"tea": 0.5}),), key="k")),
-        (Change("retire", {"arm": "tea"}, key="k"), Change("retire", {"arm": "cocoa"}, key="k")),
-        (Change("close", key="k"), Decide(key="k")),
-    ],
-    ids=repr,
-)
-def test_the_same_key_has_the_same_answer(either: Database, clock: Clock, command: Command, other: Command) -> None:
+KEYED: list[tuple[Command, Command]] = [
+    (Decide(count=2, propensities=True, key="k"), Decide(count=3, key="k")),
+    (Report((("1", {"tea": 1.0}), ("9", {"tea": 1.0})), key="k"), Report((("1", {"tea": 0.5}),), key="k")),
+    (Change("retire", {"arm": "tea"}, key="k"), Change("retire", {"arm": "cocoa"}, key="k")),
+    (Change("close", key="k"), Decide(key="k")),
+]
+
+
+def test_the_same_key_has_the_same_answer(either: Database, clock: Clock) -> None:
     """At once in one group, later, and after a restart; and what it did is done once."""
     store = Store(either, clock)
-    store.create("drinks", ["tea", "coffee", "cocoa"], "thompson", seed=1)
-    driven = Driven(either, clock=clock)
-    driven.ask(Decide(available=["tea"]))
-    first, again, refused = driven.group([command, command, other])
-    events = driven.events()
-    assert again == answered(first)
-    assert isinstance(refused, KeyReused)
-    assert str(refused) == "the idempotency key 'k' came with another request before"
-    for later in (driven, Driven(either, clock=clock)):
-        assert later.group([command, Audited()])[0] == first
-        assert isinstance(later.refused(other), KeyReused)
-    assert driven.events() == events
-    assert count(either, "answers") == 1
+    for number, (command, other) in enumerate(KEYED):
+        name = f"drinks-{number}"
+        store.create(name, ["tea", "coffee", "cocoa"], "thompson", seed=1)
+        driven = Driven(either, name, clock)
+        driven.ask(Decide(available=["tea"]))
+        first, again, refused = driven.group([command, command, other])
+        events = driven.events()
+        assert again == answered(first)
+        assert isinstance(refused, KeyReused)
+        assert str(refused) == "the idempotency key 'k' came with another request before"
+        for later in (driven, Driven(either, name, clock)):
+            assert later.group([command, Audited()])[0] == first
+            assert isinstance(later.refused(other), KeyReused)
+        assert driven.events() == events
+        assert count(either, "answers") == number + 1
     store.close()
 
 
@@ -587,6 +587,35 @@ def test_one_allocation_is_worked_for_by_one_thread_at_a_time(
     assert found == list(range(1, 301))
     assert not any(crowded)
     store.close()
+
+
+class LastMoment:
+    """A lock after which somebody does something, once, as soon as the writer has no more to do."""
+
+    def __init__(self, writer: Writer, something: Callable[[], Any]) -> None:
+        self.writer, self.something, self.lock, self.done = writer, something, threading.Lock(), False
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+        if not self.done and not self.writer._busy:
+            self.done = True
+            self.something()
+
+
+def test_whoever_asks_in_the_last_moment_is_served_by_one(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between seeing that nothing waits and coming to an end: the request begins new work, and nobody else does."""
+    late: list[Future[Answer]] = []
+    first = drinks.writer.submit(Decide())
+    lock = LastMoment(drinks.writer, lambda: late.append(drinks.writer.submit(Decide())))
+    monkeypatch.setattr(drinks.writer, "_lock", lock)
+    drinks.held.jobs.pop(0)()
+    assert rounds(first.result(timeout=0)) == [1]
+    assert len(drinks.held.jobs) == 1
+    drinks.held.run()
+    assert rounds(late[0].result(timeout=0)) == [2]
 
 
 def test_answers_come_after_the_commit(lite: Database, store: Store, drinks: Driven) -> None:

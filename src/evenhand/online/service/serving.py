@@ -131,7 +131,7 @@ class _Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
 
 def _configured(app: Any, log_level: str) -> uvicorn.Config:
-    logging.getLogger("evenhand").setLevel(log_level.upper())
+    _log(log_level.upper())
     return uvicorn.Config(
         app,
         log_level=log_level,
@@ -144,6 +144,16 @@ def _configured(app: Any, log_level: str) -> uvicorn.Config:
         timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=GRACE,
     )
+
+
+def _log(level: str) -> None:
+    """Tell on standard error what the service and the store have to say."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    ours = logging.getLogger("evenhand")
+    ours.handlers, ours.propagate = [handler], False
+    ours.setLevel(level)
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # the store tells what goes wrong there, once
 
 
 def _address(settings: Settings, sockets: Sequence[socket.socket]) -> str:

@@ -21,6 +21,7 @@ from evenhand.errors import EvenhandError
 from evenhand.online.store.errors import StoreUnavailable
 
 LOG = logging.getLogger("evenhand.store")
+LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, where commands tell the same
 PATIENCE = 10  # seconds that a transaction waits for a lock that another one holds
 MIGRATING = 4_907_133_402  # number of the PostgreSQL lock under which one process at a time migrates
 #: A server that is stopped dead in a transaction must not hold its allocation for ever.
