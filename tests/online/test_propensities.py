@@ -259,3 +259,14 @@ def test_lanes_are_only_run_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> N
     assert calls == []
     assert choice.propensities.chances["a"] == 1 / 3
     assert len(calls) == 1
+
+
+def test_who_plays_has_a_chance() -> None:
+    """Though it is so small that none of the lanes plays the arm; else no weight could be given to what it earned."""
+    bandit, world, least = Bandit(ARMS, "thompson", seed=1), np.random.default_rng(0), 1.0
+    for _ in range(2_000):
+        choice = bandit.decide()
+        arm = choice.arms[0]
+        least = min(least, choice.propensities.chances[arm])
+        bandit.observe(choice.id, {arm: float(world.random() < {"a": 0.8, "b": 0.5, "c": 0.2}[arm])})
+    assert least == pytest.approx(1.0 / 1002.0)

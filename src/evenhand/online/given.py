@@ -26,6 +26,8 @@ def named(arms: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str) or not name.strip():
             raise EvenhandError(f"the name of an arm must be a text that is not blank, got {name!r}")
+        if name != name.strip():  # tables of others drop the space, and take the names for the same
+            raise EvenhandError(f"the name of an arm must not begin or end with white space, got {name!r}")
         if not name.isascii() and name.encode(errors="ignore").decode() != name:
             raise EvenhandError(f"the name of an arm must be a text that can be written down, got {name!r}")
     for name, times in Counter(names).items():

@@ -30,6 +30,7 @@ COLUMNS = {
     "available": ("available",),
 }
 OPTIONAL = ("decision_id", "position", "available")
+LARGEST_CELL = 2**31 - 1  # characters; Python's own limit is less than the names of 20,000 arms
 Index = NDArray[np.intp]
 
 
@@ -193,6 +194,7 @@ def read_log(
 def _csv(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, Index]:
     """The columns that are used, as text, and the line in which each row ends."""
     numbers: list[int] = []
+    csv.field_size_limit(LARGEST_CELL)
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, strict=True)
         header = [name.strip() for name in next(reader, [])]

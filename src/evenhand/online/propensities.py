@@ -62,6 +62,8 @@ def propensities(
         chances, errors = np.asarray(decision.vector, dtype=float), np.zeros(len(places))
     else:
         chances = _shares(policy, before, mask, seed)
+        # What happened had a chance, though no lane may have had it: about 1 in so many at most.
+        chances[decision.played] = np.maximum(chances[decision.played], 1.0 / (LANES + 2.0))
         # Even what all lanes agree on is only known up to about 1 in so many.
         errors = np.sqrt(np.maximum(chances * (1.0 - chances), 1.0 / (LANES + 2.0)) / LANES)
     return Propensities(
