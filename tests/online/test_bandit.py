@@ -991,6 +991,8 @@ ODD: list[tuple[dict[str, Any], str]] = [
     ({"arms": ["a", "a"]}, "2 arms named 'a'"),
     ({"arms": [1, 2]}, "must be a text"),
     ({"arms": ["a", " "]}, "not blank"),
+    ({"arms": ["a", "b "]}, "white space"),
+    ({"arms": ["a", "b\ud800"]}, "can be written down"),
     ({"algorithm": ["fucb"]}, "must be a name"),
     ({"algorithm": "fucbb"}, "did you mean 'fucb'"),
     ({"plays": 0}, "at least 1"),

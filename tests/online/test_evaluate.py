@@ -725,3 +725,21 @@ def test_command_refuses(command: Command, tmp_path: Path, words: tuple[str, ...
     assert (status, out) == (2, "")
     assert err.startswith("evenhand: ")
     assert message in err
+
+
+def test_a_log_that_left_nothing_to_chance_is_named() -> None:
+    rows: dict[str, Any] = {"timestamp": [1, 2], "item_id": ["a", "b"], "reward": [1.0, 0.0]}
+    rows["propensity_score"] = [1.0, 1.0]
+    found = evaluate(Log.of(pd.DataFrame(rows)), FixedShares(None))
+    assert any("left nothing to chance" in warning for warning in found.warnings)
+    rows["propensity_score"] = [1.0, 0.5]
+    found = evaluate(Log.of(pd.DataFrame(rows)), FixedShares(None))
+    assert not any("left nothing to chance" in warning for warning in found.warnings)
+
+
+def test_the_names_of_very_many_arms_fit_in_a_cell(tmp_path: Path) -> None:
+    names = [f"arm {place}" for place in range(20_000)]
+    file = tmp_path / "log.csv"
+    row = {"timestamp": 1, "item_id": "arm 7", "reward": 1.0, "propensity_score": 0.5, "available": "|".join(names)}
+    pd.DataFrame([row]).to_csv(file, index=False)
+    assert len(read_log(file).items) == 20_000

@@ -258,6 +258,11 @@ def _doubts(
 ) -> list[str]:
     """Why the estimates may be worth little."""
     told = []
+    if log.propensity.min() == 1.0:
+        told.append(
+            "every chance in the log is 1: its policy left nothing to chance, and a log can tell nothing of plays that "
+            "had no chance"
+        )
     never = (played == 0.0) & (shares > 0.0)
     if never.any():
         names = [log.items[place] for place in np.flatnonzero(never)]

@@ -270,7 +270,7 @@ def _made(
     lost = np.isnan(reward)
     if lost.any():
         if missing is None:
-            choices = "say whether such rows count as 0 (missing: zero) or are left out (missing: drop)"
+            choices = "say whether such rows count as 0 (--missing zero) or are left out (--missing drop)"
             table.complain(lost, "reward", f"no reward; {choices}")
         reward = np.where(lost, 0.0, reward)
         count = f"{int(lost.sum()):,} of {len(lost):,} rows have no reward"
@@ -326,6 +326,10 @@ def _rewards(table: _Table) -> Array:
 
 def _propensities(table: _Table) -> Array:
     numbers = pd.to_numeric(table.cells("propensity_score"), errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    cells = table.cells("propensity_score")
+    blank = np.isnan(numbers) & (cells.isna() | (cells.astype(str) == "")).to_numpy()
+    hint = "where the policy has no closed form for it, `evenhand export --estimate` works it out"
+    table.complain(blank, "propensity_score", "{} is no chance above 0 and up to 1; " + hint)
     outside = ~((numbers > 0.0) & (numbers <= 1.0))
     table.complain(outside, "propensity_score", "{} is no chance above 0 and up to 1")
     return numbers
