@@ -384,12 +384,13 @@ Database = Annotated[
 
 @app.command()
 def export(
-    name: Annotated[str, typer.Argument(help="Name of the allocation.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the allocation.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="To write; ends in .csv or .parquet.")],
     database: Database = "evenhand.db",
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Estimate propensities that have no closed form; replays every event.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write the log of an allocation to a file, a row for every play, as `evenhand evaluate` reads it.
 
@@ -403,12 +404,15 @@ def export(
 
     with _store(database) as store:
         rows = write_log(store.database, name, file, estimate)
-    print(f"wrote {rows:,} rows to {file}", file=sys.stderr)
+    if as_json:
+        _print_json({"rows": rows, "file": str(file)})
+    else:
+        print(f"wrote {rows:,} rows to {file}", file=sys.stderr)
 
 
 @app.command()
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Allocations; left out: all.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Allocations; left out: all.")] = None,
     database: Database = "evenhand.db",
     as_json: AsJson = False,
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.errors import EvenhandError
+from evenhand.errors import EvenhandError, StateError
 from evenhand.online import Bandit
 from evenhand.online.audit import Audit, Line, leading
 from evenhand.online.audit import wilson as wilsons
@@ -305,7 +305,7 @@ def test_many_arms_are_audited_in_seconds() -> None:
 
 # --- Ways to show it --------------------------------------------------------------------------------------------------
 
-HOSTILE = ["$x$<b>\n", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名前 ☕ Ünïcødé", "' OR 1=1;--", "🎉"]
+HOSTILE = ["$x$\n<b>", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名前 ☕ Ünïcødé", "' OR 1=1;--", "🎉"]
 
 
 LINE = (
@@ -400,3 +400,36 @@ def test_the_figure_shows_shares_promises_and_intervals() -> None:
     a, b = wilson(1.0, 4), wilson(3.0, 4)
     expected = [[[a[0], 0.0], [a[1], 0.0]], [[b[0], 1.0], [b[1], 1.0]], [[0.25, -0.42], [0.25, 0.42]]]
     assert np.array(drawn) == pytest.approx(np.array(expected))
+
+
+def test_a_printed_audit_fits_80_columns_and_cuts_no_number() -> None:
+    bandit = Bandit(["a long name of an arm, in words", "b"], "fucb", fractions=[0.125, 0.25], seed=1)
+    for _ in range(1200):
+        bandit.observe(bandit.decide(available=["b"]).id, {"b": 1.0})
+    bandit.decide(available=["b"])
+    audit = bandit.audit()
+    head, titles, *rows = str(audit).splitlines()
+    assert head == "2 arms, 1,201 rounds, fucb"
+    assert titles.split() == ["arm", "promised", "share", "plays", "deficit", "worst", "estimate", "pending"]
+    assert max(map(len, rows)) <= 80
+    assert f"cannot be kept: {audit.fault}" in " ".join(rows)
+    assert audit.fault
+    # Behind by 0.25 − 1 at first, and 1201 times that now; the interval's lower end is 1/(1 + z²/1200).
+    low = 1.0 / (1.0 + Z**2 / 1200)
+    (row,) = [row.split() for row in rows if row.startswith("b ")]
+    assert row == ["b", "0.25", "1", "1,201", f"{-0.75 * 1201:.3g}", "-0.75", "1", f"[{low:.3g},", "1]", "1"]
+
+
+def test_a_printed_audit_says_how_many_arms_there_are() -> None:
+    bandit = Bandit([f"arm {place}" for place in range(150)], "ucb1")
+    shown = str(bandit.audit()).splitlines()
+    assert (shown[0], len(shown), shown[-1]) == ("150 arms, 0 rounds, ucb1", 1 + 1 + 100 + 1, "and 50 more")
+    assert str(bandit.audit(limit=3)).splitlines()[-1] == "and 147 more"
+    assert str(Bandit(["a", "b"], "ucb1").audit()).splitlines()[-1].split() == ["b", "0", "0"]
+
+
+def test_a_bandit_is_not_saved_to_a_missing_folder(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "bandit.json"
+    with pytest.raises(StateError) as caught:
+        Bandit(["a", "b"], "ucb1").save(path)
+    assert str(caught.value) == f"the bandit could not be saved to {path}: there is no folder {path.parent}"

@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import pickle
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -471,7 +472,8 @@ def test_no_try_begins_when_the_time_is_over() -> None:
 
 
 def test_last_error_tells_what_was_tried_and_what_to_do() -> None:
-    outside = of(httpx.ConnectError("[Errno 111] Connection refused"), takes=1.0)
+    refused = httpx.ConnectError("[Errno 111] Connection refused")
+    outside = of(httpx.ReadError("broken"), refused, takes=1.0)  # what was sent at first may have been done
     with pytest.raises(Unavailable) as caught:
         outside.client(retries=2).decide("drinks", idempotency_key="order-17")
     error = caught.value
@@ -485,6 +487,52 @@ def test_last_error_tells_what_was_tried_and_what_to_do() -> None:
         "order-17",
     ):
         assert words in str(error)
+
+
+@pytest.mark.parametrize("failure", [httpx.ConnectError("refused"), httpx.ConnectTimeout("too slow")])
+def test_last_error_does_not_doubt_a_call_that_was_never_sent(failure: Exception) -> None:
+    with pytest.raises(Unavailable, match="not sent, so nothing was done") as caught:
+        of(failure).client(retries=2).decide("drinks", idempotency_key="order-17")
+    assert "is not known" not in str(caught.value)
+    assert caught.value.idempotency_key == "order-17"
+
+
+def test_silence_is_told_once_and_an_answer_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Timer] = []
+
+    class Timer:
+        """A timer that never runs out by itself."""
+
+        daemon = False
+
+        def __init__(self, seconds: float, tell: Callable[[], object]) -> None:
+            self.seconds, self.tell, self.state = seconds, tell, "new"
+            made.append(self)
+
+        def start(self) -> None:
+            self.state = "running"
+
+        def cancel(self) -> None:
+            self.state = "cancelled"
+
+    monkeypatch.setattr(threading, "Timer", Timer)
+    told: list[float] = []
+    outside = of(busy(), decided())
+    states: list[str] = []
+    answer = outside.answer
+
+    def watched(request: httpx.Request) -> httpx.Response:
+        states.append(made[-1].state)
+        return answer(request)
+
+    client = Client(
+        URL, transport=httpx.MockTransport(watched), sleep=outside.sleep, notice=lambda: told.append(outside.now)
+    )
+    client.decide("drinks")
+    assert (states, [timer.state for timer in made]) == (["running", "running"], ["cancelled"])
+    assert made[0].seconds == 1.0
+    made[0].tell()
+    assert len(told) == 1
 
 
 def test_last_error_has_what_the_service_said() -> None:
@@ -685,6 +733,16 @@ def test_what_json_cannot_say_is_refused() -> None:
 
 
 # --- the key is a secret ----------------------------------------------------------------------------------------------
+
+
+def test_rewards_and_shares_must_be_by_arm() -> None:
+    wrong: Any = ("tea", 1)
+    outside = of(decided())
+    with pytest.raises(EvenhandError, match=r"rewards must be a mapping .* such as \{'tea': 1.0\}, got \('tea', 1\)"):
+        outside.client().report("drinks", "1", wrong)
+    with pytest.raises(EvenhandError, match="fractions must be a mapping"):
+        outside.client().promise("drinks", wrong)
+    assert outside.requests == []
 
 
 def test_key_is_never_shown(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,10 +16,12 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
+from rich.console import Console
 
-from evenhand import cli
+from evenhand import cli, listing
 from evenhand.online import Bandit
-from evenhand.online.client import Client, ServiceError, Unavailable
+from evenhand.online.client import Client, ServiceError, Unavailable, connection
+from evenhand.online.client.showing import show_audit
 from evenhand.online.logfile import read_log
 from evenhand.online.store import Store
 from tests.online.running import Launcher, Server
@@ -236,7 +238,7 @@ def test_server_that_is_gone_is_told(serve: Callable[..., Server], sqlite: str) 
         pytest.raises(Unavailable, match=r"in 11 tries.*no connection.*evenhand serve") as caught,
     ):
         client.decide("drinks", idempotency_key="order-17")
-    assert "order-17" in str(caught.value)
+    assert "nothing was done" in str(caught.value)
 
 
 def test_no_proxy_leads_to_this_computer(server: Server, drinks: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,9 +320,12 @@ def test_commands_take_the_key_from_the_environment(
     assert run("show", "drinks").status == 0
     refused = run("decide", "drinks")
     assert refused.status == 2
+    assert "set EVENHAND_KEY to another API key" in refused.err
     assert guarded.reader not in refused.out + refused.err
     monkeypatch.delenv("EVENHAND_KEY")
-    assert run("show", "drinks").status == 2
+    refused = run("show", "drinks")
+    assert refused.status == 2
+    assert "set EVENHAND_KEY to an API key" in refused.err
 
 
 # --- the commands -----------------------------------------------------------------------------------------------------
@@ -460,6 +465,12 @@ def test_log_of_a_command(served: str, run: Run, client: Client, tmp_path: Path)
     done = run("log", served, str(file), "--json")
     assert done.told == {"file": str(file), "bytes": file.stat().st_size}
     assert len(pd.read_csv(file)) == 5
+    for ending in ("csv", "parquet"):
+        empty = str(tmp_path / f"empty.{ending}")
+        assert "has no rows" not in run("log", served, empty, "--since", "5").err
+        assert f"{served} has no decision in these rounds: {empty} has no rows" in (
+            run("log", served, empty, "--since", "6").err
+        )
     assert run("log", served, str(tmp_path / "log.txt")).status == 2
 
 
@@ -503,8 +514,44 @@ def test_command_that_finds_no_service_says_what_to_do(
     monkeypatch.setenv("EVENHAND_URL", running.url)
     done = run("decide", "drinks", "--timeout", "0.001")
     assert done.status == 2
-    for words in ("was not answered", "evenhand serve", "idempotency key"):
+    for words in ("was not answered", "evenhand serve", "nothing was done"):
         assert words in done.err
+
+
+def test_silence_is_told_once(
+    serve: Callable[..., Server], sqlite: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = serve(sqlite)
+    running.kill()
+    monkeypatch.setattr(connection, "QUIET", 0.0)
+    done = run("list", "--url", running.url, "--timeout", "0.3", "--json")
+    assert done.err.count(f"no answer from {running.url} yet; trying again") == 1
+    assert done.out == ""
+
+
+def test_an_allocation_that_is_misspelt_is_guessed(served: str, run: Run) -> None:
+    done = run("decide", served.replace("drinks", "drnks"))
+    assert done.status == 2
+    assert f"did you mean {served!r}?" in done.err
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_number_of_an_audit_is_cut(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bandit = Bandit(["a long name of an arm, in words", "b"], "fucb", fractions=[0.125, 0.25], seed=1)
+    for _ in range(1200):
+        bandit.observe(bandit.decide(available=["b"]).id, {"b": 1.0})
+    monkeypatch.setattr(listing, "console_for_tables", lambda: Console(width=width))
+    show_audit("drinks", bandit.audit())
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= width
+    assert "…" not in shown
+    row = next(line for line in shown.splitlines() if line.split()[:1] == ["b"])
+    for number in ("0.25", "1,200", "1", "-900", "1"):  # 0.25 · 1200 − 1200 = −900
+        assert number in row.split()
+    assert "150" in shown.split()  # 0.125 · 1200
+    assert ("interval" in shown) == (width == 120)
 
 
 @pytest.mark.parametrize(
@@ -524,11 +571,37 @@ def test_help_loads_nothing_of_the_client(words: str) -> None:
     assert not {"httpx", "tenacity", "numpy"} & set(loaded)
 
 
+def test_export_in_json(
+    serve: Callable[..., Server],
+    sqlite: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Client(serve(sqlite).url) as client:
+        client.create("drinks", ["tea", "mate"], "ucb1", plays=2)
+        client.decide("drinks")
+    file = str(tmp_path / "log.csv")
+    words = ["evenhand", "export", "drinks", file, "--database", sqlite, "--json"]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit):
+        cli.main()
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {"rows": 2, "file": file}
+    assert captured.err == ""
+
+
 COMMANDS = ["create", "list", "show", "decide", "report", "total", "audit", "log"]
 COMMANDS += [f"change {name}" for name in ("add", "retire", "bring-back", "promise", "close", "reopen")]
+
+
+def test_help_names_the_key(run: Run) -> None:
+    assert "EVENHAND_KEY" in run("--help").out
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_examples(command: str, run: Run) -> None:
     shown = run(*command.split(), "--help").out
+    assert "EVENHAND_KEY" in shown
+    assert "EVENHAND_URL" in shown
     assert f"evenhand client {command}" in shown.partition("Examples:")[2]

@@ -197,6 +197,26 @@ def test_every_figure_of_every_arm(drinks: dict[str, Any], visiting: Visiting) -
     assert any(line["since"] for line in lines)
 
 
+def test_arms_are_counted_alike_on_both_pages(drinks: dict[str, Any], visiting: Visiting) -> None:
+    """Of the four arms one is retired."""
+    with visiting() as seen:
+        page = seen.open("drinks")
+        tile = page.locator(".tiles > div").filter(has=page.get_by_text("Arms", exact=True))
+        assert tile.locator("dd").all_inner_texts() == ["3", "and 1 retired"]
+        late = page.locator(".tiles > div").filter(has=page.get_by_text("Late reports", exact=True))
+        assert late.locator("dd").all_inner_texts() == ["9", "of the lost, came after all"]
+        page.get_by_role("link", name="Allocations", exact=True).click()
+        table = page.get_by_role("table", name="Allocations")
+        row = table.get_by_role("row").filter(has=page.get_by_role("link", name="drinks", exact=True))
+        expect(row.locator('[data-label="Arms"]')).to_have_text("3")
+        width = page.locator("main").evaluate(
+            "node => node.clientWidth - 2 * parseFloat(getComputedStyle(node).paddingLeft)"
+        )
+        box = table.bounding_box()
+        assert box is not None
+        assert abs(box["width"] - width) <= 1.0  # pixels, of rounding
+
+
 def test_pending_reports(server: Server, visiting: Visiting) -> None:
     make(server, "waiting", ["tea", "coffee"], {"coffee": 0.4})
     report(server, "waiting", decide(server, "waiting", 30)[:12])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from io import StringIO
 from operator import attrgetter
 from statistics import NormalDist
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from evenhand.online.bandit import Bandit
 
 CONFIDENCE = 0.95
+SHOWN = 100  # lines of a printed audit
+WIDTH = 80  # of it
 EXAMINED = 100  # arms, those with the largest promise for their availability, that are asked whether they overask
 
 
@@ -55,7 +59,7 @@ class Line:
         high: upper end.
         pending: reports that are waited for.
         lost: reports that did not come in time.
-        late: reports that came after that.
+        late: of these, came after all.
     """
 
     arm: str
@@ -113,6 +117,11 @@ class Audit:
         (2, 0.0, '')
         >>> audit.trail.rounds, audit.trail.arms, audit.trail.deficits
         ((1, 2, 3, 4), ('coffee',), ((0.5, 0.0, 0.5, 0.0),))
+        >>> print(audit)
+        2 arms, 4 rounds, fucb
+        arm     promised  share  plays  deficit  worst  estimate  pending
+        tea            0    0.5      2                                  2
+        coffee       0.5    0.5      2        0    0.5                  2
     """
 
     algorithm: str
@@ -124,6 +133,19 @@ class Audit:
     lines: tuple[Line, ...]
     delays: Waits | None
     trail: Excerpt | None
+
+    def __str__(self) -> str:
+        """A line an arm, in 80 columns, estimates with 95 % intervals; the fault below. `table` has all columns."""
+        shown = self.lines[:SHOWN]
+        count = f"{self.arms:,} arm" + ("" if self.arms == 1 else "s")
+        told = [f"{count}, {self.round:,} rounds, {self.algorithm}"]
+        if shown:
+            told.append(_text(shown))
+        if len(shown) < self.arms:
+            told.append(f"and {self.arms - len(shown):,} more")
+        if self.fault:
+            told += wrap(f"cannot be kept: {self.fault}", WIDTH, break_long_words=False, break_on_hyphens=False)
+        return "\n".join(told)
 
     def table(self) -> pd.DataFrame:
         """A row an arm."""
@@ -144,6 +166,79 @@ class Audit:
         from evenhand.online.picture import draw
 
         return draw(self)
+
+
+def fitting(columns: Mapping[str, Sequence[str]], room: int, gap: int, dispensable: Sequence[str]) -> list[str]:
+    """Which columns fit the room, with a gap between any two; some may be left out, the first ones before the others.
+
+    The first column needs no more than 9 places, as its texts can be folded.
+
+    Example:
+        >>> fitting({"arm": ["tea"], "plays": ["1,000,000"], "lost": ["17"]}, room=17, gap=2, dispensable=["lost"])
+        ['arm', 'plays']
+    """
+    from rich.cells import cell_len
+
+    wide = {name: max(map(cell_len, (name.strip(), *cells))) for name, cells in columns.items()}
+    first, *_ = wide
+    wide[first] = min(wide[first], 9)
+    for name in dispensable:
+        if sum(wide.values()) + gap * (len(wide) - 1) <= room:
+            break
+        wide.pop(name, None)
+    return list(wide)
+
+
+def plain(name: str) -> str:
+    """A name in one line, without what a terminal would obey.
+
+    Example:
+        >>> plain("tea"), plain("green\\ntea")
+        ('tea', "'green\\\\ntea'")
+    """
+    return name if name.isprintable() else repr(name)
+
+
+def _text(lines: Sequence[Line]) -> str:
+    """Lines as text in 80 columns."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    told = {
+        "arm": [plain(line.arm) + (" (retired)" if line.retired else "") for line in lines],
+        "promised": [_number(line.promised) for line in lines],
+        "share": [_number(line.share) for line in lines],
+        "plays": [f"{line.plays:,}" for line in lines],
+        "deficit": [_number(line.deficit) for line in lines],
+        "worst": [_number(line.worst) for line in lines],
+        "estimate": [_estimate(line) for line in lines],
+        "pending": [f"{line.pending:,}" for line in lines],
+    }
+    gap = 2 if len(fitting(told, WIDTH, 2, ["pending"])) == len(told) else 1
+    names = fitting(told, WIDTH, gap, ["pending", "worst", "estimate"])
+    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False)
+    for name in names:
+        first = name == "arm"
+        table.add_column(
+            name, justify="left" if first else "right", no_wrap=not first, overflow="fold" if first else "ellipsis"
+        )
+    for row in zip(*(told[name] for name in names), strict=True):
+        table.add_row(*map(Text, row))
+    with StringIO() as text:
+        Console(file=text, width=WIDTH, color_system=None, force_terminal=False).print(table)
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def _estimate(line: Line) -> str:
+    """The estimate with its interval."""
+    if line.low is None or line.high is None:
+        return _number(line.estimate)
+    return f"{_number(line.estimate)} [{_number(line.low)}, {_number(line.high)}]"
 
 
 def audit(bandit: Bandit, limit: int | None, now: float) -> Audit:

@@ -492,9 +492,18 @@ class Bandit:
         return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file, which appears whole or not at all."""
+        """Write everything to a JSON file, which appears whole or not at all.
+
+        Raises:
+            StateError: the file cannot be written.
+        """
         text = json.dumps(self.dump(), allow_nan=False)
-        write_whole(Path(path), lambda file: file.write_text(text, encoding="utf-8"))
+        try:
+            write_whole(Path(path), lambda file: file.write_text(text, encoding="utf-8"))
+        except OSError as error:
+            missing = isinstance(error, FileNotFoundError)
+            why = f"there is no folder {Path(path).parent}" if missing else error.strerror or error
+            raise StateError(f"the bandit could not be saved to {path}: {why}") from None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Bandit:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.errors import ConfigurationError
+from evenhand.errors import ConfigurationError, EvenhandError
 
 if TYPE_CHECKING:
-    from evenhand.online.client import Client
+    from evenhand.online.client import Client, ServiceError
     from evenhand.online.client.answers import Changed
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Ask a service that is running: decide, report, audit, change."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Ask a service that is running: decide, report, audit, change.\n\n"
+    "EVENHAND_URL holds its address, and EVENHAND_KEY your API key, where the service has keys.",
 )
 changes = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Change the arms or the promises of an allocation, or close it."
@@ -27,7 +33,10 @@ app.add_typer(changes, name="change")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the allocation.")]
 Arm = Annotated[str, typer.Argument(metavar="ARM", help="Name of the arm.")]
-Url = Annotated[str, typer.Option(envvar="EVENHAND_URL", help="Address of the service.")]
+Url = Annotated[
+    str,
+    typer.Option(envvar="EVENHAND_URL", help="Address of the service; EVENHAND_KEY holds the API key, if it has keys."),
+]
 Timeout = Annotated[float, typer.Option(help="Seconds after which a service that does not answer is given up.")]
 Again = Annotated[
     str | None,
@@ -123,7 +132,7 @@ def show(name: Name, url: Url = LOCAL, timeout: Timeout = 30.0, as_json: AsJson 
 
       evenhand client show drinks --json
     """
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.describe(name)
     if as_json:
         _print_json(asdict(found))
@@ -158,7 +167,7 @@ def decide(
 
       evenhand client decide drinks --count 100 --json
     """
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.decide_many(name, count, available, propensities=propensities, idempotency_key=again)
     if as_json:
         _print_json({"decisions": [asdict(one) for one in found]})
@@ -187,7 +196,7 @@ def report(
       evenhand client report ads 17 red=0 blue=0.25 --json
     """
     given = _numbers(rewards, "ARM=REWARD", "tea=1")
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.report(name, decision, given, idempotency_key=again)
     if as_json:
         _print_json({"answers": [asdict(one) for one in found]})
@@ -219,7 +228,7 @@ def total(
 
       evenhand client total drinks 3.5 --round 12
     """
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.total(name, value, round, idempotency_key=again)
     if as_json:
         _print_json(asdict(found))
@@ -245,7 +254,7 @@ def audit(
 
       evenhand client audit drinks --limit 20 --json
     """
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.audit(name, limit)
     if as_json:
         _print_json({"name": name, **found.to_json()})
@@ -276,8 +285,10 @@ def log(
 
       evenhand client log drinks drinks.csv --since 1000 --until 2000
     """
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         client.log(name, file, since=since, until=until, estimate=estimate)
+    if _empty(file):
+        print(f"{name} has no decision in these rounds: {file} has no rows", file=sys.stderr)
     if as_json:
         _print_json({"file": str(file), "bytes": file.stat().st_size})
     else:
@@ -311,7 +322,7 @@ def add(
 
       evenhand client change add drinks mate --fraction 0.1
     """
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.add(name, arm, fraction=fraction, penalty=penalty, weight=weight, idempotency_key=again)
     _print_change(found, as_json)
 
@@ -326,7 +337,7 @@ def retire(
 
       evenhand client change retire drinks cocoa
     """
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.retire(name, arm, idempotency_key=again)
     _print_change(found, as_json)
 
@@ -347,7 +358,7 @@ def bring_back(
 
       evenhand client change bring-back drinks cocoa --fraction 0.2
     """
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.bring_back(name, arm, fraction=fraction, idempotency_key=again)
     _print_change(found, as_json)
 
@@ -368,7 +379,7 @@ def promise(
       evenhand client change promise drinks coffee=0.1 mate=0.3
     """
     given = _numbers(fractions, "ARM=SHARE", "coffee=0.1")
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.promise(name, given, idempotency_key=again)
     _print_change(found, as_json)
 
@@ -381,7 +392,7 @@ def close(name: Name, again: Again = None, url: Url = LOCAL, timeout: Timeout = 
 
       evenhand client change close drinks
     """
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.close_allocation(name, idempotency_key=again)
     _print_change(found, as_json)
 
@@ -394,7 +405,7 @@ def reopen(name: Name, again: Again = None, url: Url = LOCAL, timeout: Timeout =
 
       evenhand client change reopen drinks
     """
-    with _client(url, timeout) as client:
+    with _client(url, timeout, name) as client:
         found = client.reopen_allocation(name, idempotency_key=again)
     _print_change(found, as_json)
 
@@ -402,11 +413,57 @@ def reopen(name: Name, again: Again = None, url: Url = LOCAL, timeout: Timeout =
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-def _client(url: str, timeout: float) -> Client:
-    """A client with the key of the environment."""
-    from evenhand.online.client import Client
+@contextmanager
+def _client(url: str, timeout: float, name: str | None = None) -> Iterator[Client]:
+    """A client with the key of the environment; what the service refuses is told with what to do about it."""
+    from evenhand.online.client import Client, ServiceError
 
-    return Client(url, os.environ.get("EVENHAND_KEY") or None, timeout=min(timeout, 10.0), patience=timeout)
+    key = os.environ.get("EVENHAND_KEY") or None
+    told: list[str] = []
+
+    def notice() -> None:
+        if not told:
+            told.append(f"evenhand: no answer from {url} yet; trying again")
+            print(told[0], file=sys.stderr, flush=True)
+
+    with Client(url, key, timeout=min(timeout, 10.0), patience=timeout, notice=notice) as client:
+        try:
+            yield client
+        except ServiceError as error:
+            advice = _advice(error, client, key is not None, name)
+            if not advice:
+                raise
+            raise EvenhandError(f"{error}{advice}") from None
+
+
+def _advice(error: ServiceError, client: Client, has_key: bool, name: str | None) -> str:
+    """What to do about a refusal; nothing where its message says all."""
+    if error.code in ("unauthenticated", "forbidden"):
+        what = "another API key" if has_key else "an API key"
+        return f"\nset EVENHAND_KEY to {what} that may do this; `evenhand keys make` makes one"
+    if error.code == "unknown_allocation" and name is not None:
+        return _meant(client, name)
+    return ""
+
+
+def _meant(client: Client, name: str) -> str:
+    """The allocation that may have been meant; nothing where none is near, or they cannot be listed."""
+    try:
+        known = [one.name for one in client.allocations()]
+    except EvenhandError:
+        return ""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _empty(file: Path) -> bool:
+    """Whether a log has no rows."""
+    if file.suffix.lower() == ".parquet":
+        import pyarrow.parquet as pq
+
+        return int(pq.read_metadata(file).num_rows) == 0
+    with file.open(encoding="utf-8") as lines:
+        return not (next(lines, "") and next(lines, ""))
 
 
 def _print_change(found: Changed, as_json: bool) -> None:

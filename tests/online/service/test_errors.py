@@ -11,7 +11,7 @@ import pytest
 from fastapi import Request
 from sqlalchemy import text
 
-from evenhand.errors import StateError
+from evenhand.errors import EvenhandError, StateError
 from evenhand.online.service.faults import CODES, documented
 from evenhand.online.service.guard import HEALTH, Guarded, needs
 from evenhand.online.service.wire import Unreadable, parsed
@@ -153,15 +153,17 @@ SENSELESS: list[tuple[str, Any, str]] = [
     ("totals", {"value": 1, "round": 0}, "body.round"),
     ("totals", {"value": 1, "round": 2**53}, "body.round"),
     ("totals", {"value": 1, "round": 1.0}, "body.round"),
-    ("changes", {}, "body"),
-    ("changes", {"change": "fly"}, "body"),
-    ("changes", {"change": "add"}, "body.add.arm"),
-    ("changes", {"change": "add", "arm": "mate", "fraction": 1.5}, "body.add.fraction"),
-    ("changes", {"change": "add", "arm": "mate", "fraction": -0.1}, "body.add.fraction"),
-    ("changes", {"change": "add", "arm": "mate", "share": 0.1}, "body.add.share"),
-    ("changes", {"change": "close", "arm": "tea"}, "body.close.arm"),
-    ("changes", {"change": "promise", "fractions": {}}, "body.promise.fractions"),
-    ("changes", {"change": "promise", "fractions": {"tea": "0.1"}}, "body.promise.fractions.tea"),
+    ("changes", [], "body"),
+    ("changes", {}, "body.change"),
+    ("changes", {"change": "fly"}, "body.change"),
+    ("changes", {"change": ["add"]}, "body.change"),
+    ("changes", {"change": "add"}, "body.arm"),
+    ("changes", {"change": "add", "arm": "mate", "fraction": 1.5}, "body.fraction"),
+    ("changes", {"change": "add", "arm": "mate", "fraction": -0.1}, "body.fraction"),
+    ("changes", {"change": "add", "arm": "mate", "share": 0.1}, "body.share"),
+    ("changes", {"change": "close", "arm": "tea"}, "body.arm"),
+    ("changes", {"change": "promise", "fractions": {}}, "body.fractions"),
+    ("changes", {"change": "promise", "fractions": {"tea": "0.1"}}, "body.fractions.tea"),
 ]
 
 
@@ -170,7 +172,77 @@ def test_bodies_without_sense(drinks: Asking, route: str, body: Any, where: str)
     told = refused(drinks.post(f"{ONE}/{route}", body), 422, "invalid")
     assert where in [detail["where"] for detail in told["details"]], told
     assert told["message"].startswith(told["details"][0]["where"])
+    for detail in told["details"]:  # pydantic's own words begin with a capital
+        assert not detail["message"][0].isupper(), detail
     assert drinks.get(ONE).json()["version"] == drinks.get(ONE).json()["round"] == 0
+
+
+#: What is said of some of them, word for word.
+SAID: list[tuple[str, Any, str]] = [
+    ("decisions", [], "body: must be an object"),
+    ("decisions", {"count": 0}, "body.count: must be at least 1"),
+    ("decisions", {"count": 1.5}, "body.count: must be a whole number"),
+    ("decisions", {"cuont": 1}, "body.cuont: there is no field 'cuont'; did you mean 'count'?"),
+    ("decisions", {"rounds": [None], "count": 1}, "body.count: give either 'count' or 'rounds', not both"),
+    (
+        "decisions",
+        {"rounds": [None], "available": ["tea"]},
+        "body.available: give either 'available' or 'rounds', not both",
+    ),
+    (
+        "decisions",
+        {"rounds": [None], "propensity": True},
+        "body.propensity: there is no field 'propensity'; did you mean 'propensities'?",
+    ),
+    ("decisions", {"available": [" "]}, "body.available[0]: must have a letter other than spaces"),
+    ("decisions", {"available": ["x" * 201]}, "body.available[0]: must have at most 200 letters"),
+    ("decisions", {"propensities": 1}, "body.propensities: must be true or false"),
+    ("reports", {"reports": []}, "body.reports: must not be empty"),
+    ("reports", {"reports": {}}, "body.reports: must be a list"),
+    (
+        "reports",
+        {"reports": [{"decision": "1", "reward": {"tea": 1}, "rewards": {"tea": 1}}]},
+        "body.reports[0].reward: there is no field 'reward' here",
+    ),
+    (
+        "reports",
+        {"reports": [{"decision": "1", "rewards": {"": 1}}]},
+        "body.reports[0].rewards: the name '' must not be empty",
+    ),
+    (
+        "reports",
+        {"reports": [{"decision": "1", "rewards": {"[key]": "1"}}]},
+        "body.reports[0].rewards.[key]: must be a number",
+    ),
+    ("totals", {}, "body.value: must be given"),
+    ("totals", {"value": 1, "round": 2**53}, "body.round: must be less than 9,007,199,254,740,992"),
+    ("changes", {}, "body.change: must be given, one of add, retire, bring_back, promise, close, reopen"),
+    ("changes", {"change": "retier"}, "body.change: there is no 'retier'; did you mean 'retire'?"),
+    ("changes", {"change": "add", "arm": "mate", "fraction": 1.5}, "body.fraction: must be at most 1"),
+    ("changes", {"change": "close", "arm": "tea"}, "body.arm: there is no field 'arm' here"),
+]
+
+
+@pytest.mark.parametrize(("route", "body", "said"), SAID, ids=[f"{one[0]} {one[1]!r:.60}" for one in SAID])
+def test_what_is_said_of_bodies_without_sense(drinks: Asking, route: str, body: Any, said: str) -> None:
+    assert refused(drinks.post(f"{ONE}/{route}", body), 422, "invalid")["message"] == said
+
+
+@pytest.mark.parametrize("name", ["", "a b", ".a", "a\n", "a" * 101])
+def test_what_is_said_of_names_of_allocations(ask: Asking, name: str) -> None:
+    """The same as the store says."""
+    said = "must be 1 to 100 letters, digits, dots, dashes and underscores, beginning with a letter or digit"
+    assert refused(ask.post(ALL, DRINKS | {"name": name}), 422, "invalid")["message"] == f"body.name: {said}"
+    if name.strip():
+        told = refused(ask.get(f"{ALL}/{name.replace(chr(10), '%0A')}"), 422, "invalid")
+        assert told["message"] == f"path.name: {said}"
+    with pytest.raises(EvenhandError, match=said):
+        ask.store.create(name, ["tea"], "ucb1")
+
+
+def test_long_names_of_fields_are_cut(drinks: Asking) -> None:
+    told = refused(drinks.post(f"{ONE}/decisions", {"x" * 10_000: 1}), 422, "invalid")
+    assert len(told["message"]) < 600
 
 
 @pytest.mark.parametrize(
@@ -297,7 +369,7 @@ def test_names_with_the_longest_and_strangest_arms(ask: Asking) -> None:
         "<script>alert(1)</script>",
         "'; DROP TABLE events; --",
         "\u202e",
-        "a\tb\n",
+        "a\tb",
         "\\u0000",
     ]
     assert ask.post(ALL, {"name": "x" * 100, "arms": arms, "algorithm": "ucb1"}).status_code == 201

@@ -78,6 +78,15 @@ def test_every_query_is_named(ask: Asking) -> None:
                     assert f"`{parameter['name']}`" in cell
 
 
+def test_every_route_has_a_title(ask: Asking) -> None:
+    """And not only the name of a function, such as `Healthz`."""
+    described = ask.get("/openapi.json").json()["paths"].values()
+    titles = [operation["summary"] for methods in described for operation in methods.values()]
+    assert "Decide who plays in the next rounds" in titles
+    assert all(" " in title and not title.endswith(".") for title in titles), titles
+    assert len(set(titles)) == len(titles)
+
+
 def test_limits_are_told() -> None:
     told = {option.strip("`"): int(default.replace(",", "")) for option, default, _ in rows(HOWTO, "option")}
     limits = Settings()

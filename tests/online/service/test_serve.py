@@ -111,9 +111,18 @@ def test_the_database_can_be_named_in_the_environment(run: Run, tmp_path: Path) 
 # --- what keeps it from starting --------------------------------------------------------------------------------------
 
 
-def test_others_are_not_served_without_keys(run: Run) -> None:
-    for host in ("0.0.0.0", "::", "localhost.localdomain"):
+def test_others_are_not_served_without_keys(run: Run, tmp_path: Path) -> None:
+    for host in ("0.0.0.0", "::", "192.0.2.1"):
         fails(run("serve", "--host", host), "evenhand keys make")
+    assert not (tmp_path / "evenhand.db").exists()
+    Store.open(str(tmp_path / "evenhand.db")).close()  # there, and without keys
+    fails(run("serve", "--host", "0.0.0.0"), "evenhand keys make")
+
+
+@pytest.mark.parametrize("host", ["nope.invalid", "a..b", "x" * 64 + ".invalid"])
+def test_a_host_that_does_not_exist(run: Run, tmp_path: Path, host: str) -> None:
+    fails(run("serve", "--host", host), f"there is no host '{host}'")
+    assert not (tmp_path / "evenhand.db").exists()
 
 
 def test_a_port_that_is_taken(run: Run) -> None:
@@ -128,7 +137,8 @@ def test_a_host_that_is_not_here(run: Run) -> None:
 
 
 def test_a_database_that_is_not_there(run: Run) -> None:
-    fails(run("serve", "--database", f"postgresql://nobody@127.0.0.1:{free_port()}/none"), "cannot be used")
+    away = f"postgresql://nobody@127.0.0.1:{free_port()}/none"
+    fails(run("serve", "--database", away), f"the database {away} cannot be used")
     fails(run("serve", "--database", "folder/that/is/not/there.db"), "cannot be used")
     fails(run("serve", "--database", "mysql://localhost/x"), "mysql")
 

@@ -48,6 +48,7 @@ class Client:
         transport: what carries the calls; None for the network.
         sleep: waits for some seconds.
         clock: tells the seconds, from anywhere.
+        notice: called, from another thread, where a call has had no answer for a second; at most once a call.
 
     Raises:
         EvenhandError: an argument is out of range.
@@ -72,10 +73,18 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
+        notice: Callable[[], object] | None = None,
     ) -> None:
         self.url = address(url)
         self._connection = Connection(
-            key, timeout=timeout, retries=retries, patience=patience, transport=transport, sleep=sleep, clock=clock
+            key,
+            timeout=timeout,
+            retries=retries,
+            patience=patience,
+            transport=transport,
+            sleep=sleep,
+            clock=clock,
+            notice=notice,
         )
 
     def __repr__(self) -> str:
@@ -233,7 +242,12 @@ class Client:
             reports: ids of decisions, each with rewards by the names of arms.
             idempotency_key: as for `report`.
         """
-        body = {"reports": [{"decision": decision, "rewards": dict(rewards)} for decision, rewards in reports]}
+        body = {
+            "reports": [
+                {"decision": decision, "rewards": _by_arm("rewards", "{'tea': 1.0}", rewards)}
+                for decision, rewards in reports
+            ]
+        }
         return self._post(path_to(name, "reports"), body, idempotency_key, answers.Answers).answers
 
     def total(
@@ -289,7 +303,7 @@ class Client:
 
     def promise(self, name: str, fractions: Mapping[str, float], *, idempotency_key: str | None = None) -> Changed:
         """Other promised shares for some arms; those of the others stay, with all that they are owed."""
-        return self._change(name, "promise", idempotency_key, fractions=dict(fractions))
+        return self._change(name, "promise", idempotency_key, fractions=_by_arm("fractions", "{'tea': 0.2}", fractions))
 
     def close_allocation(self, name: str, *, idempotency_key: str | None = None) -> Changed:
         """The allocation decides no more; reports are still welcome."""
@@ -370,6 +384,12 @@ def _infinity_as_text(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_infinity_as_text(one) for one in value]
     return repr(value) if isinstance(value, float) and math.isinf(value) else value
+
+
+def _by_arm(what: str, example: str, given: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(given, Mapping):
+        raise EvenhandError(f"{what} must be a mapping from arms to numbers, such as {example}, got {given!r}")
+    return dict(given)
 
 
 def _names(arms: Iterable[str] | None) -> list[str] | None:

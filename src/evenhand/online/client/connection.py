@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,10 @@ Found = TypeVar("Found")
 PASSING = frozenset({429, 502, 503, 504})
 #: What gets lost on the way, and may get through at the next try.
 LOST = (httpx.TimeoutException, httpx.NetworkError, httpx.ProxyError, httpx.RemoteProtocolError)
+#: What fails before anything of a call is sent.
+UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+#: Seconds without an answer after which a call says so.
+QUIET = 1.0
 #: Hosts to which no proxy of the environment leads.
 DIRECT: dict[str, httpx.BaseTransport | None] = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
 #: Seconds before the next try: at random up to 0.2, then 0.4, 0.8 and so on, so that clients do not come back together.
@@ -40,6 +45,7 @@ class Connection:
         transport: what carries the calls; None for the network.
         sleep: waits for some seconds.
         clock: tells the seconds.
+        notice: told once a call that no answer has come, after a second without one.
 
     Raises:
         EvenhandError: an argument is out of range.
@@ -61,10 +67,11 @@ class Connection:
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
+        notice: Callable[[], object] | None = None,
     ) -> None:
         self.timeout, self.patience = _seconds("timeout", timeout), _seconds("patience", patience)
         self.retries = validate.whole("retries", retries, low=0)
-        self._sleep, self._clock = sleep, clock
+        self._sleep, self._clock, self._notice = sleep, clock, notice
         headers = {"User-Agent": f"evenhand/{__version__}"}
         if key is not None:
             headers["Authorization"] = bearer(key)
@@ -110,31 +117,52 @@ class Connection:
 
     def _tried(self, call: Call, use: Callable[[httpx.Response, float], Found]) -> Found:
         """What ``use`` makes of the answer; it is also given the time by which it is to be done."""
-        request, begun = call.request(), self._clock()
+        request, begun, sent = call.request(), self._clock(), False
         deadline = begun + self.patience
+        silence = threading.Timer(QUIET, self._notice or (lambda: None))
+        silence.daemon = True
+
+        def once() -> Found:
+            nonlocal sent
+            try:
+                return self._once(call, request, deadline, use, silence)
+            except _Passing as error:
+                sent = sent or error.sent
+                raise
 
         def spent(state: RetryCallState) -> bool:
             return state.attempt_number > self.retries or self._clock() + state.upcoming_sleep >= deadline
 
         tries = Retrying(sleep=self._sleep, stop=spent, wait=_pause, retry=retry_if_exception_type(_Passing))
+        if self._notice is not None:
+            silence.start()
         try:
-            found: Found = tries(self._once, call, request, deadline, use)
+            found: Found = tries(once)
         except RetryError as error:
-            last = error.last_attempt
-            raise self._given_up(call, _passing(last.exception()), last.attempt_number, self._clock() - begun) from None
+            failed, seconds = error.last_attempt, self._clock() - begun
+            raise self._given_up(call, _passing(failed.exception()), failed.attempt_number, seconds, sent) from None
+        finally:
+            silence.cancel()
         return found
 
     def _once(
-        self, call: Call, request: dict[str, Any], deadline: float, use: Callable[[httpx.Response, float], Found]
+        self,
+        call: Call,
+        request: dict[str, Any],
+        deadline: float,
+        use: Callable[[httpx.Response, float], Found],
+        silence: threading.Timer,
     ) -> Found:
         left = max(min(self.timeout, deadline - self._clock()), 0.001)
         try:
             with self._http.stream(**request, timeout=left) as response:
                 if response.is_success:
+                    silence.cancel()
                     return use(response, deadline)
                 body = self._body(response, deadline)
         except LOST as error:
-            raise _Passing(f"{_KINDS.get(type(error), 'the connection broke')} ({error})", LOOK) from None
+            why = f"{_KINDS.get(type(error), 'the connection broke')} ({error})"
+            raise _Passing(why, LOOK, sent=not isinstance(error, UNSENT)) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:  # an answer that cannot be unpacked, and the like
             raise ServiceError(f"{call} failed: {error}", "failed") from None
         if response.status_code not in PASSING:
@@ -153,13 +181,15 @@ class Connection:
             late = self._clock() > deadline
         return b"".join(pieces)
 
-    def _given_up(self, call: Call, last: _Passing, tries: int, seconds: float) -> Unavailable:
+    def _given_up(self, call: Call, last: _Passing, tries: int, seconds: float, sent: bool) -> Unavailable:
         """The error after the last try: what was tried, for how long, and what to do."""
         times = "one try" if tries == 1 else f"{tries} tries"
         told = f"{call} was not answered in {times} and {seconds:.1f} s; the last time: {last.why}. {last.advice}"
         if last.asked >= self.patience:
             told += f" It asks for {last.asked:g} s of rest, and the patience of this client is {self.patience:g} s."
-        if call.idempotency_key is not None:
+        if call.idempotency_key is not None and not sent:
+            told += "\nThe call was not sent, so nothing was done."
+        elif call.idempotency_key is not None:
             told += (
                 f"\nWhether it was done is not known; done again with the idempotency key {call.idempotency_key}, "
                 "it is not done twice."
@@ -172,10 +202,16 @@ class _Passing(Exception):
     """A try that failed where the next may do better."""
 
     def __init__(
-        self, why: str, advice: str, asked: float = 0.0, status: int | None = None, fault: Fault | None = None
+        self,
+        why: str,
+        advice: str,
+        asked: float = 0.0,
+        status: int | None = None,
+        fault: Fault | None = None,
+        sent: bool = True,
     ) -> None:
         super().__init__(why)
-        self.why, self.advice, self.asked, self.status, self.fault = why, advice, asked, status, fault
+        self.why, self.advice, self.asked, self.status, self.fault, self.sent = why, advice, asked, status, fault, sent
 
 
 LOOK = "Is the service running there (evenhand serve), and can it be reached from here?"

@@ -108,35 +108,49 @@ def show_description(one: Description) -> None:
 
 
 def show_audit(name: str, audit: Audit) -> None:
-    """What each arm was promised and got."""
+    """What each arm was promised and got; on a narrow terminal without some columns."""
+    from evenhand.online.audit import fitting
+
     console = listing.console_for_tables()
     size = f"{audit.round:,} rounds, version {audit.version}, {audit.algorithm}"
     console.print(f"[bold]{escape(name)}[/bold]  {escape(size)}", highlight=False)
-    counts = ("pending", "lost", "late")
-    owed = ("promised", "plays", "share", "95 % interval", "behind by", "at worst")
-    table = listing.table_of("arm", *owed, "reward", "95 % interval", *counts, right=True)
-    for line in audit.lines:
-        table.add_row(*_cells(line), style="dim" if line.retired else None)
-    if len(audit.lines) < audit.arms:
-        table.add_row(f"and {audit.arms - len(audit.lines):,} more")
+    cells = _columns(audit.lines)
+    names = fitting(cells, console.width - 2, 3, DISPENSABLE)  # a space at either end
+    table = listing.table_of(*(name.strip() for name in names), right=True)
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
+    for line, *row in zip(audit.lines, *(cells[name] for name in names), strict=True):
+        table.add_row(*map(escape, row), style="dim" if line.retired else None)
     console.print(table)
+    if len(audit.lines) < audit.arms:
+        console.print(f"and {audit.arms - len(audit.lines):,} more", highlight=False)
+    if len(names) < len(cells):
+        console.print("[dim]a wider terminal shows more, and --json all[/dim]", highlight=False)
     if audit.fault:
         console.print(f"[red]cannot be kept:[/red] {escape(audit.fault)}", highlight=False)
 
 
-def _cells(line: Line) -> list[str]:
-    return [
-        escape(line.arm) + (" (retired)" if line.retired else ""),
-        _number(line.promised),
-        f"{line.plays:,}",
-        _number(line.share),
-        _interval(line.low_share, line.high_share),
-        _number(line.deficit),
-        _number(line.worst),
-        _number(line.estimate),
-        _interval(line.low, line.high),
-        *(f"{count:,}" for count in (line.pending, line.lost, line.late)),
-    ]
+# What an audit can do without on a narrow terminal, the first ones first; the space tells one interval from the other.
+DISPENSABLE = ("late", "lost", " 95 % interval", "95 % interval", "pending", "at worst", "reward")
+
+
+def _columns(lines: Sequence[Line]) -> dict[str, list[str]]:
+    """The cells of an audit by column; the interval of a reward has a space before its name."""
+    from evenhand.online.audit import plain
+
+    return {
+        "arm": [plain(line.arm) + (" (retired)" if line.retired else "") for line in lines],
+        "promised": [_number(line.promised) for line in lines],
+        "plays": [f"{line.plays:,}" for line in lines],
+        "share": [_number(line.share) for line in lines],
+        "95 % interval": [_interval(line.low_share, line.high_share) for line in lines],
+        "behind by": [_number(line.deficit) for line in lines],
+        "at worst": [_number(line.worst) for line in lines],
+        "reward": [_number(line.estimate) for line in lines],
+        " 95 % interval": [_interval(line.low, line.high) for line in lines],
+        "pending": [f"{line.pending:,}" for line in lines],
+        "lost": [f"{line.lost:,}" for line in lines],
+        "late": [f"{line.late:,}" for line in lines],
+    }
 
 
 def _number(value: float | None) -> str:

@@ -35,7 +35,7 @@ function Found({ name, audit, described, loaded, onMore }) {
       ${audit.closed && html`<strong class="badge">closed</strong>`}
     </p>
     ${audit.round === 0 && html`<${Undecided} name=${name} />`}
-    <${Tiles} audit=${audit} />
+    <${Tiles} audit=${audit} described=${described} />
     <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} />
     <${Trail} trail=${audit.trail} />
     <${Delays} delays=${audit.delays} />
@@ -52,20 +52,23 @@ function Undecided({ name }) {
 
 const sum = (lines, field) => lines.reduce((total, line) => total + line[field], 0);
 
-function Tiles({ audit }) {
+function Tiles({ audit, described }) {
   const { lines } = audit;
   const part = lines.length < audit.arms ? `of the ${several(lines.length, 'arm')} loaded` : '';
+  const after = part ? `of the lost, came after all; ${part}` : 'of the lost, came after all';
+  const retired = described.retired.length;
+  const beside = retired > 0 && `and ${whole(retired)} retired`;
   const behind = lines.reduce((most, line) => ((line.deficit ?? 0) > (most?.deficit ?? 0) ? line : most), null);
   const owed = lines.some((line) => line.deficit !== null);
   const who = behind && html`<${Name} of=${behind.arm} />`;
   const worst = { head: 'Furthest behind, in plays', value: plays(behind?.deficit ?? 0), note: who };
   return html`<dl class="tiles">
     <${Tile} head="Rounds" value=${whole(audit.round)} />
-    <${Tile} head="Arms" value=${whole(audit.arms)} note=${audit.version > 0 && several(audit.version, 'change')} />
+    <${Tile} head="Arms" value=${whole(described.arms.length - retired)} note=${beside} />
     ${owed && html`<${Tile} ...${worst} />`}
     <${Tile} head="Pending reports" value=${whole(sum(lines, 'pending'))} note=${part} />
     <${Tile} head="Lost reports" value=${whole(sum(lines, 'lost'))} note=${part} />
-    <${Tile} head="Late reports" value=${whole(sum(lines, 'late'))} note=${part} />
+    <${Tile} head="Late reports" value=${whole(sum(lines, 'late'))} note=${after} />
     ${audit.delays && html`<${Tile} head="Median delay" value=${duration(audit.delays.quantiles['0.5'])} />`}
   </dl>`;
 }

@@ -21,7 +21,7 @@ const HEADS = [['Name'], ['Algorithm'], ['Arms', 'number'], ['Rounds', 'number']
 
 function Table({ list }) {
   return html`
-    <div class="scroll"><table class="cards" role="table" aria-label="Allocations">
+    <div class="scroll"><table class="cards full" role="table" aria-label="Allocations">
       <thead role="rowgroup"><tr role="row">
         ${HEADS.map(([head, look]) => html`<th role="columnheader" scope="col" class=${look}>${head}</th>`)}
       </tr></thead>

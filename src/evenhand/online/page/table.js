@@ -20,7 +20,7 @@ const COLUMNS = [
   ['reports', 'Reports', 'In time', (line) => whole(line.reports)],
   ['pending', 'Reports', 'Pending', (line) => whole(line.pending)],
   ['lost', 'Reports', 'Lost', (line) => whole(line.lost)],
-  ['late', 'Reports', 'Late', (line) => whole(line.late)],
+  ['late', 'Reports', 'Late, of the lost', (line) => whole(line.late)],
 ].map(([field, group, head, show]) => ({ field, group, head, show }));
 
 // Groups of columns, in order.

@@ -15,8 +15,9 @@ from fastapi.params import Header, Query
 from pydantic import TypeAdapter, ValidationError
 
 from evenhand.errors import nearest
-from evenhand.online.service.faults import Refused, senseless
+from evenhand.online.service.faults import SHOWN, Refused, senseless
 from evenhand.online.service.wire import Unreadable, parsed
+from evenhand.online.service.wording import details
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class _Part:
     name: str
     where: str
     alias: str
+    hint: Any
     adapter: TypeAdapter[Any]
     default: Any
 
@@ -49,7 +51,7 @@ class Arguments:
     def __init__(self, endpoint: Callable[..., Any], path: Collection[str]) -> None:
         hints, defaults = get_type_hints(endpoint, include_extras=True), inspect.signature(endpoint).parameters
         self.parts: list[_Part] = []
-        self._request, self._body, self._message = "", "", TypeAdapter[Any](Any)
+        self._request, self._body, self._hint, self._message = "", "", Any, TypeAdapter[Any](Any)
         for name in defaults:
             declared = next(
                 (one for one in getattr(hints[name], "__metadata__", ()) if isinstance(one, Header | Query)), None
@@ -59,9 +61,11 @@ class Arguments:
             elif name in path or declared is not None:
                 where = "path" if name in path else "header" if isinstance(declared, Header) else "query"
                 alias = name if declared is None else declared.alias or name
-                self.parts.append(_Part(name, where, alias, TypeAdapter(hints[name]), defaults[name].default))
+                self.parts.append(
+                    _Part(name, where, alias, hints[name], TypeAdapter(hints[name]), defaults[name].default)
+                )
             else:
-                self._body, self._message = name, TypeAdapter(hints[name])
+                self._body, self._hint, self._message = name, hints[name], TypeAdapter(hints[name])
         self._queries = {part.alias for part in self.parts if part.where == "query"}
 
     @property
@@ -88,21 +92,24 @@ class Arguments:
             Refused: one of them is missing, or has no sense.
         """
         values: dict[str, Any] = {self._request: request} if self._request else {}
-        errors: list[Any] = []
+        wrong: list[tuple[str, str]] = []
+        number = 0
         for part in self.parts:
             value = _found(request, part)
             try:
                 values[part.name] = part.default if value is None else part.adapter.validate_python(value)
             except ValidationError as error:
-                errors += _told(error, part.where, part.alias)
+                wrong += details(error, part.hint, value, (part.where, part.alias), SHOWN)
+                number += error.error_count()
         if self._body:
             body = await _value(request)
             try:
                 values[self._body] = self._message.validate_python(body)
             except ValidationError as error:
-                errors += _told(error, "body")
-        if errors:
-            raise senseless(errors)
+                wrong += details(error, self._hint, body, ("body",), SHOWN)
+                number += error.error_count()
+        if wrong:
+            raise senseless(wrong, number)
         return values
 
 
@@ -115,11 +122,6 @@ def _found(request: Request, part: _Part) -> str | None:
     else:
         value = request.query_params.get(part.alias)
     return value
-
-
-def _told(error: ValidationError, *place: str) -> list[Any]:
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return [{"loc": (*place, *one["loc"]), "msg": one["msg"]} for one in found]
 
 
 async def _value(request: Request) -> Any:

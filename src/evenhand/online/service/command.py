@@ -51,7 +51,7 @@ def serve(
 
 @keys.command()
 def make(
-    name: Annotated[str, typer.Argument(help="Of whoever uses it, for people.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of whoever uses it, for people.")],
     scope: Annotated[list[str], typer.Option(help="'administer', 'decide', 'report' or 'read'; repeat for more.")],
     database: Database = "evenhand.db",
     as_json: AsJson = False,
@@ -82,7 +82,7 @@ def list_(database: Database = "evenhand.db", as_json: AsJson = False) -> None:
 
 @keys.command()
 def revoke(
-    id: Annotated[str, typer.Argument(help="As `evenhand keys list` shows it.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="As `evenhand keys list` shows it.")],
     database: Database = "evenhand.db",
     as_json: AsJson = False,
 ) -> None:

@@ -160,32 +160,16 @@ def handle(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, plain)
 
 
-def senseless(errors: Sequence[Any]) -> Refused:
-    """What pydantic found: a place and a message each.
+def senseless(details: Sequence[tuple[str, str]], number: int) -> Refused:
+    """A request that has no sense in so many places, of which the first are told: each a place and a message.
 
     Example:
-        >>> senseless([{"loc": ("body", "reports", 0, "decision"), "msg": "Field required"}]).message
-        'body.reports[0].decision: Field required'
+        >>> senseless([("body.reports[0].decision", "must be given")], 3).message
+        'body.reports[0].decision: must be given (2 more)'
     """
-    details = [(_place(error["loc"]), _sentence(error["msg"])) for error in errors[: SHOWN + 1]]
     where, message = details[0]
-    more = f" ({len(errors) - 1:,} more)" if len(errors) > 1 else ""
+    more = f" ({number - 1:,} more)" if number > 1 else ""
     return Refused("invalid", f"{where}: {message}{more}", details)
-
-
-def _place(location: Sequence[str | int]) -> str:
-    """Where, as one would write it; what only tells forms of the same message apart is left out."""
-    told = ""
-    for part in location:
-        if isinstance(part, int):
-            told += f"[{part}]"
-        elif not part.endswith("…"):  # see `messages.form`
-            told += f".{part}" if told else part
-    return told
-
-
-def _sentence(text: str) -> str:
-    return text.removeprefix("Value error, ")
 
 
 def allowed(request: Request) -> list[str]:

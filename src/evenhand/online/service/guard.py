@@ -67,11 +67,28 @@ def routes(tag: str, described: bool = True) -> APIRouter:
     )
 
 
+def title(endpoint: Callable[..., Any]) -> str:
+    """The first line of an endpoint's text, up to a colon.
+
+    Example:
+        >>> async def brew() -> None:
+        ...     '''Make tea: black or green.'''
+        >>> title(brew)
+        'Make tea'
+    """
+    first, *_ = (endpoint.__doc__ or endpoint.__name__).splitlines()
+    return first.partition(":")[0].removesuffix(".")
+
+
 class Guarded(APIRoute):
     """A route that lets nobody in who may not, before anything of the request is read.
 
-    A route that does not say who may use it cannot be made.
+    A route that does not say who may use it cannot be made. Its title is how the text of its endpoint begins.
     """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        options["summary"] = options.get("summary") or title(endpoint)
+        super().__init__(path, endpoint, **options)
 
     def scope(self) -> str:
         """The scope that it needs, `ANY_KEY`, `PUBLIC` or `HEALTH`.

@@ -8,10 +8,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
 DEEP = 8  # lists and objects within each other that a parameter has at most
 
-AllocationName = Annotated[
-    str, StringConstraints(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", strict=True)
-]
-ArmName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S", strict=True)]
+ALLOCATION = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+ARM = r"\S"
+
+AllocationName = Annotated[str, StringConstraints(pattern=ALLOCATION, strict=True)]
+ArmName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=ARM, strict=True)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -26,7 +27,7 @@ class Message(BaseModel):
 
 
 def form(name: str) -> Tag:
-    """A name for one of several forms of a message; no place of an error is told by it."""
+    """A name for one of several forms of a message, after the field that only that form has."""
     return Tag(f"{name}…")
 
 
@@ -340,7 +341,7 @@ class Line(BaseModel):
     high: float | None = Field(description="upper end")
     pending: int = Field(description="reports that are waited for")
     lost: int = Field(description="reports that did not come in time")
-    late: int = Field(description="reports that came after that")
+    late: int = Field(description="of the lost: reports that came after all")
 
 
 class Bins(BaseModel):

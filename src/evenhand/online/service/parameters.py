@@ -6,12 +6,14 @@ from typing import Annotated
 
 from fastapi import Header, Path
 
+from evenhand.online.service.messages import ALLOCATION
+
+KEY = r"^[!-~]+$"
+
 Name = Annotated[
     str,
     Path(
-        min_length=1,
-        max_length=100,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        pattern=ALLOCATION,
         description="of the allocation",
         examples=["drinks"],
     ),
@@ -22,7 +24,7 @@ Key = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=200,
-        pattern=r"^[!-~]+$",
+        pattern=KEY,
         description="any text, new for each request: sent again with the same text, the request is not carried out "
         "again, and the answer is that of the first time (for seven days)",
         examples=["7c1f2d90-order-17"],

@@ -21,6 +21,7 @@ from evenhand.online.service.faults import Refused, answer
 from evenhand.online.service.settings import Settings, is_loopback
 from evenhand.online.service.telemetry import Telemetry
 from evenhand.online.store import Store
+from evenhand.online.store.database import Database
 
 LEVELS = ("error", "warning", "info", "debug")
 WAITING = 2048  # connections that wait to be accepted
@@ -33,9 +34,12 @@ def serve(database: str, settings: Settings, port: int, log_level: str = "warnin
     """Serve a database until a signal says to stop.
 
     Raises:
-        EvenhandError: the database cannot be used, others could ask without a key, or the port is taken.
+        EvenhandError: the database cannot be used, others could ask without a key, or the host or port cannot be had.
     """
     validate.one_of("log-level", log_level, LEVELS)
+    _addresses(settings.host, port)  # before a database is made in vain
+    if not Database(database).there:
+        check_keys(settings, has_keys=False)
     telemetry = Telemetry()
     store = Store.open(database, observer=telemetry)
     try:
@@ -99,7 +103,11 @@ def listening(settings: Settings, port: int) -> list[socket.socket]:
 
 
 def _addresses(host: str, port: int) -> list[tuple[int, str]]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:  # the latter for what can be no name at all
+        said = getattr(error, "strerror", None) or str(error)
+        raise EvenhandError(f"there is no host {host!r} that this computer knows of ({said}); see --host") from None
     return list(dict.fromkeys((family, str(address[0])) for family, _, _, _, address in found))
 
 

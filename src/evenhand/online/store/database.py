@@ -45,13 +45,14 @@ class Database:
         >>> Database("drinks.db").name, Database("drinks.db").there
         ('drinks.db', False)
         >>> Database("postgresql://evenhand:secret@db/evenhand").name
-        'postgresql+psycopg://evenhand:***@db/evenhand'
+        'postgresql://evenhand:***@db/evenhand'
     """
 
     def __init__(self, name: str) -> None:
         self.url = _url(name)
         lite = self.url.get_backend_name() == "sqlite"
-        self.name = str(self.url.database) if lite else self.url.set(query={}).render_as_string(hide_password=True)
+        shown = self.url.set(drivername=self.url.get_backend_name(), query={})
+        self.name = str(self.url.database) if lite else shown.render_as_string(hide_password=True)
         options: dict[str, Any] = {"timeout": PATIENCE} if lite else POSTGRESQL
         self.engine = create_engine(
             self.url, connect_args=options, pool_size=8, max_overflow=8, pool_timeout=PATIENCE, pool_pre_ping=not lite
