@@ -34,7 +34,7 @@ from rich.console import Console
 
 from common import AsJson, console_for_tables, table_of
 
-CLIENTS, BATCHERS, BATCH, RATE = 32, 2, 100, 300
+CLIENTS, BATCHERS, BATCH, RATE = 32, 8, 100, 300
 AIMS = {"single": 1_000.0, "batch": 20_000.0, "steady": 0.050}  # a second, a second, seconds at the 99th percentile
 Json = dict[str, Any]
 

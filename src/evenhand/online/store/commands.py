@@ -16,7 +16,7 @@ from evenhand.online.bandit import Choice
 from evenhand.online.book import ReportError
 from evenhand.online.store import tables
 from evenhand.online.store.errors import Closed, Conflict
-from evenhand.online.store.events import as_json, change, creation, event_of, telling_damage
+from evenhand.online.store.events import change, creation, event_of, strictly, telling_damage
 from evenhand.online.store.live import Live
 
 Answer = dict[str, Any]
@@ -306,7 +306,7 @@ class Change(Command):
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values as they will be read from the event again."""
     try:
-        return json.loads(as_json(values))  # type: ignore[no-any-return]
+        return json.loads(strictly(values))  # type: ignore[no-any-return]
     except (RecursionError, TypeError, ValueError) as error:
         raise EvenhandError(f"the values of a change must be plain JSON values: {error}") from None
 

@@ -17,7 +17,7 @@ from evenhand.online.bandit import DAMAGE, Bandit
 from evenhand.online.store import tables
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
-from evenhand.online.store.events import Event, as_json, begun, event_of, replay
+from evenhand.online.store.events import Event, begun, event_of, replay, strictly
 
 LOG = logging.getLogger("evenhand.store")
 SNAPSHOT = 20_000  # events after which the bandit is written down whole, so that a start need not replay more
@@ -92,7 +92,7 @@ class Live:
     def write_snapshot(self, connection: Connection) -> None:
         """Write the bandit down whole, in place of the snapshots before."""
         state = {"bandit": self.bandit.dump(), "closed": self.closed}
-        packed = zlib.compress(as_json(state).encode(), level=1)
+        packed = zlib.compress(strictly(state).encode(), level=1)
         connection.execute(delete(tables.snapshots).where(tables.snapshots.c.allocation == self.id))
         row = {"allocation": self.id, "sequence": self.sequence, "state": packed}
         connection.execute(insert(tables.snapshots), row)

@@ -19,7 +19,7 @@ from evenhand.online.store import tables
 from evenhand.online.store.commands import Answer, Command, Desk
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import KeyReused, Overloaded, StoreUnavailable
-from evenhand.online.store.events import as_json
+from evenhand.online.store.events import quickly
 from evenhand.online.store.live import SNAPSHOT, Live, recalled, row_of
 
 GROUP = 500  # commands that are committed together at most
@@ -211,7 +211,7 @@ class Writer:
         answer = command.run(desk)
         answered[command.key] = digest, answer
         row = {"allocation": desk.live.id, "key": command.key, "digest": digest, "time": desk.now}
-        desk.connection.execute(insert(tables.answers), row | {"body": as_json(answer)})
+        desk.connection.execute(insert(tables.answers), row | {"body": quickly(answer)})
         return answer
 
 
