@@ -3,9 +3,9 @@
 A server is started for each database and number of arms. All traffic goes to the loopback address and stops by itself.
 
 - single: 32 clients, each asks for one decision after the other.
-- batch: 2 clients, each asks for 100 decisions at once, over and over.
+- batch: 8 clients, each asks for 100 decisions at once, over and over.
 - steady: 300 single decisions a second, at even intervals, whether or not the earlier ones are answered.
-- report: 32 clients report the singles one by one; 2 clients report the batches, 100 at once.
+- report: 32 clients report the singles one by one; 8 clients report the batches, 100 at once.
 """
 
 from __future__ import annotations

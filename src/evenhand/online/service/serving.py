@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -27,6 +28,7 @@ LEVELS = ("error", "warning", "info", "debug")
 WAITING = 2048  # connections that wait to be accepted
 IDLE = 75  # seconds after which a connection on which nothing is asked is closed: later than proxies do
 GRACE = 30  # seconds that requests may take to be answered when the server is to stop
+YOUNG = 50_000  # objects made before rubbish is looked for; with Python's 700, pending decisions are gone through often
 SWITCH = 0.001  # seconds after which the threads that write let the one that answers go on, and the other way round
 
 
@@ -51,6 +53,8 @@ def serve(database: str, settings: Settings, port: int, log_level: str = "warnin
             f"Evenhand serves {store.database.name} at {_address(settings, sockets)}{_who(has_keys)}", file=sys.stderr
         )
         sys.setswitchinterval(SWITCH)
+        gc.freeze()  # what is loaded stays
+        gc.set_threshold(YOUNG)
         with _signals_end_it():
             server.run(sockets)
     finally:
