@@ -25,11 +25,19 @@ Rounds = Sequence[Sequence[str] | None]
 
 @dataclass(frozen=True)
 class Desk:
-    """What a command works on: an allocation, at a time, in a transaction."""
+    """What the commands of a group work on: an allocation, at a time, in a transaction.
+
+    Attributes:
+        live: the allocation.
+        now: seconds since the epoch.
+        connection: in the transaction.
+        keyed: rows of answers that have a key, to be written with the events.
+    """
 
     live: Live
     now: float
     connection: Connection
+    keyed: list[dict[str, Any]] = field(default_factory=list)
 
     def earlier(self, kind: str, round: int) -> list[Mapping[str, Any]]:
         """The bodies of all events of a kind about a round, in order."""
