@@ -377,16 +377,11 @@ def evaluate(
         evaluating.show(str(log), found)
 
 
-Database = Annotated[
-    str, typer.Option(envvar="EVENHAND_DATABASE", help="An SQLite file, or a URL such as postgresql://user@host/name.")
-]
-
-
 @app.command()
 def export(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the allocation.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="To write; ends in .csv or .parquet.")],
-    database: Database = "evenhand.db",
+    database: service.Database = "evenhand.db",
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Estimate propensities that have no closed form; replays every event.")
     ] = False,
@@ -413,7 +408,7 @@ def export(
 @app.command()
 def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Allocations; left out: all.")] = None,
-    database: Database = "evenhand.db",
+    database: service.Database = "evenhand.db",
     as_json: AsJson = False,
 ) -> None:
     """Make allocations again from their events alone, and see that the same comes out.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -49,7 +50,7 @@ class Desk:
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(ABC):
     """Something asked of an allocation.
 
     Attributes:
@@ -63,9 +64,9 @@ class Command:
         if self.key is not None and not (0 < len(self.key) <= 200 and self.key.isprintable()):
             raise EvenhandError(f"an idempotency key must be 1 to 200 printable characters, got {self.key!r}")
 
+    @abstractmethod
     def run(self, desk: Desk) -> Answer:
         """Do it; nothing has changed where it raises."""
-        raise NotImplementedError
 
     def digest(self) -> str:
         """What tells this command from others."""
