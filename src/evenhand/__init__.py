@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Decision": "records",
-    "Environment": "environment",
-    "EvenhandError": "errors",
-    "Feedback": "records",
-    "InfeasiblePromise": "errors",
-    "PerLane": "records",
-    "Policy": "policy",
-    "Results": "results",
-    "State": "records",
-    "Tally": "records",
-    "check_environment": "checks",
-    "check_policy": "checks",
-    "compare": "simulation",
-    "dump": "records",
-    "restore": "records",
-    "simulate": "simulation",
+    "Decision": "core.state",
+    "Environment": "environment.environment",
+    "EvenhandError": "core.errors",
+    "Feedback": "core.state",
+    "Observation": "core.state",
+    "InfeasiblePromise": "core.errors",
+    "PerLane": "core.state",
+    "Policy": "policy.policy",
+    "Results": "simulation.results",
+    "State": "core.state",
+    "Tally": "core.state",
+    "check_environment": "simulation.checks",
+    "check_policy": "simulation.checks",
+    "compare": "simulation.simulate",
+    "dump": "core.state",
+    "restore": "core.state",
+    "simulate": "simulation.simulate",
 }
 __all__ = [
     "Decision",
@@ -33,6 +34,7 @@ __all__ = [
     "EvenhandError",
     "Feedback",
     "InfeasiblePromise",
+    "Observation",
     "PerLane",
     "Policy",
     "Results",
@@ -48,13 +50,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from evenhand.checks import check_environment, check_policy
-    from evenhand.environment import Environment
-    from evenhand.errors import EvenhandError, InfeasiblePromise
-    from evenhand.policy import Policy
-    from evenhand.records import Decision, Feedback, PerLane, State, Tally, dump, restore
-    from evenhand.results import Results
-    from evenhand.simulation import compare, simulate
+    from evenhand.core.errors import EvenhandError, InfeasiblePromise
+    from evenhand.core.state import Decision, Feedback, Observation, PerLane, State, Tally, dump, restore
+    from evenhand.environment.environment import Environment
+    from evenhand.policy.policy import Policy
+    from evenhand.simulation.checks import check_environment, check_policy
+    from evenhand.simulation.results import Results
+    from evenhand.simulation.simulate import compare, simulate
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,8 @@
 """The published algorithms, each a choice of parts; ``evenhand algorithms`` lists them.
 
-Every function takes the algorithm's parameters and returns a `Policy`. ``plays`` is m, the arms played a round; where
-it is offered, the algorithm also copes with arms that sleep. Ties go to the lowest index unless said otherwise, and
-an arm that was never played goes before all others that go by UCB.
+Every function takes the algorithm's parameters and returns a `Policy`. ``plays`` is m, the arms played per round;
+where it is offered, arms may also be unavailable. Ties go to the lowest index unless said otherwise, and an arm that
+was never played goes before all others that go by UCB.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from evenhand.algorithms.minimum import (
     t_fucb_quotas,
     tscsf_b,
 )
-from evenhand.errors import ConfigurationError, nearest
-from evenhand.registry import ALGORITHMS, Algorithm
+from evenhand.algorithms.registry import algorithm, find
 
 __all__ = [
+    "algorithm",
     "ars_clw",
     "ars_exp3",
     "ars_fucb",
@@ -65,18 +65,3 @@ __all__ = [
     "ucb",
     "ucb1",
 ]
-
-
-def find(name: str) -> Algorithm:
-    """The algorithm of that name.
-
-    Raises:
-        ConfigurationError: there is none; names the nearest.
-
-    Example:
-        >>> find("fucb").summary
-        'FUCB: whoever is owed most goes first, the others go by UCB1.'
-    """
-    if name not in ALGORITHMS:
-        raise ConfigurationError(f"there is no algorithm {name!r}{nearest(name, ALGORITHMS)}")
-    return ALGORITHMS[name]

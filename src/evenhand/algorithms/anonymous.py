@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from evenhand import validate
-from evenhand.cadence import EveryRound
-from evenhand.fairness import DeficitFirst, Mixing
-from evenhand.holds import HoldFor, PhasedElimination, PowerSize, RandomEnds
-from evenhand.index import UCB, EmpiricalMean, ExponentialWeights, WindowWeights
-from evenhand.policy import Policy
-from evenhand.registry import algorithm
-from evenhand.selection import Categorical
-from evenhand.tuning import Doubling, ForChoices, Known
+from evenhand.algorithms.registry import algorithm
+from evenhand.core import validate
+from evenhand.core.validate import PerArm
+from evenhand.policy.fairness import DeficitFirst, Mixing
+from evenhand.policy.hold import HoldFor, PowerSize, RandomEnds, SizeLike
+from evenhand.policy.index import UCB, EmpiricalMean
+from evenhand.policy.mixing import Doubling, ForChoices, OnePhase
+from evenhand.policy.policy import Policy
+from evenhand.policy.schedule import PhasedElimination
+from evenhand.policy.selection import Categorical, TopM
+from evenhand.policy.weights import ExponentialWeights, WindowWeights
 
 
 @algorithm("wang2021")
-def ars_ucb(*, size: Any = None, exploration: float = 4.0) -> Policy:
+def ars_ucb(*, size: SizeLike | None = None, exploration: float = 4.0) -> Policy:
     """ARS-UCB: the arm with the largest clipped upper confidence bound plays for more and more rounds.
 
     ``argmax min(S/N + sqrt(α ln t / N), 1)``, of equal ones the least played, for ``f(k)`` rounds, k being how often
@@ -27,16 +27,17 @@ def ars_ucb(*, size: Any = None, exploration: float = 4.0) -> Policy:
     The logarithm takes the rounds played so far. The last choice is cut at the horizon.
 
     Args:
-        size: f, `evenhand.holds.PowerSize`, `GeometricSize` or any rising function of k; None for k².
+        size: f, `evenhand.policy.hold.PowerSize`, `GeometricSize` or any rising function of k; None for k².
         exploration: α ≥ 0; 4 is the paper's choice, just below what its theorem asks for.
 
     Example:
-        >>> ars_ucb().cadence.size
+        >>> ars_ucb().hold.size
         PowerSize(exponent=2.0)
 
     Source: Wang et al. 2021, Algorithm 1.
     """
-    return Policy(UCB(exploration, clip=True, clock="played"), cadence=HoldFor(_size(size)), name="ars_ucb")
+    index = UCB(exploration, clip=True, clock="played")
+    return Policy(index, selection=TopM(ties="fewest"), hold=HoldFor(_size(size)), name="ars_ucb")
 
 
 @algorithm("wang2021")
@@ -47,7 +48,7 @@ def ucb(*, exploration: float = 2.0) -> Policy:
 
     Promise: none to the arms; regret O(K ln T) where every reward is known at once, and none for anonymous sums.
 
-    Where rewards spread, each is credited to whoever plays as it arrives, and arms that take turns look alike.
+    Where rewards spread, each is credited to the arm that plays as it arrives, and arms that take turns look alike.
 
     Args:
         exploration: α ≥ 0.
@@ -59,11 +60,13 @@ def ucb(*, exploration: float = 2.0) -> Policy:
     Source: Wang et al. 2021, Algorithm 1 with f(k) = 1; Auer, Cesa-Bianchi & Fischer 2002.
     """
     index = UCB(exploration, clip=True, clock="played")
-    return Policy(index, cadence=EveryRound(fewest_first=True), name="ucb")
+    return Policy(index, selection=TopM(ties="fewest"), name="ucb")
 
 
 @algorithm("wang2021")
-def ars_fucb(fractions: Any, *, size: Any = None, tolerance: float = 0.0, exploration: float = 4.0) -> Policy:
+def ars_fucb(
+    fractions: PerArm, *, size: SizeLike | None = None, tolerance: float = 0.0, exploration: float = 4.0
+) -> Policy:
     """ARS-FUCB: FUCB's promise under anonymous sums, with choices that last for more and more rounds.
 
     ``A(t) = {i : r_i (t−1) − N_i > α}``; if A(t) is not empty ``argmax r_i (t−1) − N_i``, else ARS-UCB's choice; for
@@ -75,7 +78,7 @@ def ars_fucb(fractions: Any, *, size: Any = None, tolerance: float = 0.0, explor
 
     Args:
         fractions: (arms,), promised shares r_i of the rounds.
-        size: f, `evenhand.holds.PowerSize`, `GeometricSize` or any rising function of k; None for k².
+        size: f, `evenhand.policy.hold.PowerSize`, `GeometricSize` or any rising function of k; None for k².
         tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         exploration: α of ARS-UCB.
 
@@ -86,7 +89,8 @@ def ars_fucb(fractions: Any, *, size: Any = None, tolerance: float = 0.0, explor
     Source: ours; Wang et al. 2021, Algorithm 1, with Patil et al. 2019, section 5.
     """
     index = UCB(exploration, clip=True, clock="played")
-    return Policy(index, DeficitFirst(fractions, tolerance), cadence=HoldFor(_size(size)), name="ars_fucb")
+    fairness = DeficitFirst(fractions, tolerance)
+    return Policy(index, fairness, TopM(ties="fewest"), hold=HoldFor(_size(size)), name="ars_fucb")
 
 
 @algorithm("auer2002nonstochastic")
@@ -138,37 +142,40 @@ def ars_exp3(*, horizon: int, exponent: float = 0.5, mixing: float | None = None
     size, rounds = PowerSize(exponent), validate.whole("horizon", horizon)
     gamma = ForChoices(((exponent + 1.0) * rounds) ** (1.0 / (exponent + 1.0))) if mixing is None else mixing
     index = ExponentialWeights(gamma, scale=size.last(rounds))
-    return Policy(index, Mixing(gamma), Categorical(), HoldFor(size, count="all"), name="ars_exp3")
+    return Policy(index, Mixing(gamma), Categorical(), hold=HoldFor(size, count="all"), name="ars_exp3")
 
 
 @algorithm("cesabianchi2018")
 def clw(*, horizon: int, delay: int, style: str = "loss") -> Policy:
     """CLW: exponential weights, with choices that a coin ends at least 2d rounds apart, for a known delay d.
 
-    a choice ends with a marker of probability ``1/(2d)`` after 2d − 1 rounds without one; then its arm's weight moves
-    by ``γ/K · X/p`` with ``X = 1/(2d) Σ_{last d rounds} Y``
+    a choice ends with a marker of probability ``q = 1/(2d)`` after 2d − 1 rounds without one; then ``ln w`` of its arm
+    moves by ``−η/p · 1/(2d) Σ_{last d rounds} (1 − Y)``, ``p = w/Σw``, ``η = sqrt(2 ln K/(K n))`` for the
+    ``n = T q (1 − q)^(2d−1)`` updates to be expected
 
     Promise: none to the arms; regret O(sqrt(d T K ln K)) if no reward takes longer than d, against an adversary that
         does not look at the plays.
 
     Args:
-        horizon: T, rounds; for ``γ = min(1, sqrt(2 d K ln K/(T + d)))``.
+        horizon: T, rounds.
         delay: d ≥ 1, the longest that a reward takes.
-        style: ``"loss"`` (as published, for losses: what is missing of a reward of 1 a round), or ``"gain"`` (as Wang
-            et al. restate it).
+        style: ``"loss"`` (as published, for losses: what is missing of a reward of 1 per round), or ``"gain"`` as
+            Wang et al. restate it: ``ln w += γ/K · 1/(2d) Σ Y/p``, with the even chance γ mixed into p,
+            ``γ = min(1, sqrt(2 d K ln K/(T + d)))``.
 
     Example:
-        >>> clw(horizon=1000, delay=10).cadence.tuning.longest
+        >>> clw(horizon=1000, delay=10).hold.phases.longest
         10
 
     Source: Cesa-Bianchi, Gentile & Mansour 2018, section 3; Wang et al. 2021, appendix C.
     """
-    tuning = Known(validate.whole("delay", delay), horizon)
-    return Policy(WindowWeights(tuning, style), Mixing(tuning), Categorical(), RandomEnds(tuning), name="clw")
+    phases = OnePhase(delay, horizon)
+    mixing = Mixing(0.0 if style == "loss" else phases)
+    return Policy(WindowWeights(phases, style), mixing, Categorical(), hold=RandomEnds(phases), name="clw")
 
 
 @algorithm("wang2021")
-def ars_clw(*, horizon: int, first_horizon: int = 1000, exponent: float = 1.0 / 3.0) -> Policy:
+def ars_clw(*, first_horizon: int = 1000, exponent: float = 1.0 / 3.0) -> Policy:
     """ARS-CLW: CLW without knowing the delay, in phases of doubled length with longer and longer guesses of it.
 
     phase k ends at ``T_k = 2^(k−1) T_1`` and guesses ``d_k = ⌊T_k^h⌋``; all is forgotten where a phase begins
@@ -177,23 +184,24 @@ def ars_clw(*, horizon: int, first_horizon: int = 1000, exponent: float = 1.0 / 
         that does not look at the plays (Theorem 3).
 
     Args:
-        horizon: T, rounds; it only says how much memory is needed.
         first_horizon: T_1; the paper gives none, 1000 is ours.
         exponent: of the guess; the paper gives none, 1/3 is ours.
 
     Example:
-        >>> ars_clw(horizon=10_000).index.style
+        >>> ars_clw().index.style
         'gain'
 
     Source: Wang et al. 2021, appendix C, Algorithm 3.
     """
-    tuning = Doubling(first_horizon, exponent, horizon)
-    return Policy(WindowWeights(tuning, "gain"), Mixing(tuning), Categorical(), RandomEnds(tuning), name="ars_clw")
+    phases = Doubling(first_horizon, exponent)
+    return Policy(WindowWeights(phases, "gain"), Mixing(phases), Categorical(), hold=RandomEnds(phases), name="ars_clw")
 
 
 @algorithm("pikeburke2018")
-def odaaf(*, horizon: int, rule: str = "expected", mean_delay: float = 0.0, max_delay: float = 0.0) -> Policy:
-    """ODAAF: longer and longer runs of each arm, after which the worse arms are dropped, told the delay.
+def odaaf(
+    *, horizon: int, rule: str = "expected", mean_delay: float = 0.0, max_delay: float = 0.0, variance: float = 0.0
+) -> Policy:
+    """ODAAF: longer and longer runs of each arm, after which the worse arms are dropped, with the delay known.
 
     arm i goes if ``S_i/n_m < max_j S_j/n_m − 2^−m`` after ``n_m`` rounds of each
 
@@ -201,19 +209,21 @@ def odaaf(*, horizon: int, rule: str = "expected", mean_delay: float = 0.0, max_
 
     Args:
         horizon: T, rounds.
-        rule: ``"expected"`` (told the mean delay), ``"bounded"`` (also the largest), or ``"composite"`` (told how long
-            a reward is spread, after Garg & Akash).
+        rule: ``"expected"`` (the mean delay is known), ``"bounded"`` (also the largest), ``"variance"`` (the mean and
+            the variance), or ``"composite"`` (how long a reward is spread, after Garg & Akash).
         mean_delay: E[τ] ≥ 0, rounds.
         max_delay: d ≥ 0, rounds.
+        variance: V[τ] ≥ 0, of the delay.
 
     Example:
-        >>> odaaf(horizon=1000, rule="bounded", mean_delay=20, max_delay=30).cadence.rule
+        >>> odaaf(horizon=1000, rule="bounded", mean_delay=20, max_delay=30).schedule.rule
         'bounded'
 
     Source: Pike-Burke et al. 2018, Algorithm 1; Garg & Akash 2019.
     """
-    return Policy(EmpiricalMean(), cadence=PhasedElimination(horizon, rule, mean_delay, max_delay), name="odaaf")
+    schedule = PhasedElimination(horizon, rule, mean_delay, max_delay, variance)
+    return Policy(EmpiricalMean(), schedule=schedule, name="odaaf")
 
 
-def _size(size: Any) -> Any:
+def _size(size: SizeLike | None) -> SizeLike:
     return PowerSize(2.0) if size is None else size

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from evenhand import validate
-from evenhand.algorithms.indices import beta_under, ucb_under
-from evenhand.box import ConfidenceBox
-from evenhand.cadence import Elimination, QuotasThen
-from evenhand.evidence import Optimistic, Pessimistic
-from evenhand.index import UCB, BetaSample, EmpiricalMean
-from evenhand.policy import Policy
-from evenhand.registry import algorithm
-from evenhand.selection import TopM
+from evenhand.algorithms.indices import EvidenceLike, beta_under, ucb_under
+from evenhand.algorithms.registry import algorithm
+from evenhand.core import validate
+from evenhand.policy.confidence import ConfidenceIntervals
+from evenhand.policy.index import UCB, BetaSample, Committed, EmpiricalMean
+from evenhand.policy.policy import Policy
+from evenhand.policy.schedule import Elimination, Quotas
+from evenhand.policy.selection import TopM
+from evenhand.theory import bounds
 
 
-@algorithm("auer2002")
-def ucb1(*, exploration: float = 2.0, evidence: str = "received", plays: int = 1) -> Policy:
+@algorithm("auer2002", bound=bounds.UCB1)
+def ucb1(*, exploration: float = 2.0, evidence: EvidenceLike = "received", plays: int = 1) -> Policy:
     """UCB1: the arms with the largest upper confidence bound play.
 
     ``S/N + sqrt(c ln t / N)``
@@ -37,7 +37,7 @@ def ucb1(*, exploration: float = 2.0, evidence: str = "received", plays: int = 1
 
 
 @algorithm("agrawal2012")
-def thompson(*, evidence: str = "received", plays: int = 1) -> Policy:
+def thompson(*, evidence: EvidenceLike = "received", plays: int = 1) -> Policy:
     """Thompson sampling: the arms with the largest draw from their posterior play.
 
     ``θ ~ Beta(1 + S, 1 + N − S)``
@@ -70,13 +70,13 @@ def explore_then_commit(*, pulls: int) -> Policy:
         pulls: plays of each arm before the choice is made, ≥ 1.
 
     Example:
-        >>> explore_then_commit(pulls=20).cadence.quotas
+        >>> explore_then_commit(pulls=20).schedule.quotas
         array([20.])
 
     Source: Garivier et al. 2016; Fang et al. 2022, section 5.
     """
-    cadence = QuotasThen(validate.whole("pulls", pulls), commit=True)
-    return Policy(index=EmpiricalMean(), cadence=cadence, name="explore_then_commit")
+    validate.whole("pulls", pulls)
+    return Policy(Committed(EmpiricalMean(), pulls), schedule=Quotas(pulls), name="explore_then_commit")
 
 
 @algorithm("chen2013")
@@ -137,11 +137,11 @@ def opse(*, horizon: int, plays: int = 1) -> Policy:
         plays: m, arms played a round.
 
     Example:
-        >>> opse(horizon=1000).cadence.box.scale
+        >>> opse(horizon=1000).schedule.confidence.scale
         2.0
 
     Source: Lancewicki et al. 2021, Algorithm 3.
     """
     rounds = float(validate.whole("horizon", horizon))
-    box = ConfidenceBox(rounds, scale=2.0, per_arm=False, lower=Pessimistic(), upper=Optimistic())
-    return Policy(EmpiricalMean(), selection=TopM(plays), cadence=Elimination(box, plays), name="opse")
+    intervals = ConfidenceIntervals(rounds, scale=2.0, per_arm=False, lower="pessimistic", upper="optimistic")
+    return Policy(EmpiricalMean(), selection=TopM(plays), schedule=Elimination(intervals), name="opse")

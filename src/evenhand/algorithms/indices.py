@@ -1,23 +1,26 @@
-"""The indexes of the algorithms, under evidence that is chosen by name."""
+"""The indexes of the algorithms, under evidence that is chosen by name or given as a part."""
 
 from __future__ import annotations
 
-from evenhand import validate
-from evenhand.evidence import Evidence, Optimistic, Pessimistic, Received
-from evenhand.index import UCB, BetaSample, Index, Mean
+from collections.abc import Mapping
 
-EVIDENCE: dict[str, Evidence] = {"received": Received(), "optimistic": Optimistic(), "pessimistic": Pessimistic()}
+from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.parts import kinds
+from evenhand.policy.evidence import Evidence
+from evenhand.policy.index import UCB, BetaSample, Index, Mean
+
+EvidenceLike = Evidence | str | Mapping[str, object]
 
 
-def beta_under(evidence: str) -> Index:
-    """Thompson sampling under the named evidence; ``"both"`` is the mean of an optimistic and a pessimistic draw."""
+def beta_under(evidence: EvidenceLike) -> Index:
+    """Thompson sampling under some evidence; ``"both"`` is the mean of an optimistic and a pessimistic draw."""
     if evidence == "both":
-        return Mean(BetaSample(Optimistic()), BetaSample(Pessimistic()))
-    validate.one_of("evidence", evidence, (*EVIDENCE, "both"))
-    return BetaSample(EVIDENCE[evidence])
+        return Mean(BetaSample("optimistic"), BetaSample("pessimistic"))
+    if isinstance(evidence, str) and evidence not in kinds("evidence"):
+        raise EvenhandError(f"evidence: unknown kind {evidence!r}{nearest(evidence, (*kinds('evidence'), 'both'))}")
+    return BetaSample(evidence)
 
 
-def ucb_under(exploration: float, evidence: str, clip: bool = False) -> Index:
-    """The upper confidence bound under the named evidence."""
-    validate.one_of("evidence", evidence, tuple(EVIDENCE))
-    return UCB(exploration, clip, EVIDENCE[evidence])
+def ucb_under(exploration: float, evidence: EvidenceLike, clip: bool = False) -> Index:
+    """The upper confidence bound under some evidence."""
+    return UCB(exploration, clip, evidence)

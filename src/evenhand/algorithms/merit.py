@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from evenhand import validate
 from evenhand.algorithms.indices import beta_under
-from evenhand.box import BestInBox, ConfidenceBox
-from evenhand.cadence import Cadence, EveryRound, QuotasThen
-from evenhand.errors import ConfigurationError
-from evenhand.evidence import Evidence, Optimistic, Pessimistic, Received
-from evenhand.fairness import MeritShares
-from evenhand.index import BetaSample, EmpiricalMean, Exploring, Index
-from evenhand.merit import MeritLike
-from evenhand.policy import Policy
-from evenhand.registry import algorithm
-from evenhand.selection import Categorical, DependentRounding
+from evenhand.algorithms.registry import algorithm
+from evenhand.core import validate
+from evenhand.core.errors import ConfigurationError
+from evenhand.policy.confidence import ConfidenceIntervals, OptimisticShares
+from evenhand.policy.evidence import Evidence, Optimistic, Pessimistic, Received
+from evenhand.policy.fairness import MeritShares
+from evenhand.policy.index import BetaSample, EmpiricalMean, Exploring, Index
+from evenhand.policy.merit import MeritLike
+from evenhand.policy.policy import Policy
+from evenhand.policy.schedule import ForcedStart, NoSchedule, Schedule
+from evenhand.policy.selection import Categorical, DependentRounding
 
 
 @algorithm("chen2024")
@@ -36,7 +36,7 @@ def fcucb_d(
         sqrt(T) for delays that do not depend on the reward (Theorem 6).
 
     First every arm plays once, in ⌈K/m⌉ rounds in the order of the arms, the last round filled up from the start. The
-    maximisation is exact (`evenhand.box.best_in_box`), not left to a solver.
+    maximisation is exact (`evenhand.policy.confidence.optimistic_means`), not left to a solver.
 
     Args:
         merit: f, a positive function of the mean reward.
@@ -50,14 +50,14 @@ def fcucb_d(
         plays: m, arms played a round.
 
     Example:
-        >>> from evenhand.merit import Power
+        >>> from evenhand.policy.merit import Power
         >>> fcucb_d(Power(), horizon=1000, plays=3).selection
         DependentRounding(plays=3)
 
     Source: Chen et al. 2024, Algorithm 1 and Theorem 6.
     """
-    box = _merit_box(4.0, radius, delta, plays, horizon, Received(), Received())
-    return _by_merit("fcucb_d", BestInBox(box, merit), merit, cap, plays, _start(free_start))
+    intervals = _merit_intervals(4.0, radius, delta, plays, horizon, Received(), Received())
+    return _by_merit("fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, _start(free_start))
 
 
 @algorithm("chen2024")
@@ -89,14 +89,14 @@ def op_fcucb_d(
         plays: m, arms played a round.
 
     Example:
-        >>> from evenhand.merit import Power
-        >>> op_fcucb_d(Power(), horizon=1000).index.box.upper
+        >>> from evenhand.policy.merit import Power
+        >>> op_fcucb_d(Power(), horizon=1000).index.confidence.upper
         Optimistic()
 
     Source: Chen et al. 2024, Algorithm 3 and Theorem 8.
     """
-    box = _merit_box(6.0, radius, delta, plays, horizon, Pessimistic(), Optimistic())
-    return _by_merit("op_fcucb_d", BestInBox(box, merit), merit, cap, plays, _start(free_start))
+    intervals = _merit_intervals(6.0, radius, delta, plays, horizon, Pessimistic(), Optimistic())
+    return _by_merit("op_fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, _start(free_start))
 
 
 @algorithm("chen2024")
@@ -115,13 +115,13 @@ def fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, pla
         plays: m, arms played a round.
 
     Example:
-        >>> from evenhand.merit import Power
+        >>> from evenhand.policy.merit import Power
         >>> fcts_d(Power(beta=2.0, exponent=4.0), plays=3).name
         'fcts_d'
 
     Source: Chen et al. 2024, Algorithm 2 and Theorem 7.
     """
-    return _by_merit("fcts_d", BetaSample(), merit, cap, plays, EveryRound(free_start))
+    return _by_merit("fcts_d", BetaSample(), merit, cap, plays, _free(free_start))
 
 
 @algorithm("chen2024")
@@ -141,13 +141,13 @@ def op_fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, 
         plays: m, arms played a round.
 
     Example:
-        >>> from evenhand.merit import Power
+        >>> from evenhand.policy.merit import Power
         >>> op_fcts_d(Power(), plays=3).index.first.evidence
         Optimistic()
 
     Source: Chen et al. 2024, Algorithm 4 and Theorem 9.
     """
-    return _by_merit("op_fcts_d", beta_under("both"), merit, cap, plays, EveryRound(free_start))
+    return _by_merit("op_fcts_d", beta_under("both"), merit, cap, plays, _free(free_start))
 
 
 @algorithm("chen2024")
@@ -165,18 +165,18 @@ def fgreedy_d(merit: MeritLike, *, epsilon: float = 0.13, cap: bool = False, pla
         plays: m, arms played a round.
 
     Example:
-        >>> from evenhand.merit import Power
+        >>> from evenhand.policy.merit import Power
         >>> fgreedy_d(Power()).index.epsilon
         0.13
 
     Source: Chen et al. 2024, section 6.
     """
-    return _by_merit("fgreedy_d", Exploring(EmpiricalMean(), epsilon), merit, cap, plays, EveryRound())
+    return _by_merit("fgreedy_d", Exploring(EmpiricalMean(), epsilon), merit, cap, plays, NoSchedule())
 
 
 @algorithm("wang2021fairx")
 def fairx_ucb(merit: MeritLike, *, horizon: int) -> Policy:
-    """FairX-UCB: shares by merit at the best point of the confidence box, one play a round.
+    """FairX-UCB: shares by merit at the best point of the confidence intervals, one play per round.
 
     ``μ~ = argmax_{x ∈ box} Σ f(x_i) x_i / Σ f(x_j)``, ``p_i = f(μ~_i) / Σ f(μ~_j)``
 
@@ -190,19 +190,21 @@ def fairx_ucb(merit: MeritLike, *, horizon: int) -> Policy:
         horizon: T, rounds.
 
     Example:
-        >>> from evenhand.merit import Power
+        >>> from evenhand.policy.merit import Power
         >>> fairx_ucb(Power(), horizon=1000).plays
         1
 
     Source: Wang et al. 2021, Algorithm 1; Chen et al. 2024, section 4.
     """
-    box = _merit_box(4.0, "theorem", 1.0, 1, horizon, Received(), Received())
-    return Policy(BestInBox(box, merit), MeritShares(merit), Categorical(), _start(False), name="fairx_ucb")
+    intervals = _merit_intervals(4.0, "theorem", 1.0, 1, horizon, Received(), Received())
+    return Policy(
+        OptimisticShares(intervals, merit), MeritShares(merit), Categorical(), ForcedStart(), name="fairx_ucb"
+    )
 
 
 @algorithm("wang2021fairx")
 def fairx_ts(merit: MeritLike) -> Policy:
-    """FairX-TS: shares by merit at a draw from the posterior, one play a round.
+    """FairX-TS: shares by merit at a draw from the posterior, one play per round.
 
     ``p_i = f(θ_i) / Σ f(θ_j), θ ~ Beta(1 + S, 1 + N − S)``
 
@@ -212,7 +214,7 @@ def fairx_ts(merit: MeritLike) -> Policy:
         merit: f, a positive function of the mean reward.
 
     Example:
-        >>> from evenhand.merit import Power
+        >>> from evenhand.policy.merit import Power
         >>> fairx_ts(Power()).selection
         Categorical(plays=1)
 
@@ -221,23 +223,28 @@ def fairx_ts(merit: MeritLike) -> Policy:
     return Policy(BetaSample(), MeritShares(merit), Categorical(), name="fairx_ts")
 
 
-def _by_merit(name: str, index: Index, merit: MeritLike, cap: bool, plays: int, cadence: Cadence) -> Policy:
-    return Policy(index, MeritShares(merit, cap), DependentRounding(plays), cadence, name)
+def _by_merit(name: str, index: Index, merit: MeritLike, cap: bool, plays: int, schedule: Schedule) -> Policy:
+    return Policy(index, MeritShares(merit, cap), DependentRounding(plays), schedule, name=name)
 
 
-def _merit_box(
+def _merit_intervals(
     factor: float, radius: str, delta: float, plays: int, horizon: int, lower: Evidence, upper: Evidence
-) -> ConfidenceBox:
+) -> ConfidenceIntervals:
     """The theorem's box, ``ln(factor m K T)``, or that of the published code, ``ln(factor K t / δ)/2``."""
     validate.one_of("radius", radius, ("theorem", "code"))
     validate.whole("horizon", horizon)
     if radius == "theorem":
-        return ConfidenceBox(factor * plays * horizon, lower=lower, upper=upper)
+        return ConfidenceIntervals(factor * plays * horizon, lower=lower, upper=upper)
     if validate.number("delta", delta, 0.0, 1.0) == 0.0:
         raise ConfigurationError("delta must be above 0, got 0")
-    return ConfidenceBox(factor / delta, scale=0.5, anytime=True, lower=lower, upper=upper)
+    return ConfidenceIntervals(factor / delta, scale=0.5, anytime=True, lower=lower, upper=upper)
 
 
-def _start(free: bool) -> Cadence:
+def _start(free: bool) -> Schedule:
     """Every arm once before anything else, in the first rounds or free of charge."""
-    return EveryRound(free_start=True) if free else QuotasThen(1, fill=True)
+    return ForcedStart(free)
+
+
+def _free(start: bool) -> Schedule:
+    """The free pull of every arm before round 1, if it is asked for."""
+    return ForcedStart(free=True) if start else NoSchedule()

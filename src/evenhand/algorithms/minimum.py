@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand import validate
-from evenhand.algorithms.indices import beta_under, ucb_under
-from evenhand.cadence import QuotasThen
-from evenhand.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise, VirtualQueue
-from evenhand.index import UCB, EmpiricalMean
-from evenhand.policy import Policy
-from evenhand.registry import algorithm
-from evenhand.selection import Categorical, TopM
+from evenhand.algorithms.indices import EvidenceLike, beta_under, ucb_under
+from evenhand.algorithms.registry import algorithm
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.validate import PerArm
+from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise, VirtualQueue
+from evenhand.policy.index import UCB, Committed, EmpiricalMean
+from evenhand.policy.policy import Policy
+from evenhand.policy.schedule import Quotas
+from evenhand.policy.selection import Categorical, TopM
+from evenhand.theory import bounds
 
 
 @algorithm("patil2019")
-def fair_random(fractions: Any) -> Policy:
+def fair_random(fractions: PerArm) -> Policy:
     """The trivial fair policy: every arm plays with its fraction and an even part of the rest.
 
     ``p_i = r_i + (1 − Σr)/K``
@@ -39,7 +40,7 @@ def fair_random(fractions: Any) -> Policy:
 
 
 @algorithm("patil2019")
-def naive(fractions: Any, *, horizon: int, epsilon: float = 0.1) -> Policy:
+def naive(fractions: PerArm, *, horizon: int, epsilon: float = 0.1) -> Policy:
     """NAIVE: explores for εT rounds, then gives the rest of the rounds to the arm that looked best.
 
     ``n_i = (r_i + (1 − Σr)/K) εT`` plays each, then ``p_i = r_i + (1 − Σr) 1(i = best)``
@@ -54,18 +55,20 @@ def naive(fractions: Any, *, horizon: int, epsilon: float = 0.1) -> Policy:
         epsilon: ε in [0, 1], share of the rounds for exploration.
 
     Example:
-        >>> naive([0.2, 0.2], horizon=100, epsilon=0.2).cadence.quotas
+        >>> naive([0.2, 0.2], horizon=100, epsilon=0.2).schedule.quotas
         array([10., 10.])
 
     Source: Patil et al. 2019, section 4, Algorithm 1.
     """
-    cadence = QuotasThen(naive_quotas(fractions, horizon, epsilon), commit=True)
+    quotas = naive_quotas(fractions, horizon, epsilon)
+    if len(quotas) == 1:
+        raise EvenhandError(f"fractions must have one number per arm, since the quotas depend on K, got {fractions!r}")
     shares = GuaranteedShares(fractions, rest="best")
-    return Policy(index=EmpiricalMean(), fairness=shares, selection=Categorical(), cadence=cadence, name="naive")
+    return Policy(Committed(EmpiricalMean(), quotas), shares, Categorical(), Quotas(quotas), name="naive")
 
 
-@algorithm("patil2019")
-def t_fucb(fractions: Any, *, horizon: int, exploration: float = 2.0) -> Policy:
+@algorithm("patil2019", bound=bounds.T_FUCB)
+def t_fucb(fractions: PerArm, *, horizon: int, exploration: float = 2.0) -> Policy:
     """T-FUCB: every arm first plays what it is owed until the horizon, then UCB1 decides.
 
     ``n_i = max(1, r_i T)`` plays each, then ``argmax S/N + sqrt(2 ln t / N)``
@@ -80,21 +83,26 @@ def t_fucb(fractions: Any, *, horizon: int, exploration: float = 2.0) -> Policy:
         exploration: c of UCB1.
 
     Example:
-        >>> t_fucb([0.25, 0.0], horizon=10).cadence.quotas
+        >>> t_fucb([0.25, 0.0], horizon=10).schedule.quotas
         array([3., 1.])
 
     Source: Patil et al. 2019, section 4, Algorithm 2.
     """
     fractions = validate.per_arm("fractions", fractions, 0.0, 1.0)
-    cadence = QuotasThen(t_fucb_quotas(fractions, horizon), fractions=fractions)
-    return Policy(index=UCB(exploration), fairness=NoPromise(), cadence=cadence, name="t_fucb")
+    quotas = Quotas(t_fucb_quotas(fractions, horizon), promised=fractions)
+    return Policy(UCB(exploration), NoPromise(), schedule=quotas, name="t_fucb")
 
 
-@algorithm("patil2019")
+@algorithm("patil2019", bound=bounds.FUCB)
 def fucb(
-    fractions: Any, *, tolerance: float = 0.0, exploration: float = 2.0, evidence: str = "received", plays: int = 1
+    fractions: PerArm,
+    *,
+    tolerance: float = 0.0,
+    exploration: float = 2.0,
+    evidence: EvidenceLike = "received",
+    plays: int = 1,
 ) -> Policy:
-    """FUCB: whoever is owed most goes first, the others go by UCB1.
+    """FUCB: the arm with the largest deficit goes first, the others go by UCB1.
 
     ``A(t) = {i : r_i (t−1) − N_i > α}``; if A(t) is not empty ``argmax_{i∈A(t)} r_i (t−1) − N_i``, else
     ``argmax S/N + sqrt(2 ln t / N)``
@@ -120,8 +128,8 @@ def fucb(
 
 
 @algorithm("patil2019")
-def f_ts(fractions: Any, *, tolerance: float = 0.0, evidence: str = "received", plays: int = 1) -> Policy:
-    """F-TS: whoever is owed most goes first, the others go by Thompson sampling.
+def f_ts(fractions: PerArm, *, tolerance: float = 0.0, evidence: EvidenceLike = "received", plays: int = 1) -> Policy:
+    """F-TS: the arm with the largest deficit goes first, the others go by Thompson sampling.
 
     ``A(t) = {i : r_i (t−1) − N_i > α}``; if A(t) is not empty ``argmax_{i∈A(t)} r_i (t−1) − N_i``, else
     ``argmax θ_i, θ ~ Beta(1 + S, 1 + N − S)``
@@ -146,12 +154,12 @@ def f_ts(fractions: Any, *, tolerance: float = 0.0, evidence: str = "received", 
 
 @algorithm("patil2019")
 def eta_fucb(
-    fractions: Any,
+    fractions: PerArm,
     *,
     eta: float,
     surplus: str = "counted",
     exploration: float = 2.0,
-    evidence: str = "received",
+    evidence: EvidenceLike = "received",
     plays: int = 1,
 ) -> Policy:
     """η-FUCB: what an arm is owed is added to its upper confidence bound.
@@ -162,7 +170,7 @@ def eta_fucb(
 
     Args:
         fractions: (arms,), promised shares r_i of the rounds.
-        eta: η ≥ 0, reward that one owed play is worth.
+        eta: η ≥ 0, reward that one owed play is score.
         surplus: ``"counted"`` as printed, so that the best arm's surplus counts against it; ``"ignored"`` adds only
             what is owed.
         exploration: c of UCB1.
@@ -183,7 +191,12 @@ def eta_fucb(
 
 @algorithm("fang2022")
 def fair_learn(
-    fractions: Any, *, tolerance: float = 0.0, exploration: float = 2.0, evidence: str = "received", plays: int = 1
+    fractions: PerArm,
+    *,
+    tolerance: float = 0.0,
+    exploration: float = 2.0,
+    evidence: EvidenceLike = "received",
+    plays: int = 1,
 ) -> Policy:
     """Fair-Learn: FUCB under the name and with the tolerance that Fang et al. give it.
 
@@ -209,17 +222,17 @@ def fair_learn(
     return Policy(ucb_under(exploration, evidence), DeficitFirst(fractions, tolerance), TopM(plays), name="fair_learn")
 
 
-@algorithm("li2019")
+@algorithm("li2019", bound=bounds.LFG)
 def lfg(
-    fractions: Any,
+    fractions: PerArm,
     *,
     eta: float,
-    weights: Any = 1.0,
+    weights: PerArm = 1.0,
     queue: str = "recursive",
     exploration: float = 1.5,
     clip: bool = True,
     ties: str = "random",
-    evidence: str = "received",
+    evidence: EvidenceLike = "received",
     plays: int = 1,
 ) -> Policy:
     """LFG: a virtual queue of owed plays against a clipped upper confidence bound.
@@ -258,9 +271,15 @@ def lfg(
     )
 
 
-@algorithm("huang2020")
+@algorithm("huang2020", bound=bounds.TSCSF_B)
 def tscsf_b(
-    fractions: Any, *, eta: float, weights: Any = 1.0, queue: str = "exact", evidence: str = "received", plays: int = 1
+    fractions: PerArm,
+    *,
+    eta: float,
+    weights: PerArm = 1.0,
+    queue: str = "exact",
+    evidence: EvidenceLike = "received",
+    plays: int = 1,
 ) -> Policy:
     """TSCSF-B: a virtual queue of owed plays against Thompson sampling.
 
@@ -288,9 +307,14 @@ def tscsf_b(
     return Policy(beta_under(evidence), VirtualQueue(fractions, eta, weights, queue), TopM(plays), name="tscsf_b")
 
 
-@algorithm("fang2022")
+@algorithm("fang2022", bound=bounds.HARD_THRESHOLD_UCB)
 def hard_threshold_ucb(
-    fractions: Any, *, penalties: Any, exploration: float = 2.0, evidence: str = "received", plays: int = 1
+    fractions: PerArm,
+    *,
+    penalties: PerArm,
+    exploration: float = 2.0,
+    evidence: EvidenceLike = "received",
+    plays: int = 1,
 ) -> Policy:
     """Hard-threshold UCB: an arm below its share gets its whole penalty as a bonus.
 
@@ -303,7 +327,7 @@ def hard_threshold_ucb(
 
     Args:
         fractions: (arms,), shares τ_k of the rounds below which an arm is penalised.
-        penalties: A_k ≥ 0, price of a missing play, one number or one an arm.
+        penalties: A_k ≥ 0, price of a missing play, one number or one per arm.
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
@@ -321,7 +345,12 @@ def hard_threshold_ucb(
 
 @algorithm("fang2022")
 def soft_threshold_ucb(
-    fractions: Any, *, penalties: Any, exploration: float = 2.0, evidence: str = "received", plays: int = 1
+    fractions: PerArm,
+    *,
+    penalties: PerArm,
+    exploration: float = 2.0,
+    evidence: EvidenceLike = "received",
+    plays: int = 1,
 ) -> Policy:
     """Soft-threshold UCB: the bonus shrinks as an arm nears its share.
 
@@ -331,7 +360,7 @@ def soft_threshold_ucb(
 
     Args:
         fractions: (arms,), shares τ_k of the rounds below which an arm is penalised.
-        penalties: A_k ≥ 0, price of a missing play, one number or one an arm.
+        penalties: A_k ≥ 0, price of a missing play, one number or one per arm.
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
@@ -347,7 +376,7 @@ def soft_threshold_ucb(
     return Policy(ucb_under(exploration, evidence), bonus, TopM(plays), name="soft_threshold_ucb")
 
 
-def naive_quotas(fractions: Any, horizon: int, epsilon: float = 0.1) -> NDArray[np.int64]:
+def naive_quotas(fractions: PerArm, horizon: int, epsilon: float = 0.1) -> NDArray[np.int64]:
     """NAIVE's exploration plays, rounded so that its promise survives.
 
     The expected plays at T are ``n_i + p_i (T − Σn) ≥ n_i + r_i (T − Σn)``, so the promise holds wherever
@@ -377,7 +406,7 @@ def naive_quotas(fractions: Any, horizon: int, epsilon: float = 0.1) -> NDArray[
     return np.zeros(len(shares), dtype=np.int64)
 
 
-def t_fucb_quotas(fractions: Any, horizon: int) -> NDArray[np.int64]:
+def t_fucb_quotas(fractions: PerArm, horizon: int) -> NDArray[np.int64]:
     """T-FUCB's plays before UCB1 takes over, rounded so that the promise holds at T.
 
     ``n_i = max(1, ⌈r_i T⌉)``. Where those do not fit into T rounds, n_i = ⌈r_i T⌉; where not even those do, no whole

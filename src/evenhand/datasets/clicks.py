@@ -5,19 +5,19 @@ Two logs of Kaggle's, as published, and a generator of synthetic tables for thos
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand import validate
-from evenhand.errors import DataError
-from evenhand.records import Array
+from evenhand.core import validate
+from evenhand.core.errors import DataError
+from evenhand.core.state import Array
+from evenhand.datasets.rows import Sheet
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -46,37 +46,37 @@ def outbrain(folder: str | os.PathLike[str], arms: int = 7, rows: int = 100_000)
     folder = Path(folder)
     category = _categories(folder)
     winners: list[int] = []
-    path = folder / "clicks_train.csv"
-    for row, (ad, clicked) in _rows(path, "ad_id", "clicked"):
-        found = category.get(_whole(path, row, "ad_id", ad))
+    sheet = Sheet(folder / "clicks_train.csv")
+    for row, (ad, clicked) in sheet.rows("ad_id", "clicked"):
+        winner = category.get(sheet.whole(row, "ad_id", ad))
         if clicked not in ("0", "1"):
-            raise DataError(f"{path}, row {row}: clicked is {clicked!r}, not 0 or 1")
-        if clicked == "1" and found is not None:
-            winners.append(found)
+            raise sheet.fault(row, "clicked", clicked, "not 0 or 1")
+        if clicked == "1" and winner is not None:
+            winners.append(winner)
             if len(winners) == rows:
                 break
-    chosen = [found for found, _ in Counter(winners).most_common(arms)]
+    chosen = [number for number, _ in Counter(winners).most_common(arms)]
     if len(chosen) < arms:
-        raise DataError(f"the clicks in {folder} are on {len(chosen)} categories only, {arms} were asked for")
-    places = {found: place for place, found in enumerate(chosen)}
-    kept = np.array([places[found] for found in winners if found in places])
-    return tuple(f"category {found}" for found in chosen), one_hot(kept, arms)
+        raise DataError(f"the clicks in {folder} are on {len(chosen)} categories, fewer than arms = {arms}")
+    arm_of = {number: arm for arm, number in enumerate(chosen)}
+    steps = np.array([arm_of[winner] for winner in winners if winner in arm_of])
+    return tuple(f"category {number}" for number in chosen), one_hot(steps, arms)
 
 
 def _categories(folder: Path) -> Mapping[int, int]:
     """The category of every advertisement."""
     best: dict[int, tuple[float, int]] = {}  # of each document: minus the confidence, and the category
-    path = folder / "documents_categories.csv"
-    for row, (document, found, confidence) in _rows(path, "document_id", "category_id", "confidence_level"):
-        number = _whole(path, row, "document_id", document)
-        known = -_confidence(path, row, confidence), _whole(path, row, "category_id", found)
-        best[number] = min(known, best.get(number, known))
+    sheet = Sheet(folder / "documents_categories.csv")
+    for row, (document, number, level) in sheet.rows("document_id", "category_id", "confidence_level"):
+        page = sheet.whole(row, "document_id", document)
+        known = -sheet.number(row, "confidence_level", level), sheet.whole(row, "category_id", number)
+        best[page] = min(known, best.get(page, known))
     category: dict[int, int] = {}
-    path = folder / "promoted_content.csv"
-    for row, (ad, document) in _rows(path, "ad_id", "document_id"):
-        number = _whole(path, row, "document_id", document)
-        if number in best:
-            category[_whole(path, row, "ad_id", ad)] = best[number][1]
+    sheet = Sheet(folder / "promoted_content.csv")
+    for row, (ad, document) in sheet.rows("ad_id", "document_id"):
+        page = sheet.whole(row, "document_id", document)
+        if page in best:
+            category[sheet.whole(row, "ad_id", ad)] = best[page][1]
     return category
 
 
@@ -104,14 +104,14 @@ def coupons(path: str | os.PathLike[str], rows: int = 100_000) -> tuple[tuple[st
         >>> [names[day] for day in rewards.argmax(axis=1)]
         ['Wednesday', 'Saturday']
     """
-    path = Path(path)
     winners: list[int] = []
     validate.whole("rows", rows)
-    for row, (told,) in _rows(path, "I_DATE"):
+    sheet = Sheet(path)
+    for row, (date,) in sheet.rows("I_DATE"):
         try:
-            winners.append(datetime.strptime(told, "%Y-%m-%d %H:%M:%S").weekday())
+            winners.append(datetime.strptime(date, "%Y-%m-%d %H:%M:%S").weekday())
         except ValueError:
-            raise DataError(f"{path}, row {row}: {told!r} is no date such as 2012-03-28 14:15:00") from None
+            raise sheet.fault(row, "I_DATE", date, "not a date such as 2012-03-28 14:15:00") from None
         if len(winners) == rows:
             break
     if not winners:
@@ -162,46 +162,3 @@ def one_hot(winners: NDArray[np.integer], arms: int) -> Array:
                [1., 0.]])
     """
     return np.asarray(winners[:, np.newaxis] == np.arange(arms), dtype=float)
-
-
-def _rows(path: Path, *columns: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The named columns of a CSV file, a row at a time, with the number of its line; blank lines are skipped."""
-    import csv
-
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            header = next(reader, None)
-            if header is None:
-                raise DataError(f"{path} is empty")
-            for name in columns:
-                if name not in header:
-                    raise DataError(f"{path} has no column {name!r}")
-            places = [header.index(name) for name in columns]
-            for row in reader:
-                if not row:
-                    continue
-                if len(row) != len(header):
-                    raise DataError(f"{path}, row {reader.line_num}: {len(row)} cells for {len(header)} columns")
-                yield reader.line_num, tuple(row[place] for place in places)
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} cannot be read: {error}") from None
-
-
-def _whole(path: Path, row: int, name: str, cell: str) -> int:
-    try:
-        return int(cell)
-    except ValueError:
-        raise DataError(f"{path}, row {row}: {name} is {cell!r}, not a whole number") from None
-
-
-def _confidence(path: Path, row: int, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise DataError(f"{path}, row {row}: confidence_level is {cell!r}, not a number")
-    return value

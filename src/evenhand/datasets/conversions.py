@@ -19,22 +19,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand import validate
-from evenhand.delays import Empirical
-from evenhand.environment import Environment
-from evenhand.errors import DataError, EvenhandError
-from evenhand.records import Array
-from evenhand.rewards import Bernoulli
+from evenhand.core import validate
+from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.state import Array
+from evenhand.datasets.rows import Layout, Sheet, number_or_nan
+from evenhand.environment.delays import Empirical
+from evenhand.environment.environment import Environment
+from evenhand.environment.rewards import Bernoulli
 
 ADS = 10  # most clicked ones
 CLICK_RATE = 0.05  # clicks a page visit
 WEEK = 7 * 86400.0  # seconds
-NUMBERS = ("sale", "seconds", "clicks")
 RATES = ("scaled_conversions", "scaled_rates", "rates")
-#: Where the columns are: in the log as published, and in an extract of five columns.
+#: The columns that are read, in the log as published and in an extract of five columns.
 PLACES = {
-    23: {"sale": 0, "seconds": 2, "clicks": 4, "title": 20},
-    5: {"sale": 0, "seconds": 1, "clicks": 2, "title": 4},
+    23: {0: "sale", 2: "seconds", 4: "clicks", 20: "title"},
+    5: {0: "sale", 1: "seconds", 2: "clicks", 4: "title"},
 }
 
 
@@ -88,7 +88,7 @@ class Conversions:
         return rates
 
     def figures(self, points: int = 41) -> dict[str, Any]:
-        """What can be told of the log without the log: numbers of clicks and conversions, and equally spaced quantiles
+        """A summary that stands for the log: numbers of clicks and conversions, and equally spaced quantiles
         of the delays in clicks of the ad's own week."""
         levels = np.linspace(0.0, 1.0, points)
         weeks = [np.quantile(rows[:, 0] * rows[:, 1] / WEEK, levels) for rows in self.delays]
@@ -186,7 +186,7 @@ def load(path: str | os.PathLike[str], ads: int = ADS) -> Conversions:
         clicks[click.title] += 1
     chosen = [title for title, _ in clicks.most_common(ads)]
     if len(chosen) < ads:
-        raise DataError(f"{path} holds clicks on {len(chosen)} ads only, {ads} were asked for")
+        raise DataError(f"{path} holds clicks on {len(chosen)} ads, fewer than ads = {ads}")
     sales: Counter[str] = Counter()
     known: dict[str, list[tuple[float, float]]] = {title: [] for title in chosen}
     for click in _clicks(path):
@@ -217,49 +217,35 @@ class _Click(NamedTuple):
 def _clicks(path: Path) -> Iterator[_Click]:
     """The clicks on ads with a title, one at a time; blank lines are skipped."""
     width = _width(path)
-    places = PLACES[width]
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                cells = line.rstrip("\r\n").split("\t")
-                if cells == [""]:
-                    continue
-                if len(cells) != width:
-                    raise DataError(f"{path}, row {number}: {len(cells)} columns, not {width}")
-                title = cells[places["title"]]
-                sale, seconds, clicks = (_number(path, number, name, cells[places[name]]) for name in NUMBERS)
-                if title not in ("", "-1"):
-                    yield _Click(sale == 1.0, seconds, clicks, title)
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from None
+    columns = tuple(PLACES[width].get(place, f"{place + 1}") for place in range(width))
+    sheet = Sheet(path, Layout("\t", columns, encoding="utf-8"))
+    for row, (sale, seconds, clicks, title) in sheet.rows("sale", "seconds", "clicks", "title"):
+        converted = number_or_nan(sale)
+        if converted not in (0.0, 1.0):
+            raise sheet.fault(row, "sale", sale, "not 0 or 1")
+        delay, week = _count(sheet, row, "seconds", seconds), _count(sheet, row, "clicks", clicks)
+        if title not in ("", "-1"):
+            yield _Click(converted == 1.0, delay, week, title)
 
 
-def _number(path: Path, row: int, name: str, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    right = value in (0.0, 1.0) if name == "sale" else -1.0 <= value < math.inf
-    if not right:
-        wanted = "0 or 1" if name == "sale" else "a number of at least -1"
-        raise DataError(f"{path}, row {row}: {name} is {cell!r}, not {wanted}")
+def _count(sheet: Sheet, row: int, column: str, cell: str) -> float:
+    value = number_or_nan(cell)
+    if not -1.0 <= value < math.inf:
+        raise sheet.fault(row, column, cell, "not a number of at least -1")
     return value
 
 
 def _width(path: Path) -> int:
-    try:
-        with path.open(encoding="utf-8") as file:
-            columns = file.readline().rstrip("\n").split("\t")
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from None
-    if len(columns) not in PLACES:
+    """The number of columns, from the first row."""
+    _, cells = next(Sheet(path, Layout("\t", (), more=True, encoding="utf-8")).rows(), (0, None))
+    if cells is None:
+        raise DataError(f"{path} is empty")
+    if len(cells) not in PLACES:
         raise DataError(
-            f"{path} has {len(columns)} columns separated by tabs; a conversion log has 23, or 5: sale, seconds, "
+            f"{path} has {len(cells)} columns separated by tabs; a conversion log has 23, or 5: sale, seconds, "
             "clicks, product id, title"
         )
-    return len(columns)
+    return len(cells)
 
 
 def _environment(rates: Any, delays: Sequence[Array]) -> Environment:

@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evenhand.availability import Joint, Logged
-from evenhand.environment import Environment
-from evenhand.errors import DataError, nearest
-from evenhand.records import Array
-from evenhand.rewards import Categorical, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
+from evenhand.core.errors import DataError, nearest
+from evenhand.core.state import Array
+from evenhand.datasets.rows import Block, Layout, Sheet
+from evenhand.environment.availability import Joint, Logged
+from evenhand.environment.environment import Environment
+from evenhand.environment.rewards import Categorical, Table
 
 FILMS = (
     "Toy Story (1995)",
@@ -35,7 +33,125 @@ FILMS = (
     "Alien (1979)",
 )  # Huang et al. 2020, section 6.3.1
 STARS = 5.0  # the best rating
-CHUNK = 1_000_000  # ratings read at a time
+#: The ratings that there are, in stars; older copies have whole stars only.
+SCALE = np.arange(0.5, STARS + 0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The files of a copy of MovieLens.
+
+    Attributes:
+        ratings: with the columns userId, movieId and rating.
+        films: with the columns movieId and title.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "u.item").write_text("1|Blue (2001)|...\\n")
+        >>> _ = (folder / "u.data").write_text("7\\t1\\t4\\t0\\n")
+        >>> copy_in(folder).titles()
+        {1: 'Blue (2001)'}
+    """
+
+    ratings: Sheet
+    films: Sheet
+
+    def titles(self) -> dict[int, str]:
+        """The title of each film by its number.
+
+        Raises:
+            DataError: the file or a column is missing, a row is broken, or a film is listed twice.
+        """
+        titles: dict[int, str] = {}
+        for row, (cell, title) in self.films.rows("movieId", "title"):
+            number = self.films.whole(row, "movieId", cell)
+            if number in titles:
+                raise self.films.fault(row, "movieId", cell, "listed twice")
+            titles[number] = title.strip()
+        if not titles:
+            raise DataError(f"{self.films.path} lists no films")
+        return titles
+
+    def blocks(self, films: Collection[int], *columns: str) -> Iterator[tuple[NDArray[np.int64], Array, Block]]:
+        """The films and the stars of some ratings at a time, (ratings,) each, and the rows they are in.
+
+        Args:
+            films: numbers of all films.
+            columns: that are needed besides these two.
+
+        Raises:
+            DataError: the file or a column is missing, or a row is broken.
+        """
+        numbers = np.array(sorted(films), dtype=np.int64)
+        for block in self.ratings.blocks("movieId", "rating", *columns):
+            film, stars = block.whole("movieId"), block.numbers("rating")
+            block.refuse("rating", ~np.isin(stars, SCALE), "not one of 0.5, 1, …, 5")
+            block.refuse("movieId", ~np.isin(film, numbers), f"not the number of a film in {self.films.path.name}")
+            yield film, stars, block
+
+
+@dataclass(frozen=True)
+class _Format:
+    """How a copy of MovieLens is written: names of the two files, and the separators of their cells."""
+
+    ratings: str
+    films: str
+    separators: tuple[str, str]
+    header: bool = False
+
+    def copy(self, folder: Path) -> Copy:
+        """The files in a folder."""
+        remedy = f"it must stand beside {self.ratings}"
+        if self.header:
+            return Copy(Sheet(folder / self.ratings), Sheet(folder / self.films, Layout(remedy=remedy)))
+        path, (of_ratings, of_films) = folder / self.films, self.separators
+        layout = Layout(of_films, ("movieId", "title"), more=True, encoding=_encoding(path), remedy=remedy)
+        columns = ("userId", "movieId", "rating", "timestamp")
+        return Copy(Sheet(folder / self.ratings, Layout(of_ratings, columns)), Sheet(path, layout))
+
+
+_FORMATS = (
+    _Format("ratings.csv", "movies.csv", (",", ","), header=True),  # 20M, 25M, latest
+    _Format("ratings.dat", "movies.dat", ("::", "::")),  # 1M
+    _Format("u.data", "u.item", ("\t", "|")),  # 100K
+)
+
+
+def copy_in(folder: str | os.PathLike[str]) -> Copy:
+    """The copy of MovieLens in a folder.
+
+    Args:
+        folder: with ``ratings.csv`` and ``movies.csv`` (MovieLens 20M, 25M and latest), ``ratings.dat`` and
+            ``movies.dat`` (1M), or ``u.data`` and ``u.item`` (100K).
+
+    Raises:
+        DataError: there is none.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> (folder / "ratings.csv").touch()
+        >>> copy_in(folder).films.path.name
+        'movies.csv'
+    """
+    folder = Path(folder)
+    for known in _FORMATS:
+        if (folder / known.ratings).is_file():
+            return known.copy(folder)
+    names = ", ".join(known.ratings for known in _FORMATS)
+    raise DataError(f"there is none of {names} in {folder}: give the folder of a MovieLens copy")
+
+
+def _encoding(path: Path) -> str:
+    """UTF-8 where a file is written in it, else Latin-1, as published."""
+    try:
+        path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        return "latin-1"
+    except OSError:
+        pass  # reported when the file is read
+    return "utf-8-sig"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +170,13 @@ class Ratings:
         return Environment(Table(self.stars / STARS, order), Logged(~np.isnan(self.stars)), names=self.films)
 
     def figures(self) -> dict[str, Any]:
-        """What can be told of the log without the log: rating counts a film, and how often each set of films was
+        """A summary that stands for the log: rating counts a film, and how often each set of films was
         rated."""
-        scale = np.arange(0.5, STARS + 0.1, 0.5)
         sets, users = np.unique(~np.isnan(self.stars), axis=0, return_counts=True)
         return {
             "films": list(self.films),
-            "ratings": scale.tolist(),
-            "counts": [[int((column == rating).sum()) for rating in scale] for column in self.stars.T],
+            "ratings": SCALE.tolist(),
+            "counts": [[int((column == rating).sum()) for rating in SCALE] for column in self.stars.T],
             "sets": sets.astype(int).tolist(),
             "users": users.tolist(),
         }
@@ -85,12 +200,11 @@ def films() -> Environment:
 
 
 def load(folder: str | os.PathLike[str], chosen: Sequence[str] = FILMS) -> Ratings:
-    """The ratings of the chosen films from ``ratings.csv`` and ``movies.csv``, in the format of MovieLens 20M, 25M
-    and latest.
+    """The ratings of the chosen films from a copy of MovieLens.
 
     Args:
-        folder: where the two files are.
-        chosen: titles as in ``movies.csv``, or film ids.
+        folder: of the copy, see `copy_in`.
+        chosen: titles as in the file of films, or film numbers.
 
     Raises:
         DataError: a file or column is missing, a film is unknown, or a row is broken; names it.
@@ -103,86 +217,41 @@ def load(folder: str | os.PathLike[str], chosen: Sequence[str] = FILMS) -> Ratin
         >>> load(folder, ["Blue (2001)"]).stars
         array([[4.5]])
     """
-    folder = Path(folder)
-    ids = _film_ids(folder / "movies.csv", chosen)
-    rated = _ratings(folder / "ratings.csv", list(ids.values()))
-    if rated.empty:
-        raise DataError(f"nobody in {folder / 'ratings.csv'} rated any of the chosen films")
-    # The last rating counts where a user rated a film twice.
-    wide = rated.pivot_table("rating", "userId", "movieId", aggfunc="last", sort=False, dropna=False)
-    order = rated["userId"].drop_duplicates()
-    stars = wide.reindex(index=order, columns=list(ids.values())).to_numpy(dtype=float)
-    return Ratings(tuple(ids), stars)
+    copy = copy_in(folder)
+    title_of = copy.titles()
+    numbers = _numbers(chosen, title_of, copy.films.path)
+    films, stars, users = [], [], []
+    for film, given, block in copy.blocks(title_of, "userId"):
+        user, wanted = block.whole("userId"), np.isin(film, list(numbers.values()))
+        films.append(film[wanted])
+        stars.append(given[wanted])
+        users.append(user[wanted])
+    if not any(part.size for part in users):
+        raise DataError(f"{copy.ratings.path} has no rating of any of the chosen films; choose others")
+    stars_of = _by_user(np.concatenate(users), np.concatenate(films), np.concatenate(stars), list(numbers.values()))
+    return Ratings(tuple(numbers), stars_of)
 
 
-def _film_ids(path: Path, chosen: Sequence[str]) -> dict[str, int]:
-    movies = _csv(path, {"movieId": "Int64", "title": "string"})
-    title_of = dict(zip(movies["movieId"], movies["title"], strict=True))
-    id_of = {title: film for film, title in title_of.items()}
-    found: dict[str, int] = {}
+def _numbers(chosen: Sequence[str], title_of: Mapping[int, str], path: Path) -> dict[str, int]:
+    """The number of each chosen film by its title."""
+    number_of = {title: number for number, title in title_of.items()}
+    numbers: dict[str, int] = {}
     for film in chosen:
-        number = int(film) if str(film).isdecimal() else id_of.get(film)
+        number = int(film) if str(film).isdecimal() else number_of.get(film)
         if number is None or number not in title_of:
-            raise DataError(f"there is no film {film!r} in {path}{nearest(film, id_of)[:300]}")
+            raise DataError(f"there is no film {film!r} in {path}{nearest(film, number_of)[:300]}")
         title = title_of[number]
-        if title in found:
+        if title in numbers:
             raise DataError(f"the film {title!r} is chosen twice")
-        found[title] = int(number)
-    return found
+        numbers[title] = number
+    return numbers
 
 
-def _ratings(path: Path, ids: list[int]) -> pd.DataFrame:
-    columns = {"userId": "Int64", "movieId": "Int64", "rating": "float64"}
-    rated = _csv(path, columns, lambda part: part[part["movieId"].isin(ids)])
-    wrong = ~rated["rating"].between(0.5, STARS)
-    if wrong.any():
-        place = int(rated.index[wrong][0])
-        rating, user = float(rated["rating"][place]), int(rated["userId"][place])
-        raise DataError(f"{path}, row {place + 2}: rating {rating} of user {user} is not in 0.5 to 5")
-    return rated
-
-
-def _csv(
-    path: Path, columns: dict[str, str], keep: Callable[[pd.DataFrame], pd.DataFrame] = lambda part: part
-) -> pd.DataFrame:
-    """What ``keep`` keeps of the columns of a CSV file, read in parts; a row's index is its place in the file."""
-    import pandas as pd
-
-    options: dict[str, Any] = {
-        "dtype": "string",
-        "on_bad_lines": "error",
-        "skip_blank_lines": False,
-        "index_col": False,
-    }
-    try:
-        # Of rows that all have a cell too many, pandas would drop the last one, with a warning.
-        with warnings.catch_warnings(), pd.read_csv(path, chunksize=CHUNK, **options) as parts:
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.concat([keep(_typed(path, part.dropna(how="all"), columns)) for part in parts])
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}: give the folder of a MovieLens copy") from None
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path} is empty") from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is broken: {str(error).strip()}") from None
-
-
-def _typed(path: Path, part: pd.DataFrame, columns: dict[str, str]) -> pd.DataFrame:
-    import pandas as pd
-
-    missing = [name for name in columns if name not in part]
-    if missing:
-        raise DataError(f"{path} has no column {', '.join(map(repr, missing))}; needed: {', '.join(columns)}")
-    part = part[list(columns)].copy()
-    for name, kind in columns.items():
-        if kind == "string":
-            continue
-        numbers = pd.to_numeric(part[name], errors="coerce").astype("Float64")
-        values = numbers.to_numpy(float, na_value=np.nan)
-        wrong = ~np.isfinite(values) | ((kind == "Int64") & (values != np.floor(values)))
-        if wrong.any():
-            row = part.index[wrong][0]
-            meant = "number" if not np.isfinite(values[wrong][0]) else "whole number"
-            raise DataError(f"{path}, row {row + 2}, column {name}: {part.loc[row, name]!r} is not a {meant}")
-        part[name] = numbers.astype(pd.api.types.pandas_dtype(kind))
-    return part
+def _by_user(users: NDArray[np.int64], films: NDArray[np.int64], stars: Array, columns: Sequence[int]) -> Array:
+    """The stars by user, in the order of their first rating, and by film, NaN for none; the last rating counts."""
+    _, first, place = np.unique(users, return_index=True, return_inverse=True)
+    rows, places = np.argsort(np.argsort(first))[place], {film: place for place, film in enumerate(columns)}
+    table = np.full((len(first), len(columns)), np.nan)
+    for row, film, given in zip(rows.tolist(), films.tolist(), stars.tolist(), strict=True):
+        table[row, places[film]] = given
+    return table

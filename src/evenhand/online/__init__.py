@@ -1,4 +1,4 @@
-"""Policies in real use: named arms, late reports, promises that change, and an audit of what each arm got."""
+"""Policies in production: named arms, late rewards, promises that change, and an audit of what each arm got."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["Bandit", "Choice"]
 
 if TYPE_CHECKING:
-    from evenhand.online.bandit import Bandit, Choice
+    from evenhand.online.bandit.bandit import Bandit
+    from evenhand.online.bandit.choice import Choice
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name at first use, so that the command line starts fast."""
     if name not in __all__:
         raise AttributeError(f"module 'evenhand.online' has no attribute {name!r}")
-    from evenhand.online import bandit
+    from evenhand.online.bandit import bandit
 
     return getattr(bandit, name)

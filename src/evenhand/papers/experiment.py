@@ -9,13 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import EvenhandError, nearest
+from evenhand.core.errors import EvenhandError, nearest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from evenhand.config import Setup
-    from evenhand.results import Results
+    from evenhand.config.toml import Setup
+    from evenhand.simulation.results import Results
 
 #: Papers with experiments, in the order of their letters.
 FOLDERS = ("patil2019", "huang2020", "fang2022", "chen2024", "wang2021")
@@ -26,7 +26,7 @@ class Run:
     """A configuration that has been run.
 
     Attributes:
-        results: what came out.
+        results: of the simulation.
         setup: what was run.
         seconds: processor time of each policy by its label, where the experiment is about time; else empty.
     """
@@ -83,6 +83,21 @@ class PaperClaim:
 
 
 @dataclass(frozen=True)
+class Table:
+    """Numbers of an experiment, shown beside its figure.
+
+    Attributes:
+        title: what the numbers are, with their unit.
+        columns: names of the columns.
+        rows: for each row its name and per column the mean and its standard error; NaN where there is none.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Mapping[str, tuple[tuple[float, float], ...]]
+
+
+@dataclass(frozen=True)
 class QuickSize:
     """A reduced size.
 
@@ -100,7 +115,7 @@ class Data:
     """Real data that an experiment is about.
 
     Attributes:
-        kind: one of `evenhand.reproduction.data.KINDS`.
+        kind: one of `evenhand.papers.data.KINDS`.
         put: changes a configuration so that it runs on the user's file or folder; one that is not about these data
             stays as it is.
         instead: what it runs on without one, in a sentence.
@@ -127,6 +142,7 @@ class Experiment:
         choices: what the paper leaves open and how it was settled, a sentence each.
         data: the real data that it is about; each kind changes the configurations that it concerns.
         timed: whether each policy is run alone to take its time.
+        tables: numbers to show beside the figure; None for none.
     """
 
     id: str
@@ -140,6 +156,7 @@ class Experiment:
     choices: tuple[str, ...] = ()
     data: tuple[Data, ...] = ()
     timed: bool = False
+    tables: Callable[[Runs], Sequence[Table]] | None = None
 
     @cached_property
     def paper(self) -> str:
@@ -154,7 +171,7 @@ def experiments() -> dict[str, Experiment]:
         >>> list(experiments())[:3]
         ['P-2a', 'P-2b', 'P-2c']
     """
-    modules = (import_module(f"evenhand.papers.{folder}.experiments") for folder in FOLDERS)
+    modules = (import_module(f"evenhand.papers.{folder}.settings") for folder in FOLDERS)
     return {one.id: one for module in modules for one in module.EXPERIMENTS}
 
 
@@ -162,7 +179,7 @@ def chosen(names: Sequence[str]) -> list[Experiment]:
     """The experiments that are meant: by their ids, a paper's key, or ``"all"``; each once, in the order of the papers.
 
     Raises:
-        EvenhandError: there is none of such a name; tells the nearest.
+        EvenhandError: there is none of such a name; names the nearest.
 
     Example:
         >>> [one.id for one in chosen(["patil2019", "p-2A"])]

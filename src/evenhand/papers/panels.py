@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 
-from evenhand.figures import COLOURS, DASHES, LABELS, STYLE
-from evenhand.papers.claims import count_lanes
-from evenhand.results import mean_and_error
+from evenhand.papers.verdicts import count_lanes
+from evenhand.simulation.figures import COLOURS, DASHES, STYLE
+from evenhand.simulation.measures import MEASURES
+from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from evenhand.core.state import Array
     from evenhand.papers.experiment import Run
-    from evenhand.records import Array
 
 WIDTH, HEIGHT = 4.1, 3.1  # inches of a panel
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -71,7 +72,7 @@ def curves(
     Args:
         axes: to draw on.
         run: what to draw.
-        measure: one of `evenhand.metrics.MEASURES`.
+        measure: one of `evenhand.simulation.measures.MEASURES`.
         labels: which policies, or a mapping from their labels to what the legend calls them; None for all.
         log: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
         title: above the panel.
@@ -80,11 +81,11 @@ def curves(
     names = _names(run, labels)
     place_of = {name: place for place, name in enumerate(order or names.values())}
     for label, name in names.items():
-        mean, error = mean_and_error(run.results.records[label].curves[measure])
+        mean, error = mean_and_error(run.results.policies[label].curves[measure])
         look = line(place_of[name])
         axes.plot(run.results.rounds, mean, label=name, linewidth=1.5, **look)
         band(axes, run.results.rounds, mean - error, mean + error, look["color"])
-    finish(axes, "round", LABELS[measure], log, title)
+    finish(axes, "round", MEASURES[measure].measure.axis, log, title)
 
 
 def band(axes: Axes, x: Any, low: Array, high: Array, colour: str) -> None:
@@ -169,4 +170,4 @@ def lanes_of(run: Run, shown: str = "bands") -> str:
 def _names(run: Run, labels: Sequence[str] | Mapping[str, str] | None) -> dict[str, str]:
     if isinstance(labels, Mapping):
         return dict(labels)
-    return {label: label for label in (run.results.records if labels is None else labels)}
+    return {label: label for label in (run.results.policies if labels is None else labels)}

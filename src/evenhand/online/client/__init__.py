@@ -1,4 +1,4 @@
-"""A typed client of the HTTP service: patient, and sure that nothing is done twice."""
+"""A typed client of the HTTP service, with timeouts, retries and idempotency keys."""
 
 from __future__ import annotations
 

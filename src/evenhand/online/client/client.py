@@ -1,4 +1,4 @@
-"""The client: a method for everything that the service does."""
+"""The client: one method per route of the service."""
 
 from __future__ import annotations
 
@@ -13,50 +13,57 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeVar
 
 import httpx
 
-from evenhand.errors import DataError, EvenhandError
-from evenhand.online.client import answers
-from evenhand.online.client.answers import Access, Changed, Decided, Description, Reported, Summary, Totalled
-from evenhand.online.client.connection import Connection
+from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.files import write_whole
+from evenhand.online.api import models
+from evenhand.online.api.models import (
+    LOG_TYPES,
+    AccessInfo,
+    Allocation,
+    AllocationSummary,
+    ChangeResult,
+    Decision,
+    RewardResult,
+    TotalResult,
+)
 from evenhand.online.client.errors import UnexpectedAnswer
-from evenhand.online.client.wire import Call, address, path_to
+from evenhand.online.client.messages import Call, address, path_to
+from evenhand.online.client.transport import Connection
 
 if TYPE_CHECKING:
-    from evenhand.online.audit import Audit
+    from evenhand.online.audit.audit import Audit
 
 Record = TypeVar("Record")
-
-#: Types of the files that a log comes in, by their suffix.
-KINDS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 
 class Client:
     """A client of the HTTP service.
 
-    A call that fails on the way, or finds the service busy or gone for a moment (429, 502, 503, 504), is made again
-    after a short and growing time, or as long as the service asks for; whatever else is wrong is raised at once. What
-    changes something carries an idempotency key, the same in all tries, so that it is done once: where the last try
-    failed too, the error has the key, with which the call can be made again later.
+    A call is retried if the connection fails or the service is temporarily unavailable (429, 502, 503, 504), after a
+    short, growing time or the one that the service asks for; every other error is raised at once. A call that changes
+    something has an idempotency key, the same in all tries, so that it is carried out once; if the last try fails, the
+    error has the key, with which the call can be repeated later.
 
     Connections are kept open; threads may share a client. Close it after use, or use it in a ``with`` statement.
 
     Args:
         url: address of the service.
-        key: API key, where the service has keys; it is never shown.
-        timeout: seconds that a try waits for the service.
-        retries: further tries after one that failed and may do better.
-        patience: seconds that a call may take with all its tries.
-        transport: what carries the calls; None for the network.
+        key: API key, if the service has keys; it is never shown.
+        timeout: seconds per try.
+        retries: further tries after one that failed and may succeed when repeated.
+        patience: seconds per call, with all its tries.
+        transport: carries the calls; None for the network.
         sleep: waits for some seconds.
-        clock: tells the seconds, from anywhere.
-        notice: called, from another thread, where a call has had no answer for a second; at most once a call.
+        clock: returns the time in seconds.
+        notice: called once per call, from another thread, if it has no answer after a second.
 
     Raises:
         EvenhandError: an argument is out of range.
 
     Example:
         >>> def service(request):
-        ...     decided = {"id": "1", "round": 1, "time": 1790000000.0, "arms": ["tea"], "version": 0}
-        ...     return httpx.Response(200, json={"decisions": [decided | {"propensities": [1.0], "chances": None}]})
+        ...     decision = {"id": "1", "round": 1, "time": 1790000000.0, "arms": ["tea"], "version": 0}
+        ...     return httpx.Response(200, json={"decisions": [decision | {"propensity": [1.0], "propensities": None}]})
         >>> with Client("http://localhost:8000", transport=httpx.MockTransport(service)) as client:
         ...     client.decide("drinks").arms
         ('tea',)
@@ -108,58 +115,58 @@ class Client:
         self,
         name: str,
         arms: Sequence[str],
-        algorithm: str,
+        algorithm: str | Mapping[str, Any],
         *,
         parameters: Mapping[str, Any] | None = None,
         plays: int = 1,
         seed: int | None = None,
         window: float | None = None,
         missing: str = "lost",
-        rewards: tuple[float, float] | None = (0.0, 1.0),
+        rewards: tuple[float, float] = (0.0, 1.0),
     ) -> bool:
-        """A new allocation.
+        """Create an allocation.
 
         Args:
             name: of the allocation.
             arms: their names, each once.
-            algorithm: a name of `evenhand.algorithms`.
-            parameters: the algorithm's, as in a configuration; those with one value an arm as a list in the order of
+            algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy, of registered kinds.
+            parameters: of the algorithm, as in a configuration; those with one value per arm as a list in the order of
                 ``arms``, or by name.
-            plays: arms that play a round.
+            plays: arms that play per round.
             seed: of all randomness; None lets the service draw one.
-            window: seconds after which a report that is missing is not waited for any more; None for never.
-            missing: what a report that never came counts as: ``"lost"`` (never known) or ``"zero"`` (a reward of 0).
-            rewards: the smallest and the largest reward; others are refused. None takes any.
+            window: seconds to wait for a reward; None for no limit.
+            missing: what a missing reward counts as: ``"lost"`` (never known) or ``"zero"`` (a reward of 0).
+            rewards: the smallest and the largest reward; others are refused.
 
         Returns:
-            Whether it is new; False where the very same was there, perhaps from a try whose answer was lost.
+            Whether it is new; False if it exists with the same settings, perhaps from a try whose answer was lost.
 
         Raises:
-            ServiceError: another one of that name is there (code ``"conflict"``), or what is asked for cannot be.
+            ServiceError: another allocation has that name (code ``"conflict"``), or the arguments are invalid.
         """
         body = {
             "name": name,
             "arms": list(arms),
             "algorithm": algorithm,
-            "parameters": _infinity_as_text(parameters or {}),
+            "parameters": _infinity_as_string(parameters or {}),
             "plays": plays,
             "seed": seed,
             "window": window,
             "missing": missing,
-            "rewards": None if rewards is None else list(rewards),
+            "rewards": list(rewards),
         }
-        status, _ = self._connection.ask(Call("POST", f"{self.url}/v1/allocations", body), dict[str, Any])
+        status, _ = self._connection.send(Call("POST", f"{self.url}/v1/allocations", body), dict[str, Any])
         return status == httpx.codes.CREATED
 
-    def allocations(self) -> tuple[Summary, ...]:
+    def allocations(self) -> tuple[AllocationSummary, ...]:
         """The allocations of the service."""
-        return self._get("/v1/allocations", answers.Allocations).allocations
+        return self._get("/v1/allocations", models.Allocations).allocations
 
-    def describe(self, name: str) -> Description:
-        """How an allocation was made, and where it stands."""
-        return self._get(path_to(name), Description)
+    def describe(self, name: str) -> Allocation:
+        """An allocation: its settings and its current round."""
+        return self._get(path_to(name), Allocation)
 
-    # --- decisions and reports ----------------------------------------------------------------------------------------
+    # --- decisions and rewards ----------------------------------------------------------------------------------------
 
     def decide(
         self,
@@ -168,18 +175,18 @@ class Client:
         *,
         propensities: bool = False,
         idempotency_key: str | None = None,
-    ) -> Decided:
-        """Who plays the next round.
+    ) -> Decision:
+        """Decide which arms play in the next round.
 
         Args:
             name: of the allocation.
             available: names of the arms that can play; None for all that are not retired.
-            propensities: whether to tell the chances of all available arms, which costs time where there is no closed
-                form.
-            idempotency_key: by which the service knows the call again; None for a fresh one.
+            propensities: whether to return the propensities of all available arms, which takes time if they have no
+                closed form.
+            idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
         """
-        (decided,) = self.decide_many(name, 1, available, propensities=propensities, idempotency_key=idempotency_key)
-        return decided
+        (decision,) = self.decide_many(name, 1, available, propensities=propensities, idempotency_key=idempotency_key)
+        return decision
 
     def decide_many(
         self,
@@ -189,13 +196,13 @@ class Client:
         *,
         propensities: bool = False,
         idempotency_key: str | None = None,
-    ) -> tuple[Decided, ...]:
-        """Who plays the next rounds.
+    ) -> tuple[Decision, ...]:
+        """Decide which arms play in the next rounds.
 
         Args:
             name: of the allocation.
-            rounds: how many; or for each of them who can play, None for all that are not retired.
-            available: who can play in all of them.
+            rounds: how many; or for each of them the arms that can play, None for all that are not retired.
+            available: the arms that can play in all of them.
             propensities: as for `decide`.
             idempotency_key: as for `decide`.
         """
@@ -205,64 +212,64 @@ class Client:
             body["available"] = _names(available)
         else:
             if available is not None:
-                raise EvenhandError("name those who are available either for each round or for all, not both")
-            count, body["rounds"] = len(rounds), [_names(one) for one in rounds]
-        decided = self._post(path_to(name, "decisions"), body, idempotency_key, answers.Decisions).decisions
-        if len(decided) != count:
-            raise UnexpectedAnswer(f"{count} decisions were asked for, and the service answered with {len(decided)}")
-        return decided
+                raise EvenhandError("give the available arms either for each round or for all of them, not both")
+            count, body["rounds"] = len(rounds), [_names(arms) for arms in rounds]
+        decisions = self._post(path_to(name, "decisions"), body, idempotency_key, models.Decisions).decisions
+        if len(decisions) != count:
+            raise UnexpectedAnswer(f"{count} decisions were requested, but the answer has {len(decisions)}")
+        return decisions
 
-    def report(
+    def reward(
         self, name: str, decision: str, rewards: Mapping[str, float], *, idempotency_key: str | None = None
-    ) -> tuple[Reported, ...]:
-        """Tell what arms earned, at any time, in any order, one by one or together.
+    ) -> tuple[RewardResult, ...]:
+        """Send the rewards of arms, at any time, in any order, one by one or together.
 
         Args:
             name: of the allocation.
             decision: its id.
-            rewards: by the names of arms that it played.
-            idempotency_key: by which the service knows the call again; None for a fresh one.
+            rewards: by the names of arms that played in it.
+            idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
 
         Returns:
-            What became of each; a reward that was not taken in is no error.
+            The result of each; a reward that is not accepted is not an error.
         """
-        return self.report_many(name, [(decision, rewards)], idempotency_key=idempotency_key)
+        return self.reward_many(name, [(decision, rewards)], idempotency_key=idempotency_key)
 
-    def report_many(
+    def reward_many(
         self,
         name: str,
-        reports: Iterable[tuple[str, Mapping[str, float]]],
+        rewards: Iterable[tuple[str, Mapping[str, float]]],
         *,
         idempotency_key: str | None = None,
-    ) -> tuple[Reported, ...]:
-        """Tell what arms earned in several decisions.
+    ) -> tuple[RewardResult, ...]:
+        """Send the rewards of several decisions.
 
         Args:
             name: of the allocation.
-            reports: ids of decisions, each with rewards by the names of arms.
-            idempotency_key: as for `report`.
+            rewards: ids of decisions, each with rewards by the names of arms.
+            idempotency_key: as for `reward`.
         """
         body = {
-            "reports": [
-                {"decision": decision, "rewards": _by_arm("rewards", "{'tea': 1.0}", rewards)}
-                for decision, rewards in reports
+            "rewards": [
+                {"decision": decision, "rewards": _by_arm("rewards", "{'tea': 1.0}", by_arm)}
+                for decision, by_arm in rewards
             ]
         }
-        return self._post(path_to(name, "reports"), body, idempotency_key, answers.Answers).answers
+        return self._post(path_to(name, "rewards"), body, idempotency_key, models.RewardResults).results
 
     def total(
         self, name: str, value: float, round: int | None = None, *, idempotency_key: str | None = None
-    ) -> Totalled:
-        """Tell the anonymous sum of the round just decided: all that arrived in it, whoever earned it.
+    ) -> TotalResult:
+        """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
 
         Args:
             name: of the allocation.
-            value: the sum.
-            round: which round that is, so that it cannot go to a wrong one; None trusts that it is the last.
-            idempotency_key: as for `report`.
+            value: the total.
+            round: which round it is, so that it cannot be credited to another one; None for the last one.
+            idempotency_key: as for `reward`.
         """
         body = {"value": value, "round": round}
-        return self._post(path_to(name, "totals"), body, idempotency_key, Totalled)
+        return self._post(path_to(name, "totals"), body, idempotency_key, TotalResult)
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -275,59 +282,55 @@ class Client:
         penalty: float | None = None,
         weight: float | None = None,
         idempotency_key: str | None = None,
-    ) -> Changed:
-        """A new arm; what it is owed counts from the next round.
+    ) -> ChangeResult:
+        """Add an arm; what it is owed counts from the next round.
 
         Args:
             name: of the allocation.
             arm: name of the arm.
-            fraction: the share that it is promised, where the algorithm promises shares.
-            penalty: of the arm, where the algorithm has penalties.
-            weight: of the arm, where the algorithm has weights.
-            idempotency_key: by which the service knows the call again; None for a fresh one.
+            fraction: its promised share of the rounds, if the algorithm promises shares.
+            penalty: of the arm, if the algorithm has penalties.
+            weight: of the arm, if the algorithm has weights.
+            idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
         """
-        values = {"fraction": fraction, "penalty": penalty, "weight": weight}
-        given = {label: value for label, value in values.items() if value is not None}
-        return self._change(name, "add", idempotency_key, arm=arm, **given)
+        return self._change(name, "add", idempotency_key, arm=arm, fraction=fraction, penalty=penalty, weight=weight)
 
-    def retire(self, name: str, arm: str, *, idempotency_key: str | None = None) -> Changed:
-        """An arm that does not play any more; its promise ends, reports of it are still welcome."""
+    def retire(self, name: str, arm: str, *, idempotency_key: str | None = None) -> ChangeResult:
+        """Retire an arm: it plays no more and its promise ends; its rewards are still accepted."""
         return self._change(name, "retire", idempotency_key, arm=arm)
 
     def bring_back(
         self, name: str, arm: str, *, fraction: float | None = None, idempotency_key: str | None = None
-    ) -> Changed:
-        """A retired arm plays again, with all that is known of it and a promise that begins now."""
-        given = {} if fraction is None else {"fraction": fraction}
-        return self._change(name, "bring_back", idempotency_key, arm=arm, **given)
+    ) -> ChangeResult:
+        """Bring a retired arm back, with everything known of it and a promise that begins now."""
+        return self._change(name, "bring_back", idempotency_key, arm=arm, fraction=fraction)
 
-    def promise(self, name: str, fractions: Mapping[str, float], *, idempotency_key: str | None = None) -> Changed:
-        """Other promised shares for some arms; those of the others stay, with all that they are owed."""
+    def promise(self, name: str, fractions: Mapping[str, float], *, idempotency_key: str | None = None) -> ChangeResult:
+        """Change the promised shares of some arms; the promises to the others stay, with what they are owed."""
         return self._change(name, "promise", idempotency_key, fractions=_by_arm("fractions", "{'tea': 0.2}", fractions))
 
-    def close_allocation(self, name: str, *, idempotency_key: str | None = None) -> Changed:
-        """The allocation decides no more; reports are still welcome."""
+    def close_allocation(self, name: str, *, idempotency_key: str | None = None) -> ChangeResult:
+        """Close an allocation: it decides no more; rewards are still accepted."""
         return self._change(name, "close", idempotency_key)
 
-    def reopen_allocation(self, name: str, *, idempotency_key: str | None = None) -> Changed:
-        """A closed allocation decides again."""
+    def reopen_allocation(self, name: str, *, idempotency_key: str | None = None) -> ChangeResult:
+        """Reopen a closed allocation."""
         return self._change(name, "reopen", idempotency_key)
 
-    def _change(self, name: str, change: str, idempotency_key: str | None, **values: Any) -> Changed:
-        return self._post(path_to(name, "changes"), {"change": change} | values, idempotency_key, Changed)
+    def _change(self, name: str, change: str, idempotency_key: str | None, **values: Any) -> ChangeResult:
+        body = {"change": change} | {label: value for label, value in values.items() if value is not None}
+        return self._post(path_to(name, "changes"), body, idempotency_key, ChangeResult)
 
-    # --- what became of it --------------------------------------------------------------------------------------------
+    # --- results ------------------------------------------------------------------------------------------------------
 
     def audit(self, name: str, limit: int | None = None) -> Audit:
-        """What each arm was promised, and what it got.
+        """What each arm was promised, and what it received.
 
         Args:
             name: of the allocation.
-            limit: at most so many arms, those furthest behind their promise first; None for all, in their order.
+            limit: number of arms, those furthest behind their promise first; None for all, in their order.
         """
-        from evenhand.online.client.audits import Audited
-
-        return self._get(path_to(name, "audit"), Audited, limit=limit).record()
+        return self._get(path_to(name, "audit"), models.Audit, limit=limit).record()
 
     def log(
         self,
@@ -342,57 +345,55 @@ class Client:
 
         Args:
             name: of the allocation.
-            path: of the file; its suffix, ``.csv`` or ``.parquet``, says in which form it comes.
+            path: of the file; its suffix, ``.csv`` or ``.parquet``, selects the format.
             since: the first round.
             until: the last round; None for the last one decided.
-            estimate: whether to estimate the chances that have no closed form, which takes time.
+            estimate: whether to estimate propensities that have no closed form, which takes time.
 
         Raises:
             DataError: the file cannot be written.
         """
-        from evenhand.results import write_whole
-
         target = Path(fspath(path))
-        form = target.suffix.removeprefix(".").lower()
-        if form not in KINDS:
+        format = target.suffix.removeprefix(".").lower()
+        if format not in LOG_TYPES:
             raise DataError(f"the name of a log must end in .csv or .parquet, got {fspath(path)!r}")
-        query = {"format": form, "since": since, "until": until, "estimate": str(estimate).lower()}
+        query = {"format": format, "since": since, "until": until, "estimate": str(estimate).lower()}
         call = Call("GET", self.url + path_to(name, "log"), query=query)
         try:
-            write_whole(target, lambda temporary: self._connection.download(call, temporary, KINDS[form]))
+            write_whole(target, lambda temporary: self._connection.download(call, temporary, LOG_TYPES[format]))
         except OSError as error:
             raise DataError(f"the log could not be written to {target}: {error}") from None
 
-    def access(self) -> Access:
-        """What the client's key may do."""
-        return self._get("/v1/access", Access)
+    def access(self) -> AccessInfo:
+        """The access of the client's key."""
+        return self._get("/v1/access", AccessInfo)
 
     # ------------------------------------------------------------------------------------------------------------------
 
     def _get(self, path: str, shape: type[Record], **query: Any) -> Record:
-        return self._connection.ask(Call("GET", self.url + path, query=query), shape)[1]
+        return self._connection.send(Call("GET", self.url + path, query=query), shape)[1]
 
     def _post(self, path: str, body: Mapping[str, Any], idempotency_key: str | None, shape: type[Record]) -> Record:
         key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-        return self._connection.ask(Call("POST", self.url + path, body, idempotency_key=key), shape)[1]
+        return self._connection.send(Call("POST", self.url + path, body, idempotency_key=key), shape)[1]
 
 
-def _infinity_as_text(value: Any) -> Any:
-    """Parameters as the service takes them, as JSON has no infinity."""
+def _infinity_as_string(value: Any) -> Any:
+    """Parameters as the service accepts them, as JSON has no infinity."""
     if isinstance(value, Mapping):
-        return {name: _infinity_as_text(one) for name, one in value.items()}
+        return {name: _infinity_as_string(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_infinity_as_text(one) for one in value]
+        return [_infinity_as_string(part) for part in value]
     return repr(value) if isinstance(value, float) and math.isinf(value) else value
 
 
-def _by_arm(what: str, example: str, given: Mapping[str, float]) -> dict[str, float]:
-    if not isinstance(given, Mapping):
-        raise EvenhandError(f"{what} must be a mapping from arms to numbers, such as {example}, got {given!r}")
-    return dict(given)
+def _by_arm(what: str, example: str, values: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise EvenhandError(f"{what} must be a mapping from arms to numbers, such as {example}, got {values!r}")
+    return dict(values)
 
 
 def _names(arms: Iterable[str] | None) -> list[str] | None:
     if isinstance(arms, str):
-        raise EvenhandError(f"name the available arms in a list, got the text {arms!r}")
+        raise EvenhandError(f"available must be a list of arms, got the string {arms!r}")
     return None if arms is None else list(arms)

@@ -1,21 +1,21 @@
-"""What can go wrong with a call of the service."""
+"""Errors of calls to the service."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenhand.errors import EvenhandError
-from evenhand.online.client.answers import Detail
+from evenhand.core.errors import EvenhandError
+from evenhand.online.api.models import Detail
 
 
 class ServiceError(EvenhandError):
-    """The service refused a call, or did not answer as it should.
+    """The service refused a call, or its answer was invalid.
 
     Attributes:
-        code: what it is, for programs: that of the service, such as ``"conflict"`` or ``"closed"``.
-        message: what it is, for people.
-        details: the places of the request where something is wrong, if it is a matter of places.
-        status: of the HTTP answer; None where there was none.
+        code: for programs: that of the service, such as ``"conflict"`` or ``"closed"``.
+        message: for people.
+        details: the places in the request where something is wrong, if any.
+        status: of the HTTP answer; None if there was none.
     """
 
     def __init__(self, message: str, code: str = "", details: Sequence[Detail] = (), status: int | None = None) -> None:
@@ -28,15 +28,15 @@ class ServiceError(EvenhandError):
 
 
 class Unavailable(ServiceError):
-    """The service could not be reached, or could not answer for now, however often it was asked.
+    """The service could not be reached, or could not answer, in all tries.
 
-    What the call was to do may have been done or not. Another call with the same idempotency key is safe: what has been
-    done is not done again.
+    The call may have been carried out or not. Repeating it with the same idempotency key is safe: it is not carried out
+    twice.
 
     Attributes:
-        tries: how often it was asked.
-        seconds: how long that took.
-        idempotency_key: of the call; None where it was to change nothing.
+        tries: number of tries.
+        seconds: duration of all tries.
+        idempotency_key: of the call; None if it changes nothing.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Unavailable(ServiceError):
 
 
 class UnexpectedAnswer(ServiceError):
-    """An answer that no service of this kind gives; it comes from something else, or from another version."""
+    """The answer is not one of an Evenhand service, or of another version of it."""
 
     def __init__(
         self, message: str, code: str = "unexpected", details: Sequence[Detail] = (), status: int | None = None

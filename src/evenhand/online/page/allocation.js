@@ -1,12 +1,12 @@
-// One allocation: what was promised, what each arm got, and what is still waited for.
+// One allocation: what was promised, what each arm received, and which rewards are pending.
 import { Arms } from './arms.js';
 import { Delays } from './delays.js';
 import { duration, moment, plays, several, whole } from './format.js';
 import { where } from './route.js';
-import { Trail } from './trail.js';
+import { DeficitHistory } from './deficits.js';
 import { Component, Name, html } from './view.js';
 
-// Arms that are asked for at first.
+// Arms that are loaded at first.
 export const LOADED = 200;
 
 export function Allocation({ name, audit, described, loaded, onMore }) {
@@ -15,7 +15,7 @@ export function Allocation({ name, audit, described, loaded, onMore }) {
     <nav aria-label="Where you are"><a href="#/">Allocations</a></nav>
     <h1 tabindex="-1"><${Name} of=${name} /></h1>
     <${Alarm} fault=${audit?.fault ?? ''} />
-    ${audit ? html`<${Found} ...${props} />` : html`<p class="note">Loading…</p>`}
+    ${audit ? html`<${Details} ...${props} />` : html`<p class="note">Loading…</p>`}
   `;
 }
 
@@ -23,21 +23,21 @@ export function Allocation({ name, audit, described, loaded, onMore }) {
 function Alarm({ fault }) {
   return html`<div class=${fault ? 'alarm' : ''}>
     <div role="alert">${fault && html`<h2>A promise cannot be kept</h2>`}</div>
-    ${fault && html`<p>With the availability seen of late: <bdi>${fault}</bdi></p>`}
+    ${fault && html`<p>With the recent availability: <bdi>${fault}</bdi></p>`}
   </div>`;
 }
 
-function Found({ name, audit, described, loaded, onMore }) {
+function Details({ name, audit, described, loaded, onMore }) {
   return html`
     <p class="lead">
-      Algorithm <code>${audit.algorithm}</code>, ${several(described.plays, 'play')} a round,${' '}
+      Algorithm <code>${audit.algorithm}</code>, ${several(described.plays, 'play')} per round,${' '}
       as of <time>${moment(audit.time)}</time>${' '}
       ${audit.closed && html`<strong class="badge">closed</strong>`}
     </p>
     ${audit.round === 0 && html`<${Undecided} name=${name} />`}
     <${Tiles} audit=${audit} described=${described} />
     <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} />
-    <${Trail} trail=${audit.trail} />
+    <${DeficitHistory} history=${audit.deficit_history} />
     <${Delays} delays=${audit.delays} />
     <${Settings} described=${described} changes=${audit.version} />
   `;
@@ -45,7 +45,7 @@ function Found({ name, audit, described, loaded, onMore }) {
 
 function Undecided({ name }) {
   return html`<div class="hint">
-    <p>No decision has been made yet. This command asks for one:</p>
+    <p>No decision has been made yet. This command requests one:</p>
     <pre><code>evenhand client decide ${name}${where()}</code></pre>
   </div>`;
 }
@@ -55,20 +55,20 @@ const sum = (lines, field) => lines.reduce((total, line) => total + line[field],
 function Tiles({ audit, described }) {
   const { lines } = audit;
   const part = lines.length < audit.arms ? `of the ${several(lines.length, 'arm')} loaded` : '';
-  const after = part ? `of the lost, came after all; ${part}` : 'of the lost, came after all';
+  const late = part ? `lost, then received after the window; ${part}` : 'lost, then received after the window';
   const retired = described.retired.length;
-  const beside = retired > 0 && `and ${whole(retired)} retired`;
+  const retiredNote = retired > 0 && `and ${whole(retired)} retired`;
   const behind = lines.reduce((most, line) => ((line.deficit ?? 0) > (most?.deficit ?? 0) ? line : most), null);
   const owed = lines.some((line) => line.deficit !== null);
   const who = behind && html`<${Name} of=${behind.arm} />`;
   const worst = { head: 'Furthest behind, in plays', value: plays(behind?.deficit ?? 0), note: who };
   return html`<dl class="tiles">
     <${Tile} head="Rounds" value=${whole(audit.round)} />
-    <${Tile} head="Arms" value=${whole(described.arms.length - retired)} note=${beside} />
+    <${Tile} head="Arms" value=${whole(described.arms.length - retired)} note=${retiredNote} />
     ${owed && html`<${Tile} ...${worst} />`}
-    <${Tile} head="Pending reports" value=${whole(sum(lines, 'pending'))} note=${part} />
-    <${Tile} head="Lost reports" value=${whole(sum(lines, 'lost'))} note=${part} />
-    <${Tile} head="Late reports" value=${whole(sum(lines, 'late'))} note=${after} />
+    <${Tile} head="Pending rewards" value=${whole(sum(lines, 'pending'))} note=${part} />
+    <${Tile} head="Lost rewards" value=${whole(sum(lines, 'lost'))} note=${part} />
+    <${Tile} head="Late rewards" value=${whole(sum(lines, 'late'))} note=${late} />
     ${audit.delays && html`<${Tile} head="Median delay" value=${duration(audit.delays.quantiles['0.5'])} />`}
   </dl>`;
 }
@@ -79,7 +79,7 @@ function Tile({ head, value, note }) {
 
 const MISSING = { lost: 'counts as lost', zero: 'counts as a reward of 0' };
 
-// Long lists have one value an arm, and would fill the page.
+// Long lists have one value per arm, and would fill the page.
 function setting(value) {
   if (value === null || typeof value !== 'object') return String(value);
   const size = Array.isArray(value) ? value.length : Object.keys(value).length;
@@ -92,13 +92,13 @@ class Settings extends Component {
   }
 
   render({ described, changes }) {
-    const range = described.rewards;
+    const [low, high] = described.rewards;
     const rows = [
       ['Created', moment(described.created)],
       ['Changes of arms and promises', whole(changes)],
-      ['A report is waited for', described.window === null ? 'without end' : duration(described.window)],
-      ['A report that does not come', MISSING[described.missing] ?? described.missing],
-      ['Rewards', range ? `from ${range[0]} to ${range[1]}` : 'any number'],
+      ['Window for a reward', described.window === null ? 'no limit' : duration(described.window)],
+      ['A missing reward', MISSING[described.missing] ?? described.missing],
+      ['Rewards', `from ${low} to ${high}`],
       ['Seed', String(described.seed)],
       ...Object.entries(described.parameters)
         .filter(([key]) => key !== 'fractions')

@@ -1,6 +1,6 @@
-// Questions to the service. Addresses are relative, so that the page also works under a path of a reverse proxy.
-const PATIENCE = 30_000; // ms for an answer
-const KEPT = 'evenhand key';
+// Requests to the service. Addresses are relative, so that the page also works under a path of a reverse proxy.
+const TIMEOUT = 30_000; // ms for an answer
+const STORED = 'evenhand key';
 
 // An answer that is an error; `code` is the service's.
 export class Refused extends Error {
@@ -14,10 +14,10 @@ export class Refused extends Error {
 export class Unreachable extends Error {}
 
 export const secret = {
-  // Storage may be forbidden; the key then lasts until the page is left.
+  // Storage may be forbidden; the key is then kept until the page is closed.
   get value() {
     try {
-      return this.here ?? sessionStorage.getItem(KEPT);
+      return this.here ?? sessionStorage.getItem(STORED);
     } catch {
       return this.here ?? null;
     }
@@ -25,39 +25,39 @@ export const secret = {
   set value(key) {
     this.here = key;
     try {
-      if (key === null) sessionStorage.removeItem(KEPT);
-      else sessionStorage.setItem(KEPT, key);
+      if (key === null) sessionStorage.removeItem(STORED);
+      else sessionStorage.setItem(STORED, key);
     } catch {
       /* see above */
     }
   },
 };
 
-// Asks, and remembers answers with their ETag: an unchanged one is not sent again and stays the very same object.
+// Sends requests, and stores answers with their ETag: an unchanged one is not sent again and stays the same object.
 export class Service {
   answers = new Map();
 
   async get(path, signal) {
-    const kept = this.answers.get(path);
-    const answer = await this.ask(path, kept?.etag, signal);
-    if (answer.status === 304 && kept) return kept.body;
+    const stored = this.answers.get(path);
+    const answer = await this.send(path, stored?.etag, signal);
+    if (answer.status === 304 && stored) return stored.body;
     const body = await read(answer);
     signal.throwIfAborted();
     if (!answer.ok) throw refusal(answer.status, body);
-    if (body === undefined) throw new Unreachable('what answered is not this service');
+    if (body === undefined) throw new Unreachable('the answer is not one of this service');
     const etag = answer.headers.get('ETag');
     if (etag) this.answers.set(path, { etag, body });
     return body;
   }
 
-  async ask(path, etag, signal) {
+  async send(path, etag, signal) {
     const headers = { Accept: 'application/json' };
     if (secret.value) headers.Authorization = `Bearer ${secret.value}`;
     if (etag) headers['If-None-Match'] = etag;
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]);
+    const timeout = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)]);
     try {
       // no-store: the browser's cache would answer a 304 in its own way.
-      return await fetch(path, { headers, cache: 'no-store', signal: patience });
+      return await fetch(path, { headers, cache: 'no-store', signal: timeout });
     } catch (error) {
       signal.throwIfAborted();
       throw new Unreachable(error.name === 'TimeoutError' ? 'no answer within 30 seconds' : 'no connection');
@@ -65,7 +65,7 @@ export class Service {
   }
 }
 
-// The JSON of an answer; undefined where it is none, as from a proxy in front of a server that is away.
+// The JSON of an answer; undefined if it is not JSON, as from a proxy in front of a server that is down.
 async function read(answer) {
   try {
     return await answer.json();

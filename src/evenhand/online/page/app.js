@@ -1,4 +1,4 @@
-// The page: which view is shown, what is asked of the service, and what is told when it does not answer.
+// The page: which view is shown, which requests it needs, and what it shows when the service does not answer.
 import { Allocation, LOADED } from './allocation.js';
 import { Refused, Service, Unreachable, secret } from './api.js';
 import { Banner, Connection } from './connection.js';
@@ -20,7 +20,7 @@ class App extends Component {
     link: { kind: 'first' },
   };
   service = new Service();
-  poll = new Poll((signal) => this.look(signal));
+  poll = new Poll((signal) => this.update(signal));
 
   componentDidMount() {
     window.addEventListener('hashchange', () => this.go());
@@ -33,11 +33,11 @@ class App extends Component {
     document.title = `${audit?.fault ? '⚠ ' : ''}${place} · Evenhand`;
   }
 
-  // Another question: what is still asked must not answer it.
-  restart(change, then) {
+  // A new view: pending requests of the old one must not change it.
+  restart(change, after) {
     this.poll.halt();
     this.setState(change, () => {
-      then?.();
+      after?.();
       this.poll.now();
     });
   }
@@ -55,12 +55,12 @@ class App extends Component {
     this.restart({ ...UNREAD, access: null, asking: '' });
   }
 
-  async look(signal) {
+  async update(signal) {
     try {
       const access = this.state.access ?? (await this.enter(signal));
-      const found = await this.find(signal);
+      const view = await this.load(signal);
       signal.throwIfAborted();
-      this.setState({ ...found, access, missing: '', link: { kind: 'live', at: Date.now() / 1000 } });
+      this.setState({ ...view, access, missing: '', link: { kind: 'live', at: Date.now() / 1000 } });
     } catch (error) {
       signal.throwIfAborted();
       return this.fail(error);
@@ -73,17 +73,17 @@ class App extends Component {
     return access;
   }
 
-  async find(signal) {
+  async load(signal) {
     const { name } = this.state.route;
     if (name === null) return { list: (await this.service.get('v1/allocations', signal)).allocations };
     const described = this.state.described ?? (await this.service.get(address(name), signal));
     const arms = this.state.audit?.arms ?? described.arms.length;
-    const audit = await this.service.get(address(name) + cut(arms, this.state.loaded), signal);
+    const audit = await this.service.get(address(name) + auditPath(arms, this.state.loaded), signal);
     const fresh = described.version === audit.version;
     return { audit, described: fresh ? described : await this.service.get(address(name), signal) };
   }
 
-  // Tells what went wrong; false where asking again cannot help.
+  // Shows an error; false if a retry cannot help.
   fail(error) {
     if (!(error instanceof Refused || error instanceof Unreachable)) console.error(error);
     if (error.status === 401 || error.status === 403) {
@@ -128,10 +128,10 @@ class App extends Component {
   }
 }
 
-// Which audit is asked for. Without a limit the lines are in the order of the arms, and stay in place.
-const cut = (arms, loaded) => (arms <= loaded ? '/audit' : `/audit?limit=${loaded}`);
+// The path of the audit. Without a limit the lines are in the order of the arms, and stay in place.
+const auditPath = (arms, loaded) => (arms <= loaded ? '/audit' : `/audit?limit=${loaded}`);
 
-// The address after # is the view's, so the skip link may not change it.
+// The address after # selects the view, so the skip link must not change it.
 function toMain(event) {
   event.preventDefault();
   document.getElementById('main').focus();
@@ -141,7 +141,7 @@ function Missing({ name }) {
   return html`
     <nav aria-label="Where you are"><a href="#/">Allocations</a></nav>
     <h1 tabindex="-1"><${Name} of=${name} /></h1>
-    <p role="alert">There is no allocation of this name. As soon as there is, it is shown here.</p>
+    <p role="alert">There is no allocation of this name. When there is one, it is shown here.</p>
   `;
 }
 

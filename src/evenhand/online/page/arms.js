@@ -1,4 +1,4 @@
-// The arms: a filter, pages, two pictures of the arms in sight, and a table with every figure.
+// The arms: a filter, pages, two charts of the visible arms, and a table with every number.
 import { Chart } from './chart.js';
 import { several, whole } from './format.js';
 import { rewards, shares } from './pictures.js';
@@ -16,15 +16,15 @@ const ORDERS = {
   behind: ['Furthest behind first', descending('deficit')],
   plays: ['Most plays first', descending('all_plays')],
   estimate: ['Largest estimated reward first', descending('estimate')],
-  pending: ['Most pending reports first', descending('pending')],
+  pending: ['Most pending rewards first', descending('pending')],
   name: ['By name', (one, other) => names.compare(one.arm, other.arm)],
 };
 
 const folded = (text) => text.normalize('NFKC').toLocaleLowerCase('en-GB');
 
-function found(lines, filter, order) {
-  const kept = filter ? lines.filter((line) => folded(line.arm).includes(folded(filter))) : lines;
-  return ORDERS[order][1] ? [...kept].sort(ORDERS[order][1]) : kept;
+function select(lines, filter, order) {
+  const matching = filter ? lines.filter((line) => folded(line.arm).includes(folded(filter))) : lines;
+  return ORDERS[order][1] ? [...matching].sort(ORDERS[order][1]) : matching;
 }
 
 export class Arms extends Component {
@@ -39,12 +39,12 @@ export class Arms extends Component {
     narrow.removeEventListener('change', this.resized);
   }
 
-  // The same object as long as nothing changes, so that the pictures are not drawn anew.
+  // The same object as long as nothing changes, so that the charts are not drawn again.
   rows(lines, page, size) {
     const { filter, order } = this.state;
     const of = [lines, filter, order, page, size];
     if (!this.cut?.of.every((part, place) => part === of[place])) {
-      const all = found(lines, filter, order);
+      const all = select(lines, filter, order);
       const last = Math.max(0, Math.ceil(all.length / size) - 1);
       const at = Math.min(page, last);
       this.cut = { of, all, at, last, rows: all.slice(at * size, (at + 1) * size) };
@@ -58,7 +58,7 @@ export class Arms extends Component {
     const turn = (page) => this.setState({ page });
     const choose = (change) => this.setState({ ...change, page: 0 });
     return html`<section aria-labelledby="arms">
-      <h2 id="arms">Promised and got</h2>
+      <h2 id="arms">Promised and received</h2>
       <${Tools} filter=${filter} order=${order} onChange=${choose} />
       <${Limited} audit=${audit} loaded=${loaded} onMore=${onMore} />
       <${Pager} count=${all.length} first=${at * size} size=${rows.length} at=${at} last=${last} onTurn=${turn} />
@@ -72,7 +72,7 @@ function Tools({ filter, order, onChange }) {
   const typed = (event) => onChange({ filter: event.target.value });
   const option = ([key, [text]]) => html`<option value=${key} selected=${key === order}>${text}</option>`;
   return html`<form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
-    <label>Arms whose name has
+    <label>Arms whose name contains
       <input type="search" name="filter" autocomplete="off" value=${filter} onInput=${typed} />
     </label>
     <label>Order
@@ -98,12 +98,12 @@ function Limited({ audit, loaded, onMore }) {
 function Pager({ count, first, size, at, last, onTurn }) {
   const range = `Arms ${whole(first + 1)} to ${whole(first + size)} of ${whole(count)}`;
   return html`<div class="pager">
-    <span role="status">${size ? range : 'No arm has such a name'}</span>
+    <span role="status">${size ? range : 'No arm has a matching name'}</span>
     ${last > 0 && html`<${Turns} ...${{ at, last, onTurn }} />`}
   </div>`;
 }
 
-// aria-disabled leaves the focus where it is when the last page is reached.
+// aria-disabled keeps the focus on the button when the last page is reached.
 function Turns({ at, last, onTurn }) {
   const button = (to, text) => {
     const exists = to >= 0 && to <= last;
@@ -114,15 +114,15 @@ function Turns({ at, last, onTurn }) {
 
 function Pictures({ rows }) {
   const height = 56 + 26 * Math.max(rows.length, 2);
-  const told = `of ${several(rows.length, 'arm')}; the table below has the figures`;
-  const chart = (picture, label) => html`<${Chart} ...${{ data: rows, height, picture, label: `${label} ${told}` }} />`;
+  const suffix = `of ${several(rows.length, 'arm')}; the table below has the numbers`;
+  const chart = (picture, label) => html`<${Chart} ...${{ data: rows, height, picture, label: `${label} ${suffix}` }} />`;
   const known = rows.some((line) => line.estimate !== null);
   return html`<div class="pair">
     <figure>
       <figcaption><h3>Share of the rounds since the promise began</h3>
-        <span class="key-got">got, with its 95 % interval</span> <span class="key-promise">promised</span>
+        <span class="key-got">received, with its 95 % interval</span> <span class="key-promise">promised</span>
       </figcaption>
-      ${chart(shares, 'Shares promised and got')}
+      ${chart(shares, 'Shares promised and received')}
     </figure>
     <figure>
       <figcaption><h3>Estimated reward</h3><span class="key-reward">estimate, with its 95 % interval</span></figcaption>

@@ -20,7 +20,7 @@ export function colours() {
   };
 }
 
-// The picture is drawn anew only when `data` is another object, or the colours or the width change.
+// The chart is drawn again only if `data` is another object, or the colours or the width change.
 export class Chart extends Component {
   componentDidMount() {
     this.chart = globalThis.echarts.init(this.node);

@@ -1,4 +1,4 @@
-// How long reports took.
+// The delays of the rewards.
 import { Chart, ROOM, axis, tip } from './chart.js';
 import { duration, several, whole } from './format.js';
 import { Component, html } from './view.js';
@@ -10,18 +10,18 @@ export class Delays extends Component {
 
   render({ delays }) {
     return html`<section aria-labelledby="delays">
-      <h2 id="delays">Delay of the reports</h2>
-      ${delays ? html`<${Found} delays=${delays} />` : html`<p class="note">No report has come yet.</p>`}
+      <h2 id="delays">Delay of the rewards</h2>
+      ${delays ? html`<${Summary} delays=${delays} />` : html`<p class="note">No reward has been received yet.</p>`}
     </section>`;
   }
 }
 
-function Found({ delays }) {
+function Summary({ delays }) {
   const { count, quantiles, bins } = delays;
   const parts = Object.entries(quantiles).sort(([one], [other]) => one - other);
-  const label = 'How many reports took how long; as a table below';
+  const label = 'Number of rewards by delay; as a table below';
   return html`
-    <p>Of the last ${several(count, 'report')}, from the decision on:</p>
+    <p>Of the last ${several(count, 'reward')}, from the decision on:</p>
     <dl class="tiles">${parts.map(([part, delay]) => html`<${Part} part=${part} delay=${delay} />`)}</dl>
     <${Chart} ...${{ data: bins, height: 260, label, picture }} />
     <details><summary>As a table</summary><${Table} bins=${bins} /></details>
@@ -29,7 +29,7 @@ function Found({ delays }) {
 }
 
 function Part({ part, delay }) {
-  const says = `${Number((100 * part).toPrecision(3))}\u00a0% came within`;
+  const says = `${Number((100 * part).toPrecision(3))}\u00a0% were received within`;
   return html`<div><dt>${says}</dt><dd data-quantile=${part}>${duration(delay)}</dd></div>`;
 }
 
@@ -38,7 +38,7 @@ function Table({ bins }) {
     <th scope="row">${between(bins, place)}</th><td class="number">${whole(count)}</td>
   </tr>`;
   return html`<table class="bins">
-    <thead><tr><th scope="col">Delay</th><th scope="col">Reports</th></tr></thead>
+    <thead><tr><th scope="col">Delay</th><th scope="col">Rewards</th></tr></thead>
     <tbody>${bins.counts.map(row)}</tbody>
   </table>`;
 }
@@ -70,8 +70,8 @@ function picture(bins, look, width) {
   return {
     grid: ROOM,
     xAxis: [{ type: 'category', show: false, data: bins.counts.map((_, place) => String(place)) }, edges],
-    yAxis: axis(look, 'reports', { type: 'value', minInterval: 1 }),
-    tooltip: tip(look, (points) => [between(bins, points[0].dataIndex), several(points[0].value, 'report')], {
+    yAxis: axis(look, 'rewards', { type: 'value', minInterval: 1 }),
+    tooltip: tip(look, (points) => [between(bins, points[0].dataIndex), several(points[0].value, 'reward')], {
       axisPointer: { type: 'shadow' },
     }),
     series: [

@@ -1,4 +1,4 @@
-// Numbers as people read them. Null is shown as a dash; the minus sign is a real one.
+// Numbers for people. Null is shown as a dash; the minus sign is U+2212.
 const LOCALE = 'en-GB';
 const SPACE = '\u00a0';
 export const NOTHING = '–';

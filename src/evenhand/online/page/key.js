@@ -1,8 +1,8 @@
-// Asks for a key where the service has keys.
+// Asks for a key if the service has keys.
 import { Component, html } from './view.js';
 
-export const WITHOUT_KEY = 'This service answers only to a key with the scope “read”.';
-const UNSENDABLE = 'A key has only letters, digits, - and _; this text cannot be one.';
+export const WITHOUT_KEY = 'This service requires a key with the scope “read”.';
+const UNSENDABLE = 'A key has only letters, digits, - and _; this is not one.';
 
 export function lacking(access) {
   const scopes = access.scopes.length ? access.scopes.join(', ') : 'nothing';
@@ -36,7 +36,7 @@ export class KeyForm extends Component {
         <input id="key" type="password" autocomplete="off" spellcheck="false" required ref=${input} value=${key}
           aria-describedby="why kept" onInput=${(event) => this.setState({ key: event.target.value })} />
         <button type="submit">Show the allocations</button>
-        <p id="kept" class="note">It is kept until this tab is closed, and sent to this server only. To make one:</p>
+        <p id="kept" class="note">It is stored until this tab is closed, and sent to this server only. To create one:</p>
         <pre><code>evenhand keys make page --scope read</code></pre>
       </form>
     `;

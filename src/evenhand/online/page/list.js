@@ -11,9 +11,9 @@ export function List({ list }) {
 function Empty() {
   const command = `evenhand client create drinks fucb --arm tea --arm coffee --set "fractions={coffee=0.2}"${where()}`;
   return html`
-    <p>There is none yet. This command makes one with two arms, of which coffee is promised a fifth of the rounds:</p>
+    <p>There are none yet. This command creates one with two arms and promises a fifth of the rounds to coffee:</p>
     <pre><code>${command}</code></pre>
-    <p class="note">It will be shown here at once.</p>
+    <p class="note">It will be shown here immediately.</p>
   `;
 }
 

@@ -1,4 +1,4 @@
-// What the charts of arms show, as echarts is told: a row an arm, a dot for the estimate, a line for its interval.
+// The charts of the arms as options of echarts: a row per arm, a dot for the estimate, a line for its interval.
 import { axis, plain, tip } from './chart.js';
 import { reward, rewardInterval, share, shareInterval } from './format.js';
 
@@ -46,8 +46,8 @@ function dots(rows, field, more) {
   return { type: 'scatter', data, emphasis: { disabled: true }, ...more };
 }
 
-// Points that are not seen, for axes that reach to the ends of the intervals.
-function reach(rows, ...fields) {
+// Invisible points, so that the axes include the ends of the intervals.
+function extent(rows, ...fields) {
   const data = rows
     .flatMap((line, place) => fields.map((field) => [line[field], place]))
     .filter(([value]) => value !== null);
@@ -55,18 +55,18 @@ function reach(rows, ...fields) {
 }
 
 // A picture of rows: `mark` = [field, low, high, colour], further series, the axis below, the lines of a tip.
-function ranged(rows, look, width, [field, low, high, color], series, below, told) {
+function ranged(rows, look, width, [field, low, high, color], series, below, tipLines) {
   const { room, axis: names } = arms(rows, look, width);
   const dot = { symbolSize: 9, itemStyle: { color }, markLine: intervals(rows, low, high, color) };
   return {
     grid: { left: room + 14, right: 18, top: 6, bottom: 50, outerBoundsMode: 'none' },
     xAxis: { type: 'value', splitNumber: Math.max(2, Math.round((width - room) / 90)), ...below },
     yAxis: names,
-    // An open tip may still ask for a row that is gone.
-    tooltip: tip(look, ([{ axisValue }]) => (rows[axisValue] ? told(rows[axisValue]) : []), {
+    // An open tip may still request a row that no longer exists.
+    tooltip: tip(look, ([{ axisValue }]) => (rows[axisValue] ? tipLines(rows[axisValue]) : []), {
       axisPointer: { type: 'shadow', axis: 'y' },
     }),
-    series: [dots(rows, field, dot), ...series, reach(rows, low, high)],
+    series: [dots(rows, field, dot), ...series, extent(rows, low, high)],
   };
 }
 
@@ -77,22 +77,22 @@ export function shares(rows, look, width) {
     min: 0,
     axisLabel: { formatter: (value) => String(Number((100 * value).toPrecision(6))) },
   });
-  const told = (line) => [
+  const tipLines = (line) => [
     plain(line.arm),
     `promised ${share(line.promised)}`,
-    `got ${share(line.share)}`,
+    `received ${share(line.share)}`,
     `95 % interval ${shareInterval(line.low_share, line.high_share)}`,
   ];
   const series = [dots(owed, 'promised', mark)];
-  return ranged(rows, look, width, ['share', 'low_share', 'high_share', look.got], series, below, told);
+  return ranged(rows, look, width, ['share', 'low_share', 'high_share', look.got], series, below, tipLines);
 }
 
 export function rewards(rows, look, width) {
-  const told = (line) => [
+  const tipLines = (line) => [
     plain(line.arm),
     `estimate ${reward(line.estimate)}`,
     `95 % interval ${rewardInterval(line.low, line.high)}`,
   ];
-  const below = axis(look, 'reward of a play', { scale: true });
-  return ranged(rows, look, width, ['estimate', 'low', 'high', look.reward], [], below, told);
+  const below = axis(look, 'reward per play', { scale: true });
+  return ranged(rows, look, width, ['estimate', 'low', 'high', look.reward], [], below, tipLines);
 }

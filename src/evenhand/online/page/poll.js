@@ -1,11 +1,11 @@
-// Looks again and again, a little after each answer; not while nobody can see the page.
-const PAUSE = 1000; // ms between an answer and the next question
+// Updates the page again and again, a little after each answer; not while the page is hidden.
+const PAUSE = 1000; // ms between an answer and the next request
 const LONGEST = 30_000;
 
 export class Poll {
-  // look(signal) asks and shows; it throws nothing but AbortError, and false from it ends the polling.
-  constructor(look) {
-    this.look = look;
+  // update(signal) requests and shows data; it throws nothing but AbortError, and returns false to end the polling.
+  constructor(update) {
+    this.update = update;
     this.timer = null;
     this.flight = null;
     document.addEventListener('visibilitychange', () => (document.hidden ? this.halt() : this.now()));
@@ -26,15 +26,15 @@ export class Poll {
   async turn() {
     const flight = (this.flight = new AbortController());
     const began = performance.now();
-    let goesOn;
+    let continues;
     try {
-      goesOn = await this.look(flight.signal);
+      continues = await this.update(flight.signal);
     } catch (error) {
       if (flight.signal.aborted) return;
       throw error;
     }
-    // Long answers, of very many arms, are asked for less often.
+    // Answers that take long, with very many arms, are requested less often.
     const pause = Math.min(Math.max(PAUSE, 3 * (performance.now() - began)), LONGEST);
-    if (flight === this.flight && goesOn !== false) this.timer = setTimeout(() => this.turn(), pause);
+    if (flight === this.flight && continues !== false) this.timer = setTimeout(() => this.turn(), pause);
   }
 }

@@ -1,5 +1,5 @@
-// The table of the arms: every figure of the audit. On a phone each row becomes a card (style.css), so that roles are
-// told: browsers forget them where a table is not laid out as one.
+// The table of the arms: every number of the audit. On a phone each row becomes a card (style.css); roles are explicit,
+// as browsers drop them if a table is not laid out as one.
 import { plays, reward, rewardInterval, share, shareInterval, whole } from './format.js';
 import { Component, Name, html } from './view.js';
 
@@ -7,20 +7,20 @@ import { Component, Name, html } from './view.js';
 const COLUMNS = [
   ['promised', 'Promise', 'Share', (line) => share(line.promised)],
   ['since', 'Promise', 'Since round', (line) => whole(line.since)],
-  ['rounds', 'Got since', 'Rounds', (line) => whole(line.rounds)],
-  ['plays', 'Got since', 'Plays', (line) => whole(line.plays)],
-  ['share', 'Got since', 'Share', (line) => share(line.share)],
-  ['low_share high_share', 'Got since', '95 % interval', (line) => shareInterval(line.low_share, line.high_share)],
+  ['rounds', 'Received since', 'Rounds', (line) => whole(line.rounds)],
+  ['plays', 'Received since', 'Plays', (line) => whole(line.plays)],
+  ['share', 'Received since', 'Share', (line) => share(line.share)],
+  ['low_share high_share', 'Received since', '95 % interval', (line) => shareInterval(line.low_share, line.high_share)],
   ['deficit', 'Deficit in plays', 'Now', (line) => plays(line.deficit)],
-  ['worst', 'Deficit in plays', 'At worst', (line) => plays(line.worst)],
+  ['worst', 'Deficit in plays', 'Largest', (line) => plays(line.worst)],
   ['all_plays', 'From the first round', 'Plays', (line) => whole(line.all_plays)],
   ['available', 'From the first round', 'Available', (line) => share(line.available)],
-  ['estimate', 'Reward', 'Estimate', (line) => reward(line.estimate)],
-  ['low high', 'Reward', '95 % interval', (line) => rewardInterval(line.low, line.high)],
-  ['reports', 'Reports', 'In time', (line) => whole(line.reports)],
-  ['pending', 'Reports', 'Pending', (line) => whole(line.pending)],
-  ['lost', 'Reports', 'Lost', (line) => whole(line.lost)],
-  ['late', 'Reports', 'Late, of the lost', (line) => whole(line.late)],
+  ['estimate', 'Mean reward', 'Estimate', (line) => reward(line.estimate)],
+  ['low high', 'Mean reward', '95 % interval', (line) => rewardInterval(line.low, line.high)],
+  ['received', 'Rewards', 'In time', (line) => whole(line.received)],
+  ['pending', 'Rewards', 'Pending', (line) => whole(line.pending)],
+  ['lost', 'Rewards', 'Lost', (line) => whole(line.lost)],
+  ['late', 'Rewards', 'Late (of the lost)', (line) => whole(line.late)],
 ].map(([field, group, head, show]) => ({ field, group, head, show }));
 
 // Groups of columns, in order.

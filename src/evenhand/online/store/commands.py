@@ -1,4 +1,4 @@
-"""What can be asked of an allocation; each command is carried out on its live bandit, and leaves events."""
+"""The commands of an allocation: each runs on its bandit in memory, and records events."""
 
 from __future__ import annotations
 
@@ -11,50 +11,53 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Connection, select
 
-from evenhand import validate
-from evenhand.errors import EvenhandError
-from evenhand.online.bandit import Choice
-from evenhand.online.book import ReportError
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.online.bandit.pending import RewardError
 from evenhand.online.store import tables
+from evenhand.online.store.allocation import Allocation
 from evenhand.online.store.errors import Closed, Conflict
-from evenhand.online.store.events import change, creation, event_of, strictly, telling_damage
-from evenhand.online.store.live import Live
+from evenhand.online.store.events import apply_change, damage_as_state_error, encode, event_of, settings_of
 
 Answer = dict[str, Any]
 Rounds = Sequence[Sequence[str] | None]
 
 
 @dataclass(frozen=True)
-class Desk:
-    """What the commands of a group work on: an allocation, at a time, in a transaction.
+class CommandContext:
+    """What the commands of a transaction run on.
 
     Attributes:
-        live: the allocation.
+        allocation: in memory.
         now: seconds since the epoch.
-        connection: in the transaction.
-        keyed: rows of answers that have a key, to be written with the events.
+        connection: of the transaction.
+        answers: rows of answers with an idempotency key, to be written with the events.
     """
 
-    live: Live
+    allocation: Allocation
     now: float
     connection: Connection
-    keyed: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
+
+    def record(self, kind: str, round: int, body: Mapping[str, Any]) -> None:
+        """Record an event that the bandit has applied."""
+        self.allocation.record(kind, self.now, round, body)
 
     def earlier(self, kind: str, round: int) -> list[Mapping[str, Any]]:
         """The bodies of all events of a kind about a round, in order."""
-        self.live.flush(self.connection)
+        self.allocation.flush(self.connection)
         table = tables.events.c
         columns = select(table.sequence, table.time, table.kind, table.round, table.body)
-        where = (table.allocation == self.live.id, table.round == round, table.kind == kind)
+        where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
         return [event_of(row).body for row in self.connection.execute(columns.where(*where).order_by(table.sequence))]
 
 
 @dataclass(frozen=True)
 class Command(ABC):
-    """Something asked of an allocation.
+    """A command of an allocation.
 
     Attributes:
-        key: idempotency key: asked again with the same, the answer is the same and nothing is done twice.
+        key: idempotency key: repeated with the same key, a command is not carried out again and has the same answer.
     """
 
     reads: ClassVar[bool] = False  # whether it changes nothing
@@ -65,24 +68,24 @@ class Command(ABC):
             raise EvenhandError(f"an idempotency key must be 1 to 200 printable characters, got {self.key!r}")
 
     @abstractmethod
-    def run(self, desk: Desk) -> Answer:
-        """Do it; nothing has changed where it raises."""
+    def run(self, context: CommandContext) -> Answer:
+        """Carry it out; nothing has changed if it raises."""
 
     def digest(self) -> str:
-        """What tells this command from others."""
-        told = [type(self).__name__, {name: value for name, value in vars(self).items() if name != "key"}]
-        return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+        """A hash of its content without the key."""
+        content = [type(self).__name__, {name: value for name, value in vars(self).items() if name != "key"}]
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Decide(Command):
-    """Decide one round or several.
+    """Decide one or several rounds.
 
     Args:
-        count: how many rounds.
+        count: number of rounds.
         available: names of the arms that can play in them; None for all that are not retired.
-        rounds: in place of both, who can play in each round.
-        propensities: whether to tell the chance of every available arm, estimated where there is no closed form.
+        rounds: instead of both, the available arms of each round.
+        propensities: whether to return the propensity of every available arm, estimated where it has no closed form.
 
     Example:
         >>> import tempfile
@@ -90,11 +93,11 @@ class Decide(Command):
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
-        >>> [one["arms"] for one in store.ask("drinks", Decide(count=2))["decisions"]]
+        >>> [decision["arms"] for decision in store.run("drinks", Decide(count=2))["decisions"]]
         [['tea'], ['coffee']]
-        >>> told = store.ask("drinks", Decide(available=["coffee"], propensities=True))["decisions"][0]
-        >>> told["id"], told["chances"]
-        ('3', {'coffee': {'probability': 1.0, 'error': 0.0}})
+        >>> [decision] = store.run("drinks", Decide(available=["coffee"], propensities=True))["decisions"]
+        >>> decision["id"], decision["propensities"]
+        ('3', {'coffee': {'value': 1.0, 'stderr': 0.0}})
         >>> store.close()
     """
 
@@ -103,141 +106,145 @@ class Decide(Command):
     rounds: Rounds | None = None
     propensities: bool = False
 
-    def run(self, desk: Desk) -> Answer:
+    def run(self, context: CommandContext) -> Answer:
         """Decide."""
-        if desk.live.closed:
-            raise Closed(f"allocation {desk.live.name!r} is closed and decides no more; reopen it first")
-        asked = self._asked()
-        for available in self.rounds or () if len(asked) > 1 else ():  # none is decided if one cannot be
-            desk.live.bandit.check_available(available)
-        return {"decisions": [self._decided(desk, available) for available in asked]}
+        allocation = context.allocation
+        if allocation.closed:
+            raise Closed(f"allocation {allocation.name!r} is closed and decides no more; reopen it first")
+        rounds = self._rounds()
+        for available in self.rounds or () if len(rounds) > 1 else ():  # none is decided if one cannot be
+            allocation.bandit.check_available(available)
+        return {"decisions": [self._decide(context, available) for available in rounds]}
 
-    def _asked(self) -> Rounds:
+    def _rounds(self) -> Rounds:
         if self.rounds is None:
             return [self.available] * validate.whole("count", self.count)
         if self.count != 1 or self.available is not None:
-            raise EvenhandError("name either the rounds, or their count and who is available in all of them")
+            raise EvenhandError("give either rounds, or count and the arms available in all of them, not both")
         if not self.rounds:
-            raise EvenhandError("rounds is empty; name who is available in each, or null for everybody")
+            raise EvenhandError("rounds is empty; list the available arms of each round, or null for all arms")
         return self.rounds
 
-    def _decided(self, desk: Desk, available: Sequence[str] | None) -> Answer:
-        choice = desk.live.bandit.decide(available, desk.now)
+    def _decide(self, context: CommandContext, available: Sequence[str] | None) -> Answer:
+        choice = context.allocation.bandit.decide(available, context.now)
         body: Answer = {"arms": list(choice.arms)}
         if available is not None:
             body["available"] = choice.available
-        told = _chances(choice) if self.propensities else None
-        if choice.sure is not None:
-            body["propensities"] = list(choice.sure)
-        elif told:
-            body["propensities"] = [told[arm]["probability"] for arm in choice.arms]
-            body["errors"] = [told[arm]["error"] for arm in choice.arms]
-        desk.live.happened("decide", desk.now, choice.round, body)
+        propensities = None
+        if self.propensities:
+            values, stderr = choice.propensities.values, choice.propensities.stderr
+            propensities = {arm: {"value": value, "stderr": stderr[arm]} for arm, value in values.items()}
+        if choice.propensity is not None:
+            body["propensity"] = list(choice.propensity)
+        elif propensities:
+            body["propensity"] = [propensities[arm]["value"] for arm in choice.arms]
+            body["stderr"] = [propensities[arm]["stderr"] for arm in choice.arms]
+        context.record("decide", choice.round, body)
         return {
             "id": choice.id,
             "round": choice.round,
-            "time": desk.now,
+            "time": context.now,
             "arms": body["arms"],
             "version": choice.version,
-            "propensities": body.get("propensities"),
-            "chances": told,
+            "propensity": body.get("propensity"),
+            "propensities": propensities,
         }
 
 
-def _chances(choice: Choice) -> dict[str, dict[str, float]]:
-    found = choice.propensities
-    return {arm: {"probability": chance, "error": found.errors[arm]} for arm, chance in found.chances.items()}
-
-
 @dataclass(frozen=True)
-class Report(Command):
-    """Tell what arms earned; each reward has its own answer.
+class Reward(Command):
+    """Take in the rewards of arms; each reward has its own result.
 
     Args:
-        reports: ids of decisions, and the rewards of arms that played in them.
+        rewards: ids of decisions, each with the rewards of arms that played in it.
 
     Example:
         >>> import tempfile
-        >>> from evenhand.online.store import Decide, Report, Store
+        >>> from evenhand.online.store import Decide, Reward, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
-        >>> told = store.ask("drinks", Decide())
-        >>> for answer in store.ask("drinks", Report([("1", {"tea": 1.0}), ("1", {"coffee": 0.5})]))["answers"]:
-        ...     print(answer["arm"], answer["status"], answer["message"])
+        >>> answer = store.run("drinks", Decide())
+        >>> for result in store.run("drinks", Reward([("1", {"tea": 1.0}), ("1", {"coffee": 0.5})]))["results"]:
+        ...     print(result["arm"], result["status"], result["message"])
         tea accepted
         coffee unknown arm 'coffee' did not play in decision 1
         >>> store.close()
     """
 
-    reports: Sequence[tuple[str, Mapping[str, float]]] = ()
+    rewards: Sequence[tuple[str, Mapping[str, float]]] = ()
 
-    def run(self, desk: Desk) -> Answer:
-        """Take the reports in."""
-        answers = []
-        for decision, rewards in self.reports:
+    def run(self, context: CommandContext) -> Answer:
+        """Take the rewards in."""
+        results: list[Answer] = []
+        for decision, rewards in self.rewards:
             try:
-                found = [(arm, status, "") for arm, status in _observed(desk, decision, rewards).items()]
+                statuses = [(arm, status, "") for arm, status in _observe(context, decision, rewards).items()]
             except EvenhandError:  # one of them is wrong; the others stand
-                found = [_alone(desk, decision, arm, reward) for arm, reward in rewards.items()]
-            answers += [
+                statuses = [_observe_one(context, decision, arm, reward) for arm, reward in rewards.items()]
+            results += [
                 {"decision": decision, "arm": arm, "status": status, "message": message}
-                for arm, status, message in found
+                for arm, status, message in statuses
             ]
-        return {"answers": answers}
+        return {"results": results}
 
 
-def _alone(desk: Desk, decision: str, arm: str, reward: float) -> tuple[str, str, str]:
-    """One arm's report: what became of it, and why."""
+def _observe_one(context: CommandContext, decision: str, arm: str, reward: float) -> tuple[str, str, str]:
+    """The arm, the status and the message for the reward of one arm."""
     try:
-        return arm, _observed(desk, decision, {arm: reward})[arm], ""
-    except ReportError as error:
+        return arm, _observe(context, decision, {arm: reward})[arm], ""
+    except RewardError as error:
         if error.status == "unknown":
-            with telling_damage():
-                return arm, *_remembered(desk, decision, arm, reward, str(error))
+            with damage_as_state_error():
+                return arm, *_observe_forgotten(context, decision, arm, reward, str(error))
         return arm, "conflict" if error.status == "conflict" else "invalid", str(error)
     except EvenhandError as error:
         return arm, "invalid", str(error)
 
 
-def _observed(desk: Desk, decision: str, rewards: Mapping[str, float]) -> dict[str, str]:
-    """What the bandit says to a report."""
-    found = desk.live.bandit.observe(decision, rewards, desk.now)
-    fresh = {arm: float(rewards[arm]) for arm, status in found.items() if status != "duplicate"}
-    if fresh:
-        late = [arm for arm in fresh if found[arm] == "late"]
-        desk.live.happened("report", desk.now, int(decision), {"rewards": fresh, "late": late})
-    return found
+def _observe(context: CommandContext, decision: str, rewards: Mapping[str, float]) -> dict[str, str]:
+    """The statuses of rewards by arm; those that are new are recorded."""
+    statuses = context.allocation.bandit.observe(decision, rewards, context.now)
+    new = {arm: float(rewards[arm]) for arm, status in statuses.items() if status != "duplicate"}
+    if new:
+        late = [arm for arm in new if statuses[arm] == "late"]
+        context.record("reward", int(decision), {"rewards": new, "late": late})
+    return statuses
 
 
-def _remembered(desk: Desk, decision: str, arm: str, reward: float, unknown: str) -> tuple[str, str]:
-    """What becomes of a report whose decision the bandit has forgotten: the events know it still."""
+def _observe_forgotten(
+    context: CommandContext, decision: str, arm: str, reward: float, unknown: str
+) -> tuple[str, str]:
+    """The status and the message for a reward whose decision the bandit has forgotten, by the events."""
+    bandit = context.allocation.bandit
     round = int(decision) if decision.isascii() and decision.isdigit() and len(decision) < 19 else 0
-    if not 0 < round <= desk.live.bandit.state.round or str(round) != decision:
+    if not 0 < round <= bandit.state.round or str(round) != decision:
         return "unknown", unknown
-    if arm not in desk.earlier("decide", round)[0]["arms"]:
+    if arm not in context.earlier("decide", round)[0]["arms"]:
         return "unknown", f"arm {arm!r} did not play in decision {decision}"
-    if desk.live.bandit.by_totals:
-        return "invalid", "this allocation learns from totals; it cannot take reports by decision, too"
-    for body in desk.earlier("report", round):
+    if bandit.by_totals:
+        return "invalid", "this allocation learns from totals and cannot take rewards by decision as well"
+    for body in context.earlier("reward", round):
         if arm in body["rewards"]:
             known = body["rewards"][arm]
             if known == float(reward):
                 return "duplicate", ""
-            said = f"decision {decision}, arm {arm!r}: a reward of {known:g} was reported before, now {reward:g}"
-            return "conflict", said
-    desk.live.bandit.count_late(arm)
-    desk.live.happened("report", desk.now, round, {"rewards": {arm: float(reward)}, "late": [arm], "forgotten": True})
+            return (
+                "conflict",
+                f"decision {decision}, arm {arm!r}: its reward is {known:g} and cannot change to {reward:g}",
+            )
+    bandit.count_late(arm)
+    context.record("reward", round, {"rewards": {arm: float(reward)}, "late": [arm], "forgotten": True})
     return "late", ""
 
 
 @dataclass(frozen=True)
 class Total(Command):
-    """Tell the anonymous sum of the round just decided.
+    """Take in the anonymous total of the round just decided.
 
     Args:
-        value: the sum.
-        round: which round that is, so that a total cannot go to a wrong one; None trusts that it is the last.
+        value: the sum of all rewards that arrived in the round.
+        round: which round it is, so that a total cannot be credited to another one; None for the last one.
 
     Example:
         >>> import tempfile
@@ -245,10 +252,10 @@ class Total(Command):
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
-        >>> told = store.ask("drinks", Decide())
-        >>> store.ask("drinks", Total(3.5, round=1))
+        >>> answer = store.run("drinks", Decide())
+        >>> store.run("drinks", Total(3.5, round=1))
         {'round': 1, 'status': 'accepted'}
-        >>> store.ask("drinks", Total(3.5, round=1))
+        >>> store.run("drinks", Total(3.5, round=1))
         {'round': 1, 'status': 'duplicate'}
         >>> store.close()
     """
@@ -256,30 +263,30 @@ class Total(Command):
     value: float
     round: int | None = None
 
-    def run(self, desk: Desk) -> Answer:
+    def run(self, context: CommandContext) -> Answer:
         """Take the total in."""
-        bandit = desk.live.bandit
+        bandit = context.allocation.bandit
         value, last = validate.number("value", self.value), int(bandit.state.round)
         round = last if self.round is None else validate.whole("round", self.round)
-        with telling_damage():
-            for body in desk.earlier("total", round) if 0 < round <= last else ():
+        with damage_as_state_error():
+            for body in context.earlier("total", round) if 0 < round <= last else ():
                 if body["value"] != value:
-                    raise Conflict(f"the total of round {round} was told before: {body['value']:g}, now {value:g}")
+                    raise Conflict(f"round {round}: received a total of {body['value']:g} before, now {value:g}")
                 return {"round": round, "status": "duplicate"}
         if round != last:
-            raise Conflict(f"a total is of the round just decided, which is {last}, not {round}")
+            raise Conflict(f"a total must be of the round just decided, which is {last}, got {round}")
         bandit.observe_total(value)
-        desk.live.happened("total", desk.now, round, {"value": value})
+        context.record("total", round, {"value": value})
         return {"round": round, "status": "accepted"}
 
 
 @dataclass(frozen=True)
 class Change(Command):
-    """Change arms or promises, or close the allocation.
+    """Change arms or promises, or close or reopen the allocation.
 
     Args:
         change: ``add``, ``retire``, ``bring_back``, ``promise``, ``close`` or ``reopen``.
-        values: those of `Bandit.add` and the others, by name.
+        values: the arguments of `Bandit.add` and the other methods, by name.
 
     Example:
         >>> import tempfile
@@ -287,9 +294,9 @@ class Change(Command):
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
-        >>> store.ask("drinks", Change("add", {"arm": "mate"}))
+        >>> store.run("drinks", Change("add", {"arm": "mate"}))
         {'version': 1, 'round': 0}
-        >>> store.ask("drinks", Change("close"))
+        >>> store.run("drinks", Change("close"))
         {'version': 1, 'round': 0}
         >>> store.close()
     """
@@ -297,44 +304,45 @@ class Change(Command):
     change: str
     values: Mapping[str, Any] = field(default_factory=dict)
 
-    def run(self, desk: Desk) -> Answer:
+    def run(self, context: CommandContext) -> Answer:
         """Change it."""
-        live, body = desk.live, _plain({**self.values, "change": self.change})
-        if self.change in ("close", "reopen") and live.closed == (self.change == "close"):
-            raise Conflict(f"allocation {live.name!r} is {'closed' if live.closed else 'open'} already")
+        allocation, body = context.allocation, _json_values({**self.values, "change": self.change})
+        if self.change in ("close", "reopen") and allocation.closed == (self.change == "close"):
+            state = "closed" if allocation.closed else "open"
+            raise Conflict(f"allocation {allocation.name!r} is already {state}")
         try:
-            change(live.bandit, body)
+            apply_change(allocation.bandit, body)
         except TypeError as error:
             raise EvenhandError(f"{self.change}: {error}") from None
-        live.closed = {"close": True, "reopen": False}.get(self.change, live.closed)
-        round = int(live.bandit.state.round)
-        live.happened("change", desk.now, round, body)
-        return {"version": live.bandit.version, "round": round}
+        allocation.closed = {"close": True, "reopen": False}.get(self.change, allocation.closed)
+        round = int(allocation.bandit.state.round)
+        context.record("change", round, body)
+        return {"version": allocation.bandit.version, "round": round}
 
 
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as they will be read from the event again."""
+def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as they will be read from the event."""
     try:
-        return json.loads(strictly(values))  # type: ignore[no-any-return]
+        return json.loads(encode(values))  # type: ignore[no-any-return]
     except (RecursionError, TypeError, ValueError) as error:
         raise EvenhandError(f"the values of a change must be plain JSON values: {error}") from None
 
 
 @dataclass(frozen=True)
-class Audited(Command):
-    """What each arm was promised and got.
+class ReadAudit(Command):
+    """Read the audit: what each arm was promised, and what it received.
 
     Args:
-        limit: of the lines; None for all.
+        limit: number of lines; None for all arms.
 
     Example:
         >>> import tempfile
-        >>> from evenhand.online.store import Audited, Decide, Store
+        >>> from evenhand.online.store import Decide, ReadAudit, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
-        >>> told = store.ask("drinks", Decide(count=3))
-        >>> [(line["arm"], line["plays"]) for line in store.ask("drinks", Audited())["lines"]]
+        >>> answer = store.run("drinks", Decide(count=3))
+        >>> [(line["arm"], line["plays"]) for line in store.run("drinks", ReadAudit())["lines"]]
         [('tea', 2), ('coffee', 1)]
         >>> store.close()
     """
@@ -342,64 +350,65 @@ class Audited(Command):
     reads: ClassVar[bool] = True
     limit: int | None = None
 
-    def run(self, desk: Desk) -> Answer:
-        """The audit, as plain JSON values, with the name of the allocation and the sequence of its last event."""
-        audit = desk.live.bandit.audit(limit=self.limit, now=desk.now).to_json()
-        return {"name": desk.live.name, "sequence": desk.live.sequence, "closed": desk.live.closed} | audit
+    def run(self, context: CommandContext) -> Answer:
+        """The audit as plain JSON values, with the name of the allocation and the sequence of its last event."""
+        allocation = context.allocation
+        audit = allocation.bandit.audit(limit=self.limit, now=context.now).to_json()
+        return {"name": allocation.name, "sequence": allocation.sequence, "closed": allocation.closed} | audit
 
 
 @dataclass(frozen=True)
-class Pulse(Command):
-    """How an allocation does, in three numbers: for monitoring.
+class ReadGauges(Command):
+    """Read three numbers for monitoring.
 
     Example:
         >>> import tempfile
-        >>> from evenhand.online.store import Decide, Pulse, Store
+        >>> from evenhand.online.store import Decide, ReadGauges, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
-        >>> told = store.ask("drinks", Decide(count=3))
-        >>> store.ask("drinks", Pulse())
-        {'waiting': 3, 'behind': None, 'round': 3}
+        >>> answer = store.run("drinks", Decide(count=3))
+        >>> store.run("drinks", ReadGauges())
+        {'pending': 3, 'largest_deficit': None, 'round': 3}
         >>> store.close()
     """
 
     reads: ClassVar[bool] = True
 
-    def run(self, desk: Desk) -> Answer:
-        """Decisions that wait for a report, the largest deficit (None where nothing is promised), the last round."""
-        bandit = desk.live.bandit
-        behind = None if bandit.fractions is None else float(bandit.deficits().max())
-        return {"waiting": len(bandit.book.waiting), "behind": behind, "round": int(bandit.state.round)}
+    def run(self, context: CommandContext) -> Answer:
+        """Decisions with a pending reward, the largest deficit (None if nothing is promised), the last round."""
+        bandit = context.allocation.bandit
+        largest = None if bandit.fractions is None else float(bandit.deficits().max())
+        return {"pending": len(bandit.pending.waiting), "largest_deficit": largest, "round": int(bandit.state.round)}
 
 
 @dataclass(frozen=True)
-class Described(Command):
-    """How an allocation is set up.
+class Describe(Command):
+    """Describe the allocation: its settings and its current round.
 
     Example:
         >>> import tempfile
-        >>> from evenhand.online.store import Described, Store
+        >>> from evenhand.online.store import Describe, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
-        >>> told = store.ask("drinks", Described())
-        >>> told["algorithm"], told["arms"], told["seed"], told["closed"]
+        >>> answer = store.run("drinks", Describe())
+        >>> answer["algorithm"], answer["arms"], answer["seed"], answer["closed"]
         ('ucb1', ['tea', 'coffee'], 1, False)
         >>> store.close()
     """
 
     reads: ClassVar[bool] = True
 
-    def run(self, desk: Desk) -> Answer:
-        """The set-up, as plain JSON values."""
-        live = desk.live
-        created = select(tables.allocations.c.created).where(tables.allocations.c.id == live.id)
-        return creation(live.bandit) | {
-            "name": live.name,
-            "retired": sorted(live.bandit.retired),
-            "round": int(live.bandit.state.round),
-            "version": live.bandit.version,
-            "closed": live.closed,
-            "created": desk.connection.execute(created).scalar_one(),
+    def run(self, context: CommandContext) -> Answer:
+        """The settings, as plain JSON values."""
+        allocation, bandit = context.allocation, context.allocation.bandit
+        created = select(tables.allocations.c.created).where(tables.allocations.c.id == allocation.id)
+        return settings_of(bandit) | {
+            "name": allocation.name,
+            "retired": sorted(bandit.retired),
+            "round": int(bandit.state.round),
+            "version": bandit.version,
+            "closed": allocation.closed,
+            "created": context.connection.execute(created).scalar_one(),
         }

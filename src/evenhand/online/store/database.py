@@ -1,4 +1,4 @@
-"""A database, SQLite or PostgreSQL: how it is opened, its transactions, and what can go wrong with them."""
+"""A database, SQLite or PostgreSQL: how it is opened, its transactions and its errors."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, TimeoutError
 
-from evenhand.errors import EvenhandError
+from evenhand.core.errors import EvenhandError
 from evenhand.online.store.errors import StoreUnavailable
 
 LOG = logging.getLogger("evenhand.store")
-LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, where commands tell the same
-PATIENCE = 10  # seconds that a transaction waits for a lock that another one holds
-MIGRATING = 4_907_133_402  # number of the PostgreSQL lock under which one process at a time migrates
-#: A server that is stopped dead in a transaction must not hold its allocation for ever.
+LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, where commands print the same
+LOCK_TIMEOUT = 10  # seconds that a transaction waits for the lock of another one
+MIGRATION_LOCK = 4_907_133_402  # number of the PostgreSQL lock under which one process at a time migrates
+#: A server that stops within a transaction must not lock its allocation for ever.
 POSTGRESQL = {
     "connect_timeout": 5,
-    "options": f"-c lock_timeout={PATIENCE}s -c statement_timeout=60s -c idle_in_transaction_session_timeout=30s",
+    "options": f"-c lock_timeout={LOCK_TIMEOUT}s -c statement_timeout=60s -c idle_in_transaction_session_timeout=30s",
 }
 
 
@@ -38,11 +38,11 @@ class Database:
         name: a path, or a URL such as ``sqlite:///evenhand.db`` or ``postgresql://user@host/name``.
 
     Raises:
-        EvenhandError: it names no database of these two kinds.
-        StoreUnavailable: it cannot be opened, or not be brought up to date.
+        EvenhandError: it is not the name of a database of these two kinds.
+        StoreUnavailable: it cannot be opened.
 
     Example:
-        >>> Database("drinks.db").name, Database("drinks.db").there
+        >>> Database("drinks.db").name, Database("drinks.db").exists
         ('drinks.db', False)
         >>> Database("postgresql://evenhand:secret@db/evenhand").name
         'postgresql://evenhand:***@db/evenhand'
@@ -53,17 +53,22 @@ class Database:
         lite = self.url.get_backend_name() == "sqlite"
         shown = self.url.set(drivername=self.url.get_backend_name(), query={})
         self.name = str(self.url.database) if lite else shown.render_as_string(hide_password=True)
-        options: dict[str, Any] = {"timeout": PATIENCE} if lite else POSTGRESQL
+        options: dict[str, Any] = {"timeout": LOCK_TIMEOUT} if lite else POSTGRESQL
         self.engine = create_engine(
-            self.url, connect_args=options, pool_size=8, max_overflow=8, pool_timeout=PATIENCE, pool_pre_ping=not lite
+            self.url,
+            connect_args=options,
+            pool_size=8,
+            max_overflow=8,
+            pool_timeout=LOCK_TIMEOUT,
+            pool_pre_ping=not lite,
         )
         if lite:
             _prepare(self.engine)
-        self._away = ""  # why it cannot be used just now, so that the log tells that once
+        self._failure = ""  # why it cannot be used at the moment, which is logged once
 
     @property
-    def there(self) -> bool:
-        """Whether there is such a database; of a server's that is found out when it is used."""
+    def exists(self) -> bool:
+        """Whether there is such a database; one of PostgreSQL is assumed to exist until it is used."""
         return self.url.get_backend_name() != "sqlite" or Path(str(self.url.database)).exists()
 
     def close(self) -> None:
@@ -72,22 +77,22 @@ class Database:
 
     @contextmanager
     def transaction(self, writes: bool) -> Iterator[Connection]:
-        """A transaction: all of it is kept, for good, or nothing."""
+        """A transaction: all of it is committed durably, or nothing."""
         try:
             with self.engine.connect() as connection:
                 self._options(connection, writes)
                 with connection.begin():
                     yield connection
-        except (DataError, IntegrityError):  # the database is well; what it was asked is not
+        except (DataError, IntegrityError):  # the statement is wrong, not the database
             raise
         except (DBAPIError, TimeoutError) as error:
-            away = f"the database {self.name} cannot be used: {_reason(error)}"
-            if away != self._away:
-                LOG.error(away)
-            self._away = away
-            raise StoreUnavailable(away) from error
-        if self._away:
-            self._away = ""
+            failure = f"the database {self.name} cannot be used: {_reason(error)}"
+            if failure != self._failure:
+                LOG.error(failure)
+            self._failure = failure
+            raise StoreUnavailable(failure) from error
+        if self._failure:
+            self._failure = ""
             LOG.warning("the database %s can be used again", self.name)
 
     def _options(self, connection: Connection, writes: bool) -> None:
@@ -105,52 +110,50 @@ class Database:
             connection.execute(text("SELECT count(*) FROM allocations WHERE id = 0"))
 
     def migrate(self) -> None:
-        """Bring the tables up to date; one process at a time does, the others wait."""
+        """Create the tables or bring them up to date; one process at a time does, the others wait."""
         config = Config()
         config.set_main_option("script_location", "evenhand.online.store:migrations")
         with self.transaction(writes=True) as connection:
             if self.engine.dialect.name == "postgresql":
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATING})"))
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
             config.attributes["connection"] = connection
             try:
                 command.upgrade(config, "head")
             except CommandError as error:
                 raise EvenhandError(
-                    f"the database {self.name} was made by another version of Evenhand, which may be newer: {error}"
+                    f"the database {self.name} was created by another version of Evenhand, which may be newer: {error}"
                 ) from None
 
 
 def _url(name: str) -> URL:
-    """What a name stands for; no message repeats it, as there may be a password in it."""
+    """The URL of a name; no message repeats it, as it may contain a password."""
     if "://" not in name and not re.match(r"postgres\w*(\+\w+)?:", name):
         url = URL.create("sqlite", database=name)
     else:
         try:
             url = make_url(name)
         except (ArgumentError, ValueError):
-            raise EvenhandError(
-                "the database is neither a path nor a URL such as postgresql://user@host/name"
-            ) from None
+            raise EvenhandError("the database must be a path or a URL such as postgresql://user@host/name") from None
     kind = url.get_backend_name()
     if kind in ("postgresql", "postgres"):
         if "@" in (url.host or ""):
-            raise EvenhandError("in the URL of the database, write a @ in the password as %40")
+            raise EvenhandError("write an @ in the password of the database's URL as %40")
         return url.set(drivername="postgresql+psycopg")
     if kind != "sqlite":
         raise EvenhandError(f"the database must be SQLite or PostgreSQL, not {kind}")
     if url.database in (None, "", ":memory:"):
-        raise EvenhandError("a database in memory would not outlive the process; name a file")
+        raise EvenhandError("a database in memory is lost with the process; use a file")
     if url.query or url.host:
-        raise EvenhandError("an SQLite database is a path, or sqlite:/// and a path, and nothing else")
+        raise EvenhandError("an SQLite database must be a path, or sqlite:/// followed by a path")
     return url.set(drivername="sqlite")
 
 
 def _prepare(engine: Engine) -> None:
-    """SQLite so that commits are durable, readers do not wait for the writer, and a writer locks from the start."""
+    """Configure SQLite: commits are durable, readers do not wait for the writer, and a writer locks from the start."""
 
     @event.listens_for(engine, "connect")
     def opened(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # transactions begin when we say so
+        connection.isolation_level = None  # transactions begin explicitly, below
         _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -162,8 +165,8 @@ def _prepare(engine: Engine) -> None:
 
 
 def _write_ahead(connection: Any) -> None:
-    """Write ahead; to change over to that nobody else may be reading, for which SQLite does not wait by itself."""
-    end = time.monotonic() + PATIENCE
+    """Switch to write-ahead logging, when no other process reads, for which SQLite does not wait by itself."""
+    end = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -176,6 +179,6 @@ def _write_ahead(connection: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What the database says, in a line."""
-    told = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
-    return " ".join(told.split())
+    """The database's own message, in one line."""
+    message = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
+    return " ".join(message.split())

@@ -1,8 +1,8 @@
-"""What can be wrong with a request to the store, beyond what a bandit itself refuses."""
+"""Errors of the store, beyond those of the bandit itself."""
 
 from __future__ import annotations
 
-from evenhand.errors import EvenhandError
+from evenhand.core.errors import EvenhandError
 
 
 class UnknownAllocation(EvenhandError):
@@ -10,20 +10,20 @@ class UnknownAllocation(EvenhandError):
 
 
 class Conflict(EvenhandError):
-    """Something else is there already: an allocation of that name, or another total of that round."""
+    """Another allocation of that name, or another total of that round, exists."""
 
 
 class Closed(EvenhandError):
-    """The allocation decides no more."""
+    """The allocation is closed and decides no more."""
 
 
 class KeyReused(EvenhandError):
-    """An idempotency key that came with another request before."""
+    """The idempotency key was used for another request."""
 
 
 class StoreUnavailable(EvenhandError):
-    """The database cannot be reached or written to; nothing that was answered is lost, and asking again is safe."""
+    """The database cannot be reached or written to; nothing that was answered is lost, and retrying is safe."""
 
 
 class Overloaded(StoreUnavailable):
-    """Too much is asked at once."""
+    """Too many requests wait for an allocation."""

@@ -1,4 +1,4 @@
-"""What can happen to an allocation, as events; and how a bandit goes through them again."""
+"""The events of an allocation, and how a bandit replays them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from evenhand.errors import EvenhandError, StateError
-from evenhand.online.bandit import DAMAGE, Bandit, Choice
-from evenhand.online.given import as_plain, from_plain
+from evenhand.core.errors import EvenhandError, StateError
+from evenhand.online.bandit.arguments import as_plain, from_plain
+from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.choice import Choice
+from evenhand.online.bandit.saving import DAMAGE
 
-KINDS = ("create", "decide", "report", "total", "expire", "change")
-strictly = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
+KINDS = ("create", "decide", "reward", "total", "expire", "change")
+encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
+#: The part of an event's body that its replay must reproduce.
+REPRODUCED = {"decide": "arms", "reward": "late", "expire": "closed"}
 
 
-def quickly(value: Any) -> str:
-    """JSON of what holds only texts and finite numbers of 64 bits, as decisions, reports and their answers do.
+def encode_fast(value: Any) -> str:
+    """JSON of strings and finite numbers of 64 bits, as decisions, rewards and their answers have.
 
     Example:
-        >>> quickly({"arms": ["tea"], "propensities": [1.0]})
-        '{"arms":["tea"],"propensities":[1.0]}'
+        >>> encode_fast({"arms": ["tea"], "propensity": [1.0]})
+        '{"arms":["tea"],"propensity":[1.0]}'
     """
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
@@ -32,10 +36,10 @@ class Event(NamedTuple):
     """Something that happened to an allocation.
 
     Attributes:
-        sequence: 1, 2, … in each allocation.
-        time: seconds since the epoch, by the clock of the server that wrote it.
-        kind: ``create``, ``decide``, ``report``, ``total``, ``expire`` or ``change``.
-        round: that a decision made, that a report or a total is about, or after which a change came; else None.
+        sequence: 1, 2, … per allocation.
+        time: seconds since the epoch, by the clock of the process that wrote it.
+        kind: ``create``, ``decide``, ``reward``, ``total``, ``expire`` or ``change``.
+        round: of a decision, reward or total; the round after which a change took effect; else None.
         body: what happened, as plain JSON values.
     """
 
@@ -53,28 +57,28 @@ class Event(NamedTuple):
             "time": self.time,
             "kind": self.kind,
             "round": self.round,
-            "body": quickly(self.body) if self.kind in ("decide", "report") else strictly(self.body),
+            "body": encode_fast(self.body) if self.kind in ("decide", "reward") else encode(self.body),
         }
 
 
 def event_of(row: Any) -> Event:
-    """The event in a row of its table.
+    """The event of a row of its table.
 
     Raises:
-        StateError: its body is no JSON object.
+        StateError: its body is not a JSON object.
     """
     try:
         body = json.loads(row.body)
     except (RecursionError, ValueError) as error:
         raise StateError(f"event {row.sequence} ({row.kind}) is damaged: {error}") from None
     if not isinstance(body, dict):
-        raise StateError(f"event {row.sequence} ({row.kind}) is damaged: its body is no JSON object")
+        raise StateError(f"event {row.sequence} ({row.kind}) is damaged: its body is not a JSON object")
     return Event(row.sequence, row.time, row.kind, row.round, body)
 
 
 @contextmanager
-def telling_damage() -> Iterator[None]:
-    """Whatever damaged events lead to is told as such."""
+def damage_as_state_error() -> Iterator[None]:
+    """Raise a `StateError` for any error that damaged events cause."""
     try:
         yield
     except EvenhandError:
@@ -83,81 +87,79 @@ def telling_damage() -> Iterator[None]:
         raise StateError(f"the events are damaged: {error!r}") from None
 
 
-def creation(bandit: Bandit) -> dict[str, Any]:
-    """The body of the event that makes an allocation with this bandit."""
+def settings_of(bandit: Bandit) -> dict[str, Any]:
+    """The settings of a bandit: the body of the event that creates its allocation."""
     return {
-        "algorithm": bandit.algorithm,
+        "algorithm": as_plain("algorithm", bandit.algorithm),
         "arms": list(bandit.names),
         "plays": bandit.plays,
         "seed": bandit.seed,
-        "window": bandit.book.window,
+        "window": bandit.pending.window,
         "missing": bandit.missing,
-        "rewards": None if bandit.range is None else list(bandit.range),
+        "rewards": list(bandit.reward_range),
         "parameters": {name: as_plain(name, value) for name, value in bandit.parameters.items()},
     }
 
 
-def begun(event: Event) -> Bandit:
-    """The bandit that a first event made.
+def bandit_from(event: Event) -> Bandit:
+    """The bandit that a first event creates.
 
     Raises:
-        StateError: it is no first event.
+        StateError: the event does not create one.
     """
     if event.kind != "create":
-        raise StateError(f"event {event.sequence} ({event.kind}) does not make an allocation")
-    options = dict(event.body)
+        raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation")
+    settings = dict(event.body)
     try:
-        parameters = {name: from_plain(value) for name, value in options.pop("parameters").items()}
-        return Bandit(options.pop("arms"), options.pop("algorithm"), **options, **parameters)
+        parameters = {name: from_plain(value) for name, value in settings.pop("parameters").items()}
+        return Bandit(settings.pop("arms"), from_plain(settings.pop("algorithm")), **settings, **parameters)
     except DAMAGE as error:
-        raise StateError(f"event {event.sequence} ({event.kind}) does not make an allocation: {error}") from None
+        raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation: {error}") from None
 
 
 def replay(bandit: Bandit, event: Event, closed: bool) -> bool:
-    """Let a bandit go through an event again, and see that the same comes of it.
+    """Apply an event to a bandit again, and check that the result is the recorded one.
 
     Args:
-        bandit: after the event before.
-        event: what happened next.
+        bandit: after the previous event.
+        event: the next one.
         closed: whether the allocation was closed before it.
 
     Returns:
         Whether it is closed after it.
 
     Raises:
-        StateError: something else comes of it, or the event is damaged.
+        StateError: the result differs, or the event is damaged.
     """
     try:
-        came = _again(bandit, event)
-        wanted = event.body.get(_TELLING.get(event.kind, ""))
+        result = _apply(bandit, event)
+        recorded = event.body.get(REPRODUCED.get(event.kind, ""))
     except DAMAGE as error:
         raise StateError(f"event {event.sequence} ({event.kind}) cannot be replayed: {error}") from None
-    if came != wanted:
-        raise StateError(f"event {event.sequence} ({event.kind}) says {wanted}, but replayed it comes to {came}")
+    if result != recorded:
+        raise StateError(
+            f"event {event.sequence} ({event.kind}) records {recorded}, but its replay results in {result}"
+        )
     if event.kind == "change":
         return {"close": True, "reopen": False}.get(event.body["change"], closed)
     return closed
 
 
-#: The part of an event's body that must come out again.
-_TELLING = {"decide": "arms", "report": "late", "expire": "closed"}
-
-
-def _again(bandit: Bandit, event: Event) -> Any:
+def _apply(bandit: Bandit, event: Event) -> Any:
     body = event.body
     match event.kind:
         case "decide":
             choice = bandit.decide(body.get("available"), event.time)
             _check_round(event, choice.round)
-            _check_chances(choice, body.get("propensities"))
+            _check_propensity(choice, body.get("propensity"))
             return list(choice.arms)
-        case "report" if "forgotten" in body:
+        case "reward" if "forgotten" in body:
             for arm in body["rewards"]:
                 bandit.count_late(arm)
             return list(body["rewards"])
-        case "report":
-            found = bandit.observe(str(event.round), body["rewards"], event.time)
-            return [arm for arm, status in found.items() if status == "late"]
+        case "reward":
+            statuses = bandit.observe(str(event.round), body["rewards"], event.time)
+            return [arm for arm, status in statuses.items() if status == "late"]
         case "total":
             _check_round(event, bandit.state.round)
             return bandit.observe_total(body["value"])
@@ -165,8 +167,8 @@ def _again(bandit: Bandit, event: Event) -> Any:
             return bandit.expire(event.time)
         case "change":
             _check_round(event, bandit.state.round)
-            return change(bandit, body)
-    raise StateError("there is no such kind of event")
+            return apply_change(bandit, body)
+    raise StateError(f"there is no kind of event {event.kind!r}")
 
 
 def _check_round(event: Event, round: int) -> None:
@@ -174,31 +176,32 @@ def _check_round(event: Event, round: int) -> None:
         raise StateError(f"it is of round {event.round}, which should be {round}")
 
 
-def _check_chances(choice: Choice, told: Sequence[float] | None) -> None:
-    """Exact propensities must come out again, but for the last digits, in which computers differ."""
-    if choice.sure is None:
+def _check_propensity(choice: Choice, recorded: Sequence[float] | None) -> None:
+    """Exact propensities must be reproduced, except for the last digits, in which computers differ."""
+    exact = choice.propensity
+    if exact is None:
         return
-    if told is None or len(told) != len(choice.sure) or not all(map(_near, told, choice.sure)):
-        raise StateError(f"it says that the chances were {told}, but they are {list(choice.sure)}")
+    if recorded is None or len(recorded) != len(exact) or not all(map(_close, recorded, exact)):
+        raise StateError(f"it records the propensities {recorded}, but they are {list(exact)}")
 
 
-def _near(told: float, chance: float) -> bool:
-    return math.isclose(told, chance, rel_tol=1e-6, abs_tol=1e-9)
+def _close(recorded: float, exact: float) -> bool:
+    return math.isclose(recorded, exact, rel_tol=1e-6, abs_tol=1e-9)
 
 
-def change(bandit: Bandit, values: Mapping[str, Any]) -> None:
-    """Carry out a change of arms or promises; closing and opening do not concern the bandit."""
-    given = {name: value for name, value in values.items() if name != "change"}
+def apply_change(bandit: Bandit, values: Mapping[str, Any]) -> None:
+    """Apply a change of arms or promises to a bandit; closing and reopening do not concern it."""
+    arguments = {name: value for name, value in values.items() if name != "change"}
     match values["change"]:
         case "add":
-            bandit.add(**given)
+            bandit.add(**arguments)
         case "retire":
-            bandit.retire(**given)
+            bandit.retire(**arguments)
         case "bring_back":
-            bandit.bring_back(**given)
+            bandit.bring_back(**arguments)
         case "promise":
-            bandit.promise(**given)
-        case "close" | "reopen" if not given:
+            bandit.promise(**arguments)
+        case "close" | "reopen" if not arguments:
             pass
         case unknown:
-            raise EvenhandError(f"there is no change {unknown!r} with {', '.join(given) or 'no values'}")
+            raise EvenhandError(f"there is no change {unknown!r} with {', '.join(arguments) or 'no values'}")

@@ -1,27 +1,30 @@
-"""The log of an allocation as a table with a row for every play, as off-policy evaluation reads it."""
+"""The log of an allocation as a table with one row per play, in the columns that off-policy evaluation reads."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from evenhand import validate
-from evenhand.errors import EvenhandError
-from evenhand.online.bandit import Bandit, Choice
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.files import write_whole
+from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.choice import Choice
 from evenhand.online.store import tables
+from evenhand.online.store.allocation import all_events, row_of
 from evenhand.online.store.database import Database
-from evenhand.online.store.events import Event, begun, event_of, replay, telling_damage
-from evenhand.online.store.live import all_events, row_of
-from evenhand.results import write_whole
+from evenhand.online.store.events import Event, bandit_from, damage_as_state_error, event_of, replay
 
-PIECE = 5_000  # rounds that are read at once,
-TEXT = 20_000_000  # and characters of available arms at most, of which each row has its own copy
+MAX_ROUNDS = 5_000  # per piece
+MAX_CHARACTERS = 20_000_000  # of available arms per piece, of which each row has its own copy
 COLUMNS = {
     "timestamp": "datetime64[us, UTC]",
     "decision_id": "str",
@@ -40,36 +43,35 @@ def log(
     """The log of an allocation, piece by piece; at least one piece, which may be empty.
 
     ====================  ==============================================================================================
-    ``timestamp``         when it was decided
-    ``decision_id``       names the decision; it has a row for each arm that played
+    ``timestamp``         time of the decision
+    ``decision_id``       id of the decision; it has one row per arm that played
     ``item_id``           the arm
     ``position``          1 for the first of the arms of the decision
-    ``reward``            that was reported; missing where none was
-    ``propensity_score``  the chance with which the arm was to be among those that play; missing where the policy has no
-                          closed form for it and nobody asked
+    ``reward``            of the arm; missing if none was received
+    ``propensity_score``  propensity of the arm; missing if it has no closed form and was not requested
     ``available``         the arms that could play, as a JSON list
-    ``late``              whether the report came after the window, so that nothing was learned from it
+    ``late``              whether the reward was received after the window, so that nothing was learned from it
     ====================  ==============================================================================================
 
     Args:
-        database: that holds it.
+        database: that has it.
         name: of the allocation.
         since: the first round.
-        until: the last; None for the last decided.
-        estimate: whether to estimate the propensities that are missing, from lanes that decide from the same state:
-            every event is replayed for that.
+        until: the last round; None for the last one decided.
+        estimate: whether to estimate missing propensities, from lanes that decide from the same state; this replays
+            every event.
 
     Raises:
-        UnknownAllocation: there is none of that name.
+        UnknownAllocation: there is no allocation of that name.
 
     Example:
         >>> import tempfile
-        >>> from evenhand.online.store import Decide, Report, Store
+        >>> from evenhand.online.store import Decide, Reward, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
-        >>> told = store.ask("drinks", Decide(count=2))
-        >>> told = store.ask("drinks", Report([("1", {"tea": 0.5})]))
+        >>> answer = store.run("drinks", Decide(count=2))
+        >>> answer = store.run("drinks", Reward([("1", {"tea": 0.5})]))
         >>> next(log(store.database, "drinks"))[["decision_id", "item_id", "reward", "propensity_score", "late"]]
           decision_id item_id  reward  propensity_score   late
         0           1     tea     0.5               1.0  False
@@ -79,82 +81,122 @@ def log(
     since = validate.whole("since", since)
     with database.transaction(writes=False) as connection:
         row = row_of(connection, name)
-        with telling_damage():
-            changes = _changes(connection, row.id)
+        with damage_as_state_error():
+            available = _available(connection, row.id)
     last = row.round if until is None else min(validate.whole("until", until), row.round)
     estimates = _estimates(database, row.id) if estimate else None
-    return _pieces(database, row.id, since, last, changes, estimates)
+    return _pieces(database, row.id, since, last, available, estimates)
 
 
 def write_log(database: Database, name: str, path: Path, estimate: bool = False) -> int:
-    """Write the log to a file that appears whole or not at all: CSV, or Parquet where its name ends so.
+    """Write the log to a CSV or Parquet file, which is written whole or not at all.
 
     Returns:
-        How many rows it has.
+        The number of rows.
 
     Raises:
-        EvenhandError: the name of the file ends otherwise, there is no such allocation, or it cannot be written.
+        EvenhandError: the file has another suffix or cannot be written, or there is no such allocation.
 
     Example:
         >>> import pathlib, tempfile
-        >>> from evenhand.online.store import Decide, Report, Store
+        >>> from evenhand.online.store import Decide, Reward, Store
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> store = Store.open(str(folder / "drinks.db"))
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
-        >>> told = store.ask("drinks", Decide(count=2))
+        >>> answer = store.run("drinks", Decide(count=2))
         >>> write_log(store.database, "drinks", folder / "log.csv")
         2
         >>> store.close()
     """
     if path.suffix not in (".csv", ".parquet"):
-        raise EvenhandError(f"the file must end in .csv or .parquet, got {path.name!r}")
-    pieces, rows = log(database, name, estimate=estimate), 0
+        raise EvenhandError(f"the name of a log must end in .csv or .parquet, got {path.name!r}")
+    frames, rows = log(database, name, estimate=estimate), 0
 
     def counted() -> Iterator[pd.DataFrame]:
         nonlocal rows
-        for piece in pieces:
-            rows += len(piece)
-            yield piece
+        for frame in frames:
+            rows += len(frame)
+            yield frame
 
-    write = write_csv if path.suffix == ".csv" else write_parquet
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:
+            file.writelines(ENCODERS[path.suffix.removeprefix(".")](counted()))
+
     try:
-        write_whole(path, lambda file: write(counted(), file))
+        write_whole(path, write)
     except OSError as error:
         raise EvenhandError(f"the log could not be written to {path}: {error.strerror or error}") from None
     return rows
 
 
-def write_csv(pieces: Iterator[pd.DataFrame], path: Path) -> None:
-    """Write a log to a CSV file."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        for text in as_csv(pieces):
-            file.write(text)
+def stream_log(
+    database: Database, name: str, format: str, since: int = 1, until: int | None = None, estimate: bool = False
+) -> Iterator[bytes]:
+    """The bytes of the log as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece.
+
+    Raises:
+        UnknownAllocation: there is no allocation of that name.
+    """
+    pieces = ENCODERS[format](log(database, name, since, until, estimate))
+    return chain([next(pieces)], pieces)
 
 
-def as_csv(pieces: Iterator[pd.DataFrame]) -> Iterator[str]:
-    """A log as the text of a CSV file, piece by piece."""
-    for number, piece in enumerate(pieces):
-        # Python quotes a text with the end of a line in it, but a carriage return ends lines for readers, too.
-        returns = piece["item_id"].str.contains("\r", regex=False).any()
+def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
+    """A log as a CSV file, in pieces."""
+    for number, frame in enumerate(frames):
+        # Python quotes strings with a line feed, but a carriage return ends lines for readers, too.
+        returns = frame["item_id"].str.contains("\r", regex=False).any()
         quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-        yield piece.to_csv(index=False, header=number == 0, lineterminator="\n", quoting=quoting)
+        yield frame.to_csv(index=False, header=number == 0, lineterminator="\n", quoting=quoting).encode()
 
 
-def write_parquet(pieces: Iterator[pd.DataFrame], path: Path) -> None:
-    """Write a log to a Parquet file."""
+def as_parquet(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
+    """A log as a Parquet file, in pieces, with one row group per frame and the declared type for every column.
+
+    Example:
+        >>> empty = pd.DataFrame(columns=list(COLUMNS)).astype(COLUMNS)
+        >>> b"".join(as_parquet(iter([empty])))[:4]
+        b'PAR1'
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
-    writer = None
-    try:
-        for piece in pieces:
-            table = pa.Table.from_pandas(piece, preserve_index=False)
-            writer = writer or parquet.ParquetWriter(path, table.schema)
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
+    types = {"str": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
+    types["datetime64[us, UTC]"] = pa.timestamp("us", tz="UTC")
+    schema = pa.schema([(name, types[dtype]) for name, dtype in COLUMNS.items()])
+    file = _Pieces()
+    with parquet.ParquetWriter(file, schema) as writer:
+        for frame in frames:
+            writer.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+            yield file.take()
+    yield file.take()
+
+
+ENCODERS = {"csv": as_csv, "parquet": as_parquet}
+
+
+class _Pieces(io.RawIOBase):
+    """A file whose content is taken away while it is written."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._length = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._length
+
+    def write(self, piece: object) -> int:
+        self._pieces.append(bytes(piece))  # type: ignore[call-overload]
+        self._length += len(self._pieces[-1])
+        return len(self._pieces[-1])
+
+    def take(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
 
 
 # --- from events to rows ----------------------------------------------------------------------------------------------
@@ -165,22 +207,22 @@ def _pieces(
     id: int,
     since: int,
     last: int,
-    changes: list[tuple[int, str]],
+    available: list[tuple[int, str]],
     estimates: Iterator[Choice] | None,
 ) -> Iterator[pd.DataFrame]:
-    size = max(1, min(PIECE, TEXT // max(len(available) for _, available in changes)))
+    size = max(1, min(MAX_ROUNDS, MAX_CHARACTERS // max(len(arms) for _, arms in available)))
     for first in range(since, last + 1, size):
         rows: list[tuple[Any, ...]] = []
-        with telling_damage():
+        with damage_as_state_error():
             with database.transaction(writes=False) as connection:
-                found = _by_round(connection, id, first, min(first + size - 1, last))
-            for round, (decided, reports) in found.items():
-                while len(changes) > 1 and changes[1][0] < round:
-                    changes.pop(0)
-                chances = decided.body.get("propensities") or _estimated(estimates, round, decided.body["arms"])
-                rows += _rows(decided, reports, chances, changes[0][1])
-            piece = _frame(rows)
-        yield piece
+                rounds = _by_round(connection, id, first, min(first + size - 1, last))
+            for round, (decision, rewards) in rounds.items():
+                while len(available) > 1 and available[1][0] < round:
+                    available.pop(0)
+                propensity = decision.body.get("propensity") or _estimated(estimates, round, decision.body["arms"])
+                rows += _rows(decision, rewards, propensity, available[0][1])
+            frame = _frame(rows)
+        yield frame
     if since > last:
         yield _frame([])
 
@@ -189,69 +231,69 @@ def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
-def _by_round(connection: Connection, id: int, first: int, end: int) -> dict[int, tuple[Event, list[Event]]]:
-    """The decisions of some rounds, each with its reports."""
+def _by_round(connection: Connection, id: int, first: int, last: int) -> dict[int, tuple[Event, list[Event]]]:
+    """The decisions of some rounds, each with its rewards."""
     table = tables.events.c
     columns = select(table.sequence, table.time, table.kind, table.round, table.body)
-    where = (table.allocation == id, table.round >= first, table.round <= end, table.kind.in_(("decide", "report")))
-    found: dict[int, tuple[Event, list[Event]]] = {}
+    where = (table.allocation == id, table.round >= first, table.round <= last, table.kind.in_(("decide", "reward")))
+    rounds: dict[int, tuple[Event, list[Event]]] = {}
     for row in connection.execute(columns.where(*where).order_by(table.round, table.sequence)):
         event = event_of(row)
         if event.kind == "decide":
-            found[row.round] = event, []
+            rounds[row.round] = event, []
         else:
-            found[row.round][1].append(event)
-    return found
+            rounds[row.round][1].append(event)
+    return rounds
 
 
 def _rows(
-    decided: Event, reports: list[Event], chances: list[float] | None, everybody: str
+    decision: Event, rewards: list[Event], propensity: list[float] | None, all_arms: str
 ) -> Iterator[tuple[Any, ...]]:
-    rewards: dict[str, tuple[float, bool]] = {}
-    for event in reports:
-        rewards |= {arm: (reward, arm in event.body["late"]) for arm, reward in event.body["rewards"].items()}
-    available = json.dumps(decided.body["available"]) if "available" in decided.body else everybody
-    when = pd.Timestamp(decided.time, unit="s", tz="UTC")
-    for place, arm in enumerate(decided.body["arms"]):
-        reward, late = rewards.get(arm, (None, False))
-        chance = None if chances is None else chances[place]
-        yield when, str(decided.round), arm, place + 1, reward, chance, available, late
+    received: dict[str, tuple[float, bool]] = {}
+    for event in rewards:
+        received |= {arm: (reward, arm in event.body["late"]) for arm, reward in event.body["rewards"].items()}
+    available = json.dumps(decision.body["available"]) if "available" in decision.body else all_arms
+    time = pd.Timestamp(decision.time, unit="s", tz="UTC")
+    for place, arm in enumerate(decision.body["arms"]):
+        reward, late = received.get(arm, (None, False))
+        value = None if propensity is None else propensity[place]
+        yield time, str(decision.round), arm, place + 1, reward, value, available, late
 
 
-def _changes(connection: Connection, id: int) -> list[tuple[int, str]]:
-    """Who could play if nobody said otherwise, as a JSON list, after which rounds."""
+def _available(connection: Connection, id: int) -> list[tuple[int, str]]:
+    """The arms that are not retired, as a JSON list, after each round with a change."""
     table = tables.events.c
     columns = select(table.sequence, table.time, table.kind, table.round, table.body)
     where = (table.allocation == id, table.kind.in_(("create", "change")))
-    changes, active = [], {}
+    available, arms = [], {}
     for row in connection.execute(columns.where(*where).order_by(table.sequence)):
         body = event_of(row).body
         match body.get("change"):
             case None:
-                active = dict.fromkeys(body["arms"])
+                arms = dict.fromkeys(body["arms"])
             case "add" | "bring_back":
-                active[body["arm"]] = None
+                arms[body["arm"]] = None
             case "retire":
-                del active[body["arm"]]
-        changes.append((row.round or 0, json.dumps(list(active))))
-    return changes
+                del arms[body["arm"]]
+        available.append((row.round or 0, json.dumps(list(arms))))
+    return available
 
 
 def _estimated(estimates: Iterator[Choice] | None, round: int, arms: list[str]) -> list[float] | None:
-    """The estimated chances of the arms of a round."""
+    """The estimated propensities of the arms of a round."""
     for choice in estimates or ():
         if choice.round == round:
-            return [choice.propensities.chances[arm] for arm in arms]
+            return [choice.propensities.values[arm] for arm in arms]
     return None
 
 
 def _estimates(database: Database, id: int) -> Iterator[Choice]:
-    """The decisions that do not tell the chances, made again; replays all from the start."""
+    """The decisions without recorded propensities, decided again; replays all events from the first."""
     bandit: Bandit | None = None
     for event in all_events(database, id):
         if bandit is None:
-            bandit = begun(event)
-        elif event.kind != "decide" or "propensities" in event.body:
+            bandit = bandit_from(event)
+        elif event.kind != "decide" or "propensity" in event.body:
             replay(bandit, event, closed=False)
         else:
             yield bandit.decide(event.body.get("available"), event.time)

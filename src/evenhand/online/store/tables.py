@@ -1,6 +1,6 @@
 """The tables of the store.
 
-Events are the truth; all else can be made from them, but for the keys.
+The events are the record; everything else can be rebuilt from them, except the keys.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-#: An allocation, and what its last event left behind: for lists, and as the row that its one writer locks.
+#: An allocation, and its state after its last event: for lists, and as the row that its one writer locks.
 allocations = Table(
     "allocations",
     metadata,
@@ -36,7 +36,7 @@ allocations = Table(
     Column("closed", Boolean, nullable=False),
 )
 
-#: What happened, in order; only ever appended to. No foreign key: whoever writes has locked the allocation's row, and
+#: What happened, in order; rows are only appended. No foreign key: the writer has locked the allocation's row, and
 #: checking row by row takes as long as writing.
 events = Table(
     "events",
@@ -45,13 +45,13 @@ events = Table(
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, …
     Column("time", Double, nullable=False),
     Column("kind", String(10), nullable=False),
-    Column("round", BigInteger),  # that a decision made, or that a report or a total is about
+    Column("round", BigInteger),  # of a decision, reward or total
     Column("body", Text, nullable=False),  # JSON
     Index("events_by_round", "allocation", "round"),
     sqlite_with_rowid=False,
 )
 
-#: The bandit after some event, so that a start need not replay them all.
+#: The bandit after some event, so that a start need not replay all events.
 snapshots = Table(
     "snapshots",
     metadata,
@@ -60,13 +60,13 @@ snapshots = Table(
     Column("state", LargeBinary, nullable=False),  # compressed JSON
 )
 
-#: What was answered to requests that came with an idempotency key.
+#: The answers to commands with an idempotency key.
 answers = Table(
     "answers",
     metadata,
     Column("allocation", Integer, primary_key=True, autoincrement=False),
     Column("key", String(200), primary_key=True),
-    Column("digest", String(64), nullable=False),  # of the request
+    Column("digest", String(64), nullable=False),  # of the command
     Column("time", Double, nullable=False),
     Column("body", Text, nullable=False),  # JSON
     Index("answers_by_time", "allocation", "time"),
@@ -79,7 +79,7 @@ keys = Table(
     metadata,
     Column("id", String(16), primary_key=True),
     Column("name", String(100), nullable=False),
-    Column("scopes", String(100), nullable=False),  # joined by blanks
+    Column("scopes", String(100), nullable=False),  # separated by spaces
     Column("hash", String(64), nullable=False, unique=True),  # SHA-256 of the secret
     Column("created", Double, nullable=False),
     Column("revoked", Double),

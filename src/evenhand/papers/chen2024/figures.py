@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.figures import LABELS
 from evenhand.papers import panels
-from evenhand.papers.chen2024.names import CODE, MEASURES, POLICIES, TS
-from evenhand.papers.claims import at, shares
+from evenhand.papers.chen2024.claims import CODE, MEASURES, POLICIES, TS
 from evenhand.papers.experiment import Run, Runs
-from evenhand.results import mean_and_error
+from evenhand.papers.verdicts import at, shares
+from evenhand.simulation import measures
+from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,13 +57,13 @@ def over_delays(parts: Sequence[str]) -> Callable[[Runs], Figure]:
         delays = [int(part.rpartition("-")[2]) for part in parts]
 
         def panel(number: int, axes: Axes) -> None:
-            for place, label in enumerate(first.results.records):
+            for place, label in enumerate(first.results.policies):
                 ends = [mean_and_error(at(runs[part], label, MEASURES[number])) for part in parts]
                 means, errors = zip(*ends, strict=True)
                 colour = _colour(label.removesuffix(CODE))
                 panels.points(axes, delays, means, errors, label, place, color=colour, markersize=5)
             axes.set_ylim(bottom=0.0)
-            panels.finish(axes, "fixed delay (rounds)", LABELS[MEASURES[number]])
+            panels.finish(axes, "fixed delay (rounds)", measures.MEASURES[MEASURES[number]].measure.axis)
             axes.set_xticks(delays)
 
         note = f"after {first.setup.horizon:,} rounds; means of {first.setup.lanes} lanes ± 1 standard error"
@@ -95,7 +95,7 @@ def times(parts: dict[str, str]) -> Callable[[Runs], Figure]:
 
 def names_of(run: Run, radius: str = "") -> dict[str, str]:
     """The policies of a run with this radius and those that have none, and what the legend calls them."""
-    labels = run.results.records
+    labels = run.results.policies
     return {name + radius if name + radius in labels else name: name for name in POLICIES if name in labels}
 
 

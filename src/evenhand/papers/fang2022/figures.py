@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.papers import panels
-from evenhand.papers.claims import count_lanes
 from evenhand.papers.experiment import Run, Runs
-from evenhand.papers.fang2022 import gaps, paths
-from evenhand.papers.fang2022.frontier import POLICIES, Frontier
-from evenhand.papers.fang2022.horizons import SETTINGS, penalised_regret
-from evenhand.results import mean_and_error
+from evenhand.papers.fang2022 import claims
+from evenhand.papers.fang2022.claims import POLICIES, SETTINGS, Frontier, penalised_regret
+from evenhand.papers.verdicts import count_lanes
+from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,11 +38,11 @@ def over_horizons(runs: Runs) -> Figure:
 
 def over_scale(runs: Runs) -> Figure:
     """Plays missing to each arm over η, a row a case and a column a policy: figure 2."""
-    cells = [(case, part, name) for case, part in paths.CASES.items() for name in POLICIES]
+    cells = [(case, part, name) for case, part in claims.SCALE_CASES.items() for name in POLICIES]
 
     def panel(number: int, axes: Axes) -> None:
         case, part, name = cells[number]
-        path = {eta: plays * paths.promised(runs[part]) for eta, plays in paths.missing(runs[part], name).items()}
+        path = {eta: plays * claims.promised(runs[part]) for eta, plays in claims.missing(runs[part], name).items()}
         mean, error = mean_and_error(np.moveaxis(np.array(list(path.values())), 1, -1))
         for arm, (middle, reach) in enumerate(zip(mean.T, error.T, strict=True)):
             look = panels.line(arm) | {"marker": panels.MARKERS[arm], "markersize": 3}
@@ -81,25 +80,25 @@ def over_gaps(runs: Runs) -> Figure:
     """Plays of an arm over its inverse gap, a row a kind of arms and a column a case: figure 4."""
 
     def panel(number: int, axes: Axes) -> None:
-        part, (kind, case) = list(gaps.CASES.items())[number]
+        part, (kind, case) = list(claims.GAP_CASES.items())[number]
         run = runs[part]
-        places, inverse = gaps.arms_of(part, run)
-        mean, error = mean_and_error(gaps.plays_of(run, places).T)
+        places, inverse = claims.arms_of(part, run)
+        mean, error = mean_and_error(claims.plays_of(run, places).T)
         axes.errorbar(inverse, mean, error, label="arms", linestyle="none", marker="o", markersize=5, color="#000000")
-        level = gaps.level_of(run, places)[0]
+        level = claims.level_of(run, places)[0]
         axes.axhline(level, label="fairness level τT", color=panels.line(0)["color"], linewidth=1.2)
         _fitted(axes, part, run)
         axes.set_xlim(0.0, 1.06 * inverse.max())
         axes.set_ylim(0.0, 1.1 * max(mean.max(), level))
-        panels.finish(axes, gaps.INVERSE[kind], "plays of an arm", title=f"{kind} arms, case {case}")
+        panels.finish(axes, claims.INVERSE[kind], "plays of an arm", title=f"{kind} arms, case {case}")
 
-    return panels.grid(len(gaps.CASES), panel, note=panels.lanes_of(_any(runs), "bars"))
+    return panels.grid(len(claims.GAP_CASES), panel, note=panels.lanes_of(_any(runs), "bars"))
 
 
 def _fitted(axes: Axes, part: str, run: Run) -> None:
     """The straight line through the arms off the fairness level, if they are enough."""
-    off, plays = gaps.off_the_level(part, run)
-    if len(off) < gaps.LEAST:
+    off, plays = claims.off_the_level(part, run)
+    if len(off) < claims.LEAST:
         return
     slope, foot = np.polyfit(off, plays.mean(axis=0), 1)
     ends = np.array([off.min(), off.max()])

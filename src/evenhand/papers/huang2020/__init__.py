@@ -1,1 +1,1 @@
-"""Huang et al. 2020: sleeping arms, several plays a round."""
+"""Huang et al. 2020: sleeping arms, several plays per round."""

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.core.state import Array
 from evenhand.datasets import movielens
 from evenhand.papers import panels
-from evenhand.papers.claims import at, shares
-from evenhand.papers.experiment import Run, Runs
-from evenhand.papers.huang2020.names import BALANCED, BOUNDS, FILMS, FREE, PAIR, REGRET, ZOOM
-from evenhand.papers.huang2020.ratings import excess_stars
-from evenhand.papers.huang2020.references import ETA, bound, bounded_rounds, horizons, opt_nf
-from evenhand.records import Array
-from evenhand.results import mean_and_error
+from evenhand.papers.experiment import Run, Runs, Table
+from evenhand.papers.huang2020.claims import (
+    BALANCED,
+    BOUNDS,
+    ETA,
+    FILMS,
+    FREE,
+    PAIR,
+    REGRET,
+    ZOOM,
+    bound,
+    bounded_rounds,
+    excess_stars,
+    horizons,
+    opt_nf,
+)
+from evenhand.papers.verdicts import at, shares
+from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TITLES = {"1": "η = 1", "10": "η = 10", "1000": "η = 1000", "63.55": "η = √(KT/(m ln T)) = 63.55", "inf": "η = ∞"}
+#: The policies whose final ratings are shown.
+RATED = ("TSCSF-B", "LFG", "LFG c=2")
 #: What a policy is called in the figures, by the first part of its label.
 NAMES = {
     "TSCSF-B": "TSCSF-B (exact queue)",
@@ -74,7 +89,7 @@ def against_bounds(runs: Runs) -> Figure:
 def final_ratings(runs: Runs) -> Figure:
     """Final ratings in both readings, and the true ones: figure 6 (a)."""
     run = runs[FILMS]
-    kinds = {"worth": "index in the end (TSCSF-B: draw, LFG: bound)", "estimate": "mean of the ratings received"}
+    kinds = {"score": "index in the end (TSCSF-B: draw, LFG: bound)", "estimate": "mean of the ratings received"}
 
     def panel(number: int, axes: Axes) -> None:
         attribute = list(kinds)[number]
@@ -83,6 +98,34 @@ def final_ratings(runs: Runs) -> Figure:
         panels.name_arms(axes, run)
 
     return panels.grid(2, panel, columns=2, note=panels.lanes_of(run, "whiskers"))
+
+
+def rating_tables(runs: Runs) -> list[Table]:
+    """Final ratings in both readings beside the true ones: the numbers of `final_ratings`."""
+    run = runs[FILMS]
+    truth = run.setup.environment.means * movielens.STARS
+    kinds = {"mean rating received (stars)": "estimate", "index at the end (stars)": "score"}
+    labels = [name + end for end in (BALANCED, FREE) for name in RATED]
+    tables = []
+    for title, attribute in kinds.items():
+        columns = [(truth, np.full(len(truth), math.nan))]
+        columns += [_over_lanes(excess_stars(run, label, attribute) + truth) for label in labels]
+        rows = {
+            film: tuple((float(mean[arm]), float(error[arm])) for mean, error in columns)
+            for arm, film in enumerate(run.results.names)
+        }
+        tables.append(Table(title, ("true", *labels), rows))
+    return tables
+
+
+def _over_lanes(stars: Array) -> tuple[Array, Array]:
+    """Mean and standard error over the lanes that have a rating, (films,) each; NaN for a film that no lane rated."""
+    known = ~np.isnan(stars)
+    lanes = known.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(known, stars, 0.0).sum(axis=0) / lanes
+        squares = np.where(known, stars - mean, 0.0) ** 2
+        return mean, np.sqrt(squares.sum(axis=0) / (lanes - 1) / lanes)
 
 
 def films(runs: Runs) -> Figure:
@@ -103,7 +146,7 @@ def films(runs: Runs) -> Figure:
 
 def _labels(run: Run, end: str) -> dict[str, str]:
     """The labels of the policies with an ending, and what the legend calls them."""
-    return {name + end: told for name, told in NAMES.items() if name + end in run.results.records}
+    return {name + end: label for name, label in NAMES.items() if name + end in run.results.policies}
 
 
 def _look(name: str) -> dict[str, Any]:
@@ -118,7 +161,7 @@ def _regret_panel(axes: Axes, run: Run, end: str, title: str) -> None:
     inset = axes.inset_axes((0.47, 0.5, 0.5, 0.46))
     early = run.results.rounds <= ZOOM
     for label, name in labels.items():
-        mean, _ = mean_and_error(run.results.records[label].curves[REGRET][early])
+        mean, _ = mean_and_error(run.results.policies[label].curves[REGRET][early])
         inset.plot(run.results.rounds[early], mean, linewidth=1.0, **_look(name))
     for plot, named in ((axes, True), (inset, False)):
         plot.axhline(0.0, color="black", linewidth=0.9, label="Opt-F" if named else None)
@@ -132,7 +175,7 @@ def _regret_panel(axes: Axes, run: Run, end: str, title: str) -> None:
 def _make_room(axes: Axes, run: Run, labels: Mapping[str, str], least: float) -> None:
     """The rounds after the inset's fill the lower half on the right, which leaves the upper one to the inset."""
     rounds = run.results.rounds
-    means = [run.results.records[label].curves[REGRET].mean(axis=1) for label in labels]
+    means = [run.results.policies[label].curves[REGRET].mean(axis=1) for label in labels]
     late = np.concatenate([mean[rounds >= 0.3 * rounds[-1]] for mean in means] + [np.array([0.0])])
     start = max(float(mean[rounds >= ZOOM][0]) for mean in means)
     low = min(least, *(float(mean[rounds >= ZOOM].min()) for mean in means))
@@ -157,7 +200,7 @@ def _shares_panel(axes: Axes, run: Run, end: str, title: str) -> None:
 
 def _fixed_eta(axes: Axes, run: Run, name: str, colour: str) -> None:
     rounds = bounded_rounds(run)
-    mean, error = mean_and_error(run.results.records[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :])
+    mean, error = mean_and_error(run.results.policies[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :])
     low, middle, high = (_logarithm(values) for values in (mean - error, mean, mean + error))
     axes.plot(rounds, middle, color=colour, linewidth=1.5, label=f"{name}: regret")
     panels.band(axes, rounds, low, high, colour)
@@ -180,15 +223,14 @@ def _logarithm(values: Array) -> Array:
 
 def _ratings_panel(axes: Axes, run: Run, attribute: str) -> None:
     """The films side by side: the true ratings, and a marker with whiskers a policy and η."""
-    names = ("TSCSF-B", "LFG", "LFG c=2")
     places = np.arange(len(run.results.names))
     truth = run.setup.environment.means * movielens.STARS
     axes.hlines(truth, places - 0.45, places + 0.45, color="black", linewidth=1.4, label="true mean rating")
-    labels = [name + end for end in (BALANCED, FREE) for name in names]
+    labels = [name + end for end in (BALANCED, FREE) for name in RATED]
     for place, label in enumerate(labels):
         found = excess_stars(run, label, attribute).T + truth[:, np.newaxis]
         mean, error = mean_and_error(found)
-        look = {"color": panels.line(place % len(names))["color"], "marker": panels.MARKERS[place]}
+        look = {"color": panels.line(place % len(RATED))["color"], "marker": panels.MARKERS[place]}
         look |= {"linestyle": "", "fillstyle": "full" if BALANCED in label else "none"}
         where = places - 0.35 + 0.7 * place / (len(labels) - 1)
         axes.errorbar(where, mean, error, label=label, markersize=4.5, elinewidth=0.8, **look)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.papers import panels
-from evenhand.papers.claims import exponent
 from evenhand.papers.experiment import Run, Runs
-from evenhand.papers.wang2021.measures import lost, stuck_share
-from evenhand.papers.wang2021.names import (
+from evenhand.papers.verdicts import exponent
+from evenhand.papers.wang2021.claims import (
     ALPHAS,
     ARS,
     BOUND_TOLD,
@@ -31,6 +30,8 @@ from evenhand.papers.wang2021.names import (
     UCB,
     UCB1,
     WRONG,
+    lost,
+    stuck_share,
 )
 
 if TYPE_CHECKING:
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def spreads(parts: Sequence[str], told: Sequence[str]) -> Callable[[Runs], Figure]:
+def spreads(parts: Sequence[str], informed: Sequence[str]) -> Callable[[Runs], Figure]:
     """A row a spread: over α, over f(k), and who is stuck in the end."""
     columns: Mapping[str, tuple[str, ...]] = {
-        "f(k) = k², over α": (*ALPHAS[:2], CHOICE, ALPHAS[2], *told),
-        "α = 4, over f(k)": (CHOICE, UCB, UCB1, *SIZES, *told),
-        "stuck lanes": (CHOICE, UCB, UCB1, *told),
+        "f(k) = k², over α": (*ALPHAS[:2], CHOICE, ALPHAS[2], *informed),
+        "α = 4, over f(k)": (CHOICE, UCB, UCB1, *SIZES, *informed),
+        "stuck lanes": (CHOICE, UCB, UCB1, *informed),
     }
     first = columns["α = 4, over f(k)"]
     order = (*first, *[""] * (9 - len(first)), *ALPHAS)  # no colour comes twice in a panel
@@ -65,8 +66,8 @@ def spreads(parts: Sequence[str], told: Sequence[str]) -> Callable[[Runs], Figur
 
 
 def _stuck_bars(axes: Axes, run: Run, labels: Sequence[str], order: Sequence[str], title: str) -> None:
-    names = {CHOICE: "ARS-UCB\nk², α = 4", UCB: "UCB\nα = 4", UCB1: "UCB1", BOUND_TOLD: "ODAAF,\nboth told"}
-    names |= {MEAN_TOLD: "ODAAF,\nmean told", COMPOSITE: "ODAAF"}
+    names = {CHOICE: "ARS-UCB\nk², α = 4", UCB: "UCB\nα = 4", UCB1: "UCB1", BOUND_TOLD: "ODAAF,\nboth given"}
+    names |= {MEAN_TOLD: "ODAAF,\nmean given", COMPOSITE: "ODAAF"}
     for place, label in enumerate(labels):
         share, low, high = stuck_share(run, label)
         colour = panels.line(order.index(label))["color"]
@@ -97,7 +98,7 @@ def clicks(runs: Runs) -> Figure:
 def _exponents(axes: Axes, runs: Runs, parts: Sequence[str], order: Sequence[str]) -> None:
     for level in (2 / 3, 1.0):
         axes.axhline(level, color="#999999", linewidth=0.8)
-    labels = [label for label in order if label in runs[parts[0]].results.records]
+    labels = [label for label in order if label in runs[parts[0]].results.policies]
     for place, label in enumerate(labels):
         found = [exponent(runs[p], label, lost(runs[p])) for p in parts]
         means = [one.mean for one in found]

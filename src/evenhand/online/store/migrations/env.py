@@ -1,4 +1,4 @@
-"""Runs the migrations in the transaction of whoever asks for them."""
+"""Runs the migrations in the transaction of the caller."""
 
 from __future__ import annotations
 

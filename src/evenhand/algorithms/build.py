@@ -1,0 +1,182 @@
+"""Policies from tables: an algorithm with its parameters, or a table for each part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from evenhand.algorithms.registry import Algorithm, find
+from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
+from evenhand.core.parts import build, class_of, import_object, kinds
+from evenhand.core.state import Array
+from evenhand.policy.policy import SLOTS, Policy
+
+#: Parameters that a run or an environment may give for all policies.
+SHARED = ("fractions", "penalties", "weights", "merit")
+#: Parameters with one value per arm, for which one number stands for a list of equal ones.
+PER_ARM = ("fractions", "penalties", "weights")
+
+
+@frozen
+class Surroundings:
+    """What a table of a policy leaves to its surroundings.
+
+    Attributes:
+        arms: number of arms.
+        plays: m, arms played per round, where a selection does not say it.
+        horizon: T, rounds; None where there is none, as in a bandit in use.
+        shared: the environment's fractions, penalties, weights and merit, for policies without their own.
+        means: (arms,) or (lanes, arms), mean rewards, for penalties of half their range; None where they are unknown.
+        importing: how to find a part or an algorithm ``module:name``; None refuses them.
+    """
+
+    arms: int
+    plays: int = 1
+    horizon: int | None = None
+    shared: Mapping[str, Any] = field(factory=dict)
+    means: Array | None = None
+    importing: Callable[[str], Any] | None = None
+
+
+def build_policy(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
+    """The policy that a table describes: ``algorithm`` with its parameters, or a table for each slot.
+
+    What is not given comes from the surroundings, or is the default of the part.
+
+    Raises:
+        ConfigurationError: an algorithm, a kind or a parameter is unknown, missing or out of range; every fault has a
+            line.
+
+    Example:
+        >>> build_policy({"algorithm": "fucb", "fractions": 0.1}, Surroundings(arms=2)).fractions
+        array([0.1, 0.1])
+        >>> own = {"index": "empirical_mean", "fairness": {"kind": "deficit_first", "fractions": 0.1}}
+        >>> build_policy(own, Surroundings(arms=2, plays=2)).selection
+        TopM(plays=2, ties='first')
+    """
+    policy = _by_algorithm(table, surroundings) if "algorithm" in table else _by_parts(table, surroundings)
+    policy.start(surroundings.arms)
+    return policy
+
+
+def half_range(means: Array) -> Array:
+    """Half the distance between the best and the worst mean, (1,) or (lanes, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> half_range(np.array([0.9, 0.5]))
+        array([0.2])
+    """
+    return np.asarray((means.max(axis=-1, keepdims=True) - means.min(axis=-1, keepdims=True)) / 2.0)
+
+
+def _by_algorithm(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
+    parameters = {name: value for name, value in table.items() if name != "algorithm"}
+    entry = _entry(table["algorithm"], surroundings)
+    known = entry.parameters
+    faults = [_unknown(entry.name, name, known) for name in parameters if name not in known or name in ("plays",)]
+    if "horizon" in parameters and surroundings.horizon is not None:
+        faults.append(_unknown(entry.name, "horizon", known))
+    if surroundings.plays > 1 and "plays" not in known:
+        faults.append(f"{entry.name} plays one arm per round, but plays = {surroundings.plays}")
+    if faults:
+        raise ConfigurationError("\n".join(dict.fromkeys(faults)))
+    run = {"plays": surroundings.plays, "horizon": surroundings.horizon}
+    given = {name: value for name, value in {**run, **surroundings.shared}.items() if value is not None}
+    values = {name: value for name, value in given.items() if name in known} | parameters
+    missing = [name for name, one in known.items() if one.default is one.empty and name not in values]
+    if missing:
+        raise ConfigurationError("\n".join(_missing(entry.name, name, surroundings) for name in missing))
+    policy = entry.build(**{name: _value(name, value, surroundings) for name, value in values.items()})
+    if not isinstance(policy, Policy):
+        raise ConfigurationError(f"algorithm {entry.name!r} must return a Policy, got {policy!r}")
+    return policy
+
+
+def _entry(name: Any, surroundings: Surroundings) -> Algorithm:
+    """The algorithm of a name, or the user's own function ``module:name``."""
+    if not isinstance(name, str):
+        raise ConfigurationError(f"algorithm must be a name such as 'fucb', got {name!r}")
+    if ":" in name and surroundings.importing is not None:
+        function = surroundings.importing(name)
+        if not callable(function):
+            raise ConfigurationError(f"algorithm {name!r} must be a function that returns a Policy, got {function!r}")
+        return Algorithm(name, function)
+    return find(name)
+
+
+def _by_parts(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
+    if not set(SLOTS) & set(table):
+        raise ConfigurationError(f"give an algorithm, or a table for one of {', '.join(SLOTS)}")
+    parts: dict[str, Any] = {}
+    faults: list[EvenhandError] = []
+    for slot, value in table.items():
+        if slot not in SLOTS and slot not in ("kind", "name"):
+            names = ("algorithm", *SLOTS)
+            faults.append(ConfigurationError(f"unknown key {slot!r}{nearest(slot, names)}"))
+            continue
+        try:
+            parts[slot] = _part(slot, value, surroundings) if slot in SLOTS else value
+        except EvenhandError as error:
+            faults.append(error.at(slot))
+    if faults:
+        raise EvenhandError.together(faults)
+    parts.pop("kind", None)
+    parts.setdefault("selection", build("selection", {"kind": "top_m", "plays": surroundings.plays}))
+    return Policy(**parts)
+
+
+def _part(slot: str, value: Any, surroundings: Surroundings) -> Any:
+    """A part of a policy, with what its table leaves to the surroundings."""
+    if isinstance(value, str):
+        value = {"kind": value}
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"must be a table such as {{ kind = '{next(iter(kinds(slot)))}' }}, got {value!r}")
+    filled = {name: _value(name, one, surroundings) for name, one in value.items()}
+    cls, _ = class_of(slot, value, surroundings.importing)
+    names = {parameter.name: parameter.default for parameter in getattr(cls, "__attrs_attrs__", ())}
+    if slot == "selection" and "plays" in names:
+        filled.setdefault("plays", surroundings.plays)
+    for name, default in surroundings.shared.items():
+        if name in names and value is not None and default is not None:
+            filled.setdefault(name, default)
+    return build(slot, filled, surroundings.importing)
+
+
+def _value(name: str, value: Any, surroundings: Surroundings) -> Any:
+    """A parameter as the algorithm or the part takes it."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if name in PER_ARM and number:
+        return [value] * surroundings.arms
+    if name == "penalties" and isinstance(value, Mapping) and value.get("kind") == "half_range":
+        if surroundings.means is None:
+            raise ConfigurationError("penalties of kind 'half_range' need mean rewards, which are unknown here")
+        return half_range(surroundings.means)
+    return value
+
+
+def _unknown(algorithm: str, name: str, known: Mapping[str, Any]) -> str:
+    if name in ("plays", "horizon"):
+        return f"unknown parameter {name!r} of {algorithm}: it is set for the whole run"
+    return f"unknown parameter {name!r} of {algorithm}{nearest(name, set(known) - {'plays', 'horizon'})}"
+
+
+def _missing(algorithm: str, name: str, surroundings: Surroundings) -> str:
+    if name == "horizon":
+        return f"horizon is missing: {algorithm} needs the number of rounds that it is meant for"
+    return f"{name} is missing: {algorithm} needs it" + (
+        ", here or in [environment]" if name in SHARED and surroundings.horizon else ""
+    )
+
+
+def importing_from(folder: Any) -> Callable[[str], Any]:
+    """How to find ``module:name`` beside a file of the user's own.
+
+    Example:
+        >>> importing_from(None)("math:floor")(2.5)
+        2
+    """
+    return lambda name: import_object(name, folder)

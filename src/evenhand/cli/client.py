@@ -1,0 +1,454 @@
+"""``evenhand client …``: sends requests to a running service."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from evenhand.cli.options import AsJson, Name, Settings, numbers, parameters
+from evenhand.cli.output import note, print_json
+from evenhand.core.errors import ConfigurationError, EvenhandError
+
+if TYPE_CHECKING:
+    from evenhand.online.api.models import ChangeResult
+    from evenhand.online.client import Client, ServiceError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Send requests to a running service: decide, reward, audit, change.\n\n"
+    "EVENHAND_URL holds its address, and EVENHAND_KEY your API key if the service requires one.",
+)
+changes = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Change the arms or the promises of an allocation, or close it."
+)
+app.add_typer(changes, name="change")
+
+Url = Annotated[
+    str,
+    typer.Option(
+        envvar="EVENHAND_URL", help="Address of the service; EVENHAND_KEY holds the API key if it requires one."
+    ),
+]
+Timeout = Annotated[float, typer.Option(help="Seconds to wait for an answer, with all repetitions.")]
+Arm = Annotated[str, typer.Argument(metavar="ARM", help="Name of the arm.")]
+IdempotencyKey = Annotated[
+    str | None,
+    typer.Option(
+        "--idempotency-key", metavar="KEY", help="Key of an earlier call; what that call did is not done again."
+    ),
+]
+Fraction = Annotated[
+    float | None, typer.Option(min=0.0, max=1.0, help="Share of the rounds promised to the arm. Default: none.")
+]
+
+
+@dataclass
+class Answer:
+    """What a command prints.
+
+    Attributes:
+        json: the value that ``--json`` prints.
+        show: prints the same for people.
+        status: exit status.
+    """
+
+    json: object
+    show: Callable[[], object]
+    status: int = 0
+
+
+Request = TypeVar("Request", bound=Callable[..., Answer])
+
+
+def request(group: typer.Typer, name: str | None = None) -> Callable[[Request], Request]:
+    """Make a command of a function that sends requests by a client.
+
+    The first parameter of the function is the client, the others are options of the command. The options for the
+    connection and the form of the output, which all these commands have, are added here.
+
+    Args:
+        group: of commands, to which the command is added.
+        name: of the command; None for that of the function.
+    """
+
+    def add(function: Request) -> Request:
+        def command(url: str, timeout: float, as_json: bool, **arguments: Any) -> None:
+            with _client(url, timeout, arguments.get("name")) as client:
+                answer = function(client, **arguments)
+            if as_json:
+                print_json(answer.json)
+            else:
+                answer.show()
+            raise typer.Exit(answer.status)
+
+        hints = get_type_hints(function, localns={"Client": object}, include_extras=True)
+        own = [one.replace(annotation=hints[one.name]) for one in signature(function).parameters.values()][1:]
+        common = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for name, default, annotation in (
+                ("url", "http://127.0.0.1:8000", Url),
+                ("timeout", 30.0, Timeout),
+                ("as_json", False, AsJson),
+            )
+        ]
+        # Typer reads the options of a command from its signature and annotations.
+        vars(command)["__signature__"] = Signature(own + common)
+        command.__annotations__ = {one.name: one.annotation for one in own + common}
+        command.__name__, command.__doc__ = function.__name__, function.__doc__
+        group.command(name)(command)
+        return function
+
+    return add
+
+
+@request(app)
+def create(
+    client: Client,
+    name: Name,
+    algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="One that `evenhand algorithms` lists.")],
+    arm: Annotated[list[str], typer.Option(help="Name of an arm; repeat for more.")],
+    set_: Settings = None,
+    plays: Annotated[int, typer.Option(min=1, help="Arms that play per round.")] = 1,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all randomness. Default: drawn.")] = None,
+    window: Annotated[
+        float | None,
+        typer.Option(help="Seconds after a decision in which its rewards are accepted. Default: no limit."),
+    ] = None,
+    missing: Annotated[
+        str, typer.Option(help="Value of rewards that never arrive: 'lost' (remains unknown) or 'zero'.")
+    ] = "lost",
+    rewards: Annotated[str, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward.")] = "0,1",
+) -> Answer:
+    """Create an allocation; it is no error if it exists with exactly the same settings.
+
+    Examples:
+
+      evenhand client create drinks fucb --arm tea --arm coffee --set fractions={coffee=0.2}
+
+      evenhand client create ads ucb1 --arm red --arm blue --window 86400 --missing zero
+    """
+    new = client.create(
+        name,
+        arm,
+        algorithm,
+        parameters=parameters(set_ or []),
+        plays=plays,
+        seed=seed,
+        window=window,
+        missing=missing,
+        rewards=_range(rewards),
+    )
+    text = f"created allocation {name}" if new else f"allocation {name} exists already, with the same settings"
+    return Answer({"name": name, "new": new}, lambda: print(text))
+
+
+@request(app, "list")
+def list_(client: Client) -> Answer:
+    """List the allocations.
+
+    Examples:
+
+      evenhand client list
+
+      evenhand client list --url http://decisions.example.org --json
+    """
+    from evenhand.cli.tables import show_allocations
+
+    allocations = client.allocations()
+    return Answer({"allocations": [one.model_dump() for one in allocations]}, lambda: show_allocations(allocations))
+
+
+@request(app)
+def show(client: Client, name: Name) -> Answer:
+    """Show the settings and the state of an allocation.
+
+    Examples:
+
+      evenhand client show drinks
+
+      evenhand client show drinks --json
+    """
+    from evenhand.cli.tables import show_description
+
+    description = client.describe(name)
+    return Answer(description.model_dump(), lambda: show_description(description))
+
+
+@request(app)
+def decide(
+    client: Client,
+    name: Name,
+    count: Annotated[int, typer.Option(min=1, help="Number of rounds to decide.")] = 1,
+    available: Annotated[
+        list[str] | None, typer.Option(metavar="ARM", help="Arm that is available; repeat for more. Default: all.")
+    ] = None,
+    propensities: Annotated[
+        bool, typer.Option("--propensities", help="Return the propensity of every available arm; may take time.")
+    ] = False,
+    again: IdempotencyKey = None,
+) -> Answer:
+    """Decide which arms play in the next round or rounds.
+
+    Examples:
+
+      evenhand client decide drinks
+
+      evenhand client decide drinks --available tea --available mate
+
+      evenhand client decide drinks --count 100 --json
+    """
+    from evenhand.cli.tables import show_decisions
+
+    decisions = client.decide_many(name, count, available, propensities=propensities, idempotency_key=again)
+    return Answer({"decisions": [one.model_dump() for one in decisions]}, lambda: show_decisions(decisions))
+
+
+@request(app)
+def reward(
+    client: Client,
+    name: Name,
+    decision: Annotated[str, typer.Argument(metavar="DECISION", help="Id of the decision.")],
+    rewards: Annotated[list[str], typer.Argument(metavar="ARM=REWARD", help="Reward of each arm.")],
+    again: IdempotencyKey = None,
+) -> Answer:
+    """Report the rewards of a decision; the exit status is 1 if one of them was not accepted.
+
+    Examples:
+
+      evenhand client reward drinks 1 tea=1
+
+      evenhand client reward ads 17 red=0 blue=0.25 --json
+    """
+    from evenhand.cli.tables import show_rewards
+
+    by_arm = numbers("REWARDS", "ARM=REWARD", "tea=1", rewards)
+    results = client.reward(name, decision, by_arm, idempotency_key=again)
+    status = 0 if all(one.learned for one in results) else 1
+    return Answer({"results": [one.model_dump() for one in results]}, lambda: show_rewards(results), status)
+
+
+@request(app)
+def total(
+    client: Client,
+    name: Name,
+    value: Annotated[float, typer.Argument(metavar="VALUE", help="Sum of the rewards.")],
+    round: Annotated[int | None, typer.Option(min=1, help="Round of the sum. Default: the last one.")] = None,
+    again: IdempotencyKey = None,
+) -> Answer:
+    """Report the anonymous sum of rewards that arrived in the last round.
+
+    Examples:
+
+      evenhand client total drinks 3.5
+
+      evenhand client total drinks 3.5 --round 12
+    """
+    answer = client.total(name, value, round, idempotency_key=again)
+    return Answer(answer.model_dump(), lambda: print(f"round {answer.round}: {answer.status}"))
+
+
+@request(app)
+def audit(
+    client: Client,
+    name: Name,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Largest number of arms, by decreasing deficit. Default: all.")
+    ] = None,
+) -> Answer:
+    """Show what each arm was promised and what it received.
+
+    Examples:
+
+      evenhand client audit drinks
+
+      evenhand client audit drinks --limit 20 --json
+    """
+    from evenhand.cli.tables import show_audit
+
+    answer = client.audit(name, limit)
+    return Answer({"name": name, **answer.to_json()}, lambda: show_audit(name, answer))
+
+
+@request(app)
+def log(
+    client: Client,
+    name: Name,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; ends in .csv or .parquet.")],
+    since: Annotated[int, typer.Option(min=1, help="First round.")] = 1,
+    until: Annotated[int | None, typer.Option(min=1, help="Last round. Default: the last one decided.")] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Estimate propensities that have no closed form; takes time.")
+    ] = False,
+) -> Answer:
+    """Download the log of an allocation, one row per play; the file is written completely or not at all.
+
+    Examples:
+
+      evenhand client log drinks drinks.parquet
+
+      evenhand client log drinks drinks.csv --since 1000 --until 2000
+    """
+    client.log(name, file, since=since, until=until, estimate=estimate)
+    if _empty(file):
+        note(f"{name} has no decision in these rounds: {file} has no rows")
+    size = file.stat().st_size
+    return Answer({"file": str(file), "bytes": size}, lambda: print(f"wrote {file}, {size:,} bytes"))
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+@request(changes)
+def add(
+    client: Client,
+    name: Name,
+    arm: Arm,
+    fraction: Fraction = None,
+    penalty: Annotated[
+        float | None, typer.Option(min=0.0, help="Penalty of the arm, if the algorithm has penalties.")
+    ] = None,
+    weight: Annotated[
+        float | None, typer.Option(min=0.0, help="Weight of the arm, if the algorithm has weights.")
+    ] = None,
+    again: IdempotencyKey = None,
+) -> Answer:
+    """Add an arm; its promise counts from the next round.
+
+    Examples:
+
+      evenhand client change add drinks mate --fraction 0.1
+    """
+    return _changed(client.add(name, arm, fraction=fraction, penalty=penalty, weight=weight, idempotency_key=again))
+
+
+@request(changes)
+def retire(client: Client, name: Name, arm: Arm, again: IdempotencyKey = None) -> Answer:
+    """Retire an arm: it no longer plays and its promise ends; rewards of earlier plays are still accepted.
+
+    Examples:
+
+      evenhand client change retire drinks cocoa
+    """
+    return _changed(client.retire(name, arm, idempotency_key=again))
+
+
+@request(changes)
+def bring_back(client: Client, name: Name, arm: Arm, fraction: Fraction = None, again: IdempotencyKey = None) -> Answer:
+    """Bring a retired arm back, with its statistics and a promise that starts now.
+
+    Examples:
+
+      evenhand client change bring-back drinks cocoa --fraction 0.2
+    """
+    return _changed(client.bring_back(name, arm, fraction=fraction, idempotency_key=again))
+
+
+@request(changes)
+def promise(
+    client: Client,
+    name: Name,
+    fractions: Annotated[list[str], typer.Argument(metavar="ARM=SHARE", help="New share of each arm.")],
+    again: IdempotencyKey = None,
+) -> Answer:
+    """Promise arms other shares of the rounds from now on; the promises of other arms do not change.
+
+    Examples:
+
+      evenhand client change promise drinks coffee=0.1 mate=0.3
+    """
+    by_arm = numbers("FRACTIONS", "ARM=SHARE", "coffee=0.1", fractions)
+    return _changed(client.promise(name, by_arm, idempotency_key=again))
+
+
+@request(changes)
+def close(client: Client, name: Name, again: IdempotencyKey = None) -> Answer:
+    """Close an allocation: it decides no more rounds; rewards are still accepted.
+
+    Examples:
+
+      evenhand client change close drinks
+    """
+    return _changed(client.close_allocation(name, idempotency_key=again))
+
+
+@request(changes)
+def reopen(client: Client, name: Name, again: IdempotencyKey = None) -> Answer:
+    """Reopen a closed allocation.
+
+    Examples:
+
+      evenhand client change reopen drinks
+    """
+    return _changed(client.reopen_allocation(name, idempotency_key=again))
+
+
+def _changed(change: ChangeResult) -> Answer:
+    text = f"changed: version {change.version}, from round {change.round + 1} on"
+    return Answer(change.model_dump(), lambda: print(text))
+
+
+# --- the connection ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _client(url: str, timeout: float, name: str | None = None) -> Iterator[Client]:
+    """A client with the API key of the environment; a refusal of the service names the remedy."""
+    from evenhand.online.client import Client, ServiceError
+
+    key = os.environ.get("EVENHAND_KEY") or None
+
+    @cache  # once per command
+    def notice() -> None:
+        note(f"evenhand: no answer from {url} yet; trying again")
+
+    with Client(url, key, timeout=min(timeout, 10.0), patience=timeout, notice=notice) as client:
+        try:
+            yield client
+        except ServiceError as error:
+            remedy = _remedy(error, client, key is not None, name)
+            if not remedy:
+                raise
+            raise EvenhandError(f"{error}; {remedy}") from None
+
+
+def _remedy(error: ServiceError, client: Client, has_key: bool, name: str | None) -> str:
+    """What to do about a refusal; empty where its message says all."""
+    if error.code in ("unauthenticated", "forbidden"):
+        key = "another API key" if has_key else "an API key"
+        return f"set EVENHAND_KEY to {key} that allows this; `evenhand keys make` creates one"
+    if error.code == "unknown_allocation" and name is not None:
+        try:
+            known = [one.name for one in client.allocations()]
+        except EvenhandError:
+            return ""
+        near = difflib.get_close_matches(name, known, n=1)
+        return f"did you mean {near[0]!r}?" if near else ""
+    return ""
+
+
+def _empty(file: Path) -> bool:
+    """Whether a log has no rows."""
+    if file.suffix.lower() == ".parquet":
+        from pyarrow.parquet import read_metadata
+
+        return int(read_metadata(file).num_rows) == 0
+    with file.open(encoding="utf-8") as lines:
+        return not (next(lines, "") and next(lines, ""))
+
+
+def _range(text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise ConfigurationError(f"--rewards must have the form LOW,HIGH, such as 0,1; got {text!r}") from None
+    return low, high

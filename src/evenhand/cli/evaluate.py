@@ -1,0 +1,137 @@
+"""``evenhand evaluate``: estimates from a log what another policy would earn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenhand.cli.options import AsJson, Import, Seed, Settings, numbers, pair, parameters
+from evenhand.cli.output import print_json
+from evenhand.core.errors import ConfigurationError, DataError, EvenhandError
+
+if TYPE_CHECKING:
+    from evenhand.online.evaluation.targets import Target
+
+
+def evaluate(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet file with one row per play.")],
+    shares: Annotated[
+        str | None,
+        typer.Option(
+            help="Evaluate fixed shares: 'uniform', 'a=0.2,b=0.8', or a .json file with the share of each item."
+        ),
+    ] = None,
+    algorithm: Annotated[str | None, typer.Option(help="Evaluate an algorithm that learns from the log.")] = None,
+    set_: Settings = None,
+    clip: Annotated[float | None, typer.Option(help="Largest weight. Default: no limit.")] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(help="Plays without a reward: 'zero' counts 0, 'drop' leaves them out. Default: an error."),
+    ] = None,
+    by_position: Annotated[bool, typer.Option("--by-position", help="Also evaluate each position by itself.")] = False,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="Every row is a round, also where a decision has several rows.")
+    ] = False,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=NAME", help="Name of a column in the file, such as reward=bought; repeat for more."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    lanes: Annotated[
+        int | None,
+        typer.Option(min=1, help="Draws of an algorithm whose propensities have no closed form. Default: 100."),
+    ] = None,
+    own: Import = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate from a log what another policy would earn per round, and how often it would play each item.
+
+    By inverse propensity scores (IPS), self-normalised (SNIPS) and doubly robust (DR), with 95 % intervals.
+
+    Examples:
+
+      evenhand evaluate log.csv --shares uniform
+
+      evenhand evaluate log.parquet --shares tea=0.2,coffee=0.8 --missing zero
+
+      evenhand evaluate log.csv --algorithm fucb --set fractions=0.01 --json
+    """
+    from evenhand.online.evaluation.estimators import evaluate as estimate
+    from evenhand.online.evaluation.log import read_log
+
+    target = target_of(shares, algorithm, set_ or [], seed or 0, lanes)
+    names = dict(pair("--column", "COLUMN=NAME", "reward=bought", text) for text in column or [])
+    whole = read_log(log, names, missing, "row" if rows else "decision")
+    parts = whole.by_position() if by_position else {}
+    evaluation = estimate(whole, target, clip)
+    positions = {position: estimate(part, target, clip) for position, part in parts.items()}
+    if as_json:
+        by_name = {position: one.to_json() for position, one in positions.items()}
+        print_json({"log": str(log), **evaluation.to_json()} | ({"positions": by_name} if by_name else {}))
+    else:
+        from evenhand.cli.tables import show_evaluation
+
+        show_evaluation(str(log), evaluation, with_shares=True)
+        for position, one in positions.items():
+            show_evaluation(f"position {position}", one, with_shares=False)
+
+
+def target_of(
+    shares: str | None, algorithm: str | None, settings: Sequence[str], seed: int, lanes: int | None
+) -> Target:
+    """The policy to evaluate that the options describe.
+
+    Args:
+        shares: of ``--shares``.
+        algorithm: of ``--algorithm``.
+        settings: of ``--set``.
+        seed: of an algorithm that draws.
+        lanes: draws of an algorithm whose propensities have no closed form; None for 100.
+
+    Raises:
+        ConfigurationError: not exactly one of shares and algorithm is given, or an option does not belong to it.
+        DataError: the file with the shares cannot be read.
+
+    Example:
+        >>> target_of(None, "fucb", ["fractions={tea=0.2}", "evidence=optimistic"], seed=0, lanes=None).parameters
+        {'fractions': {'tea': 0.2}, 'evidence': 'optimistic'}
+    """
+    from evenhand.online.evaluation.targets import LANES, FixedShares, Learner
+
+    if algorithm is not None and shares is None:
+        return Learner(algorithm, parameters(settings), seed, LANES if lanes is None else lanes)
+    if shares is None or algorithm is not None:
+        raise ConfigurationError("the policy to evaluate must be given by either --shares or --algorithm")
+    if settings:
+        raise ConfigurationError("--set sets parameters of an --algorithm; --shares has none")
+    return FixedShares(None if shares == "uniform" else _shares(shares))
+
+
+def _shares(text: str) -> dict[str, float]:
+    """Shares by item, from ``a=0.2,b=0.8`` or the name of a JSON file."""
+    if text.endswith(".json"):
+        return _shares_file(Path(text))
+    return numbers("--shares", "ITEM=SHARE,…", "a=0.2,b=0.8", text.split(","))
+
+
+def _shares_file(path: Path) -> dict[str, float]:
+    from evenhand.core import validate
+
+    try:
+        shares = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read as JSON: {error}") from None
+    if not isinstance(shares, dict):
+        raise DataError(f'{path} must hold an object with the share of every item, such as {{"a": 0.2, "b": 0.8}}')
+    try:
+        return {name: validate.number(f"the share of {name!r}", share, 0.0, 1.0) for name, share in shares.items()}
+    except EvenhandError as error:
+        raise DataError(f"{path}: {error}") from None

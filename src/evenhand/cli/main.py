@@ -1,0 +1,164 @@
+"""The command ``evenhand``: its commands, and how every error becomes one line and an exit status."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, cast
+
+import typer
+
+from evenhand import __version__
+from evenhand.cli import client, keys
+from evenhand.cli.algorithms import algorithms
+from evenhand.cli.evaluate import evaluate
+from evenhand.cli.output import Interrupted
+from evenhand.cli.reproduce import reproduce
+from evenhand.cli.serve import serve
+from evenhand.cli.simulate import check, simulate
+from evenhand.cli.store import export, verify
+from evenhand.core.errors import EvenhandError
+
+app = typer.Typer(
+    name="evenhand",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Fair sequential decisions: policies that keep promises to every arm, simulated and compared.",
+)
+
+#: Packages that each extra of Evenhand installs.
+EXTRAS = {
+    "service": (
+        "alembic",
+        "fastapi",
+        "fastapi_offline",
+        "httpx",
+        "orjson",
+        "prometheus_client",
+        "sqlalchemy",
+        "tenacity",
+        "uvicorn",
+    ),
+    "postgresql": ("psycopg",),
+}
+#: The error of a wrong command line; Typer exports only those of its kinds.
+UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
+
+
+def main() -> None:
+    """Run the command line and exit: 0 for success, 2 for an error, 130 for an interrupt."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # where the encoding of the terminal has no ± or η
+    status = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
+        status = status or _system_error(error)
+    sys.exit(status)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command; the exit status. An error is one line on standard error, never a traceback.
+
+    Args:
+        arguments: of the command line, without the name of the program.
+
+    Example:
+        >>> run(["--version"])
+        evenhand 0.1.0
+        0
+    """
+    try:
+        with typer.main.get_command(app).make_context("evenhand", [*arguments]) as context:
+            context.command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except UsageError as error:
+        return _misused(error)
+    except EvenhandError as error:
+        return _fail(str(error))
+    except ModuleNotFoundError as error:
+        return _fail(f"{error.name} is not installed; pip install 'evenhand[{_extra(error.name)}]'")
+    except MemoryError as error:
+        return _fail(f"not enough memory: {str(error) or 'the run is too large'}; use fewer lanes or checkpoints")
+    except OSError as error:
+        return _system_error(error)
+    except (Interrupted, KeyboardInterrupt, typer.Abort) as interrupt:
+        return _fail(str(interrupt) or "interrupted", 130)
+    return 0
+
+
+def _misused(error: typer.BadParameter) -> int:
+    """A wrong command line; without any arguments the help is the message."""
+    message, context = error.format_message(), error.ctx
+    if context is None:
+        return _fail(message)
+    if message == context.get_help():
+        print(message, file=sys.stderr)
+        return 2
+    return _fail(f"{' '.join(message.split()).rstrip('.')} (see `{context.command_path} --help`)")
+
+
+def _system_error(error: OSError) -> int:
+    """An error of the operating system; none to report where the reader of the output has gone away."""
+    if isinstance(error, BrokenPipeError):
+        return 141
+    reason = error.strerror or str(error)
+    return _fail(f"{error.filename}: {reason}" if error.filename else reason)
+
+
+def _extra(module: str | None) -> str:
+    """The extra of Evenhand that installs a module.
+
+    Raises:
+        ModuleNotFoundError: none does; that it is missing is a fault of Evenhand.
+    """
+    package = (module or "").partition(".")[0]
+    for extra, packages in EXTRAS.items():
+        if package in packages:
+            return extra
+    raise ModuleNotFoundError(name=module)
+
+
+def _fail(message: str, status: int = 2) -> int:
+    for line in message.splitlines():
+        print(f"evenhand: {line}", file=sys.stderr)
+    return status
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"evenhand {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(algorithms)
+app.command()(check)
+app.command()(simulate)
+app.command()(reproduce)
+app.command()(evaluate)
+app.command()(serve)
+app.add_typer(keys.app, name="keys")
+app.add_typer(client.app, name="client")
+app.command()(export)
+app.command()(verify)
+
+if __name__ == "__main__":
+    main()

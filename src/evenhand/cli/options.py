@@ -1,0 +1,141 @@
+"""Options and arguments that several commands share; each is described here once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.core.errors import ConfigurationError
+
+
+def import_own(sources: list[str] | None) -> list[str] | None:
+    """Import the user's own parts and algorithms, so that configurations and the service can name them.
+
+    Args:
+        sources: paths of ``.py`` files, or names of modules; of ``--import``, in the order of the command line.
+
+    Raises:
+        ConfigurationError: a source does not exist, or fails when it is imported.
+
+    Example:
+        >>> import_own(["math"])
+        ['math']
+    """
+    if sources:
+        from evenhand.core.parts import import_source
+
+        for source in sources:
+            import_source(source)
+    return sources
+
+
+Import = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="FILE_OR_MODULE",
+        callback=import_own,
+        help="Python file or module with parts and algorithms of your own; repeat for more.",
+    ),
+]
+ConfigPath = Annotated[
+    Path,
+    typer.Argument(metavar="CONFIG.toml", help="Configuration file, or a .parquet file of earlier results."),
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of all randomness.")]
+Lanes = Annotated[int | None, typer.Option(min=1, help="Independent replications.")]
+Horizon = Annotated[int | None, typer.Option(min=1, help="Rounds.")]
+Jobs = Annotated[int, typer.Option(help="Number of processes; -1 uses every core. The results do not depend on it.")]
+Out = Annotated[Path, typer.Option(help="Folder for results and figures; created if it does not exist.")]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON to standard output, everything else to standard error."),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Parameter of the algorithm, as in a configuration; repeat for more."
+    ),
+]
+Database = Annotated[
+    str,
+    typer.Option(envvar="EVENHAND_DATABASE", help="SQLite file, or a URL such as postgresql://user@host/name."),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the allocation.")]
+
+
+def parameters(settings: Sequence[str]) -> dict[str, Any]:
+    """Parameters of an algorithm from ``--set``, whose values are written as in a configuration; others are strings.
+
+    Args:
+        settings: such as ``exploration=2.0``.
+
+    Raises:
+        ConfigurationError: there is no name, equals sign or value.
+
+    Example:
+        >>> parameters(["exploration=2.0", "evidence=optimistic"])
+        {'exploration': 2.0, 'evidence': 'optimistic'}
+    """
+    pairs = [pair("--set", "NAME=VALUE", "exploration=2.0", text) for text in settings]
+    return {name: _value(text) for name, text in pairs}
+
+
+def numbers(option: str, form: str, example: str, settings: Sequence[str]) -> dict[str, float]:
+    """Numbers by name; a name may contain equals signs.
+
+    Args:
+        option: that the settings belong to, for messages.
+        form: of a setting, for messages.
+        example: of a setting, for messages.
+        settings: such as ``tea=1``.
+
+    Raises:
+        ConfigurationError: a name, equals sign or number is missing, or a name occurs twice.
+
+    Example:
+        >>> numbers("REWARDS", "ARM=REWARD", "tea=1", ["tea=1", "a=b=0.5"])
+        {'tea': 1.0, 'a=b': 0.5}
+    """
+    by_name: dict[str, float] = {}
+    for text in settings:
+        name, value = pair(option, form, example, text, last=True)
+        if name in by_name:
+            raise ConfigurationError(f"{option} names {name!r} twice")
+        try:
+            by_name[name] = float(value)
+        except ValueError:
+            raise _malformed(option, form, example, text) from None
+    return by_name
+
+
+def pair(option: str, form: str, example: str, text: str, *, last: bool = False) -> tuple[str, str]:
+    """The two sides of the first equals sign, or of the last one.
+
+    Raises:
+        ConfigurationError: one of them is missing.
+
+    Example:
+        >>> pair("--column", "COLUMN=NAME", "reward=bought", "reward = sold")
+        ('reward', 'sold')
+    """
+    name, equals, value = (part.strip() for part in (text.rpartition("=") if last else text.partition("=")))
+    if not (name and equals and value):
+        raise _malformed(option, form, example, text)
+    return name, value
+
+
+def _malformed(option: str, form: str, example: str, text: str) -> ConfigurationError:
+    return ConfigurationError(f"{option} must have the form {form}, such as {example}; got {text!r}")
+
+
+def _value(text: str) -> object:
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,30 @@
+"""What commands print besides tables: JSON, notes, and what an interrupted command reports."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+
+class Interrupted(Exception):
+    """The user interrupted a command; the message says what was done."""
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON to standard output.
+
+    Raises:
+        ValueError: a number is infinite or not a number, which JSON cannot hold.
+
+    Example:
+        >>> print_json({"rows": 2})
+        {
+          "rows": 2
+        }
+    """
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def note(text: str) -> None:
+    """Print a line to standard error, which leaves standard output to the results."""
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,202 @@
+"""``evenhand reproduce``: lists the experiments, or runs some of them and writes the report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli.options import AsJson, Jobs
+from evenhand.cli.output import Interrupted, print_json
+
+if TYPE_CHECKING:
+    from evenhand.papers.experiment import Experiment
+    from evenhand.papers.runner import Store
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]...",
+            help="Ids such as C-1, papers such as huang2020, or all. Left out: list them.",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer lanes and rounds than in the papers.")] = False,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="File or folder of real data: MovieLens, Outbrain, Coupon, a conversion log; repeat for more."
+        ),
+    ] = None,
+    jobs: Jobs = 2,
+    out: Annotated[Path, typer.Option(help="Folder for results, figures and the report.")] = Path("reproduction"),
+    again: Annotated[bool, typer.Option("--again", help="Run experiments again that have results already.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the papers' experiments again: figures, and a verdict on every claim, in one report.
+
+    Finished experiments are not run again; interrupted work continues where it stopped.
+
+    Examples:
+
+      evenhand reproduce
+
+      evenhand reproduce C-1 H-2
+
+      evenhand reproduce all --quick
+
+      evenhand reproduce H-6 H-7 --data ~/ml-latest-small
+    """
+    place = store(out, quick, data or [], jobs, again)
+    if not names:
+        show(place, as_json)
+        return
+    try:
+        run(names, place, as_json)
+    except KeyboardInterrupt as interrupt:
+        remedy = "without --again the same command continues" if again else "the same command continues"
+        raise Interrupted(f"{str(interrupt) or 'interrupted'}; finished runs are saved, {remedy} from there") from None
+
+
+def store(out: Path, quick: bool, data: Sequence[Path], jobs: int, again: bool) -> Store:
+    """The folder for results of the asked size, on the user's data."""
+    from evenhand.papers.data import recognised
+    from evenhand.papers.runner import Store
+
+    return Store(out / ("quick" if quick else "paper"), quick, recognised(data), jobs, again)
+
+
+def show(place: Store, as_json: bool) -> None:
+    """List the experiments: what each is about, what it needs, about how long it takes, whether it has been run."""
+    from rich.markup import escape
+
+    from evenhand.cli import tables as listing
+    from evenhand.papers import report
+    from evenhand.papers.experiment import experiments
+
+    listed = [_facts(one, place) for one in experiments().values()]
+    if as_json:
+        print_json(listed)
+        return
+    table = listing.table_of("experiment", "about", "paper", "data", "takes about", "run")
+    for facts in listed:
+        took = "" if facts["seconds"] is None else report.duration(facts["seconds"])
+        cells = (facts["title"], facts["paper"], facts["data"] or "", took, "yes" if facts["run"] else "")
+        table.add_row(f"[bold]{facts['id']}[/bold]", *map(escape, cells))
+    console = listing.console_for_tables()
+    console.print(table)
+    total = sum(facts["seconds"] or 0.0 for facts in listed)
+    console.print(
+        f"all of them: about {report.duration(total)} on two cores"
+        f"{' in quick size' if place.quick else '; --quick runs smaller ones'}"
+    )
+
+
+def run(names: Sequence[str], place: Store, as_json: bool) -> None:
+    """Run experiments, judge their claims, draw their figures, and write the report.
+
+    Raises:
+        EvenhandError: an experiment is unknown, or the folder holds results of another version.
+    """
+    from rich.console import Console
+    from rich.markup import escape
+
+    from evenhand.core.files import check_folder
+    from evenhand.papers import report
+    from evenhand.papers.experiment import chosen, experiments
+    from evenhand.papers.runner import judge
+
+    wanted, known = chosen(names), experiments()
+    check_folder(place.folder)
+    progress = Console(stderr=True, highlight=False)
+    for number, experiment in enumerate(wanted, start=1):
+        where = f"[{number} of {len(wanted)}] {experiment.id}"
+        progress.print(f"[bold]{escape(where)}[/bold]  {escape(experiment.title)}{_about(experiment, place)}")
+        runs = place.run(experiment, lambda part: progress.print(f"    {escape(part)}"))
+        report.keep(place, experiment, runs, judge(experiment, runs, place.data))
+        report.write(place, known)
+    found = report.kept(place, known)
+    shown = [found[experiment.id] for experiment in wanted]
+    if as_json:
+        print_json({"about": report.surroundings(place), "experiments": shown})
+    else:
+        _print(shown)
+    print(f"wrote {place.folder / 'report.html'}, figures and results beside it", file=sys.stderr)
+
+
+def _facts(experiment: Experiment, place: Store) -> dict[str, Any]:
+    from importlib.resources import files
+
+    times = json.loads((files("evenhand.papers") / "times.json").read_text(encoding="utf-8"))
+    size = "quick" if place.quick else "paper"
+    return {
+        "id": experiment.id,
+        "title": experiment.title,
+        "paper": experiment.paper,
+        "figure": experiment.figure,
+        "data": ", ".join(need.kind for need in experiment.data),
+        "seconds": times.get(experiment.id, {}).get(size),
+        "run": place.is_there(experiment),
+    }
+
+
+def _about(experiment: Experiment, place: Store) -> str:
+    from evenhand.papers import report
+
+    seconds = _facts(experiment, place)["seconds"]
+    return "" if seconds is None else f"  [dim]about {report.duration(seconds)}[/dim]"
+
+
+def _print(shown: Sequence[dict[str, Any]]) -> None:
+    _print_tables(shown)
+    _print_verdicts(shown)
+
+
+def _print_tables(shown: Sequence[dict[str, Any]]) -> None:
+    from rich.markup import escape
+
+    from evenhand.cli import tables as listing
+
+    console = listing.console_for_tables()
+    for table in (table for one in shown for table in one["tables"]):
+        view = listing.table_of(table["title"], *table["columns"], right=True)
+        for name, cells in table["rows"].items():
+            view.add_row(escape(name), *(_cell(*cell) for cell in cells))
+        console.print(view)
+
+
+def _cell(mean: float | None, error: float | None) -> str:
+    """Mean ± standard error, as far as they are known."""
+    if mean is None:
+        return "none"
+    return f"{mean:.3f}" + ("" if error is None else f" ± {error:.3f}")
+
+
+def _print_verdicts(shown: Sequence[dict[str, Any]]) -> None:
+    from rich.markup import escape
+
+    from evenhand.cli import tables as listing
+    from evenhand.papers import report
+
+    colours = {"confirmed": "green", "not confirmed": "yellow", "not runnable here": "dim"}
+    table = listing.table_of("experiment", "claim", "verdict", "numbers that agree")
+    for one in shown:
+        for place, verdict in enumerate(one["verdicts"]):
+            agree = sum(finding["holds"] for finding in verdict["findings"])
+            colour = colours[verdict["status"]]
+            table.add_row(
+                "" if place else one["id"],
+                escape(verdict["sentence"]),
+                f"[{colour}]{verdict['status']}[/{colour}]",
+                f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else "",
+            )
+    console = listing.console_for_tables()
+    console.print(table)
+    counts = report.counted(shown)
+    console.print(", ".join(f"{number} {status}" for status, number in counts.items() if number))

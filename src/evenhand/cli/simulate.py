@@ -1,0 +1,173 @@
+"""``evenhand simulate`` and ``evenhand check``: run a configuration, or only validate it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evenhand.cli.options import AsJson, ConfigPath, Horizon, Import, Jobs, Lanes, Out, Seed
+from evenhand.cli.output import Interrupted, note, print_json
+from evenhand.core.errors import EvenhandError, InfeasiblePromise
+
+if TYPE_CHECKING:
+    from evenhand.simulation.results import Results
+    from evenhand.simulation.setup import Setup
+    from evenhand.theory.baseline import Baseline
+
+
+def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> None:
+    """Validate a configuration and report whether its promises can be kept, without running it.
+
+    Examples:
+
+      evenhand check films.toml
+
+      evenhand check films.toml --json
+    """
+    from evenhand.simulation.simulate import checkpoint_rounds
+    from evenhand.theory.baseline import baseline_of
+
+    setup = _setup(config)
+    setup.environment.check_horizon(setup.horizon)
+    checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
+    policies: dict[str, dict[str, Any]] = {}
+    for label, policy in setup.policies.items():
+        try:
+            policies[label] = _feasibility(baseline_of(policy, setup.environment, label))
+        except InfeasiblePromise as error:
+            policies[label] = {"feasible": False, "fault": str(error)}
+    if as_json:
+        size = {"horizon": setup.horizon, "lanes": setup.lanes, "arms": list(setup.environment.names)}
+        print_json({**size, "policies": policies})
+    else:
+        from evenhand.cli.tables import show_feasibility
+
+        show_feasibility(setup.environment.names, policies)
+    faults = [facts["fault"] for facts in policies.values() if not facts["feasible"]]
+    if faults:
+        raise InfeasiblePromise("\n".join(f"{config}: {fault}" for fault in dict.fromkeys(faults)))
+
+
+def simulate(
+    config: ConfigPath,
+    seed: Seed = None,
+    lanes: Lanes = None,
+    horizon: Horizon = None,
+    jobs: Jobs = 1,
+    out: Out = Path("results"),
+    own: Import = None,
+    as_json: AsJson = False,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the figures.")] = True,
+) -> None:
+    """Run the policies of a configuration; print a table, write results and figures to a folder.
+
+    A .parquet file of earlier results in place of the configuration runs the same simulation again.
+
+    Examples:
+
+      evenhand simulate films.toml
+
+      evenhand simulate films.toml --lanes 500 --jobs 2 --out runs/films
+
+      evenhand simulate results/curves.parquet --seed 2 --json
+    """
+    setup = _setup(config, seed=seed, lanes=lanes, horizon=horizon)
+    try:
+        run(setup, jobs, out, as_json, figures)
+    except InfeasiblePromise as error:
+        raise InfeasiblePromise(f"{config}: {error}") from None
+
+
+def run(setup: Setup, jobs: int, out: Path, as_json: bool, figures: bool) -> None:
+    """Run a setup, write the results, and print them.
+
+    Args:
+        setup: what to run.
+        jobs: number of processes; −1 uses every core.
+        out: folder for results and figures.
+        as_json: print JSON instead of tables.
+        figures: draw the figures.
+
+    Raises:
+        EvenhandError: the setup cannot be run, or the results cannot be written; they are printed all the same.
+        Interrupted: by the user.
+    """
+    from evenhand.cli.tables import show_results
+    from evenhand.core.files import check_folder
+    from evenhand.simulation.simulate import compare
+
+    check_folder(out)
+    size = setup.horizon, setup.lanes, setup.seed
+    checkpoints, spacing = setup.checkpoints, setup.spacing
+    try:
+        results = compare(
+            setup.policies,
+            setup.environment,
+            *size,
+            checkpoints=checkpoints,
+            spacing=spacing,
+            metrics=setup.metrics,
+            jobs=jobs,
+        )
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(f"{interrupt}; nothing was written") from None
+    # Saved before anything is printed, since the reader of the output may stop reading.
+    fault = None
+    try:
+        written = _save(results, setup, out, figures)
+    except OSError as error:
+        fault = EvenhandError(f"the results could not be written to {out}: {error}; the existing files are complete")
+    if as_json:
+        print_json(results.to_json())
+    else:
+        show_results(results)
+    if fault:
+        raise fault
+    note(f"wrote {', '.join(written)} to {out}")
+
+
+def _setup(config: Path, **overrides: int | None) -> Setup:
+    if config.suffix == ".parquet":
+        from evenhand.simulation.setup import read_setup
+
+        return read_setup(config, **overrides)
+    from evenhand.config import toml
+
+    return toml.load(config, **overrides)
+
+
+def _feasibility(baseline: Baseline) -> dict[str, Any]:
+    """What a policy promises, and what a prophet would earn per round, on average over the lanes."""
+    promised, fair = baseline.promised, None if baseline.by_merit else baseline.best_fair
+    if baseline.by_merit and promised is not None and not baseline.sleeping:
+        fair = (promised * baseline.gains).sum(axis=-1)
+    facts = {
+        "feasible": True,
+        "promised": None if promised is None else promised.reshape(-1, promised.shape[-1]).mean(axis=0).tolist(),
+        "by_merit": baseline.by_merit,
+        "best_reward_per_round": None if baseline.best is None else float(baseline.best.mean()),
+    }
+    return facts if fair is None else facts | {"best_fair_reward_per_round": float(fair.mean())}
+
+
+def _save(results: Results, setup: Setup, out: Path, figures: bool) -> list[str]:
+    """Write results and figures; the names of the files.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    results.save(out)
+    names = ["curves.parquet", "arms.parquet", "estimates.parquet"]
+    return names + _draw(results, setup, out) if figures else names
+
+
+def _draw(results: Results, setup: Setup, folder: Path) -> list[str]:
+    """Draw every figure into the folder; the names of the files."""
+    from evenhand.simulation.figures import bounds_of, draw_all
+
+    shown = setup.figures.bounds
+    bounds = bounds_of(setup.policies, setup.environment, results.rounds) if shown else {}
+    names = draw_all(results, folder, bounds, setup.figures.log, setup.figures.title)
+    return [f"{name}.png" for name in names] + ["and each as .svg"]

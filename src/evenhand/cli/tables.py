@@ -1,0 +1,478 @@
+"""The tables that commands print; a table that does not fit the terminal changes its layout or leaves columns out."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from evenhand.algorithms.registry import Algorithm
+    from evenhand.online.api.models import Allocation, AllocationSummary, Decision, RewardResult
+    from evenhand.online.audit.audit import Audit
+    from evenhand.online.audit.lines import Line
+    from evenhand.online.evaluation.estimators import Estimate, Evaluation
+    from evenhand.online.store.api_keys import Key
+    from evenhand.simulation.results import Results
+
+WIDE = 200  # columns where the output is no terminal
+MOST = 50  # items in the table of an evaluation
+
+
+# --- algorithms -------------------------------------------------------------------------------------------------------
+
+
+def show_algorithms(entries: Sequence[Algorithm]) -> None:
+    """Print one row per algorithm.
+
+    Args:
+        entries: of the registry.
+    """
+    table = table_of("algorithm", "description", "parameters", "source")
+    for entry in entries:
+        parameters = ", ".join(
+            name if one.default is Parameter.empty else f"{name}={one.default!r}"
+            for name, one in entry.parameters.items()
+        )
+        cells = (entry.summary, parameters, entry.source)
+        table.add_row(f"[bold]{entry.name}[/bold]", *map(escape, cells))
+    console = console_for_tables()
+    console.print(table)
+    console.print("[dim]evenhand algorithms NAME shows equation, promise, parameters and citation[/dim]")
+
+
+def show_algorithm(entry: Algorithm) -> None:
+    """Print one algorithm in full.
+
+    Args:
+        entry: of the registry.
+    """
+    console = console_for_tables()
+    console.print(f"[bold]{entry.name}[/bold]  {escape(entry.summary)}\n", highlight=False)
+    console.print(Padding(escape(entry.equation), (0, 4)), highlight=False)
+    properties = {"promise": entry.promise}
+    if entry.bound is not None:
+        properties["bound"] = entry.bound.text
+    for title, text in properties.items():
+        console.print(f"\n[bold]{title}[/bold]  {escape(text)}", highlight=False)
+    table, help_of = table_of("parameter", "default", "description"), entry.parameter_help()
+    for name, parameter in entry.parameters.items():
+        default = "required" if parameter.default is Parameter.empty else repr(parameter.default)
+        table.add_row(name, default, escape(help_of.get(name, "").replace("``", "")))
+    console.print()
+    console.print(table)
+    console.print(f"[bold]source[/bold]  {escape(entry.source)}", highlight=False)
+    if entry.paper is not None:
+        console.print(f"\n{escape(entry.paper.citation)}\n", highlight=False)
+        console.print(escape(entry.paper.bibtex()), highlight=False, soft_wrap=True)
+
+
+# --- simulations ------------------------------------------------------------------------------------------------------
+
+
+def show_feasibility(names: Sequence[str], policies: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print which promises can be kept, and what they cost.
+
+    Args:
+        names: of the arms.
+        policies: facts by label, as ``evenhand check --json`` prints them.
+
+    Example:
+        >>> facts = {"feasible": True, "promised": [0.5, 0.0], "by_merit": False, "best_reward_per_round": 0.75}
+        >>> show_feasibility(["tea", "mate"], {"FUCB": facts})
+         policy   promised   best reward per round   best reward with promises kept
+         ──────────────────────────────────────────────────────────────────────────
+         FUCB     tea 0.5    0.7500
+        the configuration is valid, and every promise can be kept
+    """
+    table = table_of("policy", "promised", "best reward per round", "best reward with promises kept")
+    for label, facts in policies.items():
+        if facts["feasible"]:
+            fair = facts.get("best_fair_reward_per_round")
+            best = ["" if value is None else f"{value:.4f}" for value in (facts["best_reward_per_round"], fair)]
+            table.add_row(escape(label), escape(_promise_in_words(names, facts)), *best)
+    console = console_for_tables()
+    if table.row_count:
+        console.print(table)
+    if table.row_count == len(policies):
+        console.print("the configuration is valid, and every promise can be kept")
+
+
+def show_results(results: Results) -> None:
+    """Print every measure at the horizon and the shares of the rounds, as mean ± standard error over lanes.
+
+    Args:
+        results: of a simulation.
+    """
+    console, final, size = console_for_tables(), results.final(), results.information
+    console.print(
+        f"[bold]{size['horizon']:,} rounds, {size['lanes']:,} lanes, seed {size['seed']}[/bold]"
+        "  mean ± standard error over lanes",
+        highlight=False,
+    )
+    cells = {
+        name: ["" if name not in measures else plus_minus(**measures[name]) for measures in final.values()]
+        for name in results.measures
+    }
+    console.print(_fitting(console, "measure", cells, list(final)))
+    for label, reasons in results.omitted.items():
+        for reason in dict.fromkeys(reasons.values()):
+            omitted = ", ".join(name for name, why in reasons.items() if why == reason)
+            console.print(f"{escape(label)}: no {omitted}: {escape(reason)}", highlight=False, soft_wrap=True)
+    shares: dict[str, list[str]] = {name: [] for name in results.names}
+    for label, measures in final.items():
+        fractions = measures["selection_fractions"]
+        for arm, name in enumerate(results.names):
+            share = plus_minus(fractions["mean"][arm], fractions["stderr"][arm], 4)
+            shares[name].append(share + _promised_share(results, label, arm))
+    console.print("share of the rounds, and the promised share")
+    console.print(_fitting(console, "arm", shares, list(final)))
+
+
+def _promise_in_words(names: Sequence[str], facts: Mapping[str, Any]) -> str:
+    promised = facts["promised"]
+    by_merit = "by merit" if facts["by_merit"] else ""
+    if promised is None or not any(promised):
+        return by_merit or "nothing"
+    if len(set(promised)) == 1:
+        parts = [f"{promised[0]:.4g} to every arm"]
+    else:
+        parts = [f"{name} {share:.4g}" for name, share in zip(names, promised, strict=True) if share > 0]
+    words = ", ".join(parts[:8]) + (f" and {len(parts) - 8} more" if len(parts) > 8 else "")
+    return f"{by_merit}: {words}" if by_merit else words
+
+
+def _promised_share(results: Results, label: str, arm: int) -> str:
+    shares = results.promised[label]
+    return "" if shares is None else f" of {shares.reshape(-1, shares.shape[-1])[:, arm].mean():.3g}"
+
+
+def _fitting(console: Console, rows: str, cells: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Table:
+    """Rows by policies, or policies by rows, or one cell per line: the first of them that fits the console."""
+    by_policy = table_of(rows, *labels, right=True)
+    for name, row in cells.items():
+        by_policy.add_row(escape(name), *row)
+    by_row = table_of("policy", *cells, right=True)
+    for place, label in enumerate(labels):
+        by_row.add_row(escape(label), *(row[place] for row in cells.values()))
+    unbounded = console.options.update(max_width=100_000)
+    for table in (by_policy, by_row):
+        if console.measure(table, options=unbounded).maximum <= console.width:
+            return table
+    lines = table_of("policy", rows, "mean ± standard error", right=True)
+    for place, label in enumerate(labels):
+        for name, row in cells.items():
+            lines.add_row(escape(label), escape(name), row[place])
+    return lines
+
+
+# --- evaluations of logs ----------------------------------------------------------------------------------------------
+
+
+def show_evaluation(title: str, one: Evaluation, with_shares: bool) -> None:
+    """Print the estimates from a log, and how far they can be trusted.
+
+    Args:
+        title: of the tables.
+        one: the estimates.
+        with_shares: print how often each item would play, too.
+    """
+    from evenhand.online.evaluation.estimators import ESTIMATORS
+
+    console = console_for_tables()
+    size = f"{one.rounds:,} rounds, {one.rows:,} plays" if one.rows > one.rounds else f"{one.rounds:,} rounds"
+    console.print(f"[bold]{escape(title)}[/bold]  {size}, {len(one.items):,} items", highlight=False)
+    table = table_of("reward per round", "estimate", "95 % interval", "method", right=True)
+    table.columns[3].justify = "left"
+    table.add_row("the log's policy", *_estimate(one.logged), "mean of the log")
+    for name, estimate in one.estimates.items():
+        table.add_row(f"{escape(one.target)}, {name.upper()}", *_estimate(estimate), ESTIMATORS[name])
+    console.print(table)
+    if with_shares:
+        console.print(_shares(one))
+    console.print(
+        f"effective sample size {one.effective:,.0f}, largest weight {one.largest:.3g}, "
+        f"mean weight {one.mean_weight:.3g}",
+        highlight=False,
+    )
+    for note in one.notes:
+        console.print(f"[dim]{escape(note)}[/dim]", highlight=False)
+    for warning in one.warnings:
+        console.print(f"[yellow]warning:[/yellow] {escape(warning)}", highlight=False)
+
+
+def _shares(one: Evaluation) -> Table:
+    """How often each item plays; of very many items those that the target plays most."""
+    table = table_of("item", one.target, "the log's policy", right=True)
+    order = list(range(len(one.items)))
+    if len(order) > MOST:
+        order = sorted(order, key=lambda place: -one.shares[place])[:MOST]
+    for place in order:
+        table.add_row(escape(one.items[place]), f"{one.shares[place]:.4f}", f"{one.logged_shares[place]:.4f}")
+    if len(order) < len(one.items):
+        table.add_row(f"and {len(one.items) - len(order):,} more", "", "")
+    return table
+
+
+def _estimate(estimate: Estimate) -> tuple[str, str]:
+    if not math.isfinite(estimate.value):
+        return "unknown", ""
+    interval = "" if math.isnan(estimate.stderr) else _interval(estimate.low, estimate.high)
+    return plus_minus(estimate.value, estimate.stderr), interval
+
+
+# --- answers of the service -------------------------------------------------------------------------------------------
+
+COLOURS = {"accepted": "green", "duplicate": "green", "late": "yellow"}  # of statuses; the others are red
+
+# Columns that an audit leaves out on a narrow terminal, the first ones first; the space before one of the two intervals
+# makes the names differ.
+DISPENSABLE = ("late", "lost", " 95 % interval", "95 % interval", "pending", "max deficit", "reward")
+
+
+def show_decisions(decisions: Sequence[Decision]) -> None:
+    """Print one row per decision; where they are known, the propensities of all available arms, too.
+
+    Args:
+        decisions: of the service.
+
+    Example:
+        >>> from evenhand.online.api.models import Decision
+        >>> decision = {"id": "7", "round": 7, "time": 0.0, "arms": ("tea", "mate"), "version": 0}
+        >>> show_decisions([Decision(**decision, propensity=(0.5, 0.25), propensities=None)])
+        <BLANKLINE>
+         decision   round   arms        propensity
+         ─────────────────────────────────────────
+         7          7       tea, mate   0.5, 0.25
+        <BLANKLINE>
+    """
+    table = table_of("decision", "round", "arms", "propensity")
+    for one in decisions:
+        propensity = ", ".join(f"{value:.3g}" for value in one.propensity or ())
+        table.add_row(escape(one.id), f"{one.round}", escape(", ".join(one.arms)), propensity)
+    console = console_for_tables()
+    console.print(table)
+    if any(one.propensities for one in decisions):
+        arms = table_of("decision", "available arm", "propensity")
+        for one in decisions:
+            for place, (arm, chance) in enumerate((one.propensities or {}).items()):
+                text = plus_minus(chance.value, chance.stderr) if chance.stderr else f"{chance.value:.4g}"
+                arms.add_row("" if place else escape(one.id), escape(arm), text)
+        console.print(arms)
+
+
+def show_rewards(results: Sequence[RewardResult]) -> None:
+    """Print one row per reward: whether it was accepted, and why not.
+
+    Args:
+        results: of the service.
+
+    Example:
+        >>> from evenhand.online.api.models import RewardResult
+        >>> tea = RewardResult(decision="7", arm="tea", status="accepted", message="")
+        >>> mate = RewardResult(decision="7", arm="mate", status="conflict", message="received a reward of 0 before")
+        >>> show_rewards([tea, mate])
+         decision   arm    status     reason
+         ──────────────────────────────────────────────────────────
+         7          tea    accepted
+         7          mate   conflict   received a reward of 0 before
+    """
+    table = table_of("decision", "arm", "status", "reason")
+    for one in results:
+        colour = COLOURS.get(one.status, "red")
+        status = f"[{colour}]{escape(one.status)}[/{colour}]"
+        table.add_row(escape(one.decision), escape(one.arm), status, escape(one.message))
+    console_for_tables().print(table)
+
+
+def show_allocations(allocations: Sequence[AllocationSummary]) -> None:
+    """Print one row per allocation.
+
+    Args:
+        allocations: of the service.
+
+    Example:
+        >>> from evenhand.online.api.models import AllocationSummary
+        >>> counts = {"arms": 2, "round": 1200, "created": 1_790_000_000.0}
+        >>> show_allocations([AllocationSummary(name="drinks", algorithm="fucb", closed=False, **counts)])
+         allocation   algorithm   arms   rounds   state   created
+         ────────────────────────────────────────────────────────────────────────
+         drinks       fucb        2      1,200    open    2026-09-21 14:13:20 UTC
+    """
+    table = table_of("allocation", "algorithm", "arms", "rounds", "state", "created")
+    for one in allocations:
+        state = "[yellow]closed[/yellow]" if one.closed else "open"
+        cells = (escape(one.algorithm), f"{one.arms:,}", f"{one.round:,}", state, _date(one.created))
+        table.add_row(f"[bold]{escape(one.name)}[/bold]", *cells)
+    console = console_for_tables()
+    console.print(table if allocations else "no allocations; [bold]evenhand client create[/bold] creates one")
+
+
+def show_description(one: Allocation) -> None:
+    """Print the settings and the state of an allocation.
+
+    Args:
+        one: the allocation.
+    """
+    facts = {
+        "algorithm": one.algorithm if isinstance(one.algorithm, str) else json.dumps(one.algorithm),
+        **{f"  {name}": _parameter(one.arms, value) for name, value in one.parameters.items()},
+        "arms": ", ".join(one.arms),
+        "retired": ", ".join(one.retired),
+        "plays per round": str(one.plays),
+        "seed": str(one.seed),
+        "window": "none" if one.window is None else f"{one.window:g} s",
+        "missing rewards": "unknown" if one.missing == "lost" else "count as 0",
+        "rewards": f"{one.rewards[0]:g} to {one.rewards[1]:g}",
+        "rounds": f"{one.round:,}",
+        "version": str(one.version),
+        "state": "closed" if one.closed else "open",
+        "created": _date(one.created),
+    }
+    table = table_of("", one.name)
+    for name, value in facts.items():
+        if value:
+            table.add_row(name, escape(value))
+    console_for_tables().print(table)
+
+
+def show_audit(name: str, audit: Audit) -> None:
+    """Print what each arm was promised and received; on a narrow terminal without some columns.
+
+    Args:
+        name: of the allocation.
+        audit: to print.
+    """
+    from evenhand.online.audit.text import fitting
+
+    console = console_for_tables()
+    size = f"{audit.round:,} rounds, version {audit.version}, {audit.algorithm}"
+    console.print(f"[bold]{escape(name)}[/bold]  {escape(size)}", highlight=False)
+    cells = _audit_columns(audit.lines)
+    names = fitting(cells, console.width - 2, 3, DISPENSABLE)  # a space at either end
+    table = table_of(*(column.strip() for column in names), right=True)
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
+    for line, *row in zip(audit.lines, *(cells[column] for column in names), strict=True):
+        table.add_row(*map(escape, row), style="dim" if line.retired else None)
+    console.print(table)
+    if len(audit.lines) < audit.arms:
+        console.print(f"and {audit.arms - len(audit.lines):,} more", highlight=False)
+    if len(names) < len(cells):
+        console.print("[dim]a wider terminal shows more columns, and --json all of them[/dim]", highlight=False)
+    if audit.fault:
+        console.print(f"[red]cannot be kept:[/red] {escape(audit.fault)}", highlight=False)
+
+
+def show_keys(keys: Sequence[Key]) -> None:
+    """Print one row per API key.
+
+    Args:
+        keys: of a database.
+    """
+    table = table_of("id", "name", "scopes", "created", "revoked")
+    for key in keys:
+        revoked = "" if key.revoked is None else _date(key.revoked)
+        table.add_row(key.id, escape(key.name), ", ".join(sorted(key.scopes)), _date(key.created), revoked)
+    no_keys = "no keys; the service answers requests from this computer only"
+    console_for_tables().print(table if keys else no_keys, highlight=False)
+
+
+def _audit_columns(lines: Sequence[Line]) -> dict[str, list[str]]:
+    """The cells of an audit by column; the interval of a reward has a space before its name."""
+    from evenhand.online.audit.text import plain
+
+    return {
+        "arm": [plain(line.arm) + (" (retired)" if line.retired else "") for line in lines],
+        "promised": [_number(line.promised) for line in lines],
+        "plays": [f"{line.plays:,}" for line in lines],
+        "share": [_number(line.share) for line in lines],
+        "95 % interval": [_interval(line.low_share, line.high_share) for line in lines],
+        "deficit": [_number(line.deficit) for line in lines],
+        "max deficit": [_number(line.worst) for line in lines],
+        "reward": [_number(line.estimate) for line in lines],
+        " 95 % interval": [_interval(line.low, line.high) for line in lines],
+        "pending": [f"{line.pending:,}" for line in lines],
+        "lost": [f"{line.lost:,}" for line in lines],
+        "late": [f"{line.late:,}" for line in lines],
+    }
+
+
+def _parameter(arms: Sequence[str], value: object) -> str:
+    """A parameter; one that has one value per arm with their names."""
+    if isinstance(value, list) and len(value) == len(arms):
+        return ", ".join(f"{arm} {one}" for arm, one in zip(arms, value, strict=True))
+    return str(value)
+
+
+# --- cells, tables, console -------------------------------------------------------------------------------------------
+
+
+def plus_minus(mean: float, stderr: float | None, digits: int | None = None) -> str:
+    """Mean ± standard error, with two significant digits of the error.
+
+    Args:
+        mean: to print.
+        stderr: its standard error; None, infinite or not a number if unknown.
+        digits: after the decimal point; None for what the error justifies.
+
+    Example:
+        >>> plus_minus(1234.5678, 0.0123)
+        '1,234.568 ± 0.012'
+    """
+    if not math.isfinite(mean):
+        return str(mean)
+    known = stderr is not None and math.isfinite(stderr)
+    error = stderr if stderr is not None and known else 0.0
+    if digits is None:
+        size = error if error > 1e-9 * abs(mean) else abs(mean) / 1000  # smaller errors are rounding
+        digits = 4 if size == 0 else min(max(1 - math.floor(math.log10(size)), 0), 6)
+    return f"{mean:,.{digits}f}" + (f" ± {error:.{digits}f}" if known else "")
+
+
+def table_of(*columns: str, right: bool = False) -> Table:
+    """An empty table.
+
+    Args:
+        columns: their headings.
+        right: all columns but the first hold numbers and are aligned to the right.
+    """
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, column in enumerate(columns):
+        table.add_column(escape(column), justify="right" if right and place else "left", no_wrap=right)
+    return table
+
+
+def console_for_tables() -> Console:
+    """A console as wide as the terminal, or wide enough for most tables where the output is no terminal."""
+    console = _Console()
+    return console if console.is_terminal else _Console(width=WIDE)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave the error to the command, which has an exit status for it."""
+        raise
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{low:.3g} to {high:.3g}"
+
+
+def _date(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, OSError, ValueError):
+        return f"{seconds:g}"

@@ -1,0 +1,297 @@
+"""What a configuration takes from files and from the run, before the parts are built."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from evenhand.algorithms.build import half_range
+from evenhand.core import validate
+from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
+from evenhand.core.parts import build
+from evenhand.core.state import PerLane
+from evenhand.datasets import clicks, conversions, logs, movielens, popular
+from evenhand.environment.environment import Environment
+from evenhand.environment.rewards import Rewards, Table
+
+
+@frozen
+class Run:
+    """What the tables may need of the run.
+
+    Attributes:
+        folder: of the configuration file; paths in it are relative to this.
+        lanes: number of replications.
+        seed: of all randomness.
+        importing: how to find a part ``module:Class`` of the user's own.
+    """
+
+    folder: Path
+    lanes: int
+    seed: int
+    importing: Callable[[str], Any] | None = None
+
+
+KEYS = (
+    *("arms", "rewards", "availability", "feedback", "dataset"),
+    *("fractions", "penalties", "weights", "merit", "reward_range"),
+)
+
+
+def environment(table: Mapping[str, Any], run: Run) -> Environment:
+    """The environment that the section ``[environment]`` describes.
+
+    Args:
+        table: the section.
+        run: folder, lanes and seed.
+
+    Raises:
+        EvenhandError: a key or value is unknown, missing or out of range; every fault has a line with its path.
+
+    Example:
+        >>> table = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}, "arms": ["tea", "coffee"]}
+        >>> environment(table, Run(Path(), lanes=1, seed=0)).names
+        ('tea', 'coffee')
+    """
+    faults = [ConfigurationError(f"unknown key {key!r}{nearest(key, KEYS)}") for key in table if key not in KEYS]
+    if ("rewards" in table) == ("dataset" in table):
+        faults.append(ConfigurationError("give either rewards or a dataset"))
+    if "dataset" in table and {"arms", "availability"} & set(table):
+        faults.append(ConfigurationError("a dataset brings its own arms and availability"))
+    if faults:
+        raise EvenhandError.together(faults)
+    errors = _Collected()
+    parts: dict[str, Any] = {}
+    if "dataset" in table:
+        with errors.at("dataset"):
+            world = dataset(table["dataset"], run)
+            parts = {"rewards": world.rewards, "availability": world.availability, "names": world.names}
+            parts["feedback"] = world.feedback
+    else:
+        with errors.at("rewards"):
+            parts["rewards"], parts["names"] = rewards(table["rewards"], table.get("arms"), run)
+        with errors.at("availability"):
+            given = table.get("availability", {"kind": "always"})
+            parts["availability"] = availability(given, parts.get("rewards"), parts.get("names", ()), run)
+    with errors.at("feedback"):
+        if "feedback" in table:
+            parts["feedback"] = feedback(table["feedback"], parts.get("names", ()), run)
+    with errors.at("merit"):
+        parts["merit"] = None if "merit" not in table else build("merit", _table(table["merit"]), run.importing)
+    with errors.at("penalties"):
+        parts["penalties"] = _penalties(table.get("penalties"), parts.get("rewards"))
+    errors.raise_all()
+    for name in ("fractions", "weights", "reward_range"):
+        parts[name] = table.get(name)
+    return Environment(**parts)
+
+
+def rewards(table: Any, arms: Any, run: Run) -> tuple[Rewards, tuple[str, ...]]:
+    """Rewards and the names of the arms; means may be drawn, and a table may come from a CSV file."""
+    values = _table(table)
+    if isinstance(values.get("means"), Mapping):
+        values["means"] = _drawn(values["means"], run)
+    names: tuple[str, ...] | None = None if arms is None else tuple(map(str, arms))
+    if values.get("kind") == "table" and "path" in values:
+        headed, values["values"] = logs.read_rewards(_path(values, run))
+        if names not in (None, headed):
+            raise EvenhandError(f"arms must be those that head the reward table, in this order: {', '.join(headed)}")
+        names = headed
+    model: Rewards = build("rewards", values, run.importing)
+    return model, names or tuple(str(arm + 1) for arm in range(model.means.shape[-1]))
+
+
+def availability(table: Any, model: Rewards | None, names: tuple[str, ...], run: Run) -> Any:
+    """Who can play; sets may name their arms, and a log may come from a CSV file or from a reward table's blanks."""
+    values = _table(table)
+    if values.get("kind") == "joint" and isinstance(values.get("sets"), list):
+        values["sets"] = [_members(place, row, names) for place, row in enumerate(values["sets"])]
+    if values.get("kind") == "log" and "table" not in values:
+        if "path" in values:
+            path = _path(values, run)
+            headed, values["table"] = logs.read_availability(path)
+            if headed != names:
+                raise EvenhandError(_other_arms("availability log", path.name, headed, names))
+        elif isinstance(model, Table):
+            values["table"] = ~np.isnan(model.values)
+        else:
+            raise EvenhandError("kind 'log' needs a path, unless the rewards are a table with blanks")
+    return build("availability", values, run.importing)
+
+
+def feedback(table: Any, names: tuple[str, ...], run: Run) -> Any:
+    """When rewards become known; delays may come from a CSV file."""
+    values = _table(table)
+    if values.get("kind") == "empirical" and "samples" not in values:
+        path = _path(values, run)
+        headed, values["samples"] = logs.read_delays(path)
+        if len(headed) > 1 and headed != names:
+            raise EvenhandError(_other_arms("log of delays", path.name, headed, names))
+    return build("feedback", values, run.importing)
+
+
+def dataset(table: Any, run: Run) -> Environment:
+    """A data set: figures that ship with the package, or files of the user's own."""
+    values: dict[str, Any] = {"kind": table} if isinstance(table, str) else _table(table)
+    kind = values.pop("kind", None)
+    if kind is None:
+        raise ConfigurationError(f"needs a kind{nearest('', DATASETS)}")
+    if kind not in DATASETS:
+        raise ConfigurationError(f"unknown kind {kind!r}{nearest(str(kind), DATASETS)}")
+    known: Mapping[str, Any] = inspect.signature(DATASETS[kind]).parameters
+    faults = [ConfigurationError(f"unknown key {key!r}{nearest(key, known)}") for key in values if key not in known]
+    required = (name for name, one in known.items() if one.default is one.empty and name not in values)
+    faults += [ConfigurationError(f"{name} is missing") for name in required]
+    if faults:
+        raise EvenhandError.together(faults)
+    if values.get("path") is not None:
+        values["path"] = _path(values, run)
+    return DATASETS[kind](**values)
+
+
+def _films(path: Path | None = None, order: str = "log") -> Environment:
+    validate.one_of("order", order, ("log", "shuffled"))
+    if path is not None:
+        return movielens.load(path).environment(order)
+    if order != "log":
+        raise EvenhandError("users can be shuffled in a log only: give its path")
+    return movielens.films()
+
+
+def _popular(more_than: int, path: Path | None = None) -> Environment:
+    return popular.popular(path, more_than)
+
+
+def _conversions(
+    path: Path | None = None,
+    rates: Any = None,
+    ads: int | None = None,
+    click_rate: float = conversions.CLICK_RATE,
+) -> Environment:
+    if ads is not None:
+        validate.whole("ads", ads)
+    if path is not None:
+        return conversions.load(path, ads or conversions.ADS).environment(rates, click_rate)
+    if ads is not None:
+        raise EvenhandError("ads can be chosen from a log only: give its path")
+    return conversions.shipped(rates or "scaled_conversions", click_rate)
+
+
+def _outbrain(path: Path, arms: int = 7, rows: int = 100_000) -> Environment:
+    validate.whole("arms", arms, low=2)
+    validate.whole("rows", rows)
+    names, table = clicks.outbrain(path, arms, rows)
+    return Environment(Table(table), names=names)
+
+
+def _coupons(path: Path, rows: int = 100_000) -> Environment:
+    validate.whole("rows", rows)
+    names, table = clicks.coupons(path, rows)
+    return Environment(Table(table), names=names)
+
+
+def _synthetic(
+    rows: int = 100_000, arms: int = 7, seed: int = 0, drift: float = 0.01, burst: float = 20.0
+) -> Environment:
+    validate.whole("rows", rows)
+    return Environment(Table(clicks.synthetic(rows, arms, seed, drift, burst)))
+
+
+#: The data sets by name.
+DATASETS: dict[str, Callable[..., Environment]] = {
+    "films": _films,
+    "popular": _popular,
+    "conversions": _conversions,
+    "outbrain": _outbrain,
+    "coupons": _coupons,
+    "synthetic": _synthetic,
+}
+
+
+class _Collected:
+    """Errors of several tables, each with the path to it."""
+
+    def __init__(self) -> None:
+        self.errors: list[EvenhandError] = []
+        self._place = ""
+
+    def at(self, place: str) -> _Collected:
+        self._place = place
+        return self
+
+    def __enter__(self) -> None:
+        """A table begins."""
+
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        if isinstance(error, EvenhandError):
+            self.errors.append(error.at(self._place))
+            return True
+        # What fails only because an earlier table is missing is that table's fault.
+        return bool(self.errors) and isinstance(error, AttributeError | TypeError)
+
+    def raise_all(self) -> None:
+        if self.errors:
+            raise EvenhandError.together(self.errors)
+
+
+def _path(values: dict[str, Any], run: Run) -> Path:
+    """The path in a table, which is taken out of it; relative to the folder of the configuration."""
+    path = values.pop("path", None)
+    if not isinstance(path, str):
+        raise ConfigurationError("path is missing" if path is None else f"path must be a string, got {path!r}")
+    return run.folder / path
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"kind": value}
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"must be a table such as {{ kind = '…' }}, got {value!r}")
+    return dict(value)
+
+
+def _drawn(table: Mapping[str, Any], run: Run) -> PerLane:
+    """Means drawn anew in every lane, uniformly; the same for all policies."""
+    known = {"kind", "arms", "low", "high"}
+    if table.get("kind") != "uniform" or set(table) - known or "arms" not in table:
+        raise ConfigurationError(
+            f"means must be a list, or {{ kind = 'uniform', arms = 5, low = 0.0, high = 1.0 }}, got {dict(table)!r}"
+        )
+    arms = table["arms"]
+    if isinstance(arms, bool) or not isinstance(arms, int) or arms < 1:
+        raise ConfigurationError(f"means.arms must be a whole number of at least 1, got {arms!r}")
+    # A key that no block of lanes has.
+    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(2**31,)))
+    return PerLane(rng.uniform(table.get("low", 0.0), table.get("high", 1.0), (run.lanes, arms)))
+
+
+def _penalties(value: Any, model: Rewards | None) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    if dict(value) != {"kind": "half_range"}:
+        raise ConfigurationError(f"must be a number, a list, or {{ kind = 'half_range' }}, got {dict(value)!r}")
+    half = half_range(np.asarray(model.means)) if model is not None else np.zeros(1)
+    return PerLane(half) if half.ndim == 2 else half
+
+
+def _members(place: int, row: Any, names: tuple[str, ...]) -> Any:
+    """A set of arms as a row of 0 and 1."""
+    if not isinstance(row, list):
+        raise EvenhandError(f"sets[{place}] must be a list, got {row!r}")
+    if (row and all(isinstance(member, str) for member in row)) or not row:
+        for member in row:
+            if member not in names:
+                raise EvenhandError(f"sets[{place}]: there is no arm {member!r}{nearest(str(member), names)}")
+        return [float(name in row) for name in names]
+    if len(row) != len(names) or any(member not in (0, 1) for member in row):
+        raise EvenhandError(f"sets[{place}] must be {len(names)} entries of 0 or 1, or a list of names, got {row}")
+    return row
+
+
+def _other_arms(what: str, path: str, headed: tuple[str, ...], names: tuple[str, ...]) -> str:
+    return f"the {what} {path} is headed {', '.join(headed)}; the arms are {', '.join(names)}, in this order"

@@ -1,0 +1,94 @@
+"""What the class of a part must look like, checked when it is registered: mistakes are reported where they are made."""
+
+from __future__ import annotations
+
+import inspect
+from typing import ClassVar, get_origin
+
+from evenhand.core.errors import EvenhandError, nearest
+
+#: The module and the name of the base class of each slot.
+BASES: dict[str, tuple[str, str]] = {
+    "index": ("evenhand.policy.index", "Index"),
+    "evidence": ("evenhand.policy.evidence", "Evidence"),
+    "fairness": ("evenhand.policy.fairness", "Fairness"),
+    "merit": ("evenhand.policy.merit", "Merit"),
+    "selection": ("evenhand.policy.selection", "Selection"),
+    "schedule": ("evenhand.policy.schedule", "Schedule"),
+    "hold": ("evenhand.policy.hold", "Hold"),
+    "size": ("evenhand.policy.hold", "Size"),
+    "mixing": ("evenhand.policy.mixing", "MixingRule"),
+    "rewards": ("evenhand.environment.rewards", "Rewards"),
+    "availability": ("evenhand.environment.availability", "Availability"),
+    "feedback": ("evenhand.environment.feedback", "FeedbackModel"),
+    "metric": ("evenhand.simulation.metrics", "Metric"),
+}
+
+
+def check_definition(slot: str, cls: type) -> None:
+    """Refuse a class that cannot be a part of the slot, with the remedy.
+
+    Raises:
+        EvenhandError: it has another base class, takes arguments without being a frozen attrs class, lacks a method, or
+            has a method that takes other arguments.
+
+    Example:
+        >>> check_definition("index", dict)
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: dict cannot be a part in slot 'index': derive it from Index
+        (evenhand.policy.index)
+    """
+    fault = _wrong_base(slot, cls) or _not_frozen(cls) or _missing_method(cls) or _wrong_arguments(cls)
+    if fault:
+        raise EvenhandError(f"{cls.__name__} cannot be a part in slot {slot!r}: {fault}")
+
+
+def _wrong_base(slot: str, cls: type) -> str:
+    """By name, so that no other module has to be imported."""
+    bases = [(base.__module__, base.__name__) for base in cls.__mro__]
+    if slot not in BASES or BASES[slot] in bases:
+        return ""
+    for other, base in BASES.items():
+        if base in bases:
+            return f"it derives from {base[1]}, the base class of slot {other!r}"
+    module, name = BASES[slot]
+    return f"derive it from {name} ({module})"
+
+
+def _not_frozen(cls: type) -> str:
+    if "__attrs_attrs__" in vars(cls):
+        return ""
+    fields = [name for name, hint in inspect.get_annotations(cls).items() if not _of_class(hint)]
+    takes = fields or ("__init__" in vars(cls) and len(inspect.signature(cls).parameters) > 0)
+    return "put @frozen (from attrs import frozen) below @part, for its parameters" if takes else ""
+
+
+def _of_class(hint: object) -> bool:
+    return "ClassVar" in hint if isinstance(hint, str) else hint is ClassVar or get_origin(hint) is ClassVar
+
+
+def _missing_method(cls: type) -> str:
+    missing = sorted(getattr(cls, "__abstractmethods__", ()))
+    if not missing:
+        return ""
+    own = [name for name, value in vars(cls).items() if inspect.isfunction(value) and not name.startswith("_")]
+    hint = nearest(missing[0], own) if own else ""
+    return f"it needs {_call(cls, missing[0])}{hint if 'did you mean' in hint else ''}"
+
+
+def _wrong_arguments(cls: type) -> str:
+    for name, method in vars(cls).items():
+        base = next((vars(one)[name] for one in cls.__mro__[1:] if name in vars(one)), None)
+        if name.startswith("_") or not inspect.isfunction(method) or not inspect.isfunction(base):
+            continue
+        try:
+            inspect.signature(method).bind(*inspect.signature(base).parameters)
+        except TypeError:
+            return f"{name} must take the arguments of {_call(cls.__mro__[1], name)}"
+    return ""
+
+
+def _call(cls: type, name: str) -> str:
+    """A method with the arguments that it takes."""
+    return f"{name}({', '.join(inspect.signature(getattr(cls, name)).parameters)})"

@@ -1,0 +1,61 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from evenhand.core.errors import EvenhandError
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let ``write(temporary path)`` write a file, and move it to its place when it is complete.
+
+    Args:
+        path: where the file goes.
+        write: writes to the path that it is given, in the same folder and with the same ending.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "numbers.txt"
+        >>> write_whole(path, lambda temporary: temporary.write_text("1 2 3"))
+        >>> path.read_text()
+        '1 2 3'
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder, and complain before any work if nothing can be written there.
+
+    Raises:
+        EvenhandError: the folder cannot be made or written to.
+
+    Example:
+        >>> check_folder(Path("/dev/null/results"))
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: cannot write to the folder /dev/null/results: Not a directory; choose
+        another with --out
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".evenhand-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise EvenhandError(
+            f"cannot write to the folder {folder}: {error.strerror or error}; choose another with --out"
+        ) from None

@@ -1,0 +1,401 @@
+"""The registry of kinds: every part has one name in one slot, and one plain form.
+
+The plain form of a part is a table with its ``kind`` and the arguments of its class. Configuration files, result
+files, saved bandits, stored events and HTTP hold this form and no other.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import math
+import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+
+from evenhand.core.definition import check_definition
+from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest
+from evenhand.core.state import PerLane
+
+#: The modules in which the parts of each slot are defined, loaded when a kind of the slot is first asked for.
+HOMES: dict[str, tuple[str, ...]] = {
+    "index": ("evenhand.policy.index", "evenhand.policy.weights", "evenhand.policy.confidence"),
+    "evidence": ("evenhand.policy.evidence",),
+    "confidence": ("evenhand.policy.confidence",),
+    "fairness": ("evenhand.policy.fairness",),
+    "merit": ("evenhand.policy.merit",),
+    "selection": ("evenhand.policy.selection",),
+    "schedule": ("evenhand.policy.schedule",),
+    "hold": ("evenhand.policy.hold",),
+    "size": ("evenhand.policy.hold",),
+    "mixing": ("evenhand.policy.mixing",),
+    "policy": ("evenhand.policy.policy",),
+    "environment": ("evenhand.environment.environment",),
+    "rewards": ("evenhand.environment.rewards",),
+    "availability": ("evenhand.environment.availability",),
+    "feedback": (
+        "evenhand.environment.feedback",
+        "evenhand.environment.delays",
+        "evenhand.environment.profiles",
+        "evenhand.environment.kernel",
+        "evenhand.environment.adversary",
+    ),
+    "metric": ("evenhand.simulation.measures",),
+}
+ENTRY_POINTS = "evenhand.parts"
+
+P = TypeVar("P", bound=type)
+_KINDS: dict[str, dict[str, type]] = {slot: {} for slot in HOMES}
+_NAMES: dict[type, tuple[str, str]] = {}
+_loaded: set[str] = set()
+
+
+class Part:
+    """What all parts share: a place in the registry, given by the decorator `part`."""
+
+    __slots__ = ()
+
+
+def part(slot: str, kind: str) -> Callable[[P], P]:
+    """Register a class under a name in a slot; errors of its arguments then name the argument.
+
+    A kind with a profile is written ``"spread/random"``; its plain form has the keys ``kind`` and ``profile``.
+
+    Args:
+        slot: one of `HOMES`, such as ``"index"`` or ``"rewards"``.
+        kind: the name, such as ``"ucb"``; a slot has each name once.
+
+    Raises:
+        EvenhandError: there is no such slot, another class has the name, or the class cannot be such a part.
+
+    Example:
+        >>> from attrs import frozen
+        >>> from evenhand.policy.index import Index
+        >>> @part("index", "always_one_half")
+        ... @frozen
+        ... class OneHalf(Index):
+        ...     def score(self, state, observation, rng):
+        ...         return np.full(state.tally.pulls.shape, 0.5)
+        >>> plain(OneHalf()), build("index", "always_one_half")
+        ({'kind': 'always_one_half'}, OneHalf())
+    """
+
+    def enter(cls: P) -> P:
+        register(slot, kind, cls)
+        return naming_arguments(cls)
+
+    return enter
+
+
+def naming_arguments(cls: P) -> P:
+    """A class whose errors name the arguments that are wrong, all of them; for one without a name in a slot.
+
+    Example:
+        >>> from evenhand.policy.merit import Custom
+        >>> Custom(lambda mean: 1.0 + mean, resolution=0)
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: resolution must be at least 1, got 0
+    """
+    cls.__init__ = _located(cls, cls.__init__)  # type: ignore[misc]
+    return cls
+
+
+def register(slot: str, kind: str, cls: type) -> None:
+    """Give a class a name in a slot; see `part`, which is this as a decorator."""
+    if slot not in _KINDS:
+        raise EvenhandError(f"there is no slot {slot!r}{nearest(slot, _KINDS)}")
+    known = _KINDS[slot].get(kind)
+    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise EvenhandError(f"two classes are registered as {slot} {kind!r}: {_path(known)} and {_path(cls)}")
+    check_definition(slot, cls)
+    _KINDS[slot][kind] = cls
+    _NAMES[cls] = (slot, kind)
+
+
+def kinds(slot: str) -> dict[str, type]:
+    """The classes of a slot by their names, with those of installed packages (entry points ``evenhand.parts``).
+
+    Example:
+        >>> sorted(kinds("evidence"))
+        ['optimistic', 'pessimistic', 'received']
+    """
+    if slot not in _loaded:
+        _loaded.add(slot)
+        for module in HOMES[slot]:
+            importlib.import_module(module)
+        for entry in entry_points(group=ENTRY_POINTS):
+            if entry.name.partition(".")[0] == slot:
+                register(slot, entry.name.partition(".")[2], entry.load())
+    return _KINDS[slot]
+
+
+def build(slot: str, table: Any, importing: Callable[[str], Any] | None = None) -> Any:
+    """The part that a plain form describes.
+
+    Args:
+        slot: what kind of part.
+        table: a mapping with ``kind`` and the arguments; a kind's name alone stands for a table without arguments; a
+            part is returned as it is.
+        importing: how to find a kind of the form ``module:Class``; None refuses it, so that data from elsewhere cannot
+            name code.
+
+    Raises:
+        ConfigurationError: the kind or an argument is unknown, missing or out of range; every fault has a line.
+
+    Example:
+        >>> build("fairness", {"kind": "deficit_first", "fractions": [0.1, 0.2]}).tolerance
+        0.0
+        >>> build("fairness", {"kind": "deficit_first", "fractions": [0.1, 2.0], "tolerance": -1})
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.ConfigurationError: fractions[1] must be a number in [0, 1], got 2.0
+        tolerance must be a number of at least 0, got -1
+    """
+    if isinstance(table, str):
+        table = {"kind": table}
+    if not isinstance(table, Mapping):
+        return table
+    cls, arguments = class_of(slot, table, importing)
+    values: dict[str, Any] = {}
+    faults: list[EvenhandError] = []
+    for name, parameter in parameters_of(cls).items():
+        if name not in arguments:
+            if parameter.default is attrs.NOTHING:
+                faults.append(ConfigurationError(f"{name} is missing"))
+            continue
+        try:
+            values[name] = _value(parameter, arguments[name], importing)
+        except EvenhandError as error:
+            faults.append(error)
+    foreign = [name for name in arguments if name not in parameters_of(cls)]
+    faults += [
+        ConfigurationError(f"unknown key {name!r}{nearest(name, ('kind', *parameters_of(cls)))}") for name in foreign
+    ]
+    if faults:
+        raise ConfigurationError(str(EvenhandError.together(faults)))
+    return cls(**values)
+
+
+def plain(part: Any) -> Any:
+    """The plain form of a part: a table with its kind and every argument, made of JSON values only.
+
+    Arrays become lists; infinity and NaN become the strings ``"inf"``, ``"-inf"`` and ``"nan"``; rows of `PerLane`
+    become ``{"per_lane": [...]}``.
+
+    Raises:
+        StateError: a part is not registered, or an argument is a function, which has no plain form.
+
+    Example:
+        >>> from evenhand.policy.selection import TopM
+        >>> plain(TopM(plays=2))
+        {'kind': 'top_m', 'plays': 2, 'ties': 'first'}
+    """
+    if attrs.has(type(part)) or isinstance(part, Part):
+        arguments = {name: plain(getattr(part, one.name)) for name, one in parameters_of(type(part)).items()}
+        return _kind(type(part)) | arguments
+    if isinstance(part, PerLane):
+        return {"per_lane": plain(part.tolist())}
+    if isinstance(part, np.ndarray | np.generic):
+        return plain(part.tolist())
+    if isinstance(part, Mapping):
+        return {str(key): plain(value) for key, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [plain(item) for item in part]
+    if isinstance(part, float) and not math.isfinite(part):
+        return str(part)
+    if part is None or isinstance(part, str | int | float | bool):
+        return part
+    what = f"the function {part.__qualname__}" if isinstance(part, FunctionType) else repr(part)
+    raise StateError(f"{what} cannot be written down: make it a registered part (evenhand.core.parts.part)")
+
+
+def import_source(source: str, folder: Path | None = None) -> ModuleType:
+    """Load a module that the user names, a file or an importable module, so that it registers its parts.
+
+    Args:
+        source: path of a ``.py`` file, or the name of a module.
+        folder: in which a relative path, or a module that is not installed, is looked for; None for the present one.
+
+    Raises:
+        ConfigurationError: there is no such file or module, or it fails when it is loaded.
+
+    Example:
+        >>> import_source("math").__name__
+        'math'
+        >>> import_source("nowhere.py")
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.ConfigurationError: there is no file nowhere.py
+    """
+    where = (folder or Path()) / (source if source.endswith(".py") else f"{source}.py")
+    try:
+        if source.endswith(".py") or where.is_file():
+            return _module_of(where)
+        return importlib.import_module(source)
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no file {where}") from None
+    except ModuleNotFoundError as error:
+        if error.name and source.startswith(error.name):
+            raise ConfigurationError(f"there is no module {source!r}, and no file {where}") from None
+        raise ConfigurationError(f"{source} cannot be loaded: {error}") from error
+    except ConfigurationError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ConfigurationError(f"{source} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def import_object(name: str, folder: Path | None = None) -> Any:
+    """The object ``module:name``; for a module that the user names, never one that data from elsewhere name.
+
+    Raises:
+        ConfigurationError: there is no such module, or it has no such object.
+
+    Example:
+        >>> import_object("math:floor")(1.5)
+        1
+    """
+    source, _, attribute = name.rpartition(":")
+    module = import_source(source, folder)
+    if not hasattr(module, attribute):
+        names = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
+        raise ConfigurationError(f"module {source!r} has no {attribute!r}{nearest(attribute, names) if names else ''}")
+    return getattr(module, attribute)
+
+
+def _module_of(path: Path) -> ModuleType:
+    """The module of a file, loaded once."""
+    name = path.stem
+    loaded = sys.modules.get(name)
+    if loaded is not None and getattr(loaded, "__file__", None) == str(path.resolve()):
+        return loaded
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    if loaded is not None or name in sys.stdlib_module_names:
+        raise ConfigurationError(f"{path} has the name of another module, {name!r}: give the file another name")
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # so that its classes can be pickled for worker processes
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def class_of(
+    slot: str, table: Mapping[str, Any], importing: Callable[[str], Any] | None = None
+) -> tuple[type, dict[str, Any]]:
+    """The class that a table names, and the other keys of the table; see `build`.
+
+    Raises:
+        ConfigurationError: the kind is missing or unknown, or names something else than a part.
+
+    Example:
+        >>> class_of("fairness", {"kind": "deficit_first", "fractions": 0.1})[1]
+        {'fractions': 0.1}
+    """
+    arguments = {str(key): value for key, value in table.items()}
+    kind = arguments.pop("kind", None)
+    if not isinstance(kind, str):
+        names = dict.fromkeys(name.partition("/")[0] for name in kinds(slot))
+        raise ConfigurationError(f"needs a kind{nearest('', names)}" if kind is None else f"unknown kind {kind!r}")
+    if ":" in kind and kind not in kinds(slot):
+        if importing is None:
+            raise ConfigurationError(f"unknown kind {kind!r}: a part of one's own must be registered first")
+        cls = importing(kind)
+        if not isinstance(cls, type) or not (attrs.has(cls) or issubclass(cls, Part)):
+            raise ConfigurationError(f"kind {kind!r} must name the class of a part, got {cls!r}")
+        check_definition(slot, cls)
+        if cls not in _NAMES:
+            register(slot, kind, cls)
+        return cls, arguments
+    profiles = [name.partition("/")[2] for name in kinds(slot) if name.startswith(f"{kind}/")]
+    if profiles:
+        profile = arguments.pop("profile", None)
+        if profile not in profiles:
+            fault = "needs a profile" if profile is None else f"unknown profile {profile!r}"
+            raise ConfigurationError(f"{fault}{nearest(str(profile or ''), profiles)}")
+        kind = f"{kind}/{profile}"
+    if kind not in kinds(slot):
+        names = dict.fromkeys(name.partition("/")[0] for name in kinds(slot))
+        raise ConfigurationError(f"unknown kind {kind!r}{nearest(kind, names)}")
+    return kinds(slot)[kind], arguments
+
+
+def parameters_of(cls: type) -> dict[str, attrs.Attribute[Any]]:
+    """The arguments of a part's class, by the names that the constructor takes."""
+    fields = attrs.fields(cls) if attrs.has(cls) else ()  # a class without parameters need not be attrs'
+    return {parameter.alias: parameter for parameter in fields if parameter.init}
+
+
+def _value(parameter: attrs.Attribute[Any], value: Any, importing: Callable[[str], Any] | None) -> Any:
+    """An argument from its plain form, converted and checked."""
+    slot = parameter.metadata.get("slot")
+    try:
+        if slot is not None and isinstance(value, Mapping | str):
+            value = build(slot, value, importing)
+        elif isinstance(value, Mapping) and set(value) == {"per_lane"}:
+            value = PerLane(value["per_lane"])
+    except EvenhandError as error:
+        raise error.at(parameter.alias or parameter.name) from None
+    if isinstance(value, str) and value in ("inf", "-inf", "nan") and parameter.type not in ("str", str):
+        value = float(value)
+    return _checked(parameter, value)
+
+
+def _checked(parameter: attrs.Attribute[Any], value: Any) -> Any:
+    """An argument converted and checked; an error names it, as validators do by themselves."""
+    if parameter.converter is not None:
+        try:
+            value = parameter.converter(value)  # type: ignore[operator]
+        except EvenhandError as error:
+            raise error.at(parameter.alias or parameter.name) from None
+    if parameter.validator is not None:
+        parameter.validator(None, parameter, value)
+    return value
+
+
+def _kind(cls: type) -> dict[str, str]:
+    if cls not in _NAMES:
+        raise StateError(f"{_path(cls)} is not registered: decorate it with evenhand.core.parts.part")
+    kind, _, profile = _NAMES[cls][1].partition("/")
+    return {"kind": kind, "profile": profile} if profile else {"kind": kind}
+
+
+def _located(cls: type, init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor whose errors name the arguments that are wrong, all of them."""
+
+    @wraps(init)
+    def located(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            init(self, *args, **kwargs)
+        except EvenhandError:
+            arguments = inspect.signature(init).bind(self, *args, **kwargs).arguments
+            faults = []
+            for name, parameter in parameters_of(cls).items():
+                if name in arguments:
+                    try:
+                        _checked(parameter, arguments[name])
+                    except EvenhandError as error:
+                        faults.append(error)
+            if not faults:
+                raise
+            raise EvenhandError.together(faults) from None
+
+    return located
+
+
+def _path(cls: type) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"

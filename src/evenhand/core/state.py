@@ -1,0 +1,302 @@
+"""What passes between the parts: tallies, decisions, feedback, and the state of a policy.
+
+Every array has the arms on its last axis: ``(arms,)`` for one online decision, ``(lanes, arms)`` for a
+simulation, where a *lane* is an independent replication.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import EvenhandError, StateError
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Shape = tuple[int, ...]
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Tally:
+    """How often each arm was played and what came back; always ``received <= pulls``.
+
+    Example:
+        >>> from evenhand import Tally
+        >>> Tally.empty((3,)).pulls
+        array([0., 0., 0.])
+    """
+
+    pulls: Array  # (…, arms) plays so far, N
+    received: Array  # (…, arms) rewards that have arrived so far, M
+    rewards: Array  # (…, arms) sum of the rewards that have arrived, S
+
+    @classmethod
+    def empty(cls, shape: Shape) -> Tally:
+        """A tally of nothing: zeros of the given shape."""
+        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is known before a decision.
+
+    Example:
+        >>> Observation().available is None  # every arm can play
+        True
+    """
+
+    available: Mask | None = None  # (…, arms) or (arms,), True where an arm can play; None: all can
+
+
+#: Every arm can play, and nothing else is known.
+ALL_AVAILABLE = Observation()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Who plays in one round.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> policy = Policy()
+        >>> decision = policy.decide(policy.start(arms=3), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> decision.round, decision.played.tolist(), decision.propensities.tolist()
+        (1, [True, False, False], [True, False, False])
+    """
+
+    round: int  # counted from 1
+    played: Mask  # (…, arms) True where the arm plays
+    propensities: NDArray[Any] | None  # (…, arms) probability of playing, given the past; None: no closed form
+    available: Mask | None  # (…, arms) the arms that could be played; None: all
+    inclusion: NDArray[Any]  # (…, arms) probability of playing, given also the score drawn in this round
+    chosen: Mask | None = None  # (…, 1) True in the lanes that chose anew; None: all
+    hold: Any = None  # what chance decided of how long the choice lasts, for the hold; None: nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What a policy learns at the end of a round: how many rewards arrived for each arm, and their sum.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Feedback
+        >>> Feedback(received=np.array([1, 0]), rewards=np.array([0.5, 0.0])).rewards
+        array([0.5, 0. ])
+    """
+
+    received: NDArray[Any]  # (…, arms) rewards that arrived
+    rewards: NDArray[Any]  # (…, arms) sum of the rewards that arrived
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What happened in a round: what the played arms earned, and what the policy hears of it now."""
+
+    earned: NDArray[Any]  # (…, arms) reward of each played arm, 0 elsewhere
+    feedback: Feedback
+    potential_rewards: NDArray[Any] | None = None  # (…, arms) what each arm would have earned; None: unknown
+
+
+@dataclass(slots=True)
+class Begun:
+    """When the promises to the arms began, where that was not before round 1."""
+
+    rounds: Array  # (…, arms) rounds decided before
+    pulls: Array  # (…, arms) plays before
+
+
+@dataclass(slots=True)
+class Unit:
+    """The user's unit of reward: what is x on the scale [0, 1], on which policies work, is ``low + width · x``.
+
+    Example:
+        >>> Unit(low=12.0, width=6.0).width
+        6.0
+    """
+
+    low: float
+    width: float  # > 0
+
+
+@dataclass(slots=True)
+class State:
+    """All that a policy remembers; the parts' own records are None where a part remembers nothing.
+
+    Example:
+        >>> from evenhand import Policy
+        >>> state = Policy().start(arms=3, lanes=2)
+        >>> state.round, state.clock, state.tally.pulls.shape
+        (0, 1, (2, 3))
+    """
+
+    round: int  # rounds decided so far
+    tally: Tally
+    plays: int = 1  # arms played per round
+    index: Any = None
+    fairness: Any = None
+    selection: Any = None
+    schedule: Any = None
+    hold: Any = None
+    begun: Any = None  # `Begun`, or None where every promise holds from round 1 on
+    unit: Any = None  # `Unit` of the rewards, or None where they are in [0, 1]
+
+    @property
+    def clock(self) -> int:
+        """The round being decided, counted from 1 (t in the papers)."""
+        return self.round + 1
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(self.tally.pulls.shape[-1])
+
+
+class PerLane(np.ndarray[Any, np.dtype[np.float64]]):
+    """A parameter that differs between lanes: row ``l`` holds in lane ``l``.
+
+    Wherever a reward model or a part of a policy takes one value per arm, it also takes ``PerLane(values)``;
+    `evenhand.simulate` gives each block of lanes its own rows.
+
+    Args:
+        values: (lanes, arms), or (lanes, 1) for one value per lane.
+
+    Raises:
+        EvenhandError: ``values`` does not have two axes.
+
+    Example:
+        >>> from evenhand import PerLane
+        >>> PerLane([[0.1, 0.9], [0.4, 0.6]]).shape
+        (2, 2)
+    """
+
+    def __new__(cls, values: Any) -> PerLane:
+        """See the class."""
+        array = np.asarray(values, dtype=float)
+        if array.ndim != 2:
+            raise EvenhandError(f"PerLane needs an array (lanes, arms), got shape {array.shape}")
+        return array.view(cls)
+
+    def __array_finalize__(self, source: Any) -> None:
+        """Nothing to carry over."""
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Results of arithmetic are plain arrays."""
+        return np.asarray(array)
+
+
+def rows(record: T, lanes: NDArray[np.intp]) -> T:
+    """A copy of a record with only the given lanes in its arrays."""
+    return each_array(record, lambda array: array[lanes])
+
+
+def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
+    """A copy of a record with every array in it changed; what is no array stays as it is.
+
+    Example:
+        >>> each_array(Tally.empty((2,)), lambda array: array + 1.0).pulls
+        array([1., 1.])
+    """
+    if isinstance(record, np.ndarray):
+        return change(record)  # type: ignore[no-any-return]
+    if not dataclasses.is_dataclass(record) or isinstance(record, type):
+        return record
+    return type(record)(**{f.name: each_array(getattr(record, f.name), change) for f in dataclasses.fields(record)})
+
+
+def for_lanes(part: T, lanes: slice) -> T:
+    """A copy of a part in which every `PerLane` parameter is cut to the given lanes.
+
+    Example:
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> for_lanes(Bernoulli(PerLane([[0.1, 0.9], [0.4, 0.6]])), slice(1, 2)).means
+        array([[0.4, 0.6]])
+    """
+    if isinstance(part, PerLane):
+        return np.asarray(part)[lanes]  # type: ignore[return-value]
+    if not attrs.has(type(part)):
+        return part
+    changes: dict[str, Any] = {}
+    for parameter in attrs.fields(type(part)):  # type: ignore[arg-type]
+        value = getattr(part, parameter.name)
+        new = for_lanes(value, lanes)
+        if parameter.init and new is not value:
+            changes[parameter.alias or parameter.name] = new
+    return attrs.evolve(part, **changes) if changes else part  # type: ignore[misc]
+
+
+def dump(record: Any) -> Any:
+    """A state or any record in it as plain JSON values; floats are kept exactly.
+
+    Example:
+        >>> from evenhand.core.state import Tally, dump
+        >>> dump(Tally.empty((2,)))["pulls"]
+        {'dtype': 'float64', 'values': [0.0, 0.0]}
+    """
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        return {field.name: dump(getattr(record, field.name)) for field in dataclasses.fields(record)}
+    if isinstance(record, np.ndarray):
+        finite = record.dtype.kind != "f" or np.isfinite(record).all()
+        # JSON has no word for infinity; NumPy reads the text back.
+        values = record if finite else np.where(np.isfinite(record), record.astype(object), record.astype(str))
+        return {"dtype": str(record.dtype), "values": values.tolist()}
+    return record
+
+
+def restore(template: T, plain: Any, grown: bool = False) -> T:
+    """The record that `dump` wrote, in the shape of ``template`` (for a state: a fresh one of the same policy).
+
+    Args:
+        template: a record of the same type and shape; arrays that a record lists in ``grows`` may have become longer.
+        plain: what `dump` returned.
+        grown: whether a longer last axis is accepted.
+
+    Raises:
+        StateError: a field is missing or foreign, or an array has another shape than the template's.
+
+    Example:
+        >>> from evenhand import Policy, dump, restore
+        >>> policy = Policy()
+        >>> restore(policy.start(arms=2), dump(policy.start(arms=2))).round
+        0
+        >>> restore(policy.start(arms=3), dump(policy.start(arms=2)))
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.StateError: a saved array has shape (2,), this policy needs (3,)
+    """
+    if isinstance(template, np.ndarray):
+        return _restored_array(template, plain, grown)  # type: ignore[return-value]
+    if not dataclasses.is_dataclass(template) or isinstance(template, type):
+        if type(plain) is not type(template):
+            raise StateError(f"found {plain!r} in a saved state where this policy has {template!r}")
+        return plain
+    names = {field.name for field in dataclasses.fields(template)}
+    if not isinstance(plain, dict) or set(plain) != names:
+        found = sorted(plain) if isinstance(plain, dict) else type(plain).__name__
+        raise StateError(f"the saved {type(template).__name__} should have {sorted(names)}, it has {found}")
+    if isinstance(template, State) and not (type(plain["round"]) is int and plain["round"] >= 0):
+        raise StateError(f"the round of a saved state must be a whole number, got {plain['round']!r}")
+    grows: frozenset[str] = getattr(template, "grows", frozenset())
+    return type(template)(**{name: restore(getattr(template, name), plain[name], name in grows) for name in names})
+
+
+def _restored_array(template: NDArray[Any], plain: Any, grown: bool) -> NDArray[Any]:
+    if not isinstance(plain, dict) or set(plain) != {"dtype", "values"}:
+        raise StateError("a saved array should have 'dtype' and 'values'")
+    if plain["dtype"] != str(template.dtype):
+        raise StateError(f"a saved array is of type {plain['dtype']!r}, this policy needs {str(template.dtype)!r}")
+    try:
+        array = np.array(plain["values"], dtype=template.dtype)
+    except (TypeError, ValueError) as error:
+        raise StateError(f"a saved array does not hold what its type says: {error}") from None
+    longer = grown and array.shape[:-1] == template.shape[:-1] and array.shape[-1] >= template.shape[-1]
+    if array.shape != template.shape and not longer:
+        raise StateError(f"a saved array has shape {array.shape}, this policy needs {template.shape}")
+    return array

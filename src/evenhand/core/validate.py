@@ -1,0 +1,248 @@
+"""Checks of parameters, with messages that say what is wrong, where, and what would be right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import EvenhandError
+from evenhand.core.state import Array, PerLane
+
+NO_NUMBER = (str, bytes, bool, np.bool_)  # though one could be made of it
+PerArm = float | Sequence[float] | NDArray[Any]
+TINY = float(np.finfo(float).tiny)
+
+# Converters of the arguments of parts. Their messages lack the argument's name, which `evenhand.core.parts.part` adds.
+
+
+def real(value: float) -> float:
+    """A finite number."""
+    return number("", value)
+
+
+def unit(value: float) -> float:
+    """A number in [0, 1]."""
+    return number("", value, 0.0, 1.0)
+
+
+def nonnegative(value: float) -> float:
+    """A number of at least 0."""
+    return number("", value, low=0.0)
+
+
+def nonnegative_or_inf(value: float) -> float:
+    """A number of at least 0, or infinity."""
+    return number("", value, low=0.0, inf=True)
+
+
+def positive(value: float) -> float:
+    """A number above 0."""
+    if number("", value, low=0.0) == 0.0:
+        raise EvenhandError("must be above 0, got 0")
+    return float(value)
+
+
+def at_least_one(value: float) -> float:
+    """A number of at least 1."""
+    return number("", value, low=1.0)
+
+
+def count(value: int) -> int:
+    """A whole number of at least 1."""
+    return whole("", value)
+
+
+def natural(value: int) -> int:
+    """A whole number of at least 0."""
+    return whole("", value, low=0)
+
+
+def truth(value: bool) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise EvenhandError(f"must be true or false, got {value!r}")
+    return bool(value)
+
+
+def fractions(value: PerArm) -> Array:
+    """(arms,) or (1,), in [0, 1]: one number per arm, or one for all."""
+    return per_arm_or_one("", value, 0.0, 1.0)
+
+
+def fractions_or_none(value: PerArm | None) -> Array | None:
+    """Like `fractions`, or None."""
+    return None if value is None else fractions(value)
+
+
+def numbers(value: Sequence[float] | Array) -> Array:
+    """(arms,), one finite number per arm."""
+    return per_arm("", value)
+
+
+def units(value: Sequence[float] | Array) -> Array:
+    """(arms,), one number in [0, 1] per arm."""
+    return per_arm("", value, 0.0, 1.0)
+
+
+def units_of_all_lanes(value: Sequence[float] | Array) -> Array:
+    """(arms,), one number in [0, 1] per arm, the same in all lanes."""
+    return for_all_lanes("", per_arm("", value, 0.0, 1.0))
+
+
+def positives(value: Sequence[float] | Array) -> Array:
+    """(arms,), one number above 0 per arm."""
+    return per_arm("", value, low=TINY)
+
+
+def nonnegatives(value: PerArm) -> Array:
+    """(arms,) or (1,), at least 0: one number per arm, or one for all."""
+    return per_arm_or_one("", value, low=0.0)
+
+
+def whole_numbers(value: PerArm) -> Array:
+    """(arms,) or (1,), whole numbers of at least 0: one per arm, or one for all."""
+    array = nonnegatives(value)
+    if (array != np.round(array)).any():
+        raise EvenhandError(f"must be whole numbers, got {value!r}")
+    return array
+
+
+def choice(*options: str) -> Callable[[Any, attrs.Attribute[str], str], None]:
+    """A check that an argument is one of the options, for ``attrs.field(validator=…)``."""
+
+    def check(instance: Any, parameter: attrs.Attribute[str], value: str) -> None:
+        one_of(parameter.name, value, options)
+
+    return check
+
+
+# Checks by name, for functions.
+
+
+def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, inf: bool = False) -> float:
+    """``value`` as a float within [low, high]; infinity only where ``inf`` allows it."""
+    if isinstance(value, NO_NUMBER):
+        raise EvenhandError(_subject(name) + f"must be a number, got {value!r}")
+    try:
+        result = float(value)
+    except OverflowError:
+        raise EvenhandError(_subject(name) + "is too large for a number") from None
+    except (TypeError, ValueError):
+        raise EvenhandError(_subject(name) + f"must be a number, got {value!r}") from None
+    finite = math.isfinite(result) or (inf and result == math.inf)
+    if not finite or not low <= result <= high:
+        raise EvenhandError(_subject(name) + f"must be {_range(low, high, inf)}, got {value!r}")
+    return result
+
+
+def whole(name: str, value: Any, low: int = 1) -> int:
+    """``value`` as an int of at least ``low``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise EvenhandError(_subject(name) + f"must be a whole number, got {value!r}")
+    if value < low:
+        raise EvenhandError(_subject(name) + f"must be at least {low}, got {value}")
+    return int(value)
+
+
+def part(name: str, value: Any, base: type, example: str) -> None:
+    """Complain unless ``value`` is an object of the base class of such parts."""
+    if not isinstance(value, base):
+        remedy = ""
+        if isinstance(value, type):
+            remedy = f"; make an object of it: {value.__name__}(…)"
+        elif type(value).__module__ != "builtins":
+            remedy = f"; {type(value).__name__} does not derive from {base.__name__}"
+        raise EvenhandError(_subject(name) + f"must be an object such as {example}, got {value!r}{remedy}")
+
+
+def one_of(name: str, value: str, choices: Sequence[str]) -> str:
+    """``value`` if it is one of the ``choices``."""
+    if value not in choices:
+        raise EvenhandError(_subject(name) + f"must be {' or '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def per_arm(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
+    """``values``, one per arm, as an array within [low, high]; a `PerLane` stays one."""
+    array = np.asarray(values, dtype=object)
+    try:
+        array = array.astype(float)
+    except (OverflowError, TypeError, ValueError):
+        raise EvenhandError(_subject(name) + f"must be numbers, one per arm, got {values!r}") from None
+    if array.ndim == 0 or array.shape[-1] == 0:
+        raise EvenhandError(_subject(name) + f"must be a list with one number per arm, got {values!r}")
+    wrong = ~(np.isfinite(array) & (array >= low) & (array <= high))
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise EvenhandError(f"{name}[{place[-1]}] must be {_range(low, high)}, got {float(array[place])!r}")
+    return PerLane(array) if isinstance(values, PerLane) else array
+
+
+def per_arm_or_one(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
+    """Like `per_arm`, but a single number stands for every arm."""
+    if isinstance(values, int | float | np.number) and not isinstance(values, bool):
+        return np.asarray([number(name, values, low, high)])
+    return per_arm(name, values, low, high)
+
+
+def one_per_arm(name: str, values: Array, arms: int) -> None:
+    """Complain unless ``values`` has one entry per arm, or a single one for all."""
+    entries = values.shape[-1]
+    if entries not in (arms, 1):
+        raise EvenhandError(f"{name} has {entries} entries, but there are {arms} arms")
+
+
+def for_all_lanes(name: str, values: Array) -> Array:
+    """``values`` if they are the same in all lanes."""
+    if values.ndim != 1:
+        raise EvenhandError(_subject(name) + "must be the same in all lanes here")
+    return values
+
+
+def same_length(name: str, values: Array, others: Array, of: str) -> None:
+    """Complain if ``values`` and ``others`` both speak of single arms, but of different numbers of them."""
+    entries, expected = values.shape[-1], others.shape[-1]
+    if entries != expected and 1 not in (entries, expected):
+        raise EvenhandError(f"{name} has {entries} entries, but there are {expected} {of}")
+
+
+def _subject(name: str) -> str:
+    """The name that a message begins with, if it is known."""
+    return f"{name} " if name else ""
+
+
+def _range(low: float, high: float, inf: bool = False) -> str:
+    if low == -math.inf and high == math.inf:
+        return "a finite number"
+    if high == math.inf:
+        return f"a number of at least {low:g}" + (" or inf" if inf else "")
+    return f"a number in [{low:g}, {high:g}]"
+
+
+def table(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
+    """``values`` as an array of rows within [low, high]."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (OverflowError, TypeError, ValueError):
+        raise EvenhandError(_subject(name) + "must be rows of equal length, one number per column") from None
+    if array.ndim != 2 or array.size == 0:
+        raise EvenhandError(_subject(name) + f"must be rows of equal length, got shape {array.shape}")
+    wrong = ~(np.isfinite(array) & (array >= low) & (array <= high))
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        raise EvenhandError(f"{name}[{row}][{column}] must be {_range(low, high)}, got {float(array[row, column])!r}")
+    return array
+
+
+def rows_sum_to_one(name: str, array: Array) -> None:
+    """Complain unless every row sums to 1 (to a millionth, as decimals in a file do)."""
+    sums = array.sum(axis=-1)
+    wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-6)
+    if wrong.size:
+        where = f"{name}[{wrong[0]}]" if len(array) > 1 else name
+        raise EvenhandError(_subject(where) + f"must sum to 1, it sums to {sums[wrong[0]]:.6g}")

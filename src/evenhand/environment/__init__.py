@@ -1,0 +1,60 @@
+"""Environments: what plays earn, which arms are available, and when rewards become known."""
+
+from evenhand.environment.adversary import Adversary, NonOblivious
+from evenhand.environment.anonymous import AnonymousFeedback
+from evenhand.environment.availability import Always, Availability, Independent, Joint, Logged
+from evenhand.environment.delays import (
+    ByReward,
+    Custom,
+    Empirical,
+    Fixed,
+    Geometric,
+    PacketLoss,
+    Pareto,
+    Uniform,
+)
+from evenhand.environment.environment import Environment, World
+from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
+from evenhand.environment.kernel import Kernel
+from evenhand.environment.late import Delay
+from evenhand.environment.profiles import Bounded, Decreasing, Discounted, Increasing, Polynomial, RandomDelay
+from evenhand.environment.rewards import Bernoulli, Beta, Categorical, Gaussian, Rewards, Table, Winners
+
+__all__ = [
+    "Adversary",
+    "Always",
+    "AnonymousFeedback",
+    "Availability",
+    "Bernoulli",
+    "Beta",
+    "Bounded",
+    "ByReward",
+    "Categorical",
+    "Channel",
+    "Custom",
+    "Decreasing",
+    "Delay",
+    "Discounted",
+    "Empirical",
+    "Environment",
+    "FeedbackModel",
+    "Fixed",
+    "Gaussian",
+    "Geometric",
+    "Immediate",
+    "Increasing",
+    "Independent",
+    "Joint",
+    "Kernel",
+    "Logged",
+    "NonOblivious",
+    "PacketLoss",
+    "Pareto",
+    "Polynomial",
+    "RandomDelay",
+    "Rewards",
+    "Table",
+    "Uniform",
+    "Winners",
+    "World",
+]

@@ -1,0 +1,324 @@
+"""The environment: rewards, availability and feedback, put together and drawn from random streams of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import Part, part
+from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Outcome, Unit
+from evenhand.core.validate import PerArm
+from evenhand.environment.availability import Always, Availability
+from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
+from evenhand.environment.rewards import Rewards
+from evenhand.policy.merit import Merit, MeritLike, as_merit
+
+DRAWN_AHEAD = 100_000  # numbers drawn at a time: enough to make calls cheap, few enough for the cache
+
+
+def _rewards(value: Rewards) -> Rewards:
+    validate.part("", value, Rewards, "Bernoulli([0.9, 0.5])")
+    return value
+
+
+def _names(value: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(map(str, value))
+    for name in names:
+        if names.count(name) > 1:
+            raise EvenhandError(f"two arms are named {name!r}; names must differ")
+    return names
+
+
+def _nonnegatives(value: PerArm | None) -> Array | None:
+    return None if value is None else validate.nonnegatives(value)
+
+
+def _merit(value: MeritLike | None) -> Merit | None:
+    return None if value is None else as_merit(value)
+
+
+def _range(value: Sequence[float] | None) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    limits = validate.for_all_lanes("", validate.numbers(value)).tolist()
+    if len(limits) != 2 or limits[0] >= limits[1]:
+        raise EvenhandError(f"must be the smallest and the largest reward, such as (0, 5), got {value!r}")
+    return limits[0], limits[1]
+
+
+@part("environment", "environment")
+@frozen(eq=False)
+class Environment(Part):
+    """What happens outside the policy, and the promises by which a policy is judged that makes none of its own.
+
+    Rewards may be in any unit. Where their range is known and goes beyond [0, 1], policies get them on the scale
+    [0, 1], ``(x − low)/(high − low)``, and results are in the user's unit.
+
+    Args:
+        rewards: what a play can earn.
+        availability: which arms can play.
+        feedback: when rewards become known.
+        names: (arms,) names of the arms; by default ``"1"``, ``"2"``, …
+        fractions: in [0, 1], promised shares of the rounds for a policy that promises none; one number, or one per arm.
+        penalties: ≥ 0, price of a missing play for the penalized regret, for a policy without its own; one number, or
+            one per arm.
+        weights: ≥ 0, value of a unit of reward, for a policy without its own; one number, or one per arm.
+        merit: a function of an arm's mean, for a policy that promises no shares by merit.
+        reward_range: (low, high), the smallest and the largest reward that can occur; by default what the reward model
+            says.
+
+    Raises:
+        EvenhandError: the parts differ in their number of arms, a parameter is out of range, or two arms have the same
+            name.
+
+    Example:
+        >>> from evenhand.environment import Bernoulli, Environment, Gaussian
+        >>> Environment(Bernoulli([0.9, 0.8]), names=("tea", "coffee")).arms
+        2
+        >>> Environment(Gaussian([15.0, 14.0], sd=0.5), reward_range=(12, 18)).unit
+        Unit(low=12.0, width=6.0)
+    """
+
+    rewards: Rewards = field(converter=_rewards, metadata={"slot": "rewards"})
+    availability: Availability = field(default=Always(), metadata={"slot": "availability"})
+    feedback: FeedbackModel = field(default=Immediate(), metadata={"slot": "feedback"})
+    names: tuple[str, ...] = field(converter=_names)
+    fractions: Array | None = field(default=None, converter=validate.fractions_or_none)
+    penalties: Array | None = field(default=None, converter=_nonnegatives)
+    weights: Array | None = field(default=None, converter=_nonnegatives)
+    merit: Merit | None = field(default=None, converter=_merit, metadata={"slot": "merit"})
+    reward_range: tuple[float, float] | None = field(default=None, converter=_range)
+
+    @names.default
+    def _numbered(self) -> tuple[str, ...]:
+        return tuple(str(arm + 1) for arm in range(self.arms))
+
+    def __attrs_post_init__(self) -> None:
+        validate.part("availability", self.availability, Availability, "Always()")
+        validate.part("feedback", self.feedback, FeedbackModel, "Immediate() or Geometric(0.05)")
+        if len(self.names) != self.arms:
+            raise EvenhandError(f"there are {len(self.names)} names of arms, but rewards for {self.arms} arms")
+        if self.availability.arms not in (None, self.arms):
+            raise EvenhandError(f"availability is given for {self.availability.arms} arms, rewards for {self.arms}")
+        for name, values in (("fractions", self.fractions), ("penalties", self.penalties), ("weights", self.weights)):
+            if values is not None:
+                validate.one_per_arm(name, values, self.arms)
+        try:
+            self.feedback.check(self.arms)
+        except EvenhandError as error:
+            raise error.at("feedback") from None
+        self._check_log()
+
+    def _check_log(self) -> None:
+        """Refuse a log without the reward of an arm that can play."""
+        unknown, available = self.rewards.unknown, self.availability.logged
+        if unknown is None:
+            return
+        if available is not None and len(available) != len(unknown):
+            raise EvenhandError(
+                f"the reward table has {len(unknown)} rows, the availability log has {len(available)}; they must be "
+                "equally long"
+            )
+        missing = np.argwhere(unknown if available is None else unknown & available)
+        if missing.size:
+            row, arm = missing[0].tolist()
+            raise EvenhandError(
+                f"row {row + 1} of the reward table has no reward for arm {self.names[arm]!r}, which can play in that "
+                "round: give a log in which it sleeps there (availability of kind 'log')"
+            )
+
+    @cached_property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(np.shape(self.rewards.means)[-1])
+
+    @cached_property
+    def means(self) -> Array:
+        """Expected reward of each arm, (arms,) or (lanes, arms), in the user's unit."""
+        return np.asarray(self.rewards.means)
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The smallest and the largest reward that can occur; None if there is no such limit, or none is known."""
+        return self.rewards.range if self.reward_range is None else self.reward_range
+
+    @property
+    def bounded(self) -> bool:
+        """Whether rewards have a finite range."""
+        return self.range is not None
+
+    @property
+    def unit(self) -> Unit | None:
+        """The user's unit of reward; None if rewards are in [0, 1] already, or their range is not known."""
+        if self.range is None or (self.range[0] >= 0.0 and self.range[1] <= 1.0):
+            return None
+        low, high = self.range
+        return Unit(low, high - low or 1.0)
+
+    @property
+    def rows(self) -> int | None:
+        """Rounds that the log holds, if rewards or availability come from a log."""
+        return self.availability.rows if self.rewards.rows is None else self.rewards.rows
+
+    def check_horizon(self, horizon: int) -> None:
+        """Refuse a horizon beyond the end of the log.
+
+        Raises:
+            EvenhandError: the log holds fewer rounds than ``horizon``.
+        """
+        if self.rows is not None and self.rows < horizon:
+            raise EvenhandError(f"horizon = {horizon}, but the log holds only {self.rows} rounds")
+
+    def start(self, horizon: int, lanes: int, seed: np.random.SeedSequence) -> World:
+        """The environment at work for one block of lanes.
+
+        Args:
+            horizon: T ≥ 1, rounds.
+            lanes: number of replications.
+            seed: of all its randomness.
+
+        Raises:
+            EvenhandError: a log holds fewer rounds than ``horizon``.
+        """
+        self.check_horizon(horizon)
+        return World(self, horizon, lanes, seed)
+
+
+class World:
+    """An environment at work: its random streams, its place in time, and the rewards under way.
+
+    Per round, `observe` comes first and `step` second. Rewards and availability are drawn for all arms from streams
+    that no policy touches, so the same seed gives every policy the same rewards and availability. Several rounds are
+    drawn at a time; how many makes no difference to the results.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Environment, Policy
+        >>> from evenhand.environment import Bernoulli
+        >>> world = Environment(Bernoulli([1.0, 0.0])).start(horizon=10, lanes=1, seed=np.random.SeedSequence(7))
+        >>> policy, rng = Policy(), np.random.default_rng(7)
+        >>> state = policy.start(arms=2, lanes=1)
+        >>> world.step(policy.decide(state, world.observe(), rng)).earned.tolist()
+        [[True, False]]
+    """
+
+    def __init__(self, environment: Environment, horizon: int, lanes: int, seed: np.random.SeedSequence) -> None:
+        """See `Environment.start`."""
+        self.environment = environment
+        self.lanes = lanes
+        self.horizon = horizon
+        self.round = 0
+        order, rewards, availability, feedback, free = (np.random.default_rng(s) for s in seed.spawn(5))
+        self._rng_rewards, self._rng_availability, self._rng_feedback = rewards, availability, feedback
+        self._rng_free = free
+        self._rows, self._random = self._order(order), environment.feedback.random
+        self._stretch = int(min(horizon, max(1, DRAWN_AHEAD // (lanes * environment.arms))))
+        self._unit = environment.unit
+        # The range to which rewards are held, where one is given or needed for scaling.
+        scaled = self._unit is not None or environment.reward_range is not None
+        self._limits = environment.range if scaled else None
+        self._channel = self._open(horizon)
+        self._observed = False
+        self._place = 0
+        self._rewards: NDArray[Any] = np.empty(0)
+        self._available: Mask | None = None
+        self._chance: Array | None = None
+
+    def free_pull(self) -> Feedback:
+        """Every arm is pulled once before round 1; returns what becomes known of it before that round.
+
+        Rewards and delays come from a stream of their own, so that those of the rounds stay the same.
+
+        Raises:
+            EvenhandError: rewards come from a log, or round 1 has begun.
+        """
+        environment, shape = self.environment, (self.lanes, self.environment.arms)
+        if environment.rewards.rows is not None:
+            raise EvenhandError("a log of rewards has no round before the first; run without free_start")
+        if self.round or self._observed:
+            raise EvenhandError("free_pull comes before round 1, which has begun; start the environment anew")
+        self._channel = self._open(self.horizon + 1)
+        earned = environment.rewards.draw(self._rng_free, np.zeros((1, 1), dtype=np.intp), self.lanes)[0]
+        chance = self._rng_free.random(shape) if self._random else None
+        played = np.ones(shape, dtype=bool)
+        self._check(earned, played)
+        return self._channel.send(played, earned, chance)
+
+    def observe(self) -> Observation:
+        """What is known before the next round: which arms are available, (lanes, arms).
+
+        Raises:
+            EvenhandError: the round has been observed already, or the horizon has been reached.
+        """
+        if self._observed:
+            raise EvenhandError(f"round {self.round + 1} has been observed already; call step(decision) next")
+        if self.round == self.horizon:
+            raise EvenhandError(
+                f"all {self.horizon} rounds have been played; start the environment anew, or with a longer horizon"
+            )
+        self._observed = True
+        self._place = self.round % self._stretch
+        if self._place == 0:
+            self._draw()
+        return ALL_AVAILABLE if self._available is None else Observation(self._available[self._place])
+
+    def step(self, decision: Decision) -> Outcome:
+        """The end of the round: what the played arms earned, in the user's unit, and the feedback, on [0, 1].
+
+        Raises:
+            EvenhandError: the round has not been observed, or a reward is outside the given range.
+        """
+        if not self._observed:
+            raise EvenhandError(f"round {self.round + 1} has not been observed; call observe() before step(decision)")
+        self._observed = False
+        self.round += 1
+        potential = self._rewards[self._place]
+        earned = potential * decision.played
+        if self._limits is not None:
+            self._check(earned, decision.played)
+        chance = None if self._chance is None else self._chance[self._place]
+        return Outcome(earned, self._channel.send(decision.played, earned, chance), potential)
+
+    def _order(self, rng: np.random.Generator) -> NDArray[np.intp] | None:
+        """The rows of the log in the order of each lane, (rows, lanes); None for all in the order of the log."""
+        rewards = self.environment.rewards
+        if rewards.rows is None or not rewards.shuffled:
+            return None
+        rows = np.broadcast_to(np.arange(rewards.rows, dtype=np.int32), (self.lanes, rewards.rows))
+        return rng.permuted(rows, axis=1).T
+
+    def _open(self, rounds: int) -> Channel:
+        environment = self.environment
+        return environment.feedback.open_for(environment.means, self._unit, (self.lanes, environment.arms), rounds)
+
+    def _draw(self) -> None:
+        """Rewards, availability and chance of the next rounds."""
+        rows = self.environment.rows
+        # A log is read to its end and no further; the last draw may be short.
+        stop = self.round + self._stretch if rows is None else min(self.round + self._stretch, rows)
+        places = np.arange(self.round, stop)[:, np.newaxis] if self._rows is None else self._rows[self.round : stop]
+        self._rewards = self.environment.rewards.draw(self._rng_rewards, places, self.lanes)
+        self._available = self.environment.availability.draw(self._rng_availability, places, self.lanes)
+        if self._random:
+            self._chance = self._rng_feedback.random((stop - self.round, self.lanes, self.environment.arms))
+
+    def _check(self, earned: NDArray[Any], played: Mask) -> None:
+        """Refuse rewards of played arms outside the range."""
+        if self._limits is None:
+            return
+        low, high = self._limits
+        wrong = played & ~((earned >= low) & (earned <= high))
+        if wrong.any():
+            place = tuple(np.argwhere(wrong)[0].tolist())
+            where = f"in round {self.round}" if self.round else "before round 1"
+            raise EvenhandError(
+                f"arm {self.environment.names[place[-1]]!r} earned {float(earned[place])!r} {where}, outside the range "
+                f"of rewards [{low:g}, {high:g}]; give reward_range=(low, high) with every reward that can occur"
+            )

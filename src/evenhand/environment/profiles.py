@@ -1,0 +1,298 @@
+"""Profiles of rewards over time: how the total of a play is spread over the rounds that follow.
+
+A profile turns the totals x of all rounds so far into the sum Y of the present one, at a cost that does not grow with
+its length: a running sum for a constant part, a sum of sums for a linear one, a recursion for a discounted one.
+
+Source: Wang et al. 2021, section 4.1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import part
+from evenhand.core.state import Array, Mask
+from evenhand.environment.anonymous import AnonymousFeedback, Delayed, Flow
+
+TAIL = 1e-12  # largest part of a total that may be left out
+OFTEN = 100  # rounds after which sums are computed anew, at least
+
+
+def _factor(value: float) -> float:
+    if validate.unit(value) == 1.0:
+        raise EvenhandError("must be below 1, got 1")
+    return float(value)
+
+
+def _exponent(value: float) -> float:
+    if validate.at_least_one(value) == 1.0:
+        raise EvenhandError("must be above 1, got 1: the parts would have no finite sum")
+    return float(value)
+
+
+class _Past:
+    """The totals of the last rounds."""
+
+    def __init__(self, lanes: int, length: int) -> None:
+        self._rows, self._now = np.zeros((length + 1, lanes)), 0
+
+    def add(self, totals: Array) -> None:
+        """The totals of this round."""
+        self._now += 1
+        self._rows[self._now % len(self._rows)] = totals
+
+    def ago(self, steps: int) -> Array:
+        """The totals of so many rounds ago, at most the length."""
+        row: Array = self._rows[(self._now - steps) % len(self._rows)]
+        return row
+
+
+@part("feedback", "spread/random")
+@frozen(eq=False)
+class RandomDelay(AnonymousFeedback):
+    """The whole total after a random number of rounds, uniform on ``low … high``; 0 is the same round.
+
+    Args:
+        low: rounds ≥ 0.
+        high: rounds ≥ low.
+
+    Example:
+        >>> import numpy as np
+        >>> plays = np.ones((1, 1), dtype=bool)
+        >>> flow = RandomDelay(low=1, high=2).flow(lanes=1, rounds=5)
+        >>> [flow.step(np.array([[x]]), plays, np.array([[0.7]])).item() for x in (1.0, 0.5, 0.0, 0.0)]
+        [0.0, 0.0, 1.0, 0.5]
+
+    Source: Wang et al. 2021, section 4.1, random delay.
+    """
+
+    low: int = field(converter=validate.natural)
+    high: int = field(converter=validate.natural)
+
+    random: ClassVar[bool] = True
+
+    def __attrs_post_init__(self) -> None:
+        validate.whole("high", self.high, low=self.low)
+
+    def flow(self, lanes: int, rounds: int) -> Flow:
+        """Totals under way."""
+        return Delayed(self.delays, lanes, rounds)
+
+    def delays(self, plays: NDArray[np.intp], played: Mask, chance: Array | None) -> Array:
+        """The delay of each of the given plays, (n,)."""
+        assert chance is not None
+        return np.asarray(self.low + np.floor(chance.reshape(-1)[plays] * (self.high - self.low + 1)))
+
+
+@part("feedback", "spread/bounded")
+@frozen(eq=False)
+class Bounded(AnonymousFeedback):
+    """Equal parts over the rounds ``start … stop − 1`` after the play.
+
+    Args:
+        start: d_min ≥ 0, rounds until the first part.
+        stop: d_max > start, rounds until no more parts arrive.
+
+    Example:
+        >>> import numpy as np
+        >>> plays = np.ones((1, 1), dtype=bool)
+        >>> flow = Bounded(start=1, stop=3).flow(lanes=1, rounds=5)
+        >>> [flow.step(np.array([x]), plays, None).item() for x in (1.0, 0.0, 0.0, 0.0)]
+        [0.0, 0.5, 0.5, 0.0]
+
+    Source: Wang et al. 2021, section 4.1, bounded interval.
+    """
+
+    start: int = field(converter=validate.natural)
+    stop: int = field(converter=validate.count)
+
+    def __attrs_post_init__(self) -> None:
+        validate.whole("stop", self.stop, low=self.start + 1)
+
+    def flow(self, lanes: int, rounds: int) -> Flow:
+        """A running sum."""
+        return _Level(self, lanes)
+
+
+class _Level:
+    def __init__(self, profile: Bounded, lanes: int) -> None:
+        self._profile, self._past, self._sum = profile, _Past(lanes, profile.stop), np.zeros(lanes)
+
+    def step(self, earned: Array, played: Mask, chance: Array | None) -> Array:
+        profile, past = self._profile, self._past
+        past.add(earned)
+        self._sum += past.ago(profile.start)
+        self._sum -= past.ago(profile.stop)
+        return self._sum / (profile.stop - profile.start)
+
+
+@part("feedback", "spread/decreasing")
+@frozen(eq=False)
+class Decreasing(AnonymousFeedback):
+    """Parts over the rounds 1 … d after the play, falling linearly: ``2 (d + 1 − τ)/(d (d + 1))``.
+
+    Args:
+        length: d ≥ 1.
+
+    Example:
+        >>> import numpy as np
+        >>> plays = np.ones((1, 1), dtype=bool)
+        >>> flow = Decreasing(length=2).flow(lanes=1, rounds=5)
+        >>> [round(flow.step(np.array([x]), plays, None).item(), 3) for x in (3.0, 0.0, 0.0, 0.0)]
+        [0.0, 2.0, 1.0, 0.0]
+
+    Source: Wang et al. 2021, section 4.1, linearly decreasing reward.
+    """
+
+    length: int = field(converter=validate.count)
+
+    def flow(self, lanes: int, rounds: int) -> Flow:
+        """A sum of sums."""
+        return _Line(self.length, lanes, rising=False)
+
+
+@part("feedback", "spread/increasing")
+@frozen(eq=False)
+class Increasing(AnonymousFeedback):
+    """Parts over the rounds 1 … d after the play, rising linearly: ``2 τ/(d (d + 1))``.
+
+    Args:
+        length: d ≥ 1.
+
+    Example:
+        >>> import numpy as np
+        >>> plays = np.ones((1, 1), dtype=bool)
+        >>> flow = Increasing(length=2).flow(lanes=1, rounds=5)
+        >>> [round(flow.step(np.array([x]), plays, None).item(), 3) for x in (3.0, 0.0, 0.0, 0.0)]
+        [0.0, 1.0, 2.0, 0.0]
+
+    Source: Wang et al. 2021, section 4.1, linearly increasing reward.
+    """
+
+    length: int = field(converter=validate.count)
+
+    def flow(self, lanes: int, rounds: int) -> Flow:
+        """A sum of sums."""
+        return _Line(self.length, lanes, rising=True)
+
+
+class _Line:
+    """``Σ_τ w_τ x(t − τ)`` with w a line over τ = 1 … d: in every round all weights move by one."""
+
+    def __init__(self, length: int, lanes: int, rising: bool) -> None:
+        self._length, self._rising, self._past = length, rising, _Past(lanes, length + 1)
+        self._sums, self._weighted, self._rounds = np.zeros(lanes), np.zeros(lanes), 0
+
+    def step(self, earned: Array, played: Mask, chance: Array | None) -> Array:
+        self._past.add(earned)
+        self._rounds += 1
+        if self._rounds % max(self._length, OFTEN) == 0:
+            self._recompute()
+        else:
+            self._move(self._past.ago(1), self._past.ago(self._length + 1))
+        return self._weighted * (2.0 / (self._length * (self._length + 1)))
+
+    def _move(self, new: Array, old: Array) -> None:
+        if self._rising:
+            self._sums += new - old
+            self._weighted += self._sums - self._length * old
+        else:
+            self._weighted += self._length * new - self._sums
+            self._sums += new - old
+
+    def _recompute(self) -> None:
+        """The sums computed from the past, now and then, so that rounding errors do not accumulate."""
+        self._sums, self._weighted = np.zeros_like(self._sums), np.zeros_like(self._weighted)
+        for ago in range(1, self._length + 1):
+            self._sums += self._past.ago(ago)
+            self._weighted += (ago if self._rising else self._length + 1 - ago) * self._past.ago(ago)
+
+
+@part("feedback", "spread/discounted")
+@frozen(eq=False)
+class Discounted(AnonymousFeedback):
+    """Parts that shrink by a factor per round, from the round after the play on: ``(1 − γ) γ^(τ−1)``, without an end.
+
+    Args:
+        factor: γ in [0, 1).
+
+    Example:
+        >>> import numpy as np
+        >>> plays = np.ones((1, 1), dtype=bool)
+        >>> flow = Discounted(factor=0.5).flow(lanes=1, rounds=5)
+        >>> [flow.step(np.array([x]), plays, None).item() for x in (1.0, 0.0, 0.0, 0.0)]
+        [0.0, 0.5, 0.25, 0.125]
+
+    Source: Wang et al. 2021, section 4.1, discounted reward.
+    """
+
+    factor: float = field(converter=_factor)
+
+    def flow(self, lanes: int, rounds: int) -> Flow:
+        """A recursion."""
+        return _Decays(np.array([1.0 - self.factor]), np.array([self.factor]), lanes)
+
+
+@part("feedback", "spread/polynomial")
+@frozen(eq=False)
+class Polynomial(AnonymousFeedback):
+    """Parts that shrink as a power of time, from the round after the play on: ``τ^−γ / ζ(γ)``, without an end.
+
+    The power is a sum of exponentials, ``τ^−γ = Σ_k w_k e^(−s_k τ)``, by the trapezoidal rule on its integral
+    ``1/Γ(γ) ∫ e^(γu − e^u τ) du``: accurate to 1e-12 of the total in every round up to the horizon.
+
+    Args:
+        exponent: γ > 1.
+
+    Example:
+        >>> import numpy as np
+        >>> plays = np.ones((1, 1), dtype=bool)
+        >>> flow = Polynomial(exponent=2.0).flow(lanes=1, rounds=5)
+        >>> [round(flow.step(np.array([x]), plays, None).item(), 4) for x in (1.0, 0.0, 0.0, 0.0)]
+        [0.0, 0.6079, 0.152, 0.0675]
+
+    Source: Wang et al. 2021, section 4.1, polynomially decreasing reward.
+    """
+
+    exponent: float = field(converter=_exponent)
+
+    def flow(self, lanes: int, rounds: int) -> Flow:
+        """Recursions side by side."""
+        from scipy.special import gamma, zeta
+
+        if 2.0**-self.exponent < TAIL:  # everything but a part of 1e-12 arrives in the next round
+            return _Decays(np.ones(1), np.zeros(1), lanes)
+        rates, weights = _exponentials(self.exponent, rounds)
+        return _Decays(weights * np.exp(-rates) / (gamma(self.exponent) * zeta(self.exponent)), np.exp(-rates), lanes)
+
+
+def _exponentials(exponent: float, rounds: int) -> tuple[Array, Array]:
+    """Rates s and weights w with ``Σ w e^(−s τ) ≈ Γ(γ) τ^−γ`` for τ = 1 … rounds."""
+    step = 0.3
+    # The error of the rule, relative to the power: it falls faster than any power of the step.
+    while math.exp(-(math.pi**2) / step) * (2.0 * math.pi / step) ** (exponent - 0.5) > 0.1 * TAIL:
+        step *= 0.95
+    low, high = -math.log(max(rounds, 2)) - 30.0 / exponent, math.log(36.0 + 6.0 * exponent)
+    places = np.arange(low, high + step, step)
+    return np.exp(places), step * np.exp(exponent * places)
+
+
+class _Decays:
+    """``Σ_k w_k Σ_τ q_k^(τ−1) x(t − τ)``."""
+
+    def __init__(self, weights: Array, factors: Array, lanes: int) -> None:
+        self._weights, self._factors = weights, factors[:, np.newaxis]
+        self._sums, self._last = np.zeros((len(weights), lanes)), np.zeros(lanes)
+
+    def step(self, earned: Array, played: Mask, chance: Array | None) -> Array:
+        self._sums *= self._factors
+        self._sums += self._last
+        self._last = np.array(earned)
+        return np.asarray(self._weights @ self._sums)

@@ -1,0 +1,1 @@
+"""The HTTP API: its messages, its errors and its JSON."""

@@ -1,0 +1,1 @@
+"""Audits: what each arm was promised, what it got, and what its rewards were."""

@@ -1,0 +1,72 @@
+"""What a bandit hands over to be audited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evenhand.core.state import Array, Mask
+from evenhand.online.audit.deficits import DeficitExcerpt
+from evenhand.policy.merit import Merit
+
+
+@dataclass(frozen=True)
+class Account:
+    """A plain record of what a bandit promised and what happened; rewards are in the user's unit.
+
+    Attributes:
+        algorithm: that decided.
+        round: rounds decided.
+        version: changes of arms and promises so far.
+        plays: arms that play per round.
+        limits: the smallest and the largest reward; None where there are no limits.
+        names: (arms,), of the arms.
+        active: (arms,), False where an arm is retired.
+        fractions: (arms,), promised share of the rounds; None where no share is promised.
+        merit: the function of an arm's mean reward, scaled to [0, 1], to which its share is proportional; None where no
+            such share is promised.
+        since: (arms,), rounds before each arm's promise began.
+        plays_before: (arms,), plays before it began.
+        pulls: (arms,), plays so far.
+        deficits: (arms,), plays behind the promise; −inf where no share of the rounds is promised.
+        worst: (arms,), the largest deficits so far; −inf for none.
+        received: (arms,), rewards received in time.
+        known: (arms,), these and, where missing rewards count as zero, the missing ones.
+        sums: (arms,), of the known rewards.
+        spread: (arms,), sums of the squared distances of the known rewards from their mean.
+        pending: (arms,), rewards that can still arrive.
+        lost: (arms,), rewards missing when their window had passed.
+        late: (arms,), rewards received afterwards.
+        missed: (arms,), rounds in which the arm was not available.
+        delays: (n,), of the last rewards received in time, in seconds.
+        sets: the different sets of available arms of the last rounds, as packed bits.
+        frequencies: (sets,), how often each occurred, as parts of 1.
+        deficit_history: the deficits over time; None where no share of the rounds was ever promised.
+    """
+
+    algorithm: str
+    round: int
+    version: int
+    plays: int
+    limits: tuple[float, float] | None
+    names: Sequence[str]
+    active: Mask
+    fractions: Array | None
+    merit: Merit | None
+    since: Array
+    plays_before: Array
+    pulls: Array
+    deficits: Array
+    worst: Array
+    received: Array
+    known: Array
+    sums: Array
+    spread: Array
+    pending: Array
+    lost: Array
+    late: Array
+    missed: Array
+    delays: Array
+    sets: Sequence[bytes]
+    frequencies: Array
+    deficit_history: DeficitExcerpt | None

@@ -1,0 +1,67 @@
+"""One arm's line of an audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any
+
+
+@dataclass(slots=True)  # frozen, they would take three times as long to make, and there may be many
+class Line:
+    """What one arm was promised, what it got, and what its rewards were.
+
+    Attributes:
+        arm: its name.
+        retired: whether it is retired.
+        promised: share of the rounds that it is promised now; by merit: the share that its estimate deserves; None for
+            no promise.
+        since: the round after which that promise began.
+        rounds: rounds since then.
+        plays: plays since then.
+        share: plays per round since then; None before the first.
+        low_share: lower end of Wilson's 95 % interval of the propensity that this share estimates, as if all rounds had
+            been decided independently and with the same propensity; None before the first.
+        high_share: upper end.
+        deficit: plays behind the promise; negative where ahead; None where no share of the rounds is promised.
+        worst: the largest deficit so far; None for none.
+        all_plays: plays from the first round on.
+        available: share of all rounds in which it was available; None before the first.
+        received: rewards received before their window had passed.
+        estimate: mean of the known rewards: those received in time, and zeros for missing rewards where these count as
+            zero; None without any.
+        low: lower end of its 95 % confidence interval; None where too few rewards are known.
+        high: upper end.
+        pending: rewards that can still arrive.
+        lost: rewards that were missing when their window had passed.
+        late: of these, the ones that arrived afterwards.
+    """
+
+    arm: str
+    retired: bool
+    promised: float | None
+    since: int
+    rounds: int
+    plays: int
+    share: float | None
+    low_share: float | None
+    high_share: float | None
+    deficit: float | None
+    worst: float | None
+    all_plays: int
+    available: float | None
+    received: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    pending: int
+    lost: int
+    late: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return dict(zip(COLUMNS, VALUES(self), strict=True))
+
+
+COLUMNS = tuple(column.name for column in fields(Line))
+VALUES = attrgetter(*COLUMNS)

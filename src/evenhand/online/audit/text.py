@@ -1,0 +1,88 @@
+"""The lines of an audit as a table of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import StringIO
+
+from evenhand.online.audit.lines import Line
+
+WIDTH = 80  # characters per line
+FOLDED = 9  # characters to which the first column can shrink, since its cells can be folded
+
+
+def fitting(columns: Mapping[str, Sequence[str]], width: int, gap: int, dispensable: Sequence[str]) -> list[str]:
+    """The columns that fit into a width; dispensable ones are left out in their order until the others fit.
+
+    Args:
+        columns: the cells of each column, by its head; the first column can be folded to 9 characters.
+        width: in characters.
+        gap: characters between two columns.
+        dispensable: columns that may be left out, the first one first.
+
+    Example:
+        >>> fitting({"arm": ["tea"], "plays": ["1,000,000"], "lost": ["17"]}, width=17, gap=2, dispensable=["lost"])
+        ['arm', 'plays']
+    """
+    from rich.cells import cell_len
+
+    widths = {name: max(map(cell_len, (name.strip(), *cells))) for name, cells in columns.items()}
+    first, *_ = widths
+    widths[first] = min(widths[first], FOLDED)
+    for name in dispensable:
+        if sum(widths.values()) + gap * (len(widths) - 1) <= width:
+            break
+        widths.pop(name, None)
+    return list(widths)
+
+
+def plain(name: str) -> str:
+    """A name on one line, without control characters that a terminal would execute.
+
+    Example:
+        >>> plain("tea"), plain("green\\ntea")
+        ('tea', "'green\\\\ntea'")
+    """
+    return name if name.isprintable() else repr(name)
+
+
+def table(lines: Sequence[Line]) -> str:
+    """Lines as text in 80 columns; columns that do not fit are left out."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = {
+        "arm": [plain(line.arm) + (" (retired)" if line.retired else "") for line in lines],
+        "promised": [_number(line.promised) for line in lines],
+        "share": [_number(line.share) for line in lines],
+        "plays": [f"{line.plays:,}" for line in lines],
+        "deficit": [_number(line.deficit) for line in lines],
+        "worst": [_number(line.worst) for line in lines],
+        "estimate": [_estimate(line) for line in lines],
+        "pending": [f"{line.pending:,}" for line in lines],
+    }
+    gap = 2 if len(fitting(cells, WIDTH, 2, ["pending"])) == len(cells) else 1
+    names = fitting(cells, WIDTH, gap, ["pending", "worst", "estimate"])
+    grid = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False)
+    for name in names:
+        first = name == "arm"
+        grid.add_column(
+            name, justify="left" if first else "right", no_wrap=not first, overflow="fold" if first else "ellipsis"
+        )
+    for row in zip(*(cells[name] for name in names), strict=True):
+        grid.add_row(*map(Text, row))
+    with StringIO() as text:
+        Console(file=text, width=WIDTH, color_system=None, force_terminal=False).print(grid)
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def _estimate(line: Line) -> str:
+    """The estimate with its interval."""
+    if line.low is None or line.high is None:
+        return _number(line.estimate)
+    return f"{_number(line.estimate)} [{_number(line.low)}, {_number(line.high)}]"

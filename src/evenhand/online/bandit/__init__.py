@@ -1,0 +1,1 @@
+"""Bandits in production: named arms, decisions, late rewards, and promises that change."""

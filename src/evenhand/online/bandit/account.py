@@ -1,0 +1,46 @@
+"""What a bandit hands over to be audited."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.online.audit.account import Account
+from evenhand.online.bandit.memory import Memory
+
+
+def account(memory: Memory) -> Account:
+    """The record of a bandit as it stands."""
+    state, counts, fractions = memory.state, memory.statistics, memory.fractions
+    promised = np.zeros(len(memory.arms), dtype=bool) if fractions is None else fractions > 0.0
+    deficits = np.where(promised, memory.deficits(), -np.inf)
+    worst = np.where(promised, memory.worst_deficits(), -np.inf)
+    history = memory.deficit_history
+    sets, frequencies = memory.availability.frequencies()
+    return Account(
+        algorithm=memory.label,
+        round=state.round,
+        version=memory.version,
+        plays=memory.plays,
+        limits=memory.reward_range,
+        names=memory.names,
+        active=memory.arms.active,
+        fractions=fractions,
+        merit=memory.policy.merit,
+        since=state.begun.rounds,
+        plays_before=state.begun.pulls,
+        pulls=state.tally.pulls,
+        deficits=deficits,
+        worst=worst,
+        received=counts.received,
+        known=counts.known,
+        sums=counts.sums,
+        spread=counts.spread,
+        pending=memory.pending_counts(),
+        lost=counts.lost,
+        late=counts.late,
+        missed=counts.missed,
+        delays=counts.recent_delays(),
+        sets=sets,
+        frequencies=frequencies,
+        deficit_history=history.excerpt(memory.names, worst) if promised.any() or history.any_promise() else None,
+    )

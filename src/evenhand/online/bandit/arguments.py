@@ -1,0 +1,115 @@
+"""The arguments of a bandit: checked, and as plain JSON values and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, StateError, nearest
+from evenhand.core.parts import plain
+from evenhand.core.state import Unit
+from evenhand.online.bandit.arms import HINTED
+
+#: Parameters of algorithms with one value per arm.
+PER_ARM = ("fractions", "penalties", "weights")
+
+
+class RewardRange(NamedTuple):
+    """The smallest and the largest reward; policies learn from rewards scaled to [0, 1] by it.
+
+    ``(r − low)/(high − low)``
+
+    Example:
+        >>> RewardRange.of((1.0, 5.0)).scaled(4.0)
+        0.75
+    """
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, rewards: Any) -> RewardRange:
+        """From a pair of numbers.
+
+        Raises:
+            EvenhandError: it is not a pair of finite numbers, the smaller one first.
+        """
+        remedy = "give the smallest and the largest reward, such as rewards=(0, 1)"
+        if rewards is None:
+            raise EvenhandError(f"rewards is None, but policies learn from rewards in a known range; {remedy}")
+        try:
+            low, high = (validate.number("a reward", limit) for limit in rewards)
+        except (TypeError, ValueError):
+            raise EvenhandError(f"rewards must be two numbers, got {rewards!r}; {remedy}") from None
+        if low >= high:
+            raise EvenhandError(f"rewards must be a smaller and a larger number, got {rewards!r}; {remedy}")
+        if not math.isfinite(high - low):
+            raise EvenhandError(f"rewards = ({low:g}, {high:g}) is too wide for floating-point numbers; {remedy}")
+        return cls(low, high)
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit for a policy's state; None where it is the scale [0, 1]."""
+        return None if self == (0.0, 1.0) else Unit(self.low, self.high - self.low)
+
+    def check(self, arm: str, reward: Any) -> float:
+        """The reward of an arm as a float.
+
+        Raises:
+            EvenhandError: it is not a finite number, or outside the range.
+        """
+        try:
+            value = validate.number("a reward", reward)
+        except EvenhandError:
+            raise EvenhandError(f"the reward of {arm!r} must be a finite number, got {reward!r}") from None
+        if not self.low <= value <= self.high:
+            raise EvenhandError(f"the reward of {arm!r} must be in [{self.low:g}, {self.high:g}], got {value:g}")
+        return value
+
+    def scaled(self, reward: float) -> float:
+        """A reward scaled to [0, 1]."""
+        return (reward - self.low) / (self.high - self.low)
+
+
+def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
+    """The values of a parameter in the order of the arms; from a number for all, or a mapping without its zeros."""
+    if isinstance(value, Mapping):
+        known = set(names)
+        for arm in value:
+            if arm not in known:
+                hint = nearest(str(arm), names) * (len(names) <= HINTED)
+                raise EvenhandError(f"{name} has an unknown arm {arm!r}{hint}")
+        default = 1.0 if name == "weights" else 0.0
+        value = [value.get(arm, default) for arm in names]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if name == "penalties":
+            return value  # also that of arms added later
+        value = [value] * len(names)
+    if isinstance(value, str | set) or not np.iterable(value):
+        return value
+    values = [validate.number(f"{name}[{place}]", number) for place, number in enumerate(value)]
+    if len(values) != len(names):
+        entries = "entry" if len(values) == 1 else "entries"
+        raise EvenhandError(f"{name} has {len(values)} {entries}, but there are {len(names)} arms")
+    return values
+
+
+def as_plain(name: str, value: Any) -> Any:
+    """A parameter as plain JSON values, with infinity as a string."""
+    try:
+        return plain(value)
+    except StateError as error:
+        raise EvenhandError(f"a bandit cannot be saved with this {name}: {error}") from None
+
+
+def from_plain(value: Any) -> Any:
+    """The parameter that `as_plain` described; parts stay tables, from which algorithms build them."""
+    if isinstance(value, dict):
+        return {name: from_plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [from_plain(item) for item in value]
+    return float(value) if value in ("inf", "-inf") else value

@@ -1,0 +1,297 @@
+"""A policy in production: named arms, decisions, late rewards, changes of arms and promises."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evenhand.core.errors import StateError
+from evenhand.online.bandit import changes, decisions, saving
+from evenhand.online.bandit import rewards as received
+from evenhand.online.bandit.choice import Choice
+from evenhand.online.bandit.memory import Memory, seconds
+
+if TYPE_CHECKING:
+    from evenhand.online.audit.audit import Audit
+
+
+class Bandit(Memory):
+    """Named arms on top of a policy: decides, takes rewards at any time, records what each arm was promised and got.
+
+    The policy is the code that is simulated, in a single lane. All randomness comes from the seed: a bandit that is
+    saved and loaded continues as if nothing had happened.
+
+    Args:
+        arms: names, each once.
+        algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy, such as
+            ``{"index": "empirical_mean", "fairness": {"kind": "deficit_first", "fractions": 0.1}}``.
+        plays: m, arms that play per round.
+        seed: of all randomness.
+        window: seconds after which a missing reward is lost; None for never.
+        missing: what a lost reward counts as: ``"lost"`` (unknown) or ``"zero"`` (a reward of 0).
+        rewards: the smallest and the largest reward, in your unit; others are refused. Policies learn from rewards
+            scaled to [0, 1] by this range; audits are in your unit.
+        **parameters: the algorithm's; those with one value per arm as a list in the order of ``arms``, or by name.
+
+    Raises:
+        EvenhandError: a parameter is missing, unknown or out of range.
+        InfeasiblePromise: the promised shares cannot be kept.
+
+    Example:
+        >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2}, seed=1)
+        >>> choice = bandit.decide()
+        >>> choice.id, choice.arms, choice.propensities.values
+        ('1', ('tea',), {'tea': 1.0, 'coffee': 0.0})
+        >>> bandit.observe(choice.id, {"tea": 1.0})
+        {'tea': 'accepted'}
+        >>> bandit.observe(choice.id, {"tea": 1.0})
+        {'tea': 'duplicate'}
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[str],
+        algorithm: str | Mapping[str, Any],
+        *,
+        plays: int = 1,
+        seed: int = 0,
+        window: float | None = None,
+        missing: str = "lost",
+        rewards: tuple[float, float] = (0.0, 1.0),
+        **parameters: Any,
+    ) -> None:
+        super().__init__(
+            arms,
+            algorithm,
+            plays=plays,
+            seed=seed,
+            window=window,
+            missing=missing,
+            rewards=rewards,
+            parameters=parameters,
+        )
+
+    # --- decisions and rewards ----------------------------------------------------------------------------------------
+
+    def decide(self, available: Iterable[str] | None = None, now: float | None = None) -> Choice:
+        """Decide which arms play the next round.
+
+        Args:
+            available: names of the arms that can play; None for all that are not retired.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Raises:
+            EvenhandError: an arm is unknown, retired or named twice, none is available, or the policy cannot continue
+                beyond its horizon; no decision is made then.
+
+        Example:
+            >>> Bandit(["tea", "coffee"], "ucb1").decide(available=["coffee"]).arms
+            ('coffee',)
+        """
+        return decisions.decide(self, available, seconds(now))
+
+    def check_available(self, available: Iterable[str] | None) -> None:
+        """Refuse what `decide` would refuse, without deciding; so several rounds can be checked first.
+
+        Raises:
+            EvenhandError: an arm is unknown, retired or named twice, or none is named.
+        """
+        self.arms.available(available)
+
+    def observe(self, decision: str, rewards: Mapping[str, float], now: float | None = None) -> dict[str, str]:
+        """Take the rewards of a decision, at any time, in any order, one by one or together.
+
+        A reward that is already known changes nothing. A reward that arrives after the window is recorded, and the
+        policy does not learn from it.
+
+        Args:
+            decision: its id.
+            rewards: by the names of arms that played in it, in your unit.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            For each arm ``"accepted"``, ``"duplicate"`` or ``"late"``.
+
+        Raises:
+            RewardError: the decision is unknown, an arm did not play in it, another reward is known, or the bandit
+                takes no such rewards; its ``status`` says which. No reward is taken then.
+            EvenhandError: a reward is not a number, or out of range.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "ucb1", rewards=(0, 5), window=60.0)
+            >>> choice = bandit.decide(now=0.0)
+            >>> bandit.observe(choice.id, {"tea": 4.5}, now=61.0)
+            {'tea': 'late'}
+        """
+        return received.observe(self, decision, rewards, seconds(now))
+
+    def observe_total(self, value: float) -> None:
+        """Take the anonymous total of the round just decided: everything that arrived in it, whichever arm earned it.
+
+        It is credited in equal parts to the arms that played in that round.
+
+        Args:
+            value: the total, in your unit.
+
+        Raises:
+            RewardError: no decision has been made, the round's total is known, rewards were given by decision, or the
+                smallest reward is not 0.
+            EvenhandError: the total is not a finite number.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "ars_ucb")
+            >>> choice = bandit.decide()
+            >>> bandit.observe_total(0.5)
+        """
+        received.observe_total(self, value)
+
+    def count_late(self, arm: str) -> None:
+        """Count a reward as late whose decision has been forgotten; nothing else changes.
+
+        Only a log that remembers more decisions than the bandit can know that there was such a decision.
+
+        Raises:
+            EvenhandError: the arm is unknown.
+        """
+        self.arms.check(arm)
+        self.statistics.late[self.arms.place[arm]] += 1.0
+
+    @property
+    def by_totals(self) -> bool:
+        """Whether it has been given totals, and so takes no rewards by decision."""
+        return self.last_total is not None
+
+    def due(self, now: float | None = None) -> bool:
+        """Whether the window of a decision has passed, so that `expire` would close it."""
+        return self.pending.due(seconds(now))
+
+    def expire(self, now: float | None = None) -> dict[str, list[str]]:
+        """Close the decisions whose window has passed; `decide` and `observe` do this first.
+
+        Returns:
+            The ids of these decisions, each with the arms whose rewards are missing.
+        """
+        return received.close(self, seconds(now))
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def add(self, arm: str, **values: float) -> None:
+        """Add an arm; its promise begins with the next round.
+
+        Args:
+            arm: its name.
+            **values: ``fraction``, ``penalty`` or ``weight`` of the arm, where the algorithm has such a parameter per
+                arm; without them the fraction is 0 and the weight 1.
+
+        Raises:
+            InfeasiblePromise: the promises could not be kept any more; nothing changes then.
+            EvenhandError: there is such an arm, or the policy follows a fixed schedule.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.1])
+            >>> bandit.add("mate", fraction=0.2)
+            >>> bandit.names, bandit.fractions
+            (('tea', 'coffee', 'mate'), array([0.1, 0.1, 0.2]))
+        """
+        changes.add(self, arm, values)
+
+    def retire(self, arm: str) -> None:
+        """Retire an arm: it does not play any more and its promise ends; its pending rewards are still taken.
+
+        Raises:
+            EvenhandError: it is unknown or retired, too few arms would be left, or the policy follows a fixed schedule.
+        """
+        changes.retire(self, arm)
+
+    def bring_back(self, arm: str, fraction: float = 0.0) -> None:
+        """Bring back a retired arm with everything known about it; its promise begins with the next round.
+
+        Args:
+            arm: its name.
+            fraction: its new promise, where the algorithm promises shares.
+
+        Raises:
+            InfeasiblePromise: the promises could not be kept any more; nothing changes then.
+            EvenhandError: it is unknown or not retired.
+        """
+        changes.bring_back(self, arm, fraction)
+
+    def promise(self, fractions: Mapping[str, float]) -> None:
+        """Change the promised shares of some arms; their new promises begin with the next round.
+
+        The deficits of these arms lapse; the other arms keep their promises and deficits.
+
+        Args:
+            fractions: share of the rounds by the names of arms, in [0, 1].
+
+        Raises:
+            InfeasiblePromise: they cannot be kept; nothing changes then.
+            EvenhandError: an arm is unknown or retired, or the algorithm promises no shares.
+        """
+        changes.promise(self, fractions)
+
+    # --- audit --------------------------------------------------------------------------------------------------------
+
+    def audit(self, limit: int | None = None, now: float | None = None) -> Audit:
+        """For each arm what was promised, what it got, and its rewards; see `evenhand.online.audit.audit.Audit`.
+
+        Args:
+            limit: lines at most: those of the arms furthest behind their promise first, then of those with the most
+                plays since it began. None for all, in the order of the arms.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Raises:
+            EvenhandError: ``limit`` is less than 1.
+        """
+        from evenhand.online.audit.audit import audit
+        from evenhand.online.bandit.account import account
+
+        return audit(account(self), limit, seconds(now))
+
+    # --- saving -------------------------------------------------------------------------------------------------------
+
+    def dump(self) -> dict[str, Any]:
+        """Everything as plain JSON values, from which `restored` makes an exact copy."""
+        return saving.dump(self)
+
+    @classmethod
+    def restored(cls, plain: Any) -> Bandit:
+        """The bandit that `dump` described.
+
+        Raises:
+            StateError: the description is damaged, or of another format.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "thompson", seed=3)
+            >>> Bandit.restored(bandit.dump()).decide().arms == bandit.decide().arms
+            True
+        """
+        arms, algorithm, options = saving.arguments(plain)
+        try:
+            bandit = cls(arms, algorithm, **options)
+        except saving.DAMAGE as error:
+            raise saving.damaged(error) from None
+        saving.restore(bandit, plain)
+        return bandit
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a JSON file, completely or not at all.
+
+        Raises:
+            StateError: the file cannot be written.
+        """
+        saving.write(self.dump(), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Bandit:
+        """The bandit that `save` wrote; its next decisions are those that the saved one would have made.
+
+        Raises:
+            StateError: the file is missing, damaged or not a saved bandit.
+        """
+        plain = saving.read(path)
+        try:
+            return cls.restored(plain)
+        except StateError as error:
+            raise StateError(f"{path}: {error}") from None

@@ -1,0 +1,219 @@
+"""Everything that a bandit remembers: settings, arms, the policy with its state, and what has happened."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evenhand.algorithms.build import Surroundings, build_policy
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.state import Array, Begun, Feedback, State, Unit
+from evenhand.environment.availability import Always
+from evenhand.online.bandit.arguments import PER_ARM, RewardRange, by_arm
+from evenhand.online.bandit.arms import Arms, checked_names
+from evenhand.online.bandit.availability import RecentAvailability
+from evenhand.online.bandit.deficits import DeficitHistory
+from evenhand.online.bandit.pending import PendingRewards
+from evenhand.online.bandit.statistics import Statistics
+from evenhand.policy.fairness import deficits as deficits_of
+from evenhand.policy.policy import Policy
+from evenhand.theory.feasibility import check_shares
+
+FAR = 1e15  # seconds from the epoch, beyond any clock
+
+
+class Memory:
+    """The data of a `evenhand.online.Bandit`; see there for the arguments.
+
+    Attributes:
+        algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy.
+        plays: arms that play per round.
+        seed: of all randomness.
+        missing: what a missing reward counts as, ``"lost"`` or ``"zero"``.
+        reward_range: the smallest and the largest reward.
+        arms: their names, and which are retired.
+        parameters: the algorithm's; those with one value per arm as lists.
+        policy: made from the algorithm and its parameters.
+        state: of the policy, in a single lane; its rewards are scaled to [0, 1].
+        rng: of the policy.
+        version: changes of arms and promises so far.
+        pending: rewards that can still arrive, and the last that have.
+        statistics: counts per arm, in the user's unit.
+        deficit_history: the deficits over time.
+        availability: which arms were available in the last rounds.
+        last_total: the last round whose total is known; None where no total was ever given.
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[str],
+        algorithm: str | Mapping[str, Any],
+        *,
+        plays: int,
+        seed: int,
+        window: float | None,
+        missing: str,
+        rewards: tuple[float, float],
+        parameters: Mapping[str, Any],
+    ) -> None:
+        names = checked_names(arms)
+        self.algorithm, parameters = split(algorithm, parameters)
+        self.plays = validate.whole("plays", plays)
+        self.seed = validate.whole("seed", seed, low=0)
+        self.missing = validate.one_of("missing", missing, ("lost", "zero"))
+        self.reward_range = RewardRange.of(rewards)
+        if missing == "zero" and not self.reward_range.low <= 0.0 <= self.reward_range.high:
+            low, high = self.reward_range
+            raise EvenhandError(
+                f"missing='zero' counts a missing reward as 0, which is outside rewards = ({low:g}, {high:g}); extend "
+                "rewards to 0, or use missing='lost'"
+            )
+        lists = {name: by_arm(name, value, names) if name in PER_ARM else value for name, value in parameters.items()}
+        self.version = 0
+        self.adopt(Arms(names), lists, self.built(names, lists))
+        self.state = self.started(self.policy, len(names))
+        self.rng = np.random.default_rng(self.seed)
+        self.pending = PendingRewards(window)
+        self.statistics = Statistics.empty(len(names))
+        self.deficit_history = DeficitHistory()
+        self.availability = RecentAvailability()
+        self.last_total: int | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arms, in their order."""
+        return self.arms.names
+
+    @property
+    def retired(self) -> frozenset[str]:
+        """The names of the arms that do not play any more."""
+        return self.arms.retired
+
+    @property
+    def fractions(self) -> Array | None:
+        """(arms,), the promised share of the rounds of every arm; None where no share is promised."""
+        return self._fractions
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether the policy learns from the round just decided only: its index weighs a reward by the propensities."""
+        return self.policy.index.in_order
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit of the rewards; None for the scale [0, 1]."""
+        return self.reward_range.unit
+
+    @property
+    def label(self) -> str:
+        """What messages and lists call the policy: the algorithm, or the kinds of its parts."""
+        return label_of(self.algorithm)
+
+    def built(self, names: Sequence[str], parameters: Mapping[str, Any]) -> Policy:
+        """The policy for some arms.
+
+        Raises:
+            EvenhandError: a parameter is missing, unknown or out of range.
+            InfeasiblePromise: the promised shares cannot be kept by these arms.
+        """
+        if isinstance(self.algorithm, str):
+            surroundings = Surroundings(len(names), self.plays)
+            policy = build_policy({"algorithm": self.algorithm, **parameters}, surroundings)
+        else:
+            policy = build_policy(self.algorithm, Surroundings(len(names), self.plays, shared=parameters))
+        if policy.schedule.free:
+            raise EvenhandError("a free start exists in simulations only, where arms can be pulled before round 1")
+        # Each share is at most 1, so that only their sum can be too large.
+        if policy.fractions is not None and np.sum(policy.fractions) > self.plays:
+            check_shares(np.asarray(policy.fractions), self.plays, Always(), names)
+        return policy
+
+    def adopt(self, arms: Arms, parameters: Mapping[str, Any], policy: Policy) -> None:
+        """Use these arms, parameters and policy from now on."""
+        self.arms, self.parameters, self.policy = arms, dict(parameters), policy
+        shares = policy.fractions
+        self._fractions = None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(arms))
+
+    def started(self, policy: Policy, arms: int) -> State:
+        """The state of a policy in which nothing has happened, and whose promises begin with round 1."""
+        state = policy.start(arms, unit=self.unit)
+        state.begun = Begun(np.zeros(arms), np.zeros(arms))
+        return state
+
+    def learn(self, places: Sequence[int], rewards: Sequence[float]) -> None:
+        """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times."""
+        received, sums = np.zeros(len(self.arms)), np.zeros(len(self.arms))
+        for place, reward in zip(places, rewards, strict=True):
+            received[place] += 1.0
+            sums[place] += self.reward_range.scaled(reward)
+        self.policy.observe(self.state, Feedback(received, sums), self.rng)
+
+    def pending_counts(self) -> Array:
+        """(arms,), the number of rewards that can still arrive."""
+        if self.last_total is None:
+            return self.state.tally.pulls - self.statistics.received - self.statistics.lost
+        counts = np.zeros(len(self.arms))  # with totals, only those of rounds after the last one
+        for arm, count in self.pending.counts().items():
+            counts[self.arms.place[arm]] = count
+        return counts
+
+    def deficits(self) -> Array:
+        """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised."""
+        if self._fractions is None:
+            return np.zeros(len(self.arms))
+        return deficits_of(self._fractions, self.state.round, self.state)
+
+    def worst_deficits(self) -> Array:
+        """(arms,), the largest of these at the end of any round so far; −inf where the promise has seen none."""
+        now = np.where(self.state.round > self.state.begun.rounds, self.deficits(), -np.inf)
+        return np.maximum(self.statistics.worst, now)
+
+
+def label_of(algorithm: str | Mapping[str, Any]) -> str:
+    """The name of an algorithm, or the kinds of a table of parts.
+
+    Example:
+        >>> label_of({"index": "ucb", "fairness": {"kind": "deficit_first"}})
+        'ucb + deficit_first'
+    """
+    if isinstance(algorithm, str):
+        return algorithm
+    return " + ".join(part if isinstance(part, str) else str(part["kind"]) for part in algorithm.values())
+
+
+def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str, Any], dict[str, Any]]:
+    """A policy's name or table of parts, and its parameters; those with one value per arm are taken out of the table.
+
+    Raises:
+        EvenhandError: it is neither, or a parameter is given twice or unknown.
+    """
+    if isinstance(algorithm, str):
+        return algorithm, dict(parameters)
+    if not isinstance(algorithm, Mapping):
+        raise EvenhandError(f"algorithm must be a name such as 'fucb' or a table of parts, got {algorithm!r}")
+    table, values = dict(algorithm), dict(parameters)
+    fairness = table.get("fairness")
+    if isinstance(fairness, Mapping):
+        for name in PER_ARM:
+            if name in fairness and name in values:
+                raise EvenhandError(f"{name} is given twice, in the fairness part and beside it")
+        values |= {name: fairness[name] for name in PER_ARM if name in fairness}
+        table["fairness"] = {name: value for name, value in fairness.items() if name not in PER_ARM}
+    for name in values:
+        if name not in PER_ARM:
+            raise EvenhandError(f"unknown parameter {name!r} beside a table of parts; known: {', '.join(PER_ARM)}")
+    return table, values
+
+
+def seconds(now: float | None) -> float:
+    """Seconds since the epoch; None for the computer's clock.
+
+    Raises:
+        EvenhandError: it is not a finite number.
+    """
+    return time.time() if now is None else validate.number("now", now, -FAR, FAR)

@@ -1,0 +1,104 @@
+"""How a bandit takes rewards: by decision or as totals, in time, late or never."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.online.bandit.memory import Memory
+from evenhand.online.bandit.pending import DecisionRewards, RewardError
+
+
+def observe(memory: Memory, decision: str, rewards: Mapping[str, float], now: float) -> dict[str, str]:
+    """Take the rewards of a decision; see `evenhand.online.Bandit.observe`."""
+    if not isinstance(decision, str):
+        raise EvenhandError(f"a decision is identified by its id, a string such as '1'; got {decision!r}")
+    if not isinstance(rewards, Mapping):
+        raise EvenhandError(f"rewards must be a mapping from arms to numbers, got {rewards!r}")
+    close(memory, now)
+    values = {arm: memory.reward_range.check(arm, reward) for arm, reward in rewards.items()}
+    entry = memory.pending.find(decision)
+    if entry is None:
+        raise RewardError(f"there is no decision {decision!r} among those that are remembered", "unknown")
+    status = {arm: _status(decision, entry, arm, reward) for arm, reward in values.items()}
+    accepted = {arm: values[arm] for arm in values if status[arm] == "accepted"}
+    if accepted:
+        _check_learnable(memory, decision)
+    place, statistics = memory.arms.place, memory.statistics
+    for arm, reward in values.items():
+        if status[arm] == "late":
+            statistics.late[place[arm]] += 1.0
+        if status[arm] != "duplicate":
+            memory.pending.write(decision, arm, reward)
+    for arm, reward in accepted.items():
+        statistics.receive(place[arm], reward, max(0.0, now - entry.time))
+    if accepted:
+        memory.learn([place[arm] for arm in accepted], list(accepted.values()))
+    return status
+
+
+def _status(decision: str, entry: DecisionRewards, arm: str, reward: float) -> str:
+    """What a reward is: accepted, duplicate or late."""
+    if arm not in entry.rewards:
+        played = ", ".join(map(repr, entry.rewards))
+        raise RewardError(f"arm {arm!r} did not play in decision {decision}; {played} did", "unknown")
+    known = entry.rewards[arm]
+    if known is None:
+        return "late" if entry.closed else "accepted"
+    if known != reward:
+        raise RewardError(
+            f"decision {decision}, arm {arm!r}: its reward is {known:g} and cannot change to {reward:g}", "conflict"
+        )
+    return "duplicate"
+
+
+def _check_learnable(memory: Memory, decision: str) -> None:
+    """Refuse a reward from which the policy cannot learn."""
+    if memory.last_total is not None:
+        raise RewardError("this bandit learns from totals (observe_total) and cannot take rewards by decision as well")
+    if memory.in_order and decision != str(memory.state.round):
+        raise RewardError(
+            f"{memory.label} learns from the round just decided only, {memory.state.round}, not from {decision}: "
+            "give rewards before the next decision, or as totals"
+        )
+
+
+def observe_total(memory: Memory, value: float) -> None:
+    """Take the total of the round just decided; see `evenhand.online.Bandit.observe_total`."""
+    value, round = validate.number("value", value), memory.state.round
+    if memory.reward_range.low != 0.0:
+        low, high = memory.reward_range
+        raise RewardError(
+            f"a total does not say how many rewards it is the sum of, so that totals need rewards from 0 on, not from "
+            f"{low:g}: make the bandit with rewards=(0, {high - low:g}) and give totals of rewards less {low:g}"
+        )
+    if round == 0:
+        raise RewardError("there is no decision to credit a total to", "unknown")
+    if memory.last_total == round:
+        raise RewardError(f"the total of round {round} is known; decide before the next total", "conflict")
+    if memory.last_total is None and memory.statistics.received.any():
+        raise RewardError("this bandit has taken rewards by decision and cannot take totals as well")
+    entry = memory.pending.waiting.get(str(round))
+    if entry is None:
+        raise RewardError(f"the window of round {round} has passed; decide before the next total")
+    memory.pending.waiting.clear()  # earlier rounds get no total of their own any more
+    memory.last_total = round
+    places = [memory.arms.place[arm] for arm in entry.rewards]
+    memory.learn(places, [value / len(places)] * len(places))
+
+
+def close(memory: Memory, now: float) -> dict[str, list[str]]:
+    """Close the decisions whose window has passed; returns their ids with the arms whose rewards are missing."""
+    if not memory.pending.due(now):
+        return {}
+    closed = dict(memory.pending.expire(now))
+    places = [memory.arms.place[arm] for arms in closed.values() for arm in arms]
+    for place in places:
+        memory.statistics.lost[place] += 1.0
+        if memory.missing == "zero":
+            memory.statistics.learn(place, 0.0)
+    # A policy that learns in the order of rounds is given missing rewards before the next decision.
+    if places and memory.missing == "zero" and not memory.in_order:
+        memory.learn(places, [0.0] * len(places))
+    return closed

@@ -1,0 +1,139 @@
+// The deficits over time.
+import { Chart, ROOM, axis, plain, tip, tone } from './chart.js';
+import { moment, plays, several, whole } from './format.js';
+import { Component, Name, html } from './view.js';
+
+const FIRST = 5; // arms that are drawn unless others are selected
+const LARGEST = 'the largest of all arms';
+
+export class DeficitHistory extends Component {
+  state = { shown: null, largest: true, ahead: false, listed: false };
+  places = new Map(); // of arms, in the order of their appearance: the colour of an arm does not change with its rank
+
+  // The arms of the history with their places; the first ones are the furthest behind when the page is opened.
+  arms(history) {
+    for (const arm of history.arms) if (!this.places.has(arm)) this.places.set(arm, this.places.size);
+    const { shown } = this.state;
+    return history.arms
+      .map((arm, at) => ({ arm, place: this.places.get(arm), deficits: history.deficits[at] }))
+      .map((line) => ({ ...line, drawn: shown ? shown.has(line.arm) : line.place < FIRST }))
+      .sort((one, other) => one.place - other.place);
+  }
+
+  // The same object as long as nothing changes, so that the chart is not drawn again.
+  data(history) {
+    const { shown, largest, ahead } = this.state;
+    const of = [history, shown, largest, ahead];
+    if (!this.kept?.of.every((part, at) => part === of[at])) {
+      const arms = this.arms(history);
+      const lines = arms.filter(({ drawn }) => drawn);
+      if (largest) lines.unshift({ arm: LARGEST, place: null, deficits: history.largest }); // the others lie on it
+      this.kept = { of, arms, lines, ahead, rounds: history.rounds, times: history.times };
+    }
+    return this.kept;
+  }
+
+  toggle(arms, arm) {
+    const shown = new Set(arms.filter(({ drawn }) => drawn).map(({ arm }) => arm));
+    if (!shown.delete(arm)) shown.add(arm);
+    this.setState({ shown });
+  }
+
+  body(history) {
+    const data = this.data(history);
+    const { largest, ahead, listed } = this.state;
+    const label = `Deficits of ${several(data.lines.length, 'line')} over the rounds; as a table below`;
+    const onArm = (arm) => this.toggle(data.arms, arm);
+    const onLargest = () => this.setState({ largest: !largest });
+    return html`
+      <p>The largest number of plays that an arm was behind its promise since the previous point; below 0 it was ahead.</p>
+      <p><label class="tick">
+        <input type="checkbox" checked=${ahead} onChange=${() => this.setState({ ahead: !ahead })} />
+        also show how far arms are ahead
+      </label></p>
+      <${Legend} arms=${data.arms} ...${{ largest, onArm, onLargest }} />
+      <${Chart} ...${{ data, height: 320, label, picture }} />
+      <details onToggle=${(event) => this.setState({ listed: event.target.open })}>
+        <summary>As a table</summary>
+        ${listed && html`<${Listed} data=${data} />`}
+      </details>
+    `;
+  }
+
+  render({ history }) {
+    const reason =
+      history === null
+        ? 'No shares are promised, so there are no deficits.'
+        : 'There are no deficits before the first decision.';
+    return html`<section aria-labelledby="history">
+      <h2 id="history">Deficit over time</h2>
+      ${history?.rounds.length ? this.body(history) : html`<p class="note">${reason}</p>`}
+    </section>`;
+  }
+}
+
+function Legend({ arms, largest, onArm, onLargest }) {
+  const box = (checked, onChange, look, name) => html`<li><label>
+    <input type="checkbox" checked=${checked} onChange=${onChange} />
+    <span class="swatch ${look}" aria-hidden="true"></span>${name}
+  </label></li>`;
+  const one = ({ arm, place, drawn }) => box(drawn, () => onArm(arm), tone(place), html`<${Name} of=${arm} />`);
+  return html`<fieldset class="legend"><legend>Lines</legend>
+    <ul>${arms.map(one)}${box(largest, onLargest, 'ink', LARGEST)}</ul>
+  </fieldset>`;
+}
+
+function picture(data, look, width) {
+  const dots = data.rounds.length < 3; // a line needs two points
+  const series = data.lines.map(({ arm, place, deficits }) => ({
+    type: 'line',
+    name: plain(arm),
+    data: deficits.map((deficit, at) => [data.rounds[at], deficit]),
+    showSymbol: dots,
+    symbol: 'circle',
+    symbolSize: 8,
+    emphasis: { disabled: true },
+    lineStyle:
+      place === null ? { color: look.ink, width: 6, opacity: 0.25, cap: 'round' } : { ...look.series(place), width: 2 },
+    itemStyle: { color: place === null ? look.ink : look.series(place).color },
+  }));
+  const tipLines = (points) => {
+    const at = data.rounds.indexOf(points[0].value[0]);
+    const lines = data.lines.map(({ arm, deficits }) => `${plain(arm)}: ${plays(deficits[at])}`);
+    return [`round ${whole(data.rounds[at])}`, moment(data.times[at]), ...lines];
+  };
+  // The part below 0 would compress the part above: arms are often far ahead, and seldom behind.
+  const scale = data.ahead ? {} : { min: 0, max: ({ max }) => (max > 0 ? null : 1) };
+  const amounts = axis(look, 'deficit in plays', { type: 'value', ...scale, axisLabel: { formatter: short } });
+  const rounds = axis(look, 'round', {
+    type: 'value',
+    max: 'dataMax',
+    splitNumber: Math.max(2, Math.round(width / 130)),
+    splitLine: { show: false },
+    axisLabel: { formatter: short, showMaxLabel: false },
+  });
+  return {
+    grid: ROOM,
+    xAxis: rounds,
+    yAxis: amounts,
+    series,
+    tooltip: tip(look, tipLines),
+  };
+}
+
+const compact = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 2 });
+const exact = new Intl.NumberFormat('en-GB', { maximumSignificantDigits: 6 });
+const short = (value) => (Math.abs(value) < 1e6 ? exact.format(value) : compact.format(value)).replace('-', '\u2212');
+
+function Listed({ data }) {
+  return html`<div class="scroll tall" role="region" aria-label="Deficits over time, table" tabindex="0"><table>
+    <thead><tr><th scope="col">Round</th><th scope="col">Time</th>
+      ${data.lines.map(({ arm }) => html`<th scope="col"><${Name} of=${arm} /></th>`)}</tr></thead>
+    <tbody>${data.rounds.map(
+      (round, at) => html`<tr>
+      <th scope="row" class="number">${whole(round)}</th><td>${moment(data.times[at])}</td>
+      ${data.lines.map(({ deficits }) => html`<td class="number">${plays(deficits[at])}</td>`)}
+    </tr>`,
+    )}</tbody>
+  </table></div>`;
+}

@@ -1,0 +1,85 @@
+"""The service as an ASGI application."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from evenhand import __version__
+from evenhand.online.api.problems import add_exception_handlers
+from evenhand.online.server import routes, static
+from evenhand.online.server.metrics import Metrics
+from evenhand.online.server.middleware import RequestMiddleware
+from evenhand.online.server.routing import SECURITY_SCHEME, Service
+from evenhand.online.server.settings import Settings
+from evenhand.online.store import Store
+
+if TYPE_CHECKING:
+    from fastapi.telemetry import TelemetryConfig
+
+ROUTERS = (routes.router, static.router)
+DESCRIPTION = """Fair sequential decisions: which arm gets the next opportunity, with a promised share for every arm.
+
+Every decision and reward is durable before it is answered. Each route names the scope that it requires; as long as no
+key was created, the server accepts requests from this computer only, without a key. All errors have the same format."""
+#: FastAPI's own telemetry is off; `/metrics` is the only place that reports anything.
+TELEMETRY_OFF: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+
+
+def create_app(store: Store, settings: Settings | None = None, metrics: Metrics | None = None) -> FastAPI:
+    """The service of a store.
+
+    Args:
+        store: the allocations; it is not closed with the app.
+        settings: the address of the server, and its limits.
+        metrics: counts requests, decisions and rewards; the store's observer, if it is to count commits, too.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> app = create_app(store)
+        >>> app.title
+        'Evenhand'
+        >>> store.close()
+    """
+    service = Service(store, settings or Settings(), metrics or Metrics())
+    service.metrics.watch(store)
+    app = _App(
+        title="Evenhand",
+        version=__version__,
+        description=DESCRIPTION,
+        openapi_tags=routes.TAGS,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        telemetry=TELEMETRY_OFF,
+    )
+    app.state.service = service
+    add_exception_handlers(app)
+    app.add_middleware(RequestMiddleware, metrics=service.metrics, max_body=service.settings.max_body)
+    for router in ROUTERS:
+        app.router.routes.extend(router.routes)  # routes of an included router are found more slowly
+    return app
+
+
+class _App(FastAPI):
+    """An application whose OpenAPI description says how keys are sent."""
+
+    def openapi(self) -> dict[str, Any]:
+        if not self.openapi_schema:
+            schema = get_openapi(
+                title=self.title,
+                version=self.version,
+                description=self.description,
+                tags=self.openapi_tags,
+                routes=self.routes,
+            )
+            schema["components"]["securitySchemes"] = {
+                SECURITY_SCHEME: {"type": "http", "scheme": "bearer", "description": "An API key, `evh_…`."}
+            }
+            self.openapi_schema = schema
+        return self.openapi_schema

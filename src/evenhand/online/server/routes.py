@@ -1,0 +1,324 @@
+"""The routes of the API: allocations, their rounds and results, and the server itself."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+from collections import Counter
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import orjson
+from fastapi import Body, Header, Query, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from evenhand.online.api import models
+from evenhand.online.api.json import JsonResponse
+from evenhand.online.api.problems import Refused
+from evenhand.online.server.auth import Caller
+from evenhand.online.server.routing import ANY_KEY, HEALTH, IdempotencyKey, Name, needs, router_of_scopes, service_of
+from evenhand.online.server.settings import Settings
+from evenhand.online.store import Change, Decide, Describe, ReadAudit, Reward, Total
+
+TAGS = [
+    {"name": "allocations", "description": "Create, list and change allocations."},
+    {"name": "rounds", "description": "Request decisions and send their rewards."},
+    {"name": "results", "description": "What each arm was promised and what it received."},
+    {"name": "server", "description": "The access of a key, the health of the server, and its metrics."},
+]
+INFINITY = {"inf": math.inf, "-inf": -math.inf}  # JSON has no numbers for them
+READY_TIMEOUT = 2.0  # seconds within which the database must answer
+
+router = router_of_scopes()
+
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
+# First, as routes are matched in order and these are requested most.
+
+
+@router.post(
+    "/v1/allocations/{name}/decisions",
+    **needs("decide", "unknown_allocation", "closed", "key_reused", body=True),
+    tags=["rounds"],
+    response_model=models.Decisions,
+)
+async def decide(
+    request: Request, name: Name, message: Annotated[models.DecisionRequest, Body()], key: IdempotencyKey = None
+) -> Response:
+    """Decide which arms play in the next rounds.
+
+    Either `count` rounds with the same arms `available`, or a list of `rounds`. The decisions are durable when the
+    answer is sent.
+    """
+    service = service_of(request)
+    if isinstance(message, models.ListedRounds):
+        command = Decide(rounds=message.rounds, propensities=message.propensities, key=key)
+        number = len(message.rounds)
+    else:
+        command = Decide(message.count, message.available, propensities=message.propensities, key=key)
+        number = message.count
+    check_batch(service.settings, "decisions", number)
+    if message.propensities:
+        arms = len((await service.run(name, Describe()))["arms"])
+        check_propensities(service.settings, number, arms)
+    answer = await service.run(name, command)
+    service.metrics.decisions.inc(number)
+    return JsonResponse(answer)
+
+
+@router.post(
+    "/v1/allocations/{name}/rewards",
+    **needs("reward", "unknown_allocation", "key_reused", body=True),
+    tags=["rounds"],
+    response_model=models.RewardResults,
+)
+async def reward(request: Request, name: Name, message: models.RewardRequest, key: IdempotencyKey = None) -> Response:
+    """Send the rewards of arms, at any time, in any order, one by one or together.
+
+    Every reward has its own result: `accepted`; `duplicate`, received before; `late`, received after the window,
+    recorded and not learned from; `conflict`, another reward was received before; `unknown`, there is no such decision,
+    or the arm did not play in it; `invalid`, such as a reward out of range. Accepted rewards stand, whatever the
+    results of the others.
+    """
+    service = service_of(request)
+    check_batch(service.settings, "rewards", len(message.rewards))
+    rewards = tuple((entry.decision, entry.rewards) for entry in message.rewards)
+    answer = await service.run(name, Reward(rewards, key=key))
+    for status, count in Counter(result["status"] for result in answer["results"]).items():
+        service.metrics.rewards.labels(status).inc(count)
+    return JsonResponse(answer)
+
+
+@router.post(
+    "/v1/allocations/{name}/totals",
+    **needs("reward", "unknown_allocation", "conflict", "key_reused", body=True),
+    tags=["rounds"],
+    response_model=models.TotalResult,
+)
+async def total(request: Request, name: Name, message: models.TotalRequest, key: IdempotencyKey = None) -> Response:
+    """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
+
+    It is credited in equal parts to the arms that played in that round.
+    """
+    return JsonResponse(await service_of(request).run(name, Total(message.value, message.round, key=key)))
+
+
+# --- allocations ------------------------------------------------------------------------------------------------------
+
+
+_create = needs("administer", "infeasible", "conflict", body=True)
+_create["responses"] |= {200: {"model": models.Allocation, "description": "it exists with the same settings"}}
+
+
+@router.post(
+    "/v1/allocations",
+    **_create,
+    tags=["allocations"],
+    status_code=201,
+    response_model=models.Allocation,
+)
+async def create(request: Request, message: models.AllocationRequest) -> Response:
+    """Create an allocation.
+
+    If an allocation of that name exists with the same settings, nothing is created and the status is 200. Promised
+    shares that cannot be kept are refused.
+    """
+    service = service_of(request)
+    check_arms(service.settings, len(message.arms))
+    options = message.model_dump()
+    low, high = options.pop("rewards")
+    options["parameters"] = {
+        name: INFINITY.get(value, value) if isinstance(value, str) else value
+        for name, value in options["parameters"].items()
+    }
+    new = await run_in_threadpool(partial(service.store.create, **options, rewards=(low, high)))
+    return JsonResponse(await service.run(message.name, Describe()), 201 if new else 200)
+
+
+@router.get("/v1/allocations", **needs("read"), tags=["allocations"], response_model=models.Allocations)
+async def allocations(request: Request) -> Response:
+    """List the allocations, by name."""
+    summaries = await run_in_threadpool(service_of(request).store.allocations)
+    return JsonResponse({"allocations": [asdict(summary) for summary in summaries]})
+
+
+@router.get(
+    "/v1/allocations/{name}",
+    **needs("read", "unknown_allocation", "invalid"),
+    tags=["allocations"],
+    response_model=models.Allocation,
+)
+async def describe(request: Request, name: Name) -> Response:
+    """Describe an allocation: its settings and its current round."""
+    return JsonResponse(await service_of(request).run(name, Describe()))
+
+
+@router.post(
+    "/v1/allocations/{name}/changes",
+    **needs("administer", "unknown_allocation", "infeasible", "conflict", "key_reused", body=True),
+    tags=["allocations"],
+    response_model=models.ChangeResult,
+)
+async def change(request: Request, name: Name, message: models.ChangeRequest, key: IdempotencyKey = None) -> Response:
+    """Change arms or promises, or close or reopen an allocation.
+
+    What an arm is owed under a new promise counts from the next round. Promised shares that cannot be kept are refused,
+    and nothing changes.
+    """
+    service = service_of(request)
+    values = message.model_dump(exclude={"change"}, exclude_none=True)
+    if isinstance(message, models.Add):
+        arms = (await service.run(name, Describe()))["arms"]
+        if message.arm not in arms:  # an arm that exists is refused for that, unless the request is a repetition
+            check_arms(service.settings, len(arms) + 1)
+    return JsonResponse(await service.run(name, Change(message.change, values, key=key)))
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+_audit = needs("read", "unknown_allocation", "invalid")
+_audit["responses"] |= {304: {"description": "nothing has happened since the answer with that ETag"}}
+_log = needs("read", "unknown_allocation", "invalid")
+_log["responses"] |= {
+    200: {
+        "description": "the log",
+        "content": {kind: {"schema": {"type": "string"}} for kind in models.LOG_TYPES.values()},
+    }
+}
+
+
+@router.get("/v1/allocations/{name}/audit", **_audit, tags=["results"], response_model=models.Audit)
+async def audit(
+    request: Request,
+    name: Name,
+    limit: Annotated[int | None, Query(ge=1, lt=2**31, description="number of lines; default: all arms")] = None,
+    seen: Annotated[str | None, Header(alias="If-None-Match", description="ETag of an earlier answer")] = None,
+) -> Response:
+    """Show what each arm was promised, and what it received.
+
+    With a limit, the arms furthest behind their promise come first.
+    """
+    answer = await service_of(request).run(name, ReadAudit(limit))
+    headers = {"etag": _etag(answer), "cache-control": "private, no-cache"}
+    if seen is not None and {"*", headers["etag"]} & {tag.strip() for tag in seen.split(",")}:
+        return Response(status_code=304, headers=headers)
+    return JsonResponse(answer, headers=headers)
+
+
+@router.get("/v1/allocations/{name}/log", **_log, tags=["results"], response_class=StreamingResponse)
+async def log(
+    request: Request,
+    name: Name,
+    format: Annotated[Literal["csv", "parquet"], Query(description="format of the file")] = "csv",
+    since: Annotated[int, Query(ge=1, lt=2**53, description="first round")] = 1,
+    until: Annotated[int | None, Query(ge=1, lt=2**53, description="last round; default: the last one decided")] = None,
+    estimate: Annotated[
+        bool, Query(description="whether to estimate propensities that have no closed form and were not requested")
+    ] = False,
+) -> Response:
+    """Download the log of the decisions and rewards, in the columns that off-policy evaluation reads.
+
+    Estimating propensities replays every event, which takes as long as it took to decide.
+    """
+    from evenhand.online.store.export import stream_log
+
+    database = service_of(request).store.database
+    pieces = await run_in_threadpool(partial(stream_log, database, name, format, since, until, estimate))
+    headers = {"content-disposition": f'attachment; filename="{name}.{format}"'}
+    return StreamingResponse(pieces, media_type=models.LOG_TYPES[format], headers=headers)
+
+
+def _etag(answer: dict[str, Any]) -> str:
+    """The ETag of an audit: a hash of all but its time."""
+    return f'W/"{hashlib.sha256(orjson.dumps(answer | {"time": None})).hexdigest()[:32]}"'
+
+
+# --- server -----------------------------------------------------------------------------------------------------------
+
+_metrics = needs("read")
+_metrics["responses"] |= {
+    200: {"description": "the metrics", "content": {"text/plain": {"schema": {"type": "string"}}}}
+}
+
+
+@router.get("/v1/access", **needs(ANY_KEY), tags=["server"], response_model=models.AccessInfo)
+async def access(request: Request) -> Response:
+    """Show the access of the caller."""
+    caller: Caller = request.state.caller
+    return JsonResponse({"open": caller.name is None, "name": caller.name, "scopes": sorted(caller.scopes)})
+
+
+@router.get("/healthz", **needs(HEALTH), tags=["server"], response_model=models.Health)
+async def healthz() -> Response:
+    """Whether the server is alive."""
+    return JsonResponse({"status": "ok"})
+
+
+@router.get("/readyz", **needs(HEALTH, "unavailable"), tags=["server"], response_model=models.Health)
+async def readyz(request: Request) -> Response:
+    """Whether the server is ready: alive, and its database can be reached."""
+    try:
+        await asyncio.wait_for(service_of(request).ready(), READY_TIMEOUT)
+    except TimeoutError:
+        raise Refused("unavailable", f"the database has not answered within {READY_TIMEOUT:g} seconds") from None
+    return JsonResponse({"status": "ok"})
+
+
+@router.get("/metrics", **_metrics, tags=["server"], response_class=Response)
+async def metrics(request: Request) -> Response:
+    """Metrics for Prometheus."""
+    content = await run_in_threadpool(service_of(request).metrics.exposition)
+    return Response(content, media_type=CONTENT_TYPE_LATEST)
+
+
+# --- limits of a request ----------------------------------------------------------------------------------------------
+
+
+def check_batch(settings: Settings, what: str, number: int) -> None:
+    """Refuse more decisions or rewards per request than the server's limit.
+
+    Raises:
+        Refused: there are too many.
+
+    Example:
+        >>> check_batch(Settings(max_batch=2), "rewards", 3)
+        Traceback (most recent call last):
+        ...
+        evenhand.online.api.problems.Refused: a request may have at most 2 rewards, got 3
+    """
+    if number > settings.max_batch:
+        raise Refused("too_large", f"a request may have at most {settings.max_batch:,} {what}, got {number:,}")
+
+
+def check_arms(settings: Settings, number: int) -> None:
+    """Refuse more arms per allocation than the server's limit.
+
+    Raises:
+        Refused: there are too many.
+
+    Example:
+        >>> check_arms(Settings(), 10)
+    """
+    if number > settings.max_arms:
+        raise Refused("too_large", f"an allocation may have at most {settings.max_arms:,} arms, got {number:,}")
+
+
+def check_propensities(settings: Settings, decisions: int, arms: int) -> None:
+    """Refuse more propensities per request than an allocation may have arms: each takes space and time to estimate.
+
+    Raises:
+        Refused: there are too many.
+
+    Example:
+        >>> check_propensities(Settings(), decisions=1, arms=100_000)
+    """
+    if decisions * arms > settings.max_arms:
+        raise Refused(
+            "too_large",
+            f"{decisions:,} decisions among {arms:,} arms have {decisions * arms:,} propensities; "
+            f"a request may have at most {settings.max_arms:,}",
+        )

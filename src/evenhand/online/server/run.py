@@ -1,0 +1,184 @@
+"""Running a server: opens the store, listens, and stops in an orderly way."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.online.api.problems import Refused, error_response
+from evenhand.online.server.app import create_app
+from evenhand.online.server.metrics import Metrics
+from evenhand.online.server.settings import Settings, is_loopback
+from evenhand.online.store import Store
+from evenhand.online.store.database import Database
+
+LEVELS = ("error", "warning", "info", "debug")
+BACKLOG = 2048  # connections that wait to be accepted
+KEEP_ALIVE = 75  # seconds after which an idle connection is closed; longer than proxies use
+SHUTDOWN = 30  # seconds that requests may take to be answered after the server is asked to stop
+GC_THRESHOLD = 50_000  # objects between garbage collections; at Python's 700 the pending decisions are visited often
+SWITCH_INTERVAL = 0.001  # seconds between switches of the threads that write and the one that answers
+
+
+def serve(database: str, settings: Settings, port: int, log_level: str = "warning") -> None:
+    """Serve a database until a signal stops the server.
+
+    Raises:
+        EvenhandError: the database cannot be used, other computers could send requests without a key, or the host or
+            port cannot be used.
+    """
+    validate.one_of("log-level", log_level, LEVELS)
+    _addresses(settings.host, port)  # before a database is created
+    if not Database(database).exists:
+        check_keys(settings, has_keys=False)
+    metrics = Metrics()
+    store = Store.open(database, observer=metrics)
+    try:
+        has_keys = store.keys.any()
+        check_keys(settings, has_keys)
+        sockets = listening_sockets(settings, port)
+        server = uvicorn.Server(_uvicorn_config(create_app(store, settings, metrics), log_level))
+        access = "" if has_keys else ", to this computer only, as there are no keys"
+        print(f"Evenhand serves {store.database.name} at {_url(settings, sockets)}{access}", file=sys.stderr)
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        gc.freeze()  # loaded modules are never garbage
+        gc.set_threshold(GC_THRESHOLD)
+        with _ignored_signals():
+            server.run(sockets)
+    finally:
+        store.close()
+
+
+def check_keys(settings: Settings, has_keys: bool) -> None:
+    """Refuse to listen for other computers as long as no key is required.
+
+    Raises:
+        EvenhandError: other computers could send requests.
+
+    Example:
+        >>> check_keys(Settings(host="127.0.0.1"), has_keys=False)
+    """
+    if not has_keys and not settings.local:
+        raise EvenhandError(
+            f"other computers can reach a server on {settings.host}, and there are no keys yet; create one first "
+            "(evenhand keys make NAME --scope administer --scope read), or omit --host to serve this computer only"
+        )
+
+
+def listening_sockets(settings: Settings, port: int) -> list[socket.socket]:
+    """Sockets on all addresses of the host.
+
+    Raises:
+        EvenhandError: it has no address on this computer, or the port is in use.
+
+    Example:
+        >>> [one] = listening_sockets(Settings(), 0)
+        >>> one.getsockname()[0]
+        '127.0.0.1'
+        >>> one.close()
+    """
+    sockets: list[socket.socket] = []
+    try:
+        for family, address in _addresses(settings.host, port):
+            sockets.append(_bound_socket(family, (address, port)))
+            port = sockets[0].getsockname()[1]
+    except OSError as error:
+        for one in sockets:
+            one.close()
+        reason = error.strerror or str(error)
+        raise EvenhandError(f"cannot listen on {settings.host}, port {port}: {reason}; see --host and --port") from None
+    if settings.local and not all(is_loopback(one.getsockname()[0]) for one in sockets):
+        for one in sockets:
+            one.close()
+        raise EvenhandError(f"{settings.host} is not an address of this computer here; use one such as 127.0.0.1")
+    return sockets
+
+
+def _addresses(host: str, port: int) -> list[tuple[int, str]]:
+    try:
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:  # the latter for invalid names
+        reason = getattr(error, "strerror", None) or str(error)
+        raise EvenhandError(f"the host {host!r} is unknown to this computer ({reason}); see --host") from None
+    return list(dict.fromkeys((family, str(address[0])) for family, _, _, _, address in addresses))
+
+
+def _bound_socket(family: int, address: tuple[str, int]) -> socket.socket:
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers use the same port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind(address)
+        bound.listen(BACKLOG)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+class _Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """HTTP; invalid HTTP is answered in the format of all errors, too."""
+
+    def send_400_response(self, msg: str) -> None:
+        body = bytes(error_response(Refused("malformed", "the request is not HTTP")).body)
+        self.transport.write(
+            b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+            b"connection: close\r\n\r\n%s" % (len(body), body)
+        )
+        self.transport.close()
+
+
+def _uvicorn_config(app: FastAPI, log_level: str) -> uvicorn.Config:
+    _configure_logging(log_level.upper())
+    return uvicorn.Config(
+        app,
+        log_level=log_level,
+        access_log=log_level in ("info", "debug"),
+        lifespan="off",
+        ws="none",
+        http=_Protocol,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=SHUTDOWN,
+    )
+
+
+def _configure_logging(level: str) -> None:
+    """Log the messages of the service and the store on standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    ours = logging.getLogger("evenhand")
+    ours.handlers, ours.propagate = [handler], False
+    ours.setLevel(level)
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # the store logs its errors, once
+
+
+def _url(settings: Settings, sockets: Sequence[socket.socket]) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{sockets[0].getsockname()[1]}"
+
+
+@contextmanager
+def _ignored_signals() -> Iterator[None]:
+    """The server sends itself the signal that has stopped it again, but the store is yet to be closed."""
+    previous = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

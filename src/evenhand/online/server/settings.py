@@ -1,0 +1,47 @@
+"""Settings of a server."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The address of a server, and its limits.
+
+    Attributes:
+        host: name or address that it listens on.
+        max_body: bytes per request body.
+        max_batch: decisions or rewards per request.
+        max_arms: arms per allocation.
+
+    Example:
+        >>> Settings().local, Settings(host="0.0.0.0").local
+        (True, False)
+    """
+
+    host: str = "127.0.0.1"
+    max_body: int = 8 * 2**20
+    max_batch: int = 1000
+    max_arms: int = 100_000
+
+    @property
+    def local(self) -> bool:
+        """Whether only this computer can reach the server."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this computer: ``localhost`` or a loopback address; no other name, whatever it resolves to.
+
+    Example:
+        >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "example.org")]
+        [True, True, True, False]
+    """
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,367 @@
+"""How the claims of Chen et al. 2024 are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.state import Array
+from evenhand.papers.experiment import Finding, Run, Runs
+from evenhand.papers.verdicts import Test, above, alike, at, below, linear, lower, shares, sublinear, within
+from evenhand.policy.index import Exploring
+
+REWARD, FAIRNESS = MEASURES = ("reward_regret", "fairness_regret")
+POLICIES = ("FCUCB-D", "FCTS-D", "OP-FCUCB-D", "OP-FCTS-D", "CUCB-D", "MP-TS-D", "FGreedy-D")
+UCB, TS, OP_UCB, OP_TS, _, _, GREEDY = POLICIES
+#: How the labels of policies with the radius of the paper's code end.
+CODE = ", code's radius"
+FAIR = (UCB, TS)
+WARY = (OP_UCB, OP_TS)
+GREEDIEST = ("CUCB-D", "MP-TS-D")  # all for the reward
+OTHERS = (*GREEDIEST, GREEDY)
+FAIR_CODE = (UCB + CODE, TS)
+WARY_CODE = (OP_UCB + CODE, OP_TS)
+
+#: The configurations of C-2a.
+DELAYS = tuple(f"c2a-{delay:03}" for delay in range(0, 301, 50))
+EXPONENTS = (2, 4, 6, 8)
+
+CLOSE = 0.1  # "near", "quite close" and "comparable": within a tenth; "significantly": by more than that
+MAINLY = 0.9  # "mainly": more than nine in ten plays
+GOOD, BAD = (2, 3, 4), (0, 1, 5, 6)
+LATE = 6000  # rounds until the first late reward of the biased delays
+
+
+def exponent_parts(figure: int) -> tuple[str, ...]:
+    """The configurations of one of figures 4 to 8, an exponent of the merit each."""
+    return tuple(f"c{figure}-{exponent}" for exponent in EXPONENTS)
+
+
+# What a test is made of
+
+
+def closest(findings: Sequence[Finding]) -> list[Finding]:
+    """Of findings that must all lie below the same number, the one that comes closest to it or goes furthest beyond."""
+    return _told(max(findings, key=lambda one: one.high), len(findings))
+
+
+def widest(findings: Sequence[Finding]) -> list[Finding]:
+    """Of findings that must all lie around 0 within the same margin, the one that goes furthest."""
+    return _told(max(findings, key=lambda one: max(-one.low, one.high)), len(findings))
+
+
+def _told(one: Finding, of: int) -> list[Finding]:
+    return [replace(one, text=f"{one.text} (the nearest to failing of {of})")]
+
+
+def less(part: str, policies: Iterable[str], others: Iterable[str], measures: Iterable[str] = MEASURES) -> Test:
+    """Each of the policies has less of each measure than each of the others."""
+    order = [(measure, one, other) for measure in measures for one in policies for other in others]
+    return lambda runs: [lower(runs[part], measure, one, other) for measure, one, other in order]
+
+
+def both_sublinear(part: str, policies: Iterable[str]) -> Test:
+    """Both regrets of each of the policies grow sublinearly."""
+    order = [(label, measure) for measure in MEASURES for label in policies]
+    return lambda runs: [sublinear(runs[part], label, measure) for label, measure in order]
+
+
+def not_both_sublinear(part: str) -> Test:
+    """The fairness regret of each of the others grows linearly."""
+    return lambda runs: [linear(runs[part], label, FAIRNESS) for label in OTHERS]
+
+
+def never_ends(part: str) -> Test:
+    """Over the last half of the rounds the fairness regret of the others grows by what they lose for ever."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs[part]
+        half = run.setup.horizon / 2.0
+        found = []
+        for label in OTHERS:
+            growth = (at(run, label, FAIRNESS) - at(run, label, FAIRNESS, half)) / half
+            text = "fairness regret per round over the last half, in times of what it is once the means are known"
+            found.append(above(f"{text}: {label}", growth / lost_for_ever(run, label), 1.0 - CLOSE))
+        return found
+
+    return test
+
+
+def lost_for_ever(run: Run, label: str) -> float:
+    """The fairness regret per round of a policy that knows the means."""
+    fair, plays = _fair_shares(run), run.setup.policies[label].plays
+    index = run.setup.policies[label].index
+    if isinstance(index, Exploring):
+        return float(index.epsilon * np.abs(fair - plays / len(fair)).sum())
+    means = np.asarray(run.setup.environment.means)
+    best = np.isin(np.arange(len(means)), np.argsort(-means)[:plays])
+    return float(np.abs(fair - best).sum())
+
+
+def part_of_plays(run: Run, label: str, arms: Sequence[int], until: float = np.inf) -> Array:
+    """The part of all plays that some arms got up to the last checkpoint before a round, (lanes,)."""
+    place = int(np.searchsorted(run.results.rounds, until, side="right")) - 1
+    pulls = run.results.policies[label].pulls[place].astype(float)
+    return np.asarray(pulls[:, list(arms)].sum(axis=1) / pulls.sum(axis=1))
+
+
+def _fair_shares(run: Run) -> Array:
+    return np.asarray(run.results.promised[TS])
+
+
+# Figure 1
+
+
+def unfair(runs: Runs) -> list[Finding]:
+    """The policies that are all for the reward play the three best arms more than nine times in ten."""
+    run = runs["c1"]
+    return [
+        above(f"part of the plays on arms 3, 4 and 5: {label}", part_of_plays(run, label, GOOD), MAINLY)
+        for label in GREEDIEST
+    ]
+
+
+def uniform(runs: Runs) -> list[Finding]:
+    """FGreedy-D's shares are nearer to uniform than to fair ones."""
+    run = runs["c1"]
+    played = shares(run, GREEDY)
+    even = run.setup.policies[GREEDY].plays / played.shape[1]
+    gap = np.abs(played - even).sum(axis=1) - np.abs(played - _fair_shares(run)).sum(axis=1)
+    return [below("distance of FGreedy-D's shares from uniform less that from fair", gap, 0.0)]
+
+
+def more_uniform(runs: Runs) -> list[Finding]:
+    """FGreedy-D's shares are nearer to uniform than those of the fair policies."""
+    run = runs["c1"]
+    away = {
+        label: np.abs(shares(run, label) - run.setup.policies[label].plays / len(run.results.names)).sum(axis=1)
+        for label in (GREEDY, *FAIR)
+    }
+    return [
+        below(f"distance from uniform shares: FGreedy-D less {label}", away[GREEDY] - away[label], 0.0)
+        for label in FAIR
+    ]
+
+
+def converged(policies: Iterable[str]) -> Test:
+    """Every arm's share is close to its fair share in the end."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs["c1"]
+        found = []
+        for label in policies:
+            off = np.abs(shares(run, label) / _fair_shares(run) - 1.0).max(axis=1)
+            found.append(below(f"largest error of an arm's share, as a part of its fair share: {label}", off, CLOSE))
+        return found
+
+    return test
+
+
+def consistently_greedy(runs: Runs) -> list[Finding]:
+    """Less reward and more fairness regret than the fair policies, after a tenth of the rounds and in the end."""
+    run = runs["c1"]
+    found = []
+    for round in (run.setup.horizon / 10, run.setup.horizon):
+        for one in GREEDIEST:
+            for other in FAIR:
+                found += [lower(run, REWARD, one, other, round), lower(run, FAIRNESS, other, one, round)]
+    return found
+
+
+# Figure 2
+
+
+def insensitive(policies: Iterable[str]) -> Test:
+    """The regret at every fixed delay is near that without delay."""
+
+    def test(runs: Runs) -> list[Finding]:
+        found = []
+        for measure in MEASURES:
+            for label in policies:
+                found += widest([_changed(runs, part, measure, label) for part in DELAYS[1:]])
+        return found
+
+    return test
+
+
+def _changed(runs: Runs, part: str, measure: str, label: str) -> Finding:
+    change = _relative(at(runs[part], label, measure), at(runs[DELAYS[0]], label, measure))
+    text = f"{measure.replace('_', ' ')} at a delay of {int(part[-3:])} less that at 0, as a part of the latter"
+    return within(f"{text}: {label}", change, -CLOSE, CLOSE)
+
+
+def much_less(part: str, policies: Iterable[str], others: Iterable[str], after: float = 1.0) -> Test:
+    """After a part of the rounds each of the policies has less of both regrets than each of the others, not closely."""
+    order = [(measure, one, other) for measure in MEASURES for one in policies for other in others]
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs[part]
+        round = after * run.setup.horizon
+        found = []
+        for measure, one, other in order:
+            gap = _relative(at(run, one, measure, round), at(run, other, measure, round))
+            text = f"{measure.replace('_', ' ')} at round {round:,.0f}: {one} less {other}, as a part of the latter"
+            found.append(below(text, gap, -CLOSE))
+        return found
+
+    return test
+
+
+def _relative(values: Array, reference: Array) -> Array:
+    """By how much values (lanes,) exceed a reference, as a part of its mean."""
+    return np.asarray((values - reference) / abs(reference.mean()))
+
+
+def misled(part: str) -> Test:
+    """While the late rewards are out, a bad arm is played more than a good one."""
+
+    def test(runs: Runs) -> list[Finding]:
+        found = []
+        for label in FAIR:
+            bad, good = (part_of_plays(runs[part], label, arms, LATE) / len(arms) for arms in (BAD, GOOD))
+            text = f"part of the first plays on a bad arm less that on a good one: {label}"
+            found.append(above(text, bad - good, 0.0))
+        return found
+
+    return test
+
+
+# Figure 3
+
+
+def better_trade(policies: Iterable[str]) -> Test:
+    """Less fairness regret than all others, and less reward regret than FGreedy-D."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs["c3"]
+        found = []
+        for label in policies:
+            found += closest([lower(run, FAIRNESS, label, other) for other in OTHERS])
+            found.append(lower(run, REWARD, label, GREEDY))
+        return found
+
+    return test
+
+
+# Figures 4 to 8
+
+
+def fair_and_cheap(figure: int, policies: Sequence[str]) -> Test:
+    """At every exponent both regrets grow sublinearly, and reward is traded for fairness better than by the others."""
+
+    def test(runs: Runs) -> list[Finding]:
+        every = [runs[part] for part in exponent_parts(figure)]
+        found = []
+        for label in policies:
+            for measure in MEASURES:
+                found += closest([_with_exponent(run, sublinear(run, label, measure)) for run in every])
+            found += closest([_with_exponent(run, lower(run, FAIRNESS, label, one)) for run in every for one in OTHERS])
+            found += closest([_with_exponent(run, lower(run, REWARD, label, GREEDY)) for run in every])
+        return found
+
+    return test
+
+
+def wider(figure: int) -> Test:
+    """The distance between the highest and the lowest regret grows with every step of the exponent."""
+
+    def test(runs: Runs) -> list[Finding]:
+        found = []
+        for measure in MEASURES:
+            for flat, steep in pairwise(exponent_parts(figure)):
+                growth = spread(runs[steep], measure) - spread(runs[flat], measure)
+                text = f"{measure.replace('_', ' ')}, highest less lowest: at c = {steep[-1]} less at c = {flat[-1]}"
+                found.append(above(text, growth, 0.0))
+        return found
+
+    return test
+
+
+def wider_between(figure: int, policies: Sequence[str]) -> Test:
+    """Each fair policy is further from each of the others at the largest exponent than at the smallest."""
+
+    def test(runs: Runs) -> list[Finding]:
+        flat, *_, steep = (runs[part] for part in exponent_parts(figure))
+        found = []
+        for measure in MEASURES:
+            for label in policies:
+                for other in OTHERS:
+                    growth = distance(steep, measure, label, other) - distance(flat, measure, label, other)
+                    text = f"{measure.replace('_', ' ')}, {label} and {other} apart: at c = 8 less at c = 2"
+                    found.append(above(text, growth, 0.0))
+        return found
+
+    return test
+
+
+def spread(run: Run, measure: str) -> Array:
+    """The highest regret less the lowest, by their means, (lanes,)."""
+    ends = sorted((at(run, label, measure) for label in run.results.policies), key=lambda lanes: float(lanes.mean()))
+    return np.asarray(ends[-1] - ends[0])
+
+
+def distance(run: Run, measure: str, one: str, other: str) -> Array:
+    """How far two policies' mean regrets are apart, (lanes,)."""
+    gap = at(run, one, measure) - at(run, other, measure)
+    return np.asarray(gap * np.sign(gap.mean()))
+
+
+def _with_exponent(run: Run, found: Finding) -> Finding:
+    merit: Any = run.setup.environment.merit
+    return replace(found, text=f"{found.text}, c = {merit.exponent:g}")
+
+
+def wary_better(runs: Runs) -> list[Finding]:
+    """At every exponent the policies that wait for late rewards have less of both regrets than those that do not."""
+    every = [runs[part] for part in exponent_parts(8)]
+    found = []
+    for measure in MEASURES:
+        for label in WARY:
+            found += closest([_with_exponent(run, lower(run, measure, label, one)) for run in every for one in FAIR])
+    return found
+
+
+def comparable(runs: Runs) -> list[Finding]:
+    """At every exponent both regrets of FGreedy-D are close to those of the fair policies."""
+    every = [runs[part] for part in exponent_parts(8)]
+    return [
+        one
+        for measure in MEASURES
+        for label in FAIR
+        for one in widest([_with_exponent(run, alike(run, measure, GREEDY, label, CLOSE)) for run in every])
+    ]
+
+
+def less_misled(runs: Runs) -> list[Finding]:
+    """At every exponent FGreedy-D plays the bad arms less than the fair policies do while the late rewards are out."""
+    found = []
+    for label in FAIR:
+        each = []
+        for run in (runs[part] for part in exponent_parts(8)):
+            gap = part_of_plays(run, GREEDY, BAD, LATE) - part_of_plays(run, label, BAD, LATE)
+            text = f"part of the first plays on bad arms: FGreedy-D less {label}"
+            each.append(_with_exponent(run, below(text, gap, 0.0)))
+        found += closest(each)
+    return found
+
+
+# Figure 9
+
+
+def faster(part: str) -> Test:
+    """The sampling versions take less processor time than the UCB versions."""
+
+    def test(runs: Runs) -> list[Finding]:
+        seconds = runs[part].seconds
+        found = []
+        for quick, slow in ((TS, UCB), (OP_TS, OP_UCB)):
+            times = seconds[quick] / seconds[slow]
+            text = f"processor time of {quick}, in times of that of {slow}"
+            found.append(Finding(text, times, times, times, 1, "below 1", times < 1.0))
+        return found
+
+    return test

@@ -1,0 +1,363 @@
+"""How the claims of Fang et al. 2022 are measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.state import Array, Mask
+from evenhand.papers.experiment import Finding, Run, Runs
+from evenhand.papers.verdicts import Test, above, at, below, count_lanes, interval, within
+
+#: The names of the policies in every configuration; each is a grid of its parameter but in settings 1 and 4.
+HARD, FAIR_LEARN, LFG = "hard threshold", "Fair-Learn", "LFG"
+RIVALS = (FAIR_LEARN, LFG)
+POLICIES = (HARD, *RIVALS)
+#: Where two policies are compared: parts of the way through the unfairness that both of them reach.
+PLACES = (0.1, 0.3, 0.5, 0.7, 0.9)
+#: Number of arms and τ, by the name of the configuration.
+SETTINGS = {f"f1-k{arms}-tau{tau:.1f}".replace(".", ""): (arms, tau) for arms in (5, 20) for tau in (0.2, 0.4, 0.8)}
+#: The configurations by the number of their case.
+SCALE_CASES = {1: "f2-case1", 2: "f2-case2"}
+GRID_HORIZON = 10_000  # the rounds that the grids refer to
+UNFAIR = 0.05  # part of the promised plays that is missing to an arm which is called unfair
+STEP = 0.1  # of η in the grids that all three policies have
+FINE = 0.05  # of η in the grid of the hard threshold
+#: What plays are compared with, by the kind of the arms.
+INVERSE = {"non-critical": "1/(Δ − A)²", "critical": "1/Δ²"}
+#: Kind of the arms and number of the case, by the name of the configuration.
+GAP_CASES = {f"f4-{kind.replace('-', '')}-{case}": (kind, case) for kind in INVERSE for case in (1, 2, 3)}
+OFF = 0.01  # an arm whose plays are this part away from the fairness level is not at it
+LEAST = 3  # arms that a line needs
+STRAIGHT = 0.95  # part of the variance that a straight line explains
+PROPORTIONAL = (0.9, 1.1)  # the power of the inverse gap that counts as the first
+CONSTANT = 8.0  # between the upper and the lower bounds, Theorems 4.2 and 4.6
+
+
+# Setting 1: the penalised regret at every horizon
+
+
+def penalised_regret(run: Run, name: str, rounds: float) -> Array:
+    """The penalised regret of a policy at T, (lanes,); LFG's parameter is √T, so that every T has an LFG of its own."""
+    own = grid(run, LFG) if name == LFG else [name]
+    label = min(own, key=lambda one: abs(float(one.partition("=")[2] or 0.0) - math.sqrt(rounds)))
+    return at(run, label, "penalized_regret", rounds)
+
+
+# Setting 2: plays missing to each arm over the scale η, from which every policy takes its parameter
+
+
+def promised(run: Run) -> Array:
+    """The plays that each arm is promised in the end, (arms,); the same by all policies."""
+    shares = np.asarray(next(iter(run.results.promised.values())))
+    return np.asarray(shares * run.results.rounds[-1])
+
+
+def missing(run: Run, name: str) -> dict[float, Array]:
+    """The part of its promised plays that is missing to each arm in the end, (lanes, arms), by η, from 1 down."""
+    owed = promised(run)
+    largest = {
+        FAIR_LEARN: owed[0] / run.results.rounds[-1] * GRID_HORIZON,
+        LFG: float(GRID_HORIZON),
+    }  # α and η_0 at η = 0
+    found = {}
+    for label in grid(run, name):
+        value = float(label.partition("=")[2])
+        eta = 1.0 - value / largest[name] if name in largest else value
+        found[round(eta, 4)] = np.maximum(owed - run.results.policies[label].pulls[-1], 0.0) / owed
+    return dict(sorted(found.items(), reverse=True))
+
+
+def worse(run: Run) -> Mask:
+    """Every arm but the best, (arms,)."""
+    means = run.setup.environment.means
+    return np.asarray(means < means.max())
+
+
+def fair_down_to(run: Run, name: str, step: float) -> Array:
+    """The length of η over which an arm stays fair, from 1 down to the first step that leaves it unfair, (lanes, arms).
+
+    An arm that is fair at 1, 0.9 and 0.8, unfair at 0.7 and fair at 0.6 has 0.3 with steps of 0.1.
+    """
+    steps = [part for eta, part in missing(run, name).items() if eta > 0.0 and _is_step(eta, step)]
+    fair = np.array(steps) <= UNFAIR
+    return np.asarray(step * np.cumprod(fair, axis=0).sum(axis=0))
+
+
+def _is_step(eta: float, step: float) -> bool:
+    return abs(eta / step - round(eta / step)) < 1e-3
+
+
+# Settings 3 and 5: reward at the same unfairness, as the policies' parameters mean different things
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """What a policy earns and misses in the end, over the values of its parameter.
+
+    Only values of which no other has as much mean reward at as little mean unfairness; between neighbours the mean
+    reward is taken to be a straight line.
+
+    Attributes:
+        unfairness: (values, lanes), plays missing to all arms.
+        reward: (values, lanes), expected reward of the plays.
+    """
+
+    unfairness: Array
+    reward: Array
+
+    @classmethod
+    def of(cls, run: Run, name: str) -> Frontier:
+        """That of the policies of a grid, by their common name."""
+        every = cls.everywhere(run, name)
+        missing, earned = every.unfairness.mean(axis=1), every.reward.mean(axis=1)
+        order = np.lexsort((-earned, missing))  # more reward first, where unfairness is the same
+        best = np.maximum.accumulate(earned[order])
+        kept = order[np.append(True, earned[order][1:] > best[:-1])]
+        return cls(every.unfairness[kept], every.reward[kept])
+
+    @classmethod
+    def everywhere(cls, run: Run, name: str) -> Frontier:
+        """All values of the grid, in the order of the configuration."""
+        labels = grid(run, name)
+        means = run.setup.environment.means
+        reward = [(run.results.policies[label].pulls[-1] * means).sum(axis=-1) for label in labels]
+        unfairness = np.array([at(run, label, "unfairness") for label in labels])
+        return cls(unfairness, np.array(reward))
+
+    def at(self, level: float) -> Array:
+        """The mean reward at an unfairness within reach, as numbers with this mean, (lanes,).
+
+        Their standard error is that of the mean reward: what a lane adds to both mean points on either side moves the
+        line between them, to first order.
+        """
+        missing, earned = self.unfairness.mean(axis=1), self.reward.mean(axis=1)
+        right = int(np.clip(np.searchsorted(missing, level, side="right"), 1, len(missing) - 1))
+        left = right - 1
+        slope = (earned[right] - earned[left]) / (missing[right] - missing[left])
+        part = (level - missing[left]) / (missing[right] - missing[left])
+        # A lane with more unfairness than the mean moves the line to the right: less reward at this level.
+        values = self.reward - slope * (self.unfairness - missing[:, np.newaxis])
+        return np.asarray((1.0 - part) * values[left] + part * values[right])
+
+
+def grid(run: Run, name: str) -> list[str]:
+    """The labels of the policies of a grid, in the order of the configuration."""
+    return [label for label in run.results.policies if label.startswith(f"{name} ")]
+
+
+def common(one: Frontier, other: Frontier) -> tuple[float, float]:
+    """The least and the most unfairness that both reach in the mean."""
+    ends = [(front.unfairness.mean(axis=1).min(), front.unfairness.mean(axis=1).max()) for front in (one, other)]
+    return float(max(low for low, _ in ends)), float(min(high for _, high in ends))
+
+
+def earns_more(run: Run, name: str, other: str, where: str) -> list[Finding]:
+    """A policy earns more than another at the same unfairness, at each of `PLACES`; names the least sure place.
+
+    Where both reach less than a play per arm in common, there is nothing to compare, which is stated instead.
+    """
+    mine, theirs = Frontier.of(run, name), Frontier.of(run, other)
+    low, high = common(mine, theirs)
+    lanes, arms = count_lanes(run), len(run.results.names)
+    if high - low < arms:
+        text = f"{where}: from the least to the most unfairness that both {name} and {other} reach, in plays"
+        return [Finding(text, high - low, high - low, high - low, lanes, f"at least {arms}", False)]
+    levels = [low + place * (high - low) for place in PLACES]
+    leads = [mine.at(level) - theirs.at(level) for level in levels]
+    place = int(np.argmin([interval(lead)[1] for lead in leads]))
+    text = f"{where}: expected reward of {name} less that of {other}, both with {levels[place]:,.0f} plays missing"
+    return [above(text, leads[place], 0.0)]
+
+
+# Setting 4: the plays of an arm against its inverse gap
+
+
+def penalty(run: Run) -> float:
+    """A, the same for all arms."""
+    fairness: Any = run.setup.policies[HARD].fairness
+    return float(np.max(fairness.penalties))
+
+
+def arms_of(part: str, run: Run) -> tuple[NDArray[np.intp], Array]:
+    """The arms of the kind that a case is about: their places, and their inverse gaps, both (arms,)."""
+    gap = run.setup.environment.means.max() - run.setup.environment.means
+    if GAP_CASES[part][0] == "critical":
+        places = np.flatnonzero((gap > 0.0) & (gap <= penalty(run)))
+        return places, np.asarray(gap[places] ** -2.0)
+    places = np.flatnonzero(gap > penalty(run))
+    return places, np.asarray((gap[places] - penalty(run)) ** -2.0)
+
+
+def plays_of(run: Run, places: NDArray[np.intp]) -> Array:
+    """Plays in the end, (lanes, arms)."""
+    return np.asarray(run.results.policies[HARD].pulls[-1][:, places], dtype=float)
+
+
+def level_of(run: Run, places: NDArray[np.intp]) -> Array:
+    """The fairness level τ T of some arms, (arms,)."""
+    shares = np.asarray(run.results.promised[HARD])
+    return np.asarray(shares[places] * run.results.rounds[-1])
+
+
+def off_the_level(part: str, run: Run) -> tuple[Array, Array]:
+    """Inverse gaps (arms,) and plays (lanes, arms) of the arms of which proportion is claimed.
+
+    They are the non-critical ones short of the fairness level, and the critical ones beyond it.
+    """
+    places, inverse = arms_of(part, run)
+    plays, level = plays_of(run, places), level_of(run, places)
+    beyond = plays.mean(axis=0) / level - 1.0
+    free = beyond > OFF if GAP_CASES[part][0] == "critical" else beyond < -OFF
+    return inverse[free], plays[:, free]
+
+
+def straightness(inverse: Array, plays: Array) -> Array:
+    """The part of the variance over the arms that a straight line explains, (lanes,)."""
+    return np.array([np.corrcoef(inverse, lane)[0, 1] ** 2 for lane in plays])
+
+
+def power(inverse: Array, plays: Array) -> Array:
+    """The power of the inverse gap that plays grow like, by least squares on logarithms, (lanes,)."""
+    return np.asarray(np.polyfit(np.log(inverse), np.log(plays).T, 1)[0])
+
+
+def bounds_of(part: str, run: Run) -> Array:
+    """The bounds of Theorem 4.2 (b) and (c) on the plays of the arms that a case is about, without O(1), (arms,)."""
+    places, inverse = arms_of(part, run)
+    means = run.setup.environment.means
+    log = 8.0 * math.log(run.results.rounds[-1])
+    level = level_of(run, places)
+    most = level if GAP_CASES[part][0] == "critical" else np.minimum(log * inverse, level)
+    return np.asarray(np.maximum(log / (means.max() - means[places]) ** 2, most))
+
+
+# F-1 and F-2
+
+
+def lowest(rival: str) -> Test:
+    """The hard threshold has less penalised regret than a rival in every setting and at every T."""
+
+    def test(runs: Runs) -> list[Finding]:
+        return [
+            below(
+                f"penalised regret, K = {arms}, τ = {tau}, T = {rounds:,}: {HARD} less {rival}",
+                penalised_regret(runs[part], HARD, rounds) - penalised_regret(runs[part], rival, rounds),
+                0.0,
+            )
+            for part, (arms, tau) in SETTINGS.items()
+            for rounds in runs[part].results.rounds.tolist()
+        ]
+
+    return test
+
+
+def one_by_one(runs: Runs) -> list[Finding]:
+    """Of two arms next to each other the better one stays fair over more of η under the hard threshold."""
+    findings = []
+    for case, part in SCALE_CASES.items():
+        run = runs[part]
+        length = fair_down_to(run, HARD, FINE)
+        order = np.argsort(-run.setup.environment.means, kind="stable")[1:]
+        for nearer, farther in pairwise(order.tolist()):
+            text = f"case {case}: length of η over which arm {nearer + 1} stays fair, less that of arm {farther + 1}"
+            findings.append(above(text, length[:, nearer] - length[:, farther], 0.0))
+    return findings
+
+
+def all_at_once(name: str) -> Test:
+    """With a policy no arm is unfair at η = 1, and all but the best are one step further down."""
+
+    def test(runs: Runs) -> list[Finding]:
+        findings = []
+        for case, part in SCALE_CASES.items():
+            path = missing(runs[part], name)
+            at_one, next_to_one = path[1.0].max(axis=1), path[round(1.0 - STEP, 4)][:, worse(runs[part])].min(axis=1)
+            text = f"case {case}: part of the promised plays missing to the arm with the"
+            findings += [
+                below(f"{text} most missing, at η = 1", at_one, UNFAIR),
+                above(f"{text} least missing but the best, at η = {1.0 - STEP:g}", next_to_one, UNFAIR),
+            ]
+        return findings
+
+    return test
+
+
+def wider(runs: Runs) -> list[Finding]:
+    """The hard threshold keeps every arm but the best fair over more of η than its rivals do."""
+    findings = []
+    for case, part in SCALE_CASES.items():
+        mine = fair_down_to(runs[part], HARD, STEP)
+        for rival in RIVALS:
+            gain = (mine - fair_down_to(runs[part], rival, STEP))[:, worse(runs[part])].min(axis=1)
+            text = f"length of η over which an arm stays fair, {HARD} less {rival}, arm with the least gain"
+            findings.append(above(f"case {case}: {text}", gain, 0.0))
+    return findings
+
+
+# F-3 and F-5
+
+
+def earns_most(parts: Mapping[str, str], rival: str) -> Test:
+    """The hard threshold earns more than a rival at the same unfairness; parts are named after their subjects."""
+
+    def test(runs: Runs) -> list[Finding]:
+        each = [earns_more(runs[part], HARD, rival, where) for part, where in parts.items()]
+        return [finding for findings in each for finding in findings]
+
+    return test
+
+
+# F-4
+
+
+def on_lines(kind: str, measure: Callable[[Array, Array], Array], text: str, ends: tuple[float, float]) -> Test:
+    """A measure of plays against inverse gaps lies between two ends where enough arms are off the fairness level."""
+
+    def test(runs: Runs) -> list[Finding]:
+        findings, most = [], 0
+        for part, (of, case) in GAP_CASES.items():
+            inverse, plays = off_the_level(part, runs[part])
+            if of != kind:
+                continue
+            most = max(most, len(inverse))
+            if len(inverse) >= LEAST:
+                where = f"case {case}, {len(inverse)} {kind} arms: {text} {INVERSE[kind]}"
+                findings.append(within(where, measure(inverse, plays), *ends))
+        lanes = count_lanes(next(iter(runs.values())))
+        few = f"{kind} arms off the fairness level in the case with the most"
+        return findings or [Finding(few, most, most, most, lanes, f"at least {LEAST}", False)]
+
+    return test
+
+
+def at_the_level(runs: Runs) -> list[Finding]:
+    """Non-critical arms do not get beyond the fairness level, and critical ones reach it."""
+    findings = []
+    for part, (kind, case) in GAP_CASES.items():
+        places, _ = arms_of(part, runs[part])
+        over = plays_of(runs[part], places) - level_of(runs[part], places)
+        worst = (-over if kind == "critical" else over).max(axis=1)
+        what = "missing to" if kind == "critical" else "beyond the fairness level of"
+        findings.append(within(f"case {case}: most plays {what} any {kind} arm", np.maximum(worst, 0.0), 0.0, 1.0))
+    return findings
+
+
+def tight(runs: Runs) -> list[Finding]:
+    """Plays lie between the lower and the upper bounds."""
+    findings = []
+    for part, (kind, case) in GAP_CASES.items():
+        plays = plays_of(runs[part], arms_of(part, runs[part])[0])
+        bounds = bounds_of(part, runs[part])
+        where = f"case {case}, {kind} arms: plays in parts of their bound"
+        findings += [
+            within(f"{where}, the largest", ((plays - 1.0) / bounds).max(axis=1), 0.0, 1.0),
+            above(f"{where}, the smallest", (plays / bounds).min(axis=1), 1.0 / CONSTANT),
+        ]
+    return findings

@@ -1,0 +1,404 @@
+"""How the claims of Huang et al. 2020 are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.state import Array
+from evenhand.datasets import movielens
+from evenhand.papers.experiment import Finding, Run, Runs
+from evenhand.papers.verdicts import Test, above, at, below, lower, ratio_within, shares, sublinear, within
+from evenhand.theory.baseline import baseline_of
+from evenhand.theory.bounds import lfg_regret, tscsf_b_regret
+
+REGRET = "time_averaged_regret"
+#: The two policies that every claim is about; labels go on with η.
+PAIR = ("TSCSF-B", "LFG")
+#: The configurations.
+FIRST, SECOND, BOUNDS, FILMS = "h1-h3", "h2-h4", "h5", "h6-h7"
+#: How the labels of the films end.
+BALANCED, FREE = ", balanced η", ", η = ∞"
+ZOOM = 100  # rounds that the paper's insets show
+#: The η of a horizon, T → η = sqrt(K T/(m ln T)), as in the labels.
+HORIZONS = {
+    200: "8.69",
+    500: "12.69",
+    1000: "17.02",
+    2000: "22.94",
+    5000: "34.27",
+    10_000: "46.6",
+    20_000: "63.55",
+}
+ETA = HORIZONS[20_000]
+BOUND_OF = {"TSCSF-B": tscsf_b_regret, "LFG": lfg_regret}
+
+
+# References
+
+
+def opt_nf(run: Run) -> float:
+    """Time-averaged regret of Opt-NF, which is negative: it earns more than Opt-F."""
+    baseline = baseline_of(next(iter(run.setup.policies.values())), run.setup.environment)
+    assert baseline.best_fair is not None
+    assert baseline.best is not None
+    return float(baseline.best_fair - baseline.best)
+
+
+def bound(run: Run, name: str, rounds: Any, eta: str = ETA) -> Array:
+    """The bound on a policy's time-averaged regret at some rounds."""
+    policy = run.setup.policies[f"{name} eta={eta}"]
+    return BOUND_OF[name](rounds, run.setup.environment.arms, policy.plays, float(eta))
+
+
+def bounded_rounds(run: Run) -> Array:
+    """The checkpoints from round 2 on: at T = 1 the logarithm is 0."""
+    return np.asarray(run.results.rounds[run.results.rounds >= 2], dtype=float)
+
+
+def horizons(run: Run) -> dict[int, str]:
+    """The horizons that the run reaches, and their η."""
+    return {horizon: eta for horizon, eta in HORIZONS.items() if horizon <= run.results.rounds[-1]}
+
+
+def excess_stars(run: Run, label: str, attribute: str) -> Array:
+    """The final ratings less the true ones, in stars, (lanes, films); NaN for films never rated.
+
+    Args:
+        run: on the films.
+        label: of the policy.
+        attribute: ``"score"`` for the index in the end, ``"estimate"`` for the mean of the ratings received.
+    """
+    rating = getattr(run.results.policies[label], attribute)
+    return np.asarray((rating - run.setup.environment.means) * movielens.STARS)
+
+
+def distance_in_stars(run: Run, label: str, attribute: str) -> Array:
+    """Mean distance over the films of the final ratings from the true ones, (lanes,); films never rated are left out.
+
+    Args:
+        run: on the films.
+        label: of the policy.
+        attribute: ``"score"`` for the index in the end, ``"estimate"`` for the mean of the ratings received.
+    """
+    return np.asarray(np.nanmean(np.abs(excess_stars(run, label, attribute)), axis=1))
+
+
+SEEN = 0.01  # a share of the rounds that a bar chart still shows
+
+# Regret
+
+
+def below_lfg(part: str, ends: Sequence[str], policy: str = "TSCSF-B", other: str = "LFG") -> Test:
+    """Lower regret in the end, for every ending of the labels, which says η."""
+    return lambda runs: [lower(runs[part], REGRET, policy + end, other + end) for end in ends]
+
+
+def faster(part: str, ends: Sequence[str]) -> Test:
+    """Lower regret than LFG's after the rounds of the insets and after a tenth of all rounds."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs[part]
+        rounds = (float(ZOOM), float(run.results.rounds[-1]) / 10.0)
+        return [lower(run, REGRET, PAIR[0] + end, PAIR[1] + end, round) for end in ends for round in rounds]
+
+    return test
+
+
+def falls_with_eta(part: str, etas: Sequence[str]) -> Test:
+    """Lower regret in the end with every step of η."""
+
+    def test(runs: Runs) -> list[Finding]:
+        steps = [(f"{name} eta={larger}", f"{name} eta={less}") for name in PAIR for less, larger in pairwise(etas)]
+        return [lower(runs[part], REGRET, larger, less) for larger, less in steps]
+
+    return test
+
+
+def about_three_hundredths(runs: Runs) -> list[Finding]:
+    """The lowest regret with η = 1, where the mean curve is lowest, is about 0.03."""
+    run, found = runs[FIRST], []
+    for name in PAIR:
+        curve = run.results.policies[f"{name} eta=1"].curves[REGRET][run.results.rounds >= ZOOM]
+        lowest = curve[curve.mean(axis=1).argmin()]
+        found.append(within(f"lowest time-averaged regret: {name} eta=1", lowest, 0.025, 0.035))
+    return found
+
+
+def much_closer(runs: Runs) -> list[Finding]:
+    """With η = 10 the regret is at most half as far from 0 as with η = 1."""
+    found = []
+    for name in PAIR:
+        near, far = (at(runs[FIRST], f"{name} eta={eta}", REGRET) for eta in ("10", "1"))
+        text = f"time-averaged regret: {name} eta=10, as a part of that with eta=1"
+        found.append(ratio_within(text, near, far, -0.5, 0.5))
+    return found
+
+
+def negative_then_positive(runs: Runs) -> list[Finding]:
+    """With η = 1000 the regret is negative at round 2,000 and positive in the end."""
+    run, found = runs[FIRST], []
+    for name in PAIR:
+        label = f"{name} eta=1000"
+        found.append(below(f"time-averaged regret at round 2,000: {label}", at(run, label, REGRET, 2000), 0.0))
+        found.append(above(f"time-averaged regret in the end: {label}", at(run, label, REGRET), 0.0))
+    return found
+
+
+def converges_to_opt_nf(part: str) -> Test:
+    """With η = ∞ the regret against Opt-NF grows sublinearly, and little of it is left in the end."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run, found = runs[part], []
+        for name in PAIR:
+            label = f"{name} eta=inf"
+            distance = at(run, label, "regret") / run.results.rounds[-1] / -opt_nf(run)
+            text = f"distance from Opt-NF in the end, as a part of that between Opt-F and Opt-NF: {label}"
+            found += [sublinear(run, label, "regret"), below(text, distance, 0.1)]
+        return found
+
+    return test
+
+
+def opt_nf_below_opt_f(part: str) -> Test:
+    """Opt-NF has a negative regret even where it is highest."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs[part]
+        curves = next(iter(run.results.policies.values())).curves
+        paths = (curves["r_regret"] - curves["regret"]) / run.results.rounds[:, np.newaxis]
+        highest = int(paths.mean(axis=1).argmax())
+        when = run.results.rounds[highest]
+        return [below(f"time-averaged regret of Opt-NF where it is highest, at round {when:,}", paths[highest], 0.0)]
+
+    return test
+
+
+def wider_than_first(runs: Runs) -> list[Finding]:
+    """LFG is further above TSCSF-B in the second setting than with the nearest η of the first."""
+    found = []
+    for eta, other in (("63.55", "10"), ("inf", "inf")):
+        wide, narrow = (
+            at(runs[part], f"LFG eta={value}", REGRET) - at(runs[part], f"TSCSF-B eta={value}", REGRET)
+            for part, value in ((SECOND, eta), (FIRST, other))
+        )
+        text = "time-averaged regret of LFG less TSCSF-B"
+        found.append(above(f"{text}: second setting, eta={eta}, less first, eta={other}", wide - narrow, 0.0))
+    return found
+
+
+def queue_matters_more(part: str, ends: Sequence[str]) -> Test:
+    """The queue changes the regret more than the index does."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run, found = runs[part], []
+        for end in ends:
+            names = ("TSCSF-B", "TSCSF-B recursive", "LFG exact", "LFG")
+            effect = queue_over_index(*(at(run, name + end, REGRET) for name in names))
+            text = "time-averaged regret: effect of the queue less effect of the index"
+            found.append(above(f"{text},{end.removeprefix(',')}", effect, 0.0))
+        return found
+
+    return test
+
+
+def queue_over_index(exact: Array, recursive: Array, other_exact: Array, other_recursive: Array) -> Array:
+    """By how much more the queue changes a measure than the index does, (lanes,).
+
+    The effect of the queue is the mean difference between recursive and exact over the two indices, the effect of the
+    index that between the two indices over the queues; both without their sign.
+
+    Args:
+        exact: the measure (lanes,) of the first index with the exact queue.
+        recursive: of the first index with the recursive queue.
+        other_exact: of the other index with the exact queue.
+        other_recursive: of the other index with the recursive queue.
+
+    Example:
+        >>> import numpy as np
+        >>> queue_over_index(*(np.full(2, value) for value in (1.0, 5.0, 2.0, 6.0)))
+        array([3., 3.])
+    """
+    queue = (recursive + other_recursive - exact - other_exact) / 2.0
+    index = (other_exact + other_recursive - exact - recursive) / 2.0
+    return np.asarray(queue * np.sign(queue.mean()) - index * np.sign(index.mean()))
+
+
+# Constraints
+
+
+def ignored(part: str) -> Test:
+    """With η = ∞ some arm misses more than a play on average in the end."""
+
+    def test(runs: Runs) -> list[Finding]:
+        found = []
+        for name in PAIR:
+            label = f"{name} eta=inf"
+            missing, arm = furthest_behind(runs[part], label)
+            found.append(above(f"plays missing to {arm}, furthest behind: {label}", missing, 1.0, " play"))
+        return found
+
+    return test
+
+
+def satisfied(part: str, end: str, slack: float | None = None) -> Test:
+    """No arm misses a whole play on average, or no more than a part of the rounds."""
+
+    def test(runs: Runs) -> list[Finding]:
+        found = []
+        for name in PAIR:
+            missing, arm = furthest_behind(runs[part], name + end)
+            if slack is None:
+                found.append(below(f"plays missing to {arm}, furthest behind: {name}{end}", missing, 1.0, " play"))
+            else:
+                share = missing / runs[part].results.rounds[-1]
+                found.append(below(f"share missing to {arm}, furthest behind: {name}{end}", share, slack))
+        return found
+
+    return test
+
+
+def hardest(part: str, end: str, hard: Sequence[int]) -> Test:
+    """Each of the hard arms, counted from 0, misses more than any other."""
+
+    def test(runs: Runs) -> list[Finding]:
+        found = []
+        for name in PAIR:
+            missing = _missing(runs[part], name + end)
+            others = [arm for arm in range(missing.shape[1]) if arm not in hard]
+            means = missing.mean(axis=0)
+            least, most = min(hard, key=lambda arm: means[arm]), max(others, key=lambda arm: means[arm])
+            pair = " less ".join(_arm(runs[part], arm) for arm in (least, most))
+            text = f"plays missing: {pair}, {name}{end}"
+            found.append(above(text, missing[:, least] - missing[:, most], 0.0, " plays"))
+        return found
+
+    return test
+
+
+def later_with_eta(runs: Runs) -> list[Finding]:
+    """The last round with more than 1 % missing comes later with every step of η."""
+    run, found = runs[FIRST], []
+    for name in PAIR:
+        for less, larger in pairwise(("1", "10", "1000", "inf")):
+            gap = settled(run, f"{name} eta={less}") - settled(run, f"{name} eta={larger}")
+            text = f"last round with more than 1 % missing: {name}, eta={less} less eta={larger}"
+            found.append(below(text, gap, 0.0, " rounds"))
+    return found
+
+
+def furthest_behind(run: Run, label: str) -> tuple[Array, str]:
+    """Plays missing in the end to the arm that misses most of them on average, (lanes,), and its name."""
+    missing = _missing(run, label)
+    arm = int(missing.mean(axis=0).argmax())
+    return missing[:, arm], _arm(run, arm)
+
+
+def settled(run: Run, label: str, slack: float = SEEN) -> Array:
+    """The last checkpoint at which some arm misses more than a part of the rounds so far, (lanes,); 0 for none."""
+    late = run.results.policies[label].curves["violation"] > slack * run.results.rounds[:, np.newaxis]
+    return np.asarray((late * run.results.rounds[:, np.newaxis]).max(axis=0), dtype=float)
+
+
+def _arm(run: Run, arm: int) -> str:
+    name = run.results.names[arm]
+    return f"arm {name}" if name.isdecimal() else name
+
+
+def _missing(run: Run, label: str) -> Array:
+    """Plays missing to each arm in the end, (lanes, arms)."""
+    promised = np.asarray(run.results.promised[label])
+    return np.asarray((promised - shares(run, label)) * run.results.rounds[-1])
+
+
+# Bounds
+
+
+def bounds_in_order(runs: Runs) -> list[Finding]:
+    """LFG's bound is above TSCSF-B's at every T."""
+    run = runs[BOUNDS]
+    rounds = bounded_rounds(run)
+    fixed = bound(run, "LFG", rounds) - bound(run, "TSCSF-B", rounds)
+    by_horizon = [bound(run, "LFG", end, eta) - bound(run, "TSCSF-B", end, eta) for end, eta in horizons(run).items()]
+    return [
+        _computed("least distance of LFG's bound from TSCSF-B's over T, η = 63.55", float(fixed.min())),
+        _computed("least distance of LFG's bound from TSCSF-B's over T, η by T", float(np.min(by_horizon))),
+    ]
+
+
+def far_below_its_bound(runs: Runs) -> list[Finding]:
+    """TSCSF-B's regret is at most a tenth of its bound in the end."""
+    run = runs[BOUNDS]
+    end = float(run.results.rounds[-1])
+    part = at(run, f"TSCSF-B eta={ETA}", REGRET) / bound(run, "TSCSF-B", end)
+    return [below("time-averaged regret of TSCSF-B in the end, as a part of its bound", part, 0.1)]
+
+
+def bounds_hold(runs: Runs) -> list[Finding]:
+    """Regrets stay below their bounds: at all checkpoints with one η, and at every T with its own."""
+    run, found = runs[BOUNDS], []
+    rounds = bounded_rounds(run)
+    for name in PAIR:
+        curve = run.results.policies[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :]
+        part = curve / bound(run, name, rounds)[:, np.newaxis]
+        worst = int(part.mean(axis=1).argmax())
+        text = f"time-averaged regret as a part of the bound, where it is largest, at round {rounds[worst]:,.0f}"
+        found.append(below(f"{text}: {name}, η = 63.55", part[worst], 1.0))
+        for end, eta in horizons(run).items():
+            part_at = at(run, f"{name} eta={eta}", REGRET, end) / bound(run, name, end, eta)
+            found.append(below(f"time-averaged regret as a part of the bound: {name}, T = {end:,}", part_at, 1.0))
+    return found
+
+
+def _computed(text: str, value: float) -> Finding:
+    """A number without chance in it, which is to be above 0."""
+    return Finding(text, value, value, value, 0, "above 0", value > 0.0)
+
+
+# Films
+
+
+def nearer(attribute: str, most: float = 1.0, other: str = "LFG") -> Test:
+    """TSCSF-B's final ratings are nearer to the true ones than another policy's: at most a part of the distance."""
+
+    def test(runs: Runs) -> list[Finding]:
+        found = []
+        for end in (BALANCED, FREE):
+            label, rival = PAIR[0] + end, other + end
+            near, far = (distance_in_stars(runs[FILMS], one, attribute) for one in (label, rival))
+            text = f"mean distance from the true ratings: {label}, as a part of that of {rival}"
+            found.append(ratio_within(text, near, far, -np.inf, most))
+        return found
+
+    return test
+
+
+def too_high(runs: Runs) -> list[Finding]:
+    """LFG's final rating is above the true one even for the film where it is so least."""
+    run, found = runs[FILMS], []
+    for end in (BALANCED, FREE):
+        excess = excess_stars(run, f"LFG{end}", "score")
+        film = int(excess.mean(axis=0).argmin())
+        text = f"rating above the true one, least of all for {run.results.names[film]}: LFG{end}"
+        found.append(above(text, excess[:, film], 0.0, " stars"))
+    return found
+
+
+def much_faster(runs: Runs) -> list[Finding]:
+    """TSCSF-B's regret is at most half of LFG's early on: against Opt-F with balanced η, else against Opt-NF."""
+    run, found = runs[FILMS], []
+    for end, measure, rival in ((BALANCED, "r_regret", "Opt-F"), (FREE, "regret", "Opt-NF")):
+        for round in (float(ZOOM), float(run.results.rounds[-1]) / 10.0):
+            ours, theirs = (at(run, name + end, measure, round) / round for name in PAIR)
+            text = f"regret per round against {rival} at round {round:,.0f}: TSCSF-B less half of LFG{end}"
+            found.append(below(text, ours - theirs / 2.0, 0.0))
+    return found
+
+
+def below_opt_f(runs: Runs) -> list[Finding]:
+    """Both regrets are negative in the end, with balanced η."""
+    labels = [name + BALANCED for name in PAIR]
+    return [below(f"time-averaged regret in the end: {one}", at(runs[FILMS], one, REGRET), 0.0) for one in labels]

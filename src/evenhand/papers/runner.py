@@ -1,0 +1,256 @@
+"""Runs experiments and keeps their results, so that nothing is run twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from evenhand import __version__
+from evenhand.config.toml import Setup, parse
+from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.files import write_whole
+from evenhand.papers.data import NEEDED
+from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Run, Runs
+from evenhand.simulation.results import Results
+from evenhand.simulation.setup import run_information
+from evenhand.simulation.simulate import compare
+
+#: Folders whose code decides results.
+DECIDING = ("algorithms", "core", "environment", "policy", "simulation", "theory")
+#: Files and folders in them that decide none: they describe, draw and check.
+ASIDE = (
+    "algorithms/citations.py",
+    "core/errors.py",
+    "simulation/checks.py",
+    "simulation/figures.py",
+    "theory/bounds",
+    "theory/growth.py",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """The folder with the results of one size.
+
+    Attributes:
+        folder: with a folder for every configuration.
+        quick: whether the reduced sizes are run.
+        data: the user's files by kind.
+        jobs: processes.
+        again: whether what is there is run once more.
+    """
+
+    folder: Path
+    quick: bool = False
+    data: Mapping[str, Path] = field(default_factory=dict)
+    jobs: int = 1
+    again: bool = False
+
+    def run(self, experiment: Experiment, tell: Callable[[str], None] = lambda line: None) -> Runs:
+        """The runs of an experiment: those that are there as they are, the others now.
+
+        Args:
+            experiment: what to run.
+            tell: is called with every configuration that is run.
+
+        Raises:
+            EvenhandError: the folder holds results of another version.
+        """
+        runs = {}
+        for number, part in enumerate(experiment.parts, start=1):
+            setup = self.setup(experiment, part)
+            run = None if self.again else self._kept(experiment, part, setup)
+            if run is None:
+                tell(f"{part}, {number} of {len(experiment.parts)}")
+                run = self._made(experiment, part, setup)
+            runs[part] = run
+        return runs
+
+    def setup(self, experiment: Experiment, part: str) -> Setup:
+        """What a configuration of an experiment describes, at the size of this store and on the user's data."""
+        folder = files("evenhand.papers") / experiment.paper
+        config = tomllib.loads((folder / f"{part}.toml").read_text(encoding="utf-8"))
+        for need in experiment.data:
+            if need.kind in self.data:
+                config = need.put(config, self.data[need.kind])
+        if self.quick:
+            config = _reduced(config, experiment.quick)
+        try:
+            return parse(config)
+        except EvenhandError as error:
+            raise type(error)(f"{experiment.id}, {part}: {error}") from None
+
+    def place(self, part: str) -> Path:
+        """The folder of a configuration's results."""
+        return self.folder / "results" / part
+
+    def data_of(self, experiment: Experiment) -> str:
+        """What an experiment about real data ran on, in words."""
+        return " ".join(
+            f"The user's {need.kind} data." if need.kind in self.data else need.instead for need in experiment.data
+        )
+
+    def stamp(self, part: str) -> dict[str, Any]:
+        """What is recorded of a configuration's results: their key, the code, the date, and how long they took.
+
+        Raises:
+            DataError: it is damaged.
+        """
+        path = self.place(part) / "run.json"
+        try:
+            stamp: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            raise DataError(f"{path} is damaged; remove {path.parent}, and it is run again") from None
+        return stamp
+
+    def is_there(self, experiment: Experiment) -> bool:
+        """Whether all of its configurations have been run, by whatever version."""
+        return all((self.place(part) / "run.json").is_file() for part in experiment.parts)
+
+    def _kept(self, experiment: Experiment, part: str, setup: Setup) -> Run | None:
+        place = self.place(part)
+        if not (place / "run.json").is_file():
+            return None
+        stamp = self.stamp(part)
+        if stamp.get("code") != code_version():
+            raise EvenhandError(
+                f"{place} holds results of another version ({stamp.get('code', 'unknown')}), this is {code_version()}: "
+                "give another folder with --out, or --again to run everything anew"
+            )
+        if stamp["key"] != key(setup) or (experiment.timed and not stamp["seconds"]):
+            return None
+        return Run(Results.load(place), setup, stamp["seconds"])
+
+    def _made(self, experiment: Experiment, part: str, setup: Setup) -> Run:
+        began = time.perf_counter()
+        results, seconds = _timed(setup) if experiment.timed else (_simulated(setup, setup.policies, self.jobs), {})
+        stamp = {
+            "key": key(setup),
+            "code": code_version(),
+            "seconds": seconds,
+            "took": round(time.perf_counter() - began, 1),
+            "date": datetime.now(UTC).date().isoformat(),
+        }
+        place = self.place(part)
+        shutil.rmtree(place, ignore_errors=True)
+        results.save(place)
+        # Written last and at once: it marks the results as complete.
+        text = json.dumps(stamp, indent=2)
+        write_whole(place / "run.json", lambda path: path.write_text(text, "utf-8"))
+        return Run(results, setup, seconds)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a claim.
+
+    Attributes:
+        claim: what was to be shown.
+        findings: the numbers; none if it could not be run.
+        missing: why it could not be run; empty if it could.
+    """
+
+    claim: PaperClaim
+    findings: tuple[Finding, ...]
+    missing: str = ""
+
+    @property
+    def status(self) -> str:
+        """``"confirmed"``, ``"not confirmed"`` or ``"not runnable here"``."""
+        if self.missing:
+            return "not runnable here"
+        return "confirmed" if all(finding.holds for finding in self.findings) else "not confirmed"
+
+
+def judge(experiment: Experiment, runs: Runs, given: Collection[str] | None = None) -> list[Verdict]:
+    """The verdicts on an experiment's claims, and on what cannot be run for want of the paper's own data.
+
+    Args:
+        experiment: what was run.
+        runs: their results.
+        given: kinds of data that the user has; None does not ask for any.
+
+    Raises:
+        EvenhandError: a claim could not be measured, which is a fault of the experiment.
+    """
+    verdicts = []
+    for claim in experiment.claims:
+        findings = tuple(claim.test(runs))
+        if not findings:
+            raise EvenhandError(f"{experiment.id}: nothing was measured for {claim.sentence!r}")
+        verdicts.append(Verdict(claim, findings))
+    missing = [] if given is None else [need.kind for need in experiment.data if need.kind not in given]
+    return verdicts + [_not_runnable(kind) for kind in missing]
+
+
+def _not_runnable(kind: str) -> Verdict:
+    claim = PaperClaim(f"The same on the {kind} data that the paper used.", "the paper's data", lambda runs: [])
+    return Verdict(claim, (), f"Needs {NEEDED[kind]}; give the folder or file with --data.")
+
+
+def key(setup: Setup) -> str:
+    """What a result depends on besides the code: policies, environment, size, seed and checkpoints, as one digest."""
+    from evenhand.simulation.simulate import checkpoint_rounds
+
+    rounds = checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
+    information = run_information(setup.policies, setup.environment, setup.lanes, setup.seed, rounds)
+    del information["versions"]
+    return hashlib.sha256(json.dumps(information, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@cache
+def code_version() -> str:
+    """The version, and a digest of the code that decides results.
+
+    Example:
+        >>> code_version().startswith(__version__)
+        True
+    """
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for file in sorted(file for folder in DECIDING for file in (root / folder).rglob("*.py")):
+        name = file.relative_to(root)
+        if not any(path.as_posix() in ASIDE for path in (name, *name.parents)):
+            digest.update(name.as_posix().encode() + file.read_bytes())
+    return f"{__version__}+{digest.hexdigest()[:10]}"
+
+
+def _simulated(setup: Setup, policies: Mapping[str, Any], jobs: int) -> Results:
+    size = setup.horizon, setup.lanes, setup.seed
+    options: dict[str, Any] = {"checkpoints": setup.checkpoints, "spacing": setup.spacing, "jobs": jobs}
+    return compare(policies, setup.environment, *size, **options)
+
+
+def _timed(setup: Setup) -> tuple[Results, dict[str, float]]:
+    """Every policy on its own in this process, and the processor time that each took."""
+    seconds, parts = {}, []
+    # The first policy would pay for what is loaded and compiled on first use.
+    compare(setup.policies, setup.environment, min(50, setup.horizon), setup.lanes, setup.seed, progress=False)
+    for label, policy in setup.policies.items():
+        began = time.process_time()
+        parts.append(_simulated(setup, {label: policy}, jobs=1))
+        seconds[label] = round(time.process_time() - began, 3)
+    first = parts[0]
+    information = run_information(setup.policies, setup.environment, setup.lanes, setup.seed, first.rounds)
+    policies = {label: result for part in parts for label, result in part.policies.items()}
+    promised = {label: shares for part in parts for label, shares in part.promised.items()}
+    return replace(first, policies=policies, promised=promised, information=information), seconds
+
+
+def _reduced(config: dict[str, Any], size: QuickSize) -> dict[str, Any]:
+    horizon = config["horizon"] if size.horizon is None else min(size.horizon, config["horizon"])
+    reduced = config | {"horizon": horizon, "lanes": min(size.lanes, config.get("lanes", size.lanes))}
+    checkpoints = config.get("checkpoints")
+    if isinstance(checkpoints, Sequence):
+        reduced["checkpoints"] = [round for round in checkpoints if round < horizon] + [horizon]
+    return reduced

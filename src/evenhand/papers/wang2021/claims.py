@@ -1,0 +1,291 @@
+"""How the claims of Wang et al. 2021 are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from evenhand.core.state import Array
+from evenhand.environment.rewards import Winners
+from evenhand.papers.experiment import Finding, Run, Runs
+from evenhand.papers.verdicts import (
+    CONFIDENCE,
+    Test,
+    above,
+    at,
+    count_lanes,
+    interval,
+    linear,
+    logarithmic,
+    lower,
+    ratio,
+    ratio_below,
+    sublinear,
+)
+
+REGRET = "composite_regret"
+CHOICE = "ARS-UCB, k², α = 4"  # the paper's
+ALPHAS = tuple(f"ARS-UCB, k², α = {alpha}" for alpha in (1, 2, 8))
+SIZES = tuple(f"ARS-UCB, {size}, α = 4" for size in ("k", "k³", "2^k"))
+OTHERS = (*ALPHAS, *SIZES)
+UCB, UCB1 = "UCB, no rounds, α = 4", "UCB1 on the sums"
+MEAN_TOLD, BOUND_TOLD, COMPOSITE = "ODAAF, mean delay", "ODAAF, mean and largest delay", "ODAAF, composite"
+
+#: What a spread is called.
+SPREADS = {
+    "w2-10-30": "delay of 10 to 30",
+    "w2-0-60": "delay of 0 to 60",
+    "w3-bounded-30-40": "equal parts, 30 to 40",
+    "w3-bounded-10-20": "equal parts, 10 to 20",
+    "w3-decreasing-100": "decreasing over 100",
+    "w3-decreasing-50": "decreasing over 50",
+    "w3-increasing-100": "increasing over 100",
+    "w3-increasing-50": "increasing over 50",
+    "w4-discounted-08": "discounted, γ = 0.8",
+    "w4-discounted-09": "discounted, γ = 0.9",
+    "w4-polynomial-3": "polynomial, γ = 3",
+    "w4-polynomial-2": "polynomial, γ = 2",
+}
+W2, W3, W4 = (tuple(part for part in SPREADS if part.startswith(figure)) for figure in ("w2", "w3", "w4"))
+
+ARS, CLW, GAINS, EXP3 = "ARS-EXP3", "CLW", "CLW, gains", "EXP3"
+WRONG = ("CLW, d too small", "CLW, d too large")
+#: What a case of W-5 is called.
+CASES = {
+    f"w5-{kind}-{arms}-{delay}": f"{words}, {arms} arms, d = {delay}"
+    for arms in (7, 2)
+    for kind, words in {"nonoblivious": "non-oblivious", "oblivious": "oblivious"}.items()
+    for delay in (10, 20)
+}
+MADE_UP = {
+    "w5-synthetic-nonoblivious-10": "non-oblivious, made-up log, d = 10",
+    "w5-synthetic-oblivious-10": "oblivious, made-up log, d = 10",
+}
+NAMES = SPREADS | CASES | MADE_UP
+KEPT_BACK, OBLIVIOUS = (tuple(part for part in CASES if kind in part) for kind in ("-nonoblivious", "-oblivious"))
+
+SIGNIFICANT = 0.9  # "significantly outperforms": at least a tenth less
+EXCESSIVE = 1.5  # "no excessive regret": less than half as much again
+SLIGHT = 0.8  # "only slightly better": at most a fifth less
+HARDLY = 0.1  # hardly any lanes: fewer than a tenth
+Interval = tuple[float, float, float]  # mean, lower end, upper end
+
+
+def stuck_share(run: Run, label: str) -> Interval:
+    """The share of lanes that are stuck in the end, and Clopper and Pearson's 95 % interval."""
+    from scipy.stats import binomtest
+
+    stuck, lanes = int(at(run, label, "stuck").sum()), count_lanes(run)
+    ends = binomtest(stuck, lanes).proportion_ci(confidence_level=CONFIDENCE)
+    return stuck / lanes, float(ends.low), float(ends.high)
+
+
+def by_chance(run: Run) -> bool:
+    """Whether the arm that pays is drawn with fixed chances, and no log is replayed."""
+    return isinstance(run.setup.environment.rewards, Winners)
+
+
+def lost(run: Run) -> str:
+    """The regret of an adversarial case: by expected rewards where these exist, else in hindsight."""
+    return REGRET if by_chance(run) else "adversarial_regret"
+
+
+def _named(part: str, finding: Finding) -> Finding:
+    return replace(finding, text=f"{NAMES[part]}: {finding.text}")
+
+
+# Figures 2 to 4: rewards that spread
+
+
+def always_logarithmic(parts: Sequence[str], labels: Sequence[str]) -> Test:
+    """The regret of each of the policies is logarithmic in each of the spreads."""
+
+    def test(runs: Runs) -> list[Finding]:
+        return [_named(part, logarithmic(runs[part], label, REGRET)) for part in parts for label in labels]
+
+    return test
+
+
+def outperforms(parts: Sequence[str], labels: Sequence[str], others: Sequence[str], most: float = SIGNIFICANT) -> Test:
+    """In each of the spreads each of the policies has less than a multiple of each of the others' regret in the end."""
+
+    def test(runs: Runs) -> list[Finding]:
+        found = []
+        for part, label, other in product(parts, labels, others):
+            text = f"composite regret of {label}, in times of that of {other}"
+            over, under = (at(runs[part], one, REGRET) for one in (label, other))
+            found.append(_named(part, ratio_below(text, over, under, most)))
+        return found
+
+    return test
+
+
+def plays_worse_arms_less(parts: Sequence[str], others: Sequence[str]) -> Test:
+    """In each of the spreads the choice plays the worse arms less than each of the others does."""
+
+    def worse(run: Run, label: str) -> Array:
+        return np.asarray(run.results.policies[label].pulls[-1][:, 1:].sum(axis=-1), dtype=float)
+
+    def test(runs: Runs) -> list[Finding]:
+        found = []
+        for part, other in product(parts, others):
+            more = worse(runs[part], other) - worse(runs[part], CHOICE)
+            found.append(_named(part, above(f"plays of the worse arms: {other} less {CHOICE}", more, 0.0)))
+        return found
+
+    return test
+
+
+def better_in_most(parts: Sequence[str]) -> Test:
+    """In most spreads the choice has the least regret of all, and less than each of the others."""
+
+    def test(runs: Runs) -> list[Finding]:
+        each = [(f"less regret than {other}", (other,)) for other in OTHERS]
+        ways = [("the least regret of all ARS-UCB", OTHERS), *each]
+        lanes, found = count_lanes(runs[parts[0]]), []
+        for words, rivals in ways:
+            tests = _differences(runs, parts, rivals, _regrets)
+            found.append(in_most(f"spreads in which {CHOICE} has {words}", tests, len(rivals), lanes))
+        return found
+
+    return test
+
+
+def good_choice(parts: Sequence[str]) -> Test:
+    """In most spreads the choice has less regret, and less variance of it, than at least half of the others."""
+
+    def test(runs: Runs) -> list[Finding]:
+        lanes, half = count_lanes(runs[parts[0]]), len(OTHERS) // 2
+        return [
+            in_most(
+                f"spreads in which {CHOICE} has less {words} than at least {half} of the {len(OTHERS)} others",
+                _differences(runs, parts, OTHERS, values),
+                half,
+                lanes,
+            )
+            for words, values in (("regret", _regrets), ("variance of the regret", _deviations))
+        ]
+
+    return test
+
+
+def in_most(text: str, tests: Sequence[Sequence[Interval]], needed: int, lanes: int) -> Finding:
+    """In more than half of the spreads at least ``needed`` differences are below 0.
+
+    Args:
+        text: what is counted.
+        tests: the intervals of the differences, spread by spread.
+        needed: differences a spread.
+        lanes: behind each difference.
+
+    Returns:
+        The number of spreads by the means; the ends count those for which it is sure, and those for which it may be.
+    """
+    counts = [sum(sum(test[end] < 0.0 for test in spread) >= needed for spread in tests) for end in (0, 2, 1)]
+    half = len(tests) / 2
+    mean, low, high = map(float, counts)
+    return Finding(text, mean, low, high, lanes, f"more than {half:g} of {len(tests)}", low > half)
+
+
+def _differences(
+    runs: Runs, parts: Sequence[str], others: Sequence[str], values: Callable[[Run, str], Array]
+) -> list[list[Interval]]:
+    """The choice's values less those of the others, spread by spread."""
+    return [[interval(values(runs[part], CHOICE) - values(runs[part], other)) for other in others] for part in parts]
+
+
+def _regrets(run: Run, label: str) -> Array:
+    return at(run, label, REGRET)
+
+
+def _deviations(run: Run, label: str) -> Array:
+    """Squares whose mean is the variance over the lanes."""
+    regret = at(run, label, REGRET)
+    return np.asarray((regret - regret.mean()) ** 2)
+
+
+def hardly_stuck(parts: Sequence[str]) -> Test:
+    """In each of the spreads hardly any lanes of the choice are stuck in the end."""
+    return lambda runs: [_named(part, stuck_below(runs[part], CHOICE, HARDLY)) for part in parts]
+
+
+def stuck_below(run: Run, label: str, most: float) -> Finding:
+    """Fewer than a share of the lanes are stuck in the end."""
+    share, low, high = stuck_share(run, label)
+    text = f"share of lanes stuck on a worse arm: {label}"
+    return Finding(text, share, low, high, count_lanes(run), f"below {most:g}", high < most)
+
+
+def less_stuck(parts: Sequence[str], other: str) -> Test:
+    """In each of the spreads fewer lanes are stuck with the choice than with another policy."""
+    return lambda runs: [_named(part, lower(runs[part], "stuck", CHOICE, other)) for part in parts]
+
+
+# Figure 5: delays that an adversary chooses
+
+
+def bends(labels: Sequence[str], straight: bool) -> Test:
+    """Under non-oblivious delays the regrets of the policies are all linear (``straight``), or all sublinear."""
+    return lambda runs: [_named(part, bend(runs[part], label, straight)) for part in KEPT_BACK for label in labels]
+
+
+def bend(run: Run, label: str, straight: bool) -> Finding:
+    """Whether the regret is linear (``straight``) or sublinear.
+
+    With fixed chances by the growth exponent. On a log, where a regret may be negative for a while, by the regret of
+    the second half of the rounds less that of the first: below 0 is sublinear, linear what does not exclude 0 or more.
+    """
+    measure = lost(run)
+    if by_chance(run):
+        return (linear if straight else sublinear)(run, label, measure)
+    half = at(run, label, measure, run.results.rounds[-1] / 2)
+    mean, low, high = interval(at(run, label, measure) - 2.0 * half)
+    text = f"regret of the second half of the rounds less that of the first: {label}"
+    return Finding(text, mean, low, high, half.size, "0 or more" if straight else "below 0", (high >= 0.0) is straight)
+
+
+def less(parts: Sequence[str], policies: Sequence[str], others: Sequence[str]) -> Test:
+    """In each of the cases each of the policies has less regret than each of the others in the end."""
+
+    def test(runs: Runs) -> list[Finding]:
+        triples = product(parts, policies, others)
+        return [_named(part, lower(runs[part], lost(runs[part]), policy, other)) for part, policy, other in triples]
+
+    return test
+
+
+def slightly_better(parts: Sequence[str]) -> Test:
+    """In each of the cases CLW with the right d has less regret than ARS-EXP3, but not much less."""
+
+    def test(runs: Runs) -> list[Finding]:
+        found = []
+        for part in parts:
+            over, under = (at(runs[part], label, lost(runs[part])) for label in (CLW, ARS))
+            mean, low, high = ratio(over, under)
+            text = f"regret of {CLW} with the right d, in times of that of {ARS}"
+            holds = low >= SLIGHT and high < 1.0
+            finding = Finding(text, mean, low, high, over.size, f"from {SLIGHT:g} to below 1", holds)
+            found.append(_named(part, finding))
+        return found
+
+    return test
+
+
+def can_be_worse(parts: Sequence[str]) -> Test:
+    """Some case in which CLW with a wrong d has more regret; the intervals share the 5 % of error among them."""
+
+    def test(runs: Runs) -> list[Finding]:
+        cases = list(product(parts, WRONG))
+        confidence = 1.0 - 0.05 / len(cases)
+        gaps = [
+            interval(at(runs[part], label, lost(runs[part])) - at(runs[part], ARS, lost(runs[part])), confidence)
+            for part, label in cases
+        ]
+        mean, low, high = (float(sum(gap[end] > 0.0 for gap in gaps)) for end in range(3))
+        text = f"cases in which CLW with a d that is 10 % off has more regret than {ARS}, of {len(cases)}"
+        return [Finding(text, mean, low, high, count_lanes(runs[parts[0]]), "at least 1", low >= 1.0)]
+
+    return test

@@ -1,0 +1,167 @@
+"""Confidence intervals for the arms' means, and the point in them at which a fair policy would earn most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from attrs import field, frozen
+
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import Part, build, part
+from evenhand.core.state import Array, Mask, Observation, State
+from evenhand.policy.evidence import Evidence, Received, as_evidence
+from evenhand.policy.index import Index
+from evenhand.policy.merit import Merit, as_merit
+
+ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles the digits near the end
+
+
+@part("confidence", "hoeffding")
+@frozen
+class ConfidenceIntervals(Part):
+    """An interval for the mean of every arm: ``[max(S/n − c, 0), min(S/n + c, 1)]``, both ends cut to [0, 1].
+
+    ``c = sqrt(scale · ln(inside · K · t) / max(n, 1))``, the factors K (number of arms) and t (round counted from 1)
+    each only where they are asked for. Sum S and number n are those of the evidence, which may differ between the two
+    ends.
+
+    Args:
+        inside: number in the logarithm.
+        scale: number before the logarithm.
+        per_arm: whether the logarithm also has the factor K.
+        anytime: whether the logarithm also has the factor t.
+        lower: evidence of the lower end.
+        upper: evidence of the upper end.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.core.state import State, Tally
+        >>> counts = np.array([400.0, 0.0])
+        >>> low, high = ConfidenceIntervals(inside=1000.0).of(State(400, Tally(counts, counts, np.array([200.0, 0.0]))))
+        >>> low.round(3), high.round(3)
+        (array([0.362, 0.   ]), array([0.638, 1.   ]))
+
+    Source: Chen et al. 2024, Algorithms 1 and 3, Theorems 6 and 8; Lancewicki et al. 2021, Algorithm 3.
+    """
+
+    inside: float = field(converter=validate.at_least_one)
+    scale: float = field(default=1.0, converter=validate.nonnegative)
+    per_arm: bool = field(default=True, converter=validate.truth)
+    anytime: bool = field(default=False, converter=validate.truth)
+    lower: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
+    upper: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
+
+    def of(self, state: State) -> tuple[Array, Array]:
+        """The lower and the upper end, each (…, arms)."""
+        inside = self.inside * (state.arms if self.per_arm else 1) * (state.clock if self.anytime else 1)
+        growth = self.scale * np.log(inside)
+        sums, counts = self.upper.of(state.tally)
+        counts = np.maximum(counts, 1.0)
+        width = np.sqrt(growth / counts)
+        high = np.clip(sums / counts + width, 0.0, 1.0)
+        if self.lower != self.upper:
+            sums, counts = self.lower.of(state.tally)
+            counts = np.maximum(counts, 1.0)
+            width = np.sqrt(growth / counts)
+        return np.clip(sums / counts - width, 0.0, 1.0), high
+
+
+def optimistic_means(merit: Merit, low: Array, high: Array, available: Mask | None = None) -> Array:
+    """The means within intervals at which the fair policy earns most: ``argmax Σ f(x_i) x_i / Σ f(x_j)``, exactly.
+
+    Numerator and denominator are sums over the arms, so Dinkelbach's iteration leaves one small problem an arm: for
+    a given λ each arm takes the x that maximises ``f(x)(x − λ)`` on its interval (`Merit.peak`), and λ becomes the
+    ratio reached. λ only grows, and the iteration ends when it no longer does, all lanes side by side. Where
+    ``f(x)(x − λ)`` is known to rise, the upper ends are the answer.
+
+    Args:
+        merit: f.
+        low: (…, arms), lower ends in [0, 1].
+        high: (…, arms), upper ends in [0, 1].
+        available: (…, arms), arms that count; None for all.
+
+    Returns:
+        (…, arms), the means; of sleeping arms any in their interval.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.policy.merit import Power
+        >>> low, high = np.array([0.0, 0.1]), np.array([0.9, 0.4])
+        >>> optimistic_means(Power(beta=2.0), low, high)
+        array([0.9, 0.4])
+        >>> optimistic_means(Power(beta=50.0), low, high).round(3)
+        array([0.9, 0.2])
+
+    Source: Chen et al. 2024, Algorithm 1, line 9, which leaves the maximisation to a solver; W. Dinkelbach: On
+    Nonlinear Fractional Programming. Management Science 13(7), 1967.
+    """
+    if merit.rises:
+        return high
+    best = high
+    level = _ratio(merit, best, available)
+    for _ in range(ITERATIONS):
+        best = merit.peak(low, high, level)
+        reached = _ratio(merit, best, available)
+        done = (reached <= level).all()
+        level = np.maximum(reached, level)
+        if done:
+            break
+    return best
+
+
+def _ratio(merit: Merit, means: Array, available: Mask | None) -> Array:
+    """``Σ f(x_i) x_i / Σ f(x_j)`` over the available arms, (…, 1)."""
+    merits = merit(means) if available is None else merit(means) * available
+    total = merits.sum(axis=-1, keepdims=True)
+    return np.asarray((merits * means).sum(axis=-1, keepdims=True) / np.where(total > 0.0, total, 1.0))
+
+
+def as_confidence(value: ConfidenceIntervals | Mapping[str, object]) -> ConfidenceIntervals:
+    """Confidence intervals, given as such or by their plain form.
+
+    Raises:
+        EvenhandError: they are not.
+    """
+    intervals = build("confidence", value)
+    if not isinstance(intervals, ConfidenceIntervals):
+        raise EvenhandError(f"must be an object such as ConfidenceIntervals(inside=1000), got {value!r}")
+    return intervals
+
+
+@part("index", "optimistic_shares")
+@frozen
+class OptimisticShares(Index):
+    """The score of arms under which a fair policy would earn most, among all that the evidence allows.
+
+    ``μ~ = argmax over the intervals of Σ f(x_i) x_i / Σ f(x_j)``
+
+    Where arms sleep, the maximum is over the available ones. Where shares are capped at one (`MeritShares`), the
+    maximum is still that of the ratio, which knows no cap.
+
+    Args:
+        confidence: an interval for the mean of every arm.
+        merit: f.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand.policy.merit import Power
+        >>> index = OptimisticShares(ConfidenceIntervals(inside=1000.0), Power())
+        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        array([1., 1.])
+
+    Source: Chen et al. 2024, Algorithm 1, line 9, and Algorithm 3.
+    """
+
+    confidence: ConfidenceIntervals = field(converter=as_confidence, metadata={"slot": "confidence"})
+    merit: Merit = field(converter=as_merit, metadata={"slot": "merit"})
+    bounded: ClassVar[bool] = True
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """μ~, (…, arms)."""
+        low, high = self.confidence.of(state)
+        return optimistic_means(self.merit, low, high, observation.available)

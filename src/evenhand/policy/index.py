@@ -1,0 +1,412 @@
+"""What is each arm's score, as far as we know?
+
+An index gives every arm a number, from the evidence in the tally and, for Thompson sampling, from chance.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from attrs import field, frozen
+
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import Part, build, part
+from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
+from evenhand.policy.evidence import Evidence, Received, as_evidence
+
+
+class Index(Part, ABC):
+    """A rule for the scores of arms. An own index needs `score` only.
+
+    Attributes:
+        random: whether the score is drawn at random, given the past.
+        gives: ``"means"`` where a score estimates the arm's mean reward on the scale [0, 1], ``"weights"`` where
+            scores are positive, finite weights.
+        bounded: whether it works for rewards of a finite range only.
+        in_order: whether it weighs a reward by the probabilities of the round in which it arrives, and so has to be
+            shown every round in order, also one in which nothing arrived.
+    """
+
+    in_order: ClassVar[bool] = False
+    random: ClassVar[bool] = False
+    gives: ClassVar[str] = "means"
+    bounded: ClassVar[bool] = False
+
+    def start(self, shape: Shape) -> Any:
+        """What the index remembers beside the tally, before the first round; None for nothing.
+
+        Args:
+            shape: (…, arms), of every array in the state.
+        """
+        return None
+
+    @abstractmethod
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The score of every arm in the round that is being decided, (…, arms).
+
+        Args:
+            state: read, never changed.
+            observation: what is known before the decision; the score of an unavailable arm is not used.
+            rng: the policy's random stream.
+        """
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Record who plays; called before the round and the pulls in ``state`` are counted up."""
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Record what arrived; called after the tally in ``state`` is updated."""
+
+
+def as_index(value: Index | str | Mapping[str, object]) -> Index:
+    """An index, given as one, by its kind, or by its plain form.
+
+    Raises:
+        EvenhandError: there is no such kind.
+    """
+    index = build("index", value)
+    if not isinstance(index, Index):
+        raise EvenhandError(f"must be an object such as UCB(), got {value!r}")
+    return index
+
+
+@part("index", "ucb")
+@frozen
+class UCB(Index):
+    """Upper confidence bound: ``S/M + sqrt(c ln t / max(M, 1))``, with t the round counted from 1.
+
+    An arm that was never pulled has an infinite index, so that it goes first; one whose rewards are all still missing
+    has a mean of 0. With ``clip`` the index is at most 1, also for an arm that was never pulled.
+
+    Args:
+        exploration: c ≥ 0; 2 is UCB1 (Auer et al. 2002), 1.5 is LFG (Li et al. 2019).
+        clip: whether to cut the index at 1, the largest mean that a reward in [0, 1] can have.
+        evidence: what to believe of rewards that have not arrived.
+        clock: t in the logarithm: ``"round"`` for the round being decided, ``"played"`` for the rounds played so far.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.core.state import State, Tally
+        >>> counts = np.array([4.0, 1.0, 0.0])
+        >>> state = State(round=5, tally=Tally(counts, counts, np.array([2.0, 0.0, 0.0])))
+        >>> UCB().score(state, ALL_AVAILABLE, np.random.default_rng(0)).round(3)
+        array([1.447, 1.893,   inf])
+
+    Source: Patil et al. 2019, eq. (4); Huang et al. 2020 and Fang et al. 2022, section 3, for the clipped form.
+    """
+
+    exploration: float = field(default=2.0, converter=validate.nonnegative)
+    clip: bool = field(default=False, converter=validate.truth)
+    evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
+    clock: str = field(default="round", validator=validate.choice("round", "played"))
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Whether the evidence needs rewards of a finite range."""
+        return self.evidence.bounded
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The upper confidence bound of every arm, (…, arms)."""
+        sums, counts = self.evidence.of(state.tally)
+        counts = np.maximum(counts, 1.0)
+        time = state.clock if self.clock == "round" else max(state.round, 1)
+        index: Array = self.exploration * np.log(float(time)) / counts
+        np.sqrt(index, out=index)
+        index += np.divide(sums, counts, out=counts)
+        unknown = state.tally.pulls == 0.0
+        if np.count_nonzero(unknown):  # for few arms quicker than any()
+            index[unknown] = np.inf
+        return np.minimum(index, 1.0, out=index) if self.clip else index
+
+
+@part("index", "empirical_mean")
+@frozen
+class EmpiricalMean(Index):
+    """The mean of the rewards: ``S/M``, and 0 for an arm without evidence.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.core.state import State, Tally
+        >>> counts = np.array([4.0, 0.0])
+        >>> state = State(4, Tally(counts, counts, np.array([2.0, 0.0])))
+        >>> EmpiricalMean().score(state, ALL_AVAILABLE, np.random.default_rng(0))
+        array([0.5, 0. ])
+    """
+
+    evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Whether the evidence needs rewards of a finite range."""
+        return self.evidence.bounded
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The empirical mean of every arm, (…, arms)."""
+        sums, counts = self.evidence.of(state.tally)
+        return np.asarray(sums / np.maximum(counts, 1.0))
+
+
+@dataclass(slots=True)
+class Trials:
+    """The Bernoulli trials that Thompson sampling has seen."""
+
+    successes: Array  # (…, arms) trials won, between 0 and received
+
+
+@part("index", "beta_sample")
+@frozen
+class BetaSample(Index):
+    """Thompson sampling with a uniform prior: one draw from ``Beta(1 + S, 1 + M − S)``.
+
+    S counts the successes of Bernoulli trials. A reward of 0 or 1 is its own trial. Any other reward x in [0, 1] first
+    goes through a trial that succeeds with probability x (Agrawal & Goyal 2012, Algorithm 2).
+
+    A departure from the paper, where it says nothing: when several rewards of an arm arrive in one round only their
+    sum s is known, and ⌊s⌋ + Bernoulli(s − ⌊s⌋) successes are counted: the same mean, and the same trial for
+    one reward.
+
+    Args:
+        evidence: what to believe of rewards that have not arrived.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> policy = Policy(index=BetaSample())
+        >>> draw = policy.index.score(policy.start(arms=3), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> bool(((draw > 0) & (draw < 1)).all())
+        True
+
+    Source: Agrawal & Goyal 2012; Huang et al. 2020, Algorithm 1 and eq. (4).
+    """
+
+    evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
+    random: ClassVar[bool] = True
+    bounded: ClassVar[bool] = True
+
+    def start(self, shape: Shape) -> Trials:
+        """No trials yet."""
+        return Trials(np.zeros(shape))
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """One posterior draw for every available arm, and 0 for a sleeping one, (…, arms)."""
+        tally, available = state.tally, observation.available
+        sums, counts = self.evidence.of(Tally(tally.pulls, tally.received, state.index.successes))
+        if available is None:
+            return rng.beta(1.0 + sums, 1.0 + counts - sums)
+        draws = np.zeros(sums.shape)
+        won, lost = sums[available], (counts - sums)[available]
+        draws[available] = rng.beta(1.0 + won, 1.0 + lost)
+        return draws
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Count the successes among the rewards that arrived."""
+        rewards = feedback.rewards
+        if rewards.dtype.kind == "f":
+            rewards = np.minimum(np.maximum(rewards, 0.0), feedback.received)
+            whole = np.floor(rewards)
+            rest = rewards - whole
+            rewards = whole + (rng.random(rest.shape) < rest) if np.count_nonzero(rest) else whole
+        state.index.successes += rewards
+
+
+@part("index", "mean_of")
+@frozen
+class Mean(Index):
+    """The mean of two indexes of one kind, such as a rule under two kinds of evidence: ``(first + second)/2``.
+
+    The two share one memory: of a reward that is not 0 or 1 both see the same trial.
+
+    Args:
+        first: an index.
+        second: another of the same type.
+
+    Raises:
+        EvenhandError: the two are of different types.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> index = Mean(BetaSample("optimistic"), BetaSample("pessimistic"))
+        >>> draw = index.score(Policy(index).start(arms=3), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> bool(((draw > 0) & (draw < 1)).all())
+        True
+
+    Source: Chen et al. 2024, Algorithm 4.
+    """
+
+    first: Index = field(converter=as_index, metadata={"slot": "index"})
+    second: Index = field(converter=as_index, metadata={"slot": "index"})
+
+    def __attrs_post_init__(self) -> None:
+        if type(self.first) is not type(self.second):
+            one, other = type(self.first).__name__, type(self.second).__name__
+            raise EvenhandError(f"first and second must be indexes of one type, got {one} and {other}")
+
+    @property
+    def random(self) -> bool:  # type: ignore[override]
+        """Whether either is drawn at random."""
+        return self.first.random or self.second.random
+
+    @property
+    def gives(self) -> str:  # type: ignore[override]
+        """What the two give."""
+        return self.first.gives
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Whether either needs rewards of a finite range."""
+        return self.first.bounded or self.second.bounded
+
+    @property
+    def in_order(self) -> bool:  # type: ignore[override]
+        """Whether the two learn round by round."""
+        return self.first.in_order
+
+    def start(self, shape: Shape) -> Any:
+        """The memory that both read."""
+        return self.first.start(shape)
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The mean of the two, (…, arms)."""
+        total = self.first.score(state, observation, rng) + self.second.score(state, observation, rng)
+        return total / 2.0
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Record who plays, once for both."""
+        self.first.after_decision(state, decision)
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Record what arrived, once for both."""
+        self.first.after_feedback(state, feedback, rng)
+
+
+class _Wrapping(Index):
+    """An index that changes the scores of another one, and remembers for it."""
+
+    index: Index
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Whether the inner index needs rewards of a finite range."""
+        return self.index.bounded
+
+    @property
+    def gives(self) -> str:  # type: ignore[override]
+        """What the inner index gives."""
+        return self.index.gives
+
+    @property
+    def in_order(self) -> bool:  # type: ignore[override]
+        """Whether the inner index learns round by round."""
+        return self.index.in_order
+
+    def start(self, shape: Shape) -> Any:
+        """What the inner index remembers."""
+        return self.index.start(shape)
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Record who plays."""
+        self.index.after_decision(state, decision)
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Record what arrived."""
+        self.index.after_feedback(state, feedback, rng)
+
+
+@part("index", "exploring")
+@frozen
+class Exploring(_Wrapping):
+    """An index that explores: with probability ε a lane gives every arm a score of 0, otherwise the index's own.
+
+    Args:
+        index: the scores otherwise.
+        epsilon: ε in [0, 1].
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> index = Exploring(EmpiricalMean(), epsilon=1.0)
+        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        array([0., 0.])
+
+    Source: Chen et al. 2024, section 6, FGreedy-D.
+    """
+
+    index: Index = field(converter=as_index, metadata={"slot": "index"})
+    epsilon: float = field(converter=validate.unit)
+    random: ClassVar[bool] = True
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The index, or 0 for all arms of a lane that explores, (…, arms)."""
+        score = self.index.score(state, observation, rng)
+        exploring = rng.random((*score.shape[:-1], 1)) < self.epsilon
+        return np.where(exploring, 0.0, score)
+
+
+@dataclass(slots=True)
+class Commitment:
+    """The scores that a lane has committed to."""
+
+    score: Array  # (…, arms) as of the first round after the quotas
+    made: Mask  # (…, 1) True where the quotas are filled
+
+
+@part("index", "committed")
+@frozen(eq=False)
+class Committed(Index):
+    """An index that never looks at rewards again once every arm has had its plays.
+
+    The scores of the first round after that are kept for good: with `evenhand.policy.schedule.Quotas` this is
+    explore-then-commit.
+
+    Args:
+        index: the scores until then; not a random one.
+        quotas: (arms,) whole numbers, plays of each arm after which the scores are kept; one number for every arm.
+
+    Raises:
+        EvenhandError: the inner index is drawn at random, or remembers more than the tally.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> Committed(EmpiricalMean(), 20).quotas
+        array([20.])
+
+    Source: Garivier et al. 2016; Patil et al. 2019, section 4, Algorithm 1.
+    """
+
+    index: Index = field(converter=as_index, metadata={"slot": "index"})
+    quotas: Array = field(converter=validate.whole_numbers)
+
+    def __attrs_post_init__(self) -> None:
+        if self.index.random or self.index.start((1,)) is not None:
+            raise EvenhandError(f"index must depend on the tally alone, such as EmpiricalMean(), got {self.index!r}")
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Whether the inner index needs rewards of a finite range."""
+        return self.index.bounded
+
+    def start(self, shape: Shape) -> Commitment:
+        """No commitment yet."""
+        validate.one_per_arm("quotas", self.quotas, shape[-1])
+        return Commitment(np.zeros(shape), np.zeros((*shape[:-1], 1), dtype=bool))
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The scores of now, or those committed to, (…, arms)."""
+        score = self.index.score(state, ALL_AVAILABLE, rng)
+        return np.where(state.index.made, state.index.score, score)
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Commit where the quotas are filled, to the scores that were just used."""
+        filled = (state.tally.pulls >= self.quotas).all(axis=-1, keepdims=True) & ~state.index.made
+        if filled.any():
+            score = self.index.score(state, ALL_AVAILABLE, np.random.default_rng(0))  # it draws nothing
+            np.copyto(state.index.score, score, where=filled)
+            state.index.made |= filled

@@ -1,0 +1,176 @@
+"""Indexes of exponential weights, for adversarial rewards and for anonymous sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from attrs import field, frozen
+
+from evenhand.core import validate
+from evenhand.core.parts import part
+from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
+from evenhand.policy.index import Index
+from evenhand.policy.mixing import MixingRule, Phases, as_mixing, as_phases
+
+
+@dataclass(slots=True)
+class Credit:
+    """The logarithms of the weights, and what the present choice has earned since it was made."""
+
+    logs: Array  # (…, arms) logarithm of each arm's weight, times the scale
+    arms: Mask  # (…, arms) who was chosen
+    propensity: Array  # (…, arms) with which probability
+    earned: Array  # (…, 1) rewards credited since
+    rounds: Array  # (…, 1) rounds since
+
+
+@part("index", "exponential_weights")
+@frozen
+class ExponentialWeights(Index):
+    """Exponential weights: ``exp(w_i / scale)``, where w_i grows by ``γ/K · min(Z, n)/p_i`` with every choice.
+
+    Z is what the choice earned in its n rounds, p_i the probability with which the arm was chosen. Weights are kept as
+    logarithms, and returned relative to the largest of the lane, so that they stay finite for any number of rounds.
+
+    Args:
+        mixing: γ in [0, 1], or a rule that gives one for the number of arms; the weights grow at the rate γ/K.
+        scale: > 0, the most that one choice can earn; 1 for choices of one round.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> index = ExponentialWeights(mixing=0.1)
+        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        array([1., 1.])
+
+    Source: Auer et al. 2002, section 3; Wang et al. 2021, Algorithm 2.
+    """
+
+    mixing: MixingRule = field(converter=as_mixing, metadata={"slot": "mixing"})
+    scale: float = field(default=1.0, converter=validate.positive)
+    gives: ClassVar[str] = "weights"
+    in_order: ClassVar[bool] = True
+    bounded: ClassVar[bool] = True
+
+    def start(self, shape: Shape) -> Credit:
+        """All weights are 1."""
+        lane = (*shape[:-1], 1)
+        return Credit(np.zeros(shape), np.zeros(shape, dtype=bool), np.ones(shape), np.zeros(lane), np.zeros(lane))
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The weights relative to the largest, (…, arms)."""
+        logs = self._settled(state) / self.scale
+        return np.asarray(np.exp(logs - logs.max(axis=-1, keepdims=True)))
+
+    def _settled(self, state: State) -> Array:
+        memory: Credit = state.index
+        rate = self.mixing.mixing(state.clock, state.arms) / state.arms
+        gain = rate * np.minimum(memory.earned, memory.rounds) / memory.propensity
+        return np.asarray(memory.logs + np.where(memory.arms, gain, 0.0))
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Settle what the last choice earned, and open a new account where a lane chose anew."""
+        memory: Credit = state.index
+        new = np.ones(memory.earned.shape, dtype=bool) if decision.chosen is None else decision.chosen
+        if not new.any():
+            return
+        np.copyto(memory.logs, self._settled(state), where=new)
+        np.copyto(memory.arms, decision.played, where=new)
+        np.copyto(memory.propensity, np.where(decision.played, decision.inclusion, 1.0), where=new)
+        np.copyto(memory.earned, 0.0, where=new)
+        np.copyto(memory.rounds, 0.0, where=new)
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Credit the present choice with what arrived in the round."""
+        state.index.earned += feedback.rewards.sum(axis=-1, keepdims=True)
+        state.index.rounds += 1.0
+
+
+@dataclass(slots=True)
+class Window:
+    """The logarithms of the weights, the present choice, and the sums of the last rounds."""
+
+    grows: ClassVar[frozenset[str]] = frozenset({"recent"})
+
+    logs: Array  # (…, arms) logarithm of each arm's weight
+    arms: Mask  # (…, arms) who was chosen
+    propensity: Array  # (…, arms) with which probability
+    recent: Array  # (…, rounds) sums of the last rounds, the latest last; as many as the next phase needs
+
+
+@part("index", "window_weights")
+@frozen
+class WindowWeights(Index):
+    """Exponential weights that are updated when a choice ends, from its last d rounds: ``X = 1/(2d) Σ Y(τ)``.
+
+    =======  =====================================================================================
+    style    update of the arm that was chosen with probability p
+    =======  =====================================================================================
+    gain     ``ln w += γ/K · X/p``
+    loss     ``ln w −= η · (1/2 − X)/p``, since ``1/2 − X = 1/(2d) Σ (1 − Y(τ))`` is the mean loss
+    =======  =====================================================================================
+
+    Args:
+        phases: d, γ and η of each round; everything is forgotten where a phase begins.
+        style: ``"loss"`` or ``"gain"``.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand.policy.mixing import OnePhase
+        >>> index = WindowWeights(OnePhase(longest=2, horizon=1000))
+        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        array([1., 1.])
+
+    Source: Cesa-Bianchi, Gentile & Mansour 2018, section 3 (loss); Wang et al. 2021, Algorithm 3 (gain).
+    """
+
+    phases: Phases = field(converter=as_phases, metadata={"slot": "mixing"})
+    style: str = field(default="loss", validator=validate.choice("loss", "gain"))
+    gives: ClassVar[str] = "weights"
+    in_order: ClassVar[bool] = True
+    bounded: ClassVar[bool] = True
+
+    def start(self, shape: Shape) -> Window:
+        """All weights are 1."""
+        recent = np.zeros((*shape[:-1], self.phases.delay_after(1)))
+        return Window(np.zeros(shape), np.zeros(shape, dtype=bool), np.ones(shape), recent)
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The weights relative to the largest, (…, arms)."""
+        logs = self._settled(state)
+        return np.asarray(np.exp(logs - logs.max(axis=-1, keepdims=True)))
+
+    def _settled(self, state: State) -> Array:
+        memory: Window = state.index
+        if self.phases.begins(state.clock):
+            return np.zeros_like(memory.logs)
+        delay = self.phases.delay(state.clock)
+        credit = memory.recent[..., -delay:].sum(axis=-1, keepdims=True) / (2.0 * delay)
+        if self.style == "loss":
+            credit, rate = credit - 0.5, self.phases.loss_rate(state.clock, state.arms)
+        else:
+            rate = self.phases.mixing(state.clock, state.arms) / state.arms
+        return np.asarray(memory.logs + np.where(memory.arms, rate * credit / memory.propensity, 0.0))
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Settle what the last choice earned where a lane chose anew; a phase that begins may need a longer window."""
+        memory: Window = state.index
+        new = np.ones((*decision.played.shape[:-1], 1), dtype=bool) if decision.chosen is None else decision.chosen
+        if new.any():
+            np.copyto(memory.logs, self._settled(state), where=new)
+            np.copyto(memory.arms, decision.played, where=new)
+            np.copyto(memory.propensity, np.where(decision.played, decision.inclusion, 1.0), where=new)
+        more = self.phases.delay_after(state.clock) - memory.recent.shape[-1]
+        if more > 0:
+            memory.recent = np.concatenate([np.zeros((*memory.recent.shape[:-1], more)), memory.recent], axis=-1)
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Remember the sum of the round."""
+        recent = state.index.recent
+        recent[..., :-1] = recent[..., 1:].copy()
+        recent[..., -1] = feedback.rewards.sum(axis=-1)

@@ -1,0 +1,298 @@
+"""Checks of policies and environments, for parts of your own: the rules that everything else relies on.
+
+`check_policy` and `check_environment` raise ``AssertionError`` with the rule that is broken. ``POLICY_CHECKS`` and
+``ENVIRONMENT_CHECKS`` list the single checks, to be run one by one: ``@pytest.mark.parametrize("check",
+POLICY_CHECKS)``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import numpy as np
+
+from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.parts import build, plain
+from evenhand.core.state import ALL_AVAILABLE, Decision, Feedback, Mask, Observation, Outcome, State, dump, restore
+from evenhand.environment.environment import Environment, World
+from evenhand.environment.rewards import Bernoulli
+from evenhand.policy.policy import Policy
+from evenhand.simulation.simulate import compare
+
+LANES, ROUNDS = 3, 60
+T = TypeVar("T")
+
+
+def check_policy(policy: Policy, arms: int) -> None:
+    """Run every check of `POLICY_CHECKS` on a policy.
+
+    Args:
+        policy: any composition of parts.
+        arms: number of arms that it is for.
+
+    Raises:
+        AssertionError: a rule is broken; the message says which.
+
+    Example:
+        >>> from evenhand import check_policy
+        >>> from evenhand.algorithms import fucb
+        >>> check_policy(fucb([0.2, 0.1, 0.0]), arms=3)
+    """
+    for check in POLICY_CHECKS:
+        check(policy, arms)
+
+
+def check_environment(environment: Environment, horizon: int = ROUNDS) -> None:
+    """Run every check of `ENVIRONMENT_CHECKS` on an environment.
+
+    Args:
+        environment: any rewards, availability and feedback.
+        horizon: rounds to try; no more than its log holds.
+
+    Raises:
+        AssertionError: a rule is broken; the message says which.
+
+    Example:
+        >>> from evenhand import Environment, check_environment
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> check_environment(Environment(Bernoulli([0.9, 0.5])))
+    """
+    for check in ENVIRONMENT_CHECKS:
+        check(environment, horizon)
+
+
+def decisions_are_sound(policy: Policy, arms: int) -> None:
+    """Only available arms play, as many as can up to m, and the rounds count up from 1."""
+    for place, (decision, _) in enumerate(_trial(policy, arms, asleep=True)):
+        assert decision.round == place + 1, f"round {place + 1} is numbered {decision.round}"
+        assert decision.played.dtype == np.bool_, f"played is {decision.played.dtype}, not bool"
+        assert decision.played.shape == (LANES, arms), f"played has shape {decision.played.shape}"
+        assert decision.available is not None
+        assert not (decision.played & ~decision.available).any(), "an arm plays that is not available"
+        expected = np.minimum(policy.plays, decision.available.sum(axis=-1))
+        assert (decision.played.sum(axis=-1) == expected).all(), "not as many arms play as can"
+
+
+def choosing_changes_nothing(policy: Policy, arms: int) -> None:
+    """`Policy.choose` leaves the state as it is; applying its decision gives the state that `Policy.decide` gives."""
+    state, rng, world = policy.start(arms, LANES), np.random.default_rng(1), np.random.default_rng(2)
+    copy = policy.start(arms, LANES)
+    for _ in range(ROUNDS):
+        observation, rewards = _observation(world, arms), world.random((LANES, arms))
+        twin = np.random.default_rng()
+        twin.bit_generator.state = rng.bit_generator.state
+        before = _written(state)
+        chosen = policy.choose(state, observation, rng)
+        assert _written(state) == before, f"round {chosen.round}: choosing changes the state"
+        policy.apply(state, chosen)
+        decided = policy.decide(copy, observation, twin)
+        assert (chosen.played == decided.played).all(), f"round {decided.round}: choose and decide differ"
+        assert _written(state) == _written(copy), f"round {decided.round}: apply and decide give different states"
+        for one, its_rng in ((state, rng), (copy, twin)):
+            policy.observe(one, Feedback(chosen.played, rewards * chosen.played), its_rng)
+
+
+def scores_are_sound(policy: Policy, arms: int) -> None:
+    """The index gives every arm a number, and the fairness part every arm a score and a priority; none is NaN."""
+    rng = np.random.default_rng(9)
+    for decision, state in [] if policy.schedule.alone else _trial(policy, arms, asleep=False):
+        score = policy.index.score(state, ALL_AVAILABLE, rng)
+        claim = policy.fairness.claim(score, state)
+        given = {"score": score, "claim": claim.score, "priority": claim.priority}
+        for name, values in given.items():
+            where = f"after round {decision.round}: the {name}"
+            if values is not None:
+                assert np.shape(values) == (LANES, arms), f"{where} has shape {np.shape(values)}, not {(LANES, arms)}"
+                assert not np.isnan(values).any(), f"{where} of an arm is NaN"
+
+
+def probabilities_are_sound(policy: Policy, arms: int) -> None:
+    """Inclusion probabilities are in [0, 1], sum to the number of arms played, and are above 0 for the arms played;
+    propensities, where they are given, are equal to them."""
+    for asleep in (False, True):
+        for decision, _ in _trial(policy, arms, asleep):
+            inclusion = np.asarray(decision.inclusion, dtype=float)
+            assert inclusion.shape == decision.played.shape, f"the inclusion probabilities have shape {inclusion.shape}"
+            if decision.propensities is not None:
+                assert np.array_equal(decision.propensities, inclusion), "propensities differ from the inclusion"
+            assert (inclusion >= 0).all(), "a probability is negative"
+            assert (inclusion <= 1 + 1e-12).all(), "a probability exceeds 1"
+            played = decision.played.sum(axis=-1)
+            assert np.allclose(inclusion.sum(axis=-1), played), "the probabilities do not sum to the arms played"
+            assert (inclusion[decision.played] > 0).all(), "an arm of probability 0 plays"
+
+
+def tallies_are_sound(policy: Policy, arms: int) -> None:
+    """Pulls count the plays, and no more rewards are received than arms were pulled."""
+    pulls = np.zeros((LANES, arms))
+    for decision, state in _trial(policy, arms, asleep=True):
+        pulls += decision.played
+        assert (state.tally.pulls == pulls).all(), "the pulls in the state are not the plays"
+        assert (state.tally.received <= state.tally.pulls).all(), "more rewards were received than arms were pulled"
+
+
+def one_lane_is_any_lane(policy: Policy, arms: int) -> None:
+    """Without a lane axis a policy decides as it does with one lane."""
+    single, lane = policy.start(arms), policy.start(arms, 1)
+    rng_single, rng_lane, world = (np.random.default_rng(seed) for seed in (5, 5, 6))
+    for _ in range(ROUNDS):
+        rewards, available = world.random(arms) < 0.5, world.random(arms) < 0.8
+        a = policy.decide(single, Observation(available), rng_single)
+        b = policy.decide(lane, Observation(available[np.newaxis]), rng_lane)
+        assert (a.played == b.played[0]).all(), f"round {a.round}: a single decision differs from a lane's"
+        policy.observe(single, Feedback(a.played, rewards * a.played), rng_single)
+        policy.observe(lane, Feedback(b.played, rewards * b.played), rng_lane)
+
+
+def saved_state_continues(policy: Policy, arms: int) -> None:
+    """A state that went through JSON continues exactly as the state itself, with a policy built from its plain form
+    where its parts are registered."""
+    state, rng = policy.start(arms, LANES), np.random.default_rng(3)
+    world = np.random.default_rng(4)
+    _play(policy, state, rng, world)
+    copy = restore(policy.start(arms, LANES), json.loads(json.dumps(dump(state))))
+    again = _rebuilt("policy", policy)
+    rng_copy, world_copy = np.random.default_rng(), np.random.default_rng()
+    rng_copy.bit_generator.state = json.loads(json.dumps(rng.bit_generator.state))
+    world_copy.bit_generator.state = world.bit_generator.state
+    for _ in range(ROUNDS):
+        one, other = _play(policy, state, rng, world), _play(again, copy, rng_copy, world_copy)
+        assert (one.played == other.played).all(), f"round {one.round}: the saved state continues differently"
+
+
+def same_seed_same_run(policy: Policy, arms: int) -> None:
+    """The same seed gives the same run, with any other policies beside and any number of processes."""
+    world = Environment(Bernoulli(np.linspace(0.2, 0.8, arms)))
+    alone = compare({"a": policy}, world, ROUNDS, LANES, seed=11, checkpoints=4, progress=False)
+    other = compare({"b": Policy(), "a": policy}, world, ROUNDS, LANES, seed=11, checkpoints=4, jobs=2, progress=False)
+    assert (alone.policies["a"].pulls == other.policies["a"].pulls).all(), "the same seed gives another run"
+
+
+def same_world_for_all(environment: Environment, horizon: int) -> None:
+    """The same seed gives every policy the same rewards and availability, whatever it plays."""
+    first, second = (_world(environment, horizon) for _ in range(2))
+    rng = np.random.default_rng(0)
+    for round in range(1, horizon + 1):
+        one, two = first.observe().available, second.observe().available
+        assert (one is None) == (two is None), "arms are available to one policy only"
+        if one is not None and two is not None:
+            assert (one == two).all(), "availability differs between policies"
+        every, some = _all_awake(environment, one), rng.random((LANES, environment.arms)) < 0.5
+        some &= every
+        earned = [
+            np.asarray(world.step(_decided(round, played, one)).earned)
+            for world, played in ((first, every), (second, some))
+        ]
+        assert (earned[0][some] == earned[1][some]).all(), "rewards depend on what is played"
+
+
+def rewards_are_sound(environment: Environment, horizon: int) -> None:
+    """Rewards are finite, and 0 for arms that do not play."""
+    for _, played, outcome in _rounds(environment, horizon):
+        earned = np.asarray(outcome.earned, dtype=float)
+        assert np.isfinite(earned).all(), "a reward is not finite"
+        assert (earned[~played] == 0).all(), "an arm earns without playing"
+
+
+def feedback_is_sound(environment: Environment, horizon: int) -> None:
+    """No feedback arrives for what was not played, and none arrives twice."""
+    pulls, received = np.zeros((LANES, environment.arms)), np.zeros((LANES, environment.arms))
+    for _, played, outcome in _rounds(environment, horizon):
+        pulls += played
+        received += outcome.feedback.received
+        assert (received <= pulls).all(), "more rewards arrived than arms were played"
+
+
+def plain_form_is_whole(environment: Environment, horizon: int) -> None:
+    """An environment built from its plain form gives the same rewards and feedback, if its parts are registered."""
+    pairs = zip(_rounds(environment, horizon), _rounds(_rebuilt("environment", environment), horizon), strict=True)
+    for (_, _, one), (_, _, other) in pairs:
+        assert np.array_equal(one.earned, other.earned), "the rebuilt environment gives other rewards"
+        assert np.array_equal(one.feedback.rewards, other.feedback.rewards), (
+            "the rebuilt environment gives other feedback"
+        )
+
+
+#: The checks of `check_policy`, to be run one by one.
+POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
+    decisions_are_sound,
+    choosing_changes_nothing,
+    scores_are_sound,
+    probabilities_are_sound,
+    tallies_are_sound,
+    one_lane_is_any_lane,
+    saved_state_continues,
+    same_seed_same_run,
+)
+#: The checks of `check_environment`, to be run one by one.
+ENVIRONMENT_CHECKS: tuple[Callable[[Environment, int], None], ...] = (
+    same_world_for_all,
+    rewards_are_sound,
+    feedback_is_sound,
+    plain_form_is_whole,
+)
+
+
+def _trial(policy: Policy, arms: int, asleep: bool) -> list[tuple[Decision, State]]:
+    state, rng, world = policy.start(arms, LANES), np.random.default_rng(1), np.random.default_rng(2)
+    trial = []
+    for _ in range(ROUNDS):
+        decision = _play(policy, state, rng, world, asleep)
+        trial.append((decision, restore(policy.start(arms, LANES), dump(state))))
+    return trial
+
+
+def _play(
+    policy: Policy, state: State, rng: np.random.Generator, world: np.random.Generator, asleep: bool = True
+) -> Decision:
+    """One round with rewards that are not whole numbers."""
+    rewards, observation = world.random((LANES, state.arms)), _observation(world, state.arms)
+    decision = policy.decide(state, observation if asleep else ALL_AVAILABLE, rng)
+    policy.observe(state, Feedback(decision.played, rewards * decision.played), rng)
+    return decision
+
+
+def _observation(world: np.random.Generator, arms: int) -> Observation:
+    """All arms, some, or none at all are available."""
+    return Observation(world.random((LANES, arms)) < world.choice([0.0, 0.5, 1.0]))
+
+
+def _written(state: State) -> str:
+    return json.dumps(dump(state))
+
+
+def _rebuilt(slot: str, whole: T) -> T:
+    """The part from its plain form through JSON; the part itself where something in it is not registered."""
+    try:
+        table = json.loads(json.dumps(plain(whole)))
+    except StateError:
+        return whole
+    try:
+        again: T = build(slot, table)
+    except EvenhandError as error:
+        raise AssertionError(f"its plain form cannot be built again: {error}") from None
+    assert plain(again) == plain(whole), "what is built from its plain form has another plain form"
+    return again
+
+
+def _world(environment: Environment, horizon: int) -> World:
+    return environment.start(horizon, LANES, np.random.SeedSequence(8))
+
+
+def _rounds(environment: Environment, horizon: int) -> Iterator[tuple[int, Mask, Outcome]]:
+    """Round, arms played and outcome, when all available arms play."""
+    world = _world(environment, horizon)
+    for round in range(1, horizon + 1):
+        available = world.observe().available
+        played = _all_awake(environment, available)
+        yield round, played, world.step(_decided(round, played, available))
+
+
+def _all_awake(environment: Environment, available: Mask | None) -> Mask:
+    return np.ones((LANES, environment.arms), dtype=bool) if available is None else np.array(available)
+
+
+def _decided(round: int, played: Mask, available: Mask | None) -> Decision:
+    return Decision(round, played, None, available, played)

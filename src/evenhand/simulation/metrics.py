@@ -1,0 +1,315 @@
+"""Metrics: what is measured in a run, as parts, and the recorder that runs them over a block of lanes.
+
+A metric keeps only running sums, from which it takes its value at the checkpoints. `evenhand.simulation.measures` has
+the metrics of the papers; a metric of your own goes into ``compare(…, metrics=[…])``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import Part
+from evenhand.core.state import Array, Decision, Outcome
+from evenhand.policy.fairness import owed
+from evenhand.policy.shares import proportional
+from evenhand.theory.baseline import Baseline
+
+#: Columns of the result tables that are no measures.
+COLUMNS = ("policy", "lane", "round", "arm", "measure", "selection_fractions")
+
+
+@frozen
+class Measure:
+    """Name, label and unit of what a metric measures.
+
+    Example:
+        >>> Measure("regret", "regret", "reward").axis
+        'regret (reward)'
+    """
+
+    name: str
+    label: str
+    unit: str
+
+    @property
+    def axis(self) -> str:
+        """Label with unit, for the axis of a figure."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+class Run:
+    """A block of lanes up to and including the present round: what metrics read.
+
+    All sums over the rounds are computed once for all metrics.
+
+    Attributes:
+        baseline: what the policy is measured against.
+        lanes: number of lanes in the block.
+        arms: number of arms.
+        round: the present round, counted from 1.
+        pulls: (lanes, arms), plays so far.
+        decision: of this round.
+        outcome: of this round.
+        earned: (lanes, arms), rewards earned so far.
+        checkpoints: the rounds recorded so far.
+        recorded_pulls: (checkpoints, lanes, arms), plays at the checkpoints so far.
+    """
+
+    decision: Decision
+    outcome: Outcome
+
+    def __init__(self, baseline: Baseline, checkpoints: int, lanes: int, arms: int) -> None:
+        """Nothing has happened yet."""
+        self.baseline, self.lanes, self.arms = baseline, lanes, arms
+        self.round = 0
+        self.pulls = np.zeros((lanes, arms))
+        self.earned = np.zeros((lanes, arms))
+        self.checkpoints: list[int] = []
+        self.recorded_pulls = np.zeros((checkpoints, lanes, arms), dtype=np.int32)
+        self._codes = 2.0 ** np.arange(arms)
+        self._by_set = baseline.by_set
+        self._optima = np.zeros((2, lanes))
+        self._cache: dict[str, Array] = {}
+
+    def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
+        """Take in one round; ``pulls`` (lanes, arms) are the plays up to and including it."""
+        self.round, self.pulls, self.decision, self.outcome = decision.round, pulls, decision, outcome
+        earned = self.earned
+        np.add(earned, outcome.earned, earned)
+        if self._cache:
+            self._cache.clear()
+        if self._by_set is not None and decision.available is not None:
+            self._optima += self._by_set[:, (decision.available.astype(float) @ self._codes).astype(np.intp)]
+
+    @property
+    def reward(self) -> Array:
+        """(lanes,), weighted rewards earned so far."""
+        return self._once("reward", lambda: over_arms(self.earned * self.baseline.weights))
+
+    @property
+    def expected(self) -> Array:
+        """(lanes,), expected weighted reward ``Σ_i w_i μ_i N_i`` of the plays so far."""
+        return self._once("expected", lambda: weighted(self.pulls, self.baseline.gains))
+
+    @property
+    def best(self) -> Array:
+        """(lanes,), expected reward of Opt-NF so far, given the arms that were available."""
+        baseline = self.baseline
+        if baseline.by_set is not None:
+            return np.asarray(self._optima[0])
+        return np.asarray(baseline.best) * self.round
+
+    @property
+    def best_fair(self) -> Array:
+        """(lanes,), expected reward of Opt-F so far, given the arms that were available; of Opt-NF without promises."""
+        baseline = self.baseline
+        if baseline.by_set is not None:
+            return np.asarray(self._optima[1])
+        return self.best if baseline.best_fair is None else baseline.best_fair * self.round
+
+    @property
+    def deficits(self) -> Array:
+        """(lanes, arms), plays that each arm is behind its promise, ``r_i t − N_i``; negative where it is ahead."""
+        return self._once("deficits", lambda: np.asarray(owed(self.baseline.fractions, self.round, self.pulls)))
+
+    @property
+    def missing_shares(self) -> Array:
+        """(lanes, arms), fair shares by merit less the selection vector of this round, ``p* − p``."""
+        return self._once("missing_shares", self._missing_shares)
+
+    def _missing_shares(self) -> Array:
+        baseline, decision = self.baseline, self.decision
+        fair = baseline.deserved
+        if fair is None or decision.available is not None:
+            fair = proportional(np.asarray(baseline.merits), baseline.plays, decision.available)
+        return np.asarray(fair - decision.inclusion)
+
+    def _once(self, name: str, value: Callable[[], Array]) -> Array:
+        """The value, computed at most once per round."""
+        known = self._cache.get(name)
+        if known is None:
+            known = self._cache[name] = value()
+        return known
+
+
+class Metric(Part, ABC):
+    """Something to measure in every lane. A class of your own needs a name, a label, a unit and `value`.
+
+    Metrics hold parameters only; what one remembers from round to round is the record that `start` returns, which `see`
+    changes in place.
+
+    Attributes:
+        name: column in tables and key in JSON, such as ``"regret"``.
+        label: in words, for figures.
+        unit: of the values, for figures; empty for none.
+        formula: at round t, for the documentation.
+        source: paper and equation.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Environment, compare
+        >>> from evenhand.algorithms import ucb1
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> class Changes(Metric):
+        ...     name, label, unit = "changes", "rounds in which the played arms changed", "rounds"
+        ...     def start(self, run):
+        ...         return {"last": np.zeros((run.lanes, run.arms), dtype=bool), "count": np.zeros(run.lanes)}
+        ...     def see(self, memory, run):
+        ...         memory["count"] += (run.decision.played != memory["last"]).any(axis=-1)
+        ...         memory["last"] = run.decision.played
+        ...     def value(self, memory, run):
+        ...         return memory["count"]
+        >>> results = compare([ucb1()], Environment(Bernoulli([0.9, 0.5])), horizon=100, lanes=4, metrics=[Changes()])
+        >>> bool(results.final()["ucb1"]["changes"]["mean"] > 1)
+        True
+    """
+
+    name: str
+    label: str
+    unit: str
+    formula: str = ""
+    source: str = ""
+
+    @property
+    def measure(self) -> Measure:
+        """Name, label and unit."""
+        return Measure(self.name, self.label, self.unit)
+
+    def applies(self, baseline: Baseline) -> bool:
+        """Whether the metric is meaningful for a policy with this baseline; where not, it is left out."""
+        return True
+
+    def obstacle(self, baseline: Baseline) -> str:
+        """Why a metric that applies cannot be computed; empty where it can."""
+        return ""
+
+    def start(self, run: Run) -> Any:
+        """What the metric remembers, before the first round; None for nothing."""
+        return None
+
+    def see(self, memory: Any, run: Run) -> None:
+        """Take in a round; updates ``memory`` in place."""
+
+    @abstractmethod
+    def value(self, memory: Any, run: Run) -> Array:
+        """The value at a checkpoint, (lanes,)."""
+
+
+class MetricRecorder:
+    """Runs metrics over one block of lanes.
+
+    Attributes:
+        pulls: (checkpoints, lanes, arms), plays at the checkpoints.
+        curves: (checkpoints, lanes) of each measure.
+    """
+
+    def __init__(self, baseline: Baseline, metrics: Sequence[Metric], checkpoints: int, lanes: int, arms: int) -> None:
+        """Nothing has happened yet."""
+        self._run = Run(baseline, checkpoints, lanes, arms)
+        self._metrics = [(metric, metric.start(self._run)) for metric in metrics]
+        # Calls that do nothing would cost as much as the sums: one per metric and round.
+        self._watching = [(one.see, memory) for one, memory in self._metrics if type(one).see is not Metric.see]
+        self.pulls: NDArray[np.int32] = self._run.recorded_pulls
+        self.curves: dict[str, Array] = {metric.name: np.zeros((checkpoints, lanes)) for metric in metrics}
+
+    def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
+        """Take in one round; ``pulls`` (lanes, arms) are the plays up to and including it."""
+        run = self._run
+        run.see(pulls, decision, outcome)
+        for see, memory in self._watching:
+            see(memory, run)
+
+    def record(self) -> None:
+        """Write down the value of every metric at a checkpoint.
+
+        Raises:
+            EvenhandError: a metric does not return one number per lane.
+        """
+        run = self._run
+        place = len(run.checkpoints)
+        self.pulls[place] = run.pulls
+        for metric, memory in self._metrics:
+            values = np.asarray(metric.value(memory, run))
+            if values.shape != (run.lanes,):
+                raise EvenhandError(
+                    f"metric {metric.name!r} must return one number per lane, shape ({run.lanes},), "
+                    f"got shape {values.shape}"
+                )
+            self.curves[metric.name][place] = values
+        run.checkpoints.append(run.round)
+
+
+def chosen(metrics: Sequence[Metric], baseline: Baseline) -> tuple[list[Metric], dict[str, str]]:
+    """The metrics that can be measured, and the reasons for those that apply but cannot.
+
+    Example:
+        >>> from evenhand.algorithms import ucb1
+        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.simulation.measures import MEASURES
+        >>> from evenhand.theory.baseline import baseline_of
+        >>> baseline = baseline_of(ucb1(), Environment(Bernoulli([0.9, 0.5])))
+        >>> [metric.name for metric in chosen(list(MEASURES.values()), baseline)[0]]
+        ['reward', 'regret', 'time_averaged_regret']
+    """
+    meaningful = [metric for metric in metrics if metric.applies(baseline)]
+    obstacles = {metric.name: metric.obstacle(baseline) for metric in meaningful}
+    return (
+        [metric for metric in meaningful if not obstacles[metric.name]],
+        {name: obstacle for name, obstacle in obstacles.items() if obstacle},
+    )
+
+
+def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> None:
+    """Refuse what is not a metric, and names that are taken.
+
+    Args:
+        metrics: the user's own.
+        taken: names of other metrics.
+
+    Raises:
+        EvenhandError: names the metric and the remedy.
+
+    Example:
+        >>> check_metrics(["regret"])
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: metrics[0] must be a Metric, got 'regret'
+    """
+    names = {*taken, *COLUMNS}
+    for place, metric in enumerate(metrics):
+        if not isinstance(metric, Metric):
+            raise EvenhandError(f"metrics[{place}] must be a Metric, got {metric!r}")
+        for part in ("name", "label", "unit"):
+            if not isinstance(getattr(metric, part, None), str):
+                raise EvenhandError(f"{type(metric).__name__} needs a {part}, a string")
+        if metric.name in names or not metric.name:
+            raise EvenhandError(f"the name {metric.name!r} of {type(metric).__name__} is taken; give it another one")
+        names.add(metric.name)
+
+
+def over_arms(values: Array) -> Array:
+    """Sums over the arms; a product is faster than a sum over a short last axis.
+
+    Example:
+        >>> over_arms(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        array([3., 7.])
+    """
+    return np.asarray(values @ np.ones(values.shape[-1]))
+
+
+def weighted(values: Array, weights: Array) -> Array:
+    """Sums over the arms, weighted by (arms,) or (lanes, arms).
+
+    Example:
+        >>> weighted(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 0.5]))
+        array([2., 5.])
+    """
+    return np.asarray(values @ weights if weights.ndim == 1 else over_arms(values * weights))

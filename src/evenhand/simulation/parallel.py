@@ -1,0 +1,159 @@
+"""Runs units of work in this process or in several, with a progress bar."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+R = TypeVar("R")
+PATIENCE = 1.0  # seconds before a progress bar appears
+PLAIN = (str, bytes, int, float, complex, np.ndarray, np.generic, np.ufunc)  # values without code of the user's
+
+
+def run(
+    function: Callable[..., R],
+    units: Sequence[tuple[Any, ...]],
+    steps: Sequence[int],
+    jobs: int,
+    progress: bool | None,
+) -> list[R]:
+    """``function(*unit, tick)`` for every unit, in order; ``tick(done)`` reports how many of its steps a unit has done.
+
+    Args:
+        function: what to run; with several jobs it must be importable.
+        units: arguments of each call.
+        steps: steps of each unit, for the progress bar.
+        jobs: processes; 1 runs everything in this one, −1 takes every core.
+        progress: whether to show a bar on standard error; None for only where that is a terminal.
+
+    Raises:
+        KeyboardInterrupt: interrupted, with a message on how much was done.
+    """
+    with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
+        path = Path(folder) / "done"
+        done: NDArray[np.int64] = np.memmap(path, dtype=np.int64, mode="w+", shape=(len(units),))
+        try:
+            with _bar(done, steps, sys.stderr.isatty() if progress is None else progress):
+                return _run_all(function, units, jobs, path)
+        except KeyboardInterrupt:
+            finished = sum(int(d) >= s for d, s in zip(done, steps, strict=True))
+            raise KeyboardInterrupt(
+                f"interrupted: {finished} of {len(units)} parts of the work were done "
+                f"({int(done.sum()):,} of {sum(steps):,} rounds)"
+            ) from None
+        finally:
+            del done  # the file must be free before its folder goes
+
+
+def carry(*parts: object) -> None:
+    """Send the code of the user's own classes and functions along to other processes, which may be unable to import it.
+
+    Parts of your own may be defined in scripts, notebooks and test modules; installed packages are imported.
+
+    Args:
+        parts: that will be sent.
+
+    Example:
+        >>> from evenhand.policy.policy import Policy
+        >>> carry(Policy())
+    """
+    from cloudpickle import register_pickle_by_value
+
+    for module in {kind.__module__ for part in parts for kind in kinds_in(part)}:
+        if module in sys.modules and not _installed(sys.modules[module]):
+            register_pickle_by_value(sys.modules[module])
+
+
+def kinds_in(part: object) -> set[type | FunctionType]:
+    """The classes that a part consists of, and the functions in it.
+
+    Example:
+        >>> from evenhand.policy.selection import TopM
+        >>> [kind.__name__ for kind in kinds_in(TopM())]
+        ['TopM']
+    """
+    if isinstance(part, FunctionType):
+        return {part}
+    if isinstance(part, list | tuple | set):
+        return set().union(*map(kinds_in, part))
+    if isinstance(part, dict):
+        return set().union(*map(kinds_in, part.values()))
+    if isinstance(part, type) or part is None or isinstance(part, PLAIN):
+        return set()
+    kind: type = type(part)
+    fields = [field.name for field in attrs.fields(kind)] if attrs.has(kind) else list(vars(part))
+    return {kind}.union(*(kinds_in(getattr(part, name, None)) for name in fields))
+
+
+def _installed(module: ModuleType) -> bool:
+    """Whether other processes can import a module: those of Python and of installed packages."""
+    source = getattr(module, "__file__", None)
+    folders = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+    return module.__name__.split(".")[0] == "evenhand" or (
+        source is not None and any(Path(source).is_relative_to(folder) for folder in folders)
+    )
+
+
+def _run_all(function: Callable[..., R], units: Sequence[tuple[Any, ...]], jobs: int, path: Path) -> list[R]:
+    calls = [(function, unit, path, len(units), number) for number, unit in enumerate(units)]
+    if jobs == 1 or len(units) == 1:
+        return [_run_one(*call) for call in calls]
+    from joblib import Parallel, delayed
+
+    return list(Parallel(n_jobs=jobs, batch_size=1)(delayed(_run_one)(*call) for call in calls))
+
+
+def _run_one(function: Callable[..., R], unit: tuple[Any, ...], path: Path, units: int, number: int) -> R:
+    # On another machine of a cluster the file does not exist, and there is no bar.
+    done = np.memmap(path, dtype=np.int64, mode="r+", shape=(units,)) if path.exists() else np.zeros(units)
+
+    def tick(steps: int) -> None:
+        done[number] = steps
+
+    return function(*unit, tick)
+
+
+@contextmanager
+def _bar(done: NDArray[np.int64], steps: Sequence[int], show: bool) -> Iterator[None]:
+    """A progress bar in a thread of its own, which reads ``done``."""
+    if not show:
+        yield
+        return
+    over = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(done, sum(steps), over), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _watch(done: NDArray[np.int64], total: int, over: threading.Event) -> None:
+    if over.wait(PATIENCE):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("simulating"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rounds"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        while not over.wait(0.2):
+            bar.update(task, completed=int(done.sum()))

@@ -1,0 +1,89 @@
+"""A check that a policy keeps the promise that it reports."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback
+from evenhand.policy.fairness import Shares, owed
+from evenhand.policy.policy import Policy
+from evenhand.policy.shares import proportional
+
+ROUNDS = 1000
+LANES = 2
+BY_MERIT = 0.2  # by which an arm's mean inclusion may differ from its share by merit while intervals are still wide
+
+
+def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
+    """What the policy reports as promised is what the arms get, with all arms available and rewards of 0 and 1.
+
+    Promised shares: no arm is ever further behind than `Policy.allowance`, and where probabilities are promised, none
+    is below its share. Shares by merit: in the choices of the second half of the run every arm's mean probability is
+    within 0.2 of its share. Quotas: they are filled.
+
+    Args:
+        policy: any choice of parts.
+        arms: number of arms to try it with.
+        rounds: how many to play, at least; more where a schedule takes longer.
+
+    Raises:
+        AssertionError: the promise is broken; the message names the round, the arm and the plays that are missing.
+
+    Example:
+        >>> from evenhand.algorithms import fucb
+        >>> promise_is_kept(fucb([0.3, 0.1, 0.1]), arms=3)
+    """
+    fractions = _shares(policy, arms)
+    if fractions is None and policy.merit is None:
+        return
+    means = np.linspace(0.8, 0.3, arms)
+    state, rng, world = policy.start(arms, LANES), np.random.default_rng(1), np.random.default_rng(2)
+    rounds = max(rounds, 2 * int(policy.schedule.rounds(arms)))
+    inclusion, choices = np.zeros((LANES, arms)), 0.0
+    for round in range(1, rounds + 1):
+        decision = policy.decide(state, ALL_AVAILABLE, rng)
+        rewards = (world.random((LANES, arms)) < means) & decision.played
+        policy.observe(state, Feedback(decision.played, rewards), rng)
+        if round > rounds // 2:
+            chosen = np.ones((LANES, 1)) if decision.chosen is None else decision.chosen.astype(float)
+            inclusion, choices = inclusion + decision.inclusion * chosen, choices + chosen.sum()
+        if fractions is not None and policy.fairness.promises:
+            _check_round(policy, fractions, decision, state.tally.pulls, round)
+    if policy.merit is not None and choices:
+        shares = proportional(policy.merit(means), policy.plays)
+        missed = np.abs(inclusion.sum(axis=0) / choices - shares)
+        arm = int(missed.argmax())
+        assert missed[arm] <= BY_MERIT, (
+            f"arm {arm + 1} deserves {shares[arm]:.3f} of the rounds by merit, and plays {missed[arm]:.3f} off that"
+        )
+    quotas = getattr(policy.schedule, "quotas", None)
+    if quotas is not None:
+        assert (state.tally.pulls >= quotas).all(), "a quota is not filled"
+
+
+def _shares(policy: Policy, arms: int) -> Array | None:
+    """The promised shares, (arms,) or (lanes, arms); None for none, or where they are only measured against."""
+    if policy.fractions is None or not (policy.fairness.promises or policy.schedule.fractions is not None):
+        return None
+    fractions = np.asarray(policy.fractions, dtype=float)
+    fractions = np.broadcast_to(fractions, (*fractions.shape[:-1], arms))
+    total = float(fractions.sum(axis=-1).max())
+    assert total <= policy.plays + 1e-9, f"the promised shares sum to {total:g}, but plays = {policy.plays}"
+    return fractions
+
+
+def _check_round(policy: Policy, fractions: Array, decision: Decision, pulls: Array, round: int) -> None:
+    """The deficits of one round, and the probabilities of lanes that chose in it."""
+    arms = pulls.shape[-1]
+    allowed = policy.allowance(arms, round)
+    assert allowed is not None
+    deficit = np.asarray(owed(fractions, round, pulls))
+    lane, arm = np.unravel_index(int(deficit.argmax()), deficit.shape)
+    assert deficit[lane, arm] <= allowed + 1e-9, (
+        f"round {round}: arm {arm + 1} is {deficit[lane, arm]:.2f} plays behind its promised share, "
+        f"{allowed:.2f} at most are allowed for"
+    )
+    if policy.fairness.gives is Shares and round > policy.schedule.rounds(arms):
+        chosen = np.ones((len(pulls), 1), dtype=bool) if decision.chosen is None else decision.chosen
+        below = (np.asarray(decision.inclusion) < fractions - 1e-9) & chosen
+        assert not below.any(), f"round {round}: an arm plays with less than its promised probability"

@@ -1,0 +1,193 @@
+"""A simulation ready to run, as a configuration file or a result file describes it; written as plain JSON values and
+read back."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from evenhand.core.errors import ConfigurationError, EvenhandError, StateError
+from evenhand.core.parts import build, plain
+from evenhand.core.state import PerLane
+from evenhand.environment.environment import Environment
+from evenhand.policy.policy import Policy
+from evenhand.simulation.files import FORMAT, read_table
+from evenhand.simulation.metrics import Metric
+
+
+@frozen
+class FiguresSettings:
+    """What the figures show.
+
+    Attributes:
+        bounds: whether theorems' bounds are drawn where their premises hold.
+        log: which axes are logarithmic: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
+        title: above every figure.
+    """
+
+    bounds: bool = False
+    log: str = ""
+    title: str = ""
+
+
+@frozen(eq=False)
+class Setup:
+    """What a configuration or a result file describes, ready to run.
+
+    Attributes:
+        policies: by label.
+        environment: what they face.
+        horizon: T, rounds.
+        lanes: independent replications.
+        seed: of all randomness.
+        checkpoints: how many rounds to look at, or which.
+        spacing: ``"even"`` or ``"log"``.
+        figures: what the figures show.
+        metrics: the user's own.
+    """
+
+    policies: dict[str, Policy]
+    environment: Environment
+    horizon: int
+    lanes: int
+    seed: int
+    checkpoints: int | list[int] = 200
+    spacing: str = "even"
+    figures: FiguresSettings = field(factory=FiguresSettings)
+    metrics: tuple[Metric, ...] = ()
+
+
+def read_setup(path: Path, **overrides: int | None) -> Setup:
+    """The setup of the simulation that wrote a result file.
+
+    Args:
+        path: of a Parquet file that `evenhand.Results.save` wrote.
+        overrides: ``seed``, ``lanes`` or ``horizon`` in place of the file's; None keeps the file's.
+
+    Raises:
+        DataError: the file is missing, damaged or not Evenhand's.
+        ConfigurationError: a part is not registered here, or an override does not fit what was run.
+    """
+    information, _ = read_table(path)
+    try:
+        return setup_of(information, **overrides)
+    except EvenhandError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
+    """The setup that `run_information` wrote down; see `evenhand.Results.setup`."""
+    run = dict(information) | {name: value for name, value in overrides.items() if value is not None}
+    environment = _built("environment", "environment", information["environment"])
+    policies = {label: _built("policy", repr(label), table) for label, table in information["policies"].items()}
+    metrics = tuple(_built("metric", f"metric {place}", table) for place, table in enumerate(information["metrics"]))
+    if run["lanes"] != information["lanes"] and lane_rows(environment, *policies.values()):
+        raise ConfigurationError(f"its parameters were made for {information['lanes']} lanes; run it with as many")
+    if run["horizon"] != information["horizon"]:
+        for label, policy in policies.items():
+            _check_horizon(label, policy, information["horizon"])
+    return Setup(
+        policies,
+        environment,
+        horizon=run["horizon"],
+        lanes=run["lanes"],
+        seed=run["seed"],
+        checkpoints=[round for round in information["rounds"] if round <= run["horizon"]],
+        metrics=metrics,
+    )
+
+
+def run_information(
+    policies: Mapping[str, Policy],
+    environment: Environment,
+    lanes: int,
+    seed: int,
+    rounds: NDArray[np.int64],
+    metrics: Sequence[Metric] = (),
+) -> dict[str, Any]:
+    """All that is needed to run a simulation again, as plain JSON values.
+
+    A part that is not registered is written down as the reason why it cannot be built again.
+
+    Args:
+        policies: by label.
+        environment: what they face.
+        lanes: number of replications.
+        seed: of all randomness.
+        rounds: (checkpoints,), the last one the horizon.
+        metrics: the user's own.
+    """
+    import pandas
+    import scipy
+
+    from evenhand import __version__
+
+    return {
+        "format": FORMAT,
+        "horizon": int(rounds[-1]),
+        "lanes": lanes,
+        "seed": seed,
+        "rounds": rounds.tolist(),
+        "environment": _plain(environment),
+        "policies": {label: _plain(policy) for label, policy in policies.items()},
+        "metrics": [_plain(metric) for metric in metrics],
+        "versions": {
+            "evenhand": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "pandas": pandas.__version__,
+        },
+    }
+
+
+def lane_rows(*parts: Any) -> list[int]:
+    """The number of rows of every parameter that is given per lane, in parts and the parts within them.
+
+    Example:
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> lane_rows(Bernoulli(PerLane([[0.1, 0.9], [0.4, 0.6]])))
+        [2]
+    """
+    rows: list[int] = []
+    for part in parts:
+        if isinstance(part, PerLane):
+            rows.append(part.shape[0])
+        elif attrs.has(type(part)):
+            rows += lane_rows(*(getattr(part, parameter.name) for parameter in attrs.fields(type(part))))
+    return rows
+
+
+def _plain(part: Any) -> Any:
+    try:
+        return plain(part)
+    except StateError as error:
+        return {"cannot_be_built": str(error)}
+
+
+def _built(slot: str, name: str, table: Any) -> Any:
+    if isinstance(table, Mapping) and "cannot_be_built" in table:
+        raise ConfigurationError(f"{name} cannot be run again from this file: {table['cannot_be_built']}")
+    try:
+        return build(slot, table)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{name} cannot be built: {error} (a part of your own: load the module that registers it with --import)"
+        ) from None
+
+
+def _check_horizon(label: str, policy: Policy, horizon: int) -> None:
+    """Refuse another horizon for a policy that was made for one."""
+    from evenhand.algorithms.registry import ALGORITHMS
+
+    if policy.name in ALGORITHMS and "horizon" in ALGORITHMS[policy.name].parameters:
+        raise ConfigurationError(
+            f"{label!r} was made for a horizon of {horizon}; run it with that, or from its configuration"
+        )

@@ -1,0 +1,271 @@
+"""Lanes through time: policies in an environment, the same rewards for each, in this process or several."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.state import ALL_AVAILABLE, for_lanes
+from evenhand.environment.environment import Environment
+from evenhand.policy.policy import Policy
+from evenhand.simulation import parallel
+from evenhand.simulation.measures import MEASURES
+from evenhand.simulation.metrics import Metric, MetricRecorder, check_metrics, chosen
+from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.setup import lane_rows, run_information
+from evenhand.theory.baseline import Baseline, baseline_of
+
+#: Lanes that run side by side with random streams of their own: the unit of work.
+BLOCK = 1000
+#: Rounds at which measures are taken, unless said otherwise.
+CHECKPOINTS = 200
+
+
+def simulate(
+    policy: Policy,
+    environment: Environment,
+    horizon: int,
+    lanes: int = 100,
+    seed: int = 0,
+    *,
+    checkpoints: int | Sequence[int] = CHECKPOINTS,
+    spacing: str = "even",
+    metrics: Sequence[Metric] = (),
+    jobs: int = 1,
+    progress: bool | None = None,
+) -> Results:
+    """One policy in an environment; see `compare`, of which this is the case of one.
+
+    Example:
+        >>> from evenhand import simulate
+        >>> from evenhand.algorithms import fucb
+        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> results = simulate(fucb([0.2, 0.2]), Environment(Bernoulli([0.8, 0.2])), horizon=200, lanes=10, seed=1)
+        >>> bool((results.policies["fucb"].pulls[-1] >= 39).all())  # at most one play behind in 200 rounds
+        True
+    """
+    label = policy.name or "policy"
+    options: dict[str, Any] = {
+        "checkpoints": checkpoints,
+        "spacing": spacing,
+        "metrics": metrics,
+        "jobs": jobs,
+        "progress": progress,
+    }
+    return compare({label: policy}, environment, horizon, lanes, seed, **options)
+
+
+def compare(
+    policies: Mapping[str, Policy] | Sequence[Policy],
+    environment: Environment,
+    horizon: int,
+    lanes: int = 100,
+    seed: int = 0,
+    *,
+    checkpoints: int | Sequence[int] = CHECKPOINTS,
+    spacing: str = "even",
+    metrics: Sequence[Metric] = (),
+    jobs: int = 1,
+    progress: bool | None = None,
+) -> Results:
+    """Several policies in the same environment, facing the same rewards and availability.
+
+    Lanes come in blocks of `BLOCK`; each block has random streams of its own, one for the policy and several for the
+    environment, all spawned from the seed. So the results depend on the seed alone, not on ``jobs``. Memory grows
+    with lanes × arms × checkpoints, not with the horizon.
+
+    A measure that would be meaningful but cannot be computed, such as a regret where the distribution of the available
+    arms is not known, is left out; ``omitted`` of the results has the reason.
+
+    Args:
+        policies: by label, or a list of them, labelled with their algorithm's name.
+        environment: what they face.
+        horizon: T ≥ 1, rounds.
+        lanes: independent replications of each.
+        seed: of all randomness, ≥ 0.
+        checkpoints: how many rounds to look at, or which ones; the last round is always included.
+        spacing: ``"even"`` or ``"log"``, if ``checkpoints`` is a number.
+        metrics: of your own, measured beside those of `evenhand.simulation.measures` that are meaningful here.
+        jobs: processes; −1 takes every core.
+        progress: whether to show a progress bar on standard error; None for only where that is a terminal.
+
+    Raises:
+        InfeasiblePromise: a policy promises what cannot be kept; nothing has run then.
+        EvenhandError: a parameter is out of range, or a policy needs rewards of a finite range, which the environment
+            does not have.
+
+    Example:
+        >>> from evenhand import compare
+        >>> from evenhand.algorithms import fucb, ucb1
+        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> world = Environment(Bernoulli([0.8, 0.2]), fractions=[0.2, 0.2])
+        >>> results = compare([ucb1(), fucb([0.2, 0.2])], world, horizon=500, lanes=10, seed=1)
+        >>> final = results.final()
+        >>> bool(final["ucb1"]["unfairness"]["mean"] > final["fucb"]["unfairness"]["mean"])
+        True
+    """
+    validate.whole("horizon", horizon)
+    validate.whole("lanes", lanes)
+    validate.whole("seed", seed, low=0)
+    if validate.whole("jobs", jobs, low=-1) == 0:
+        raise EvenhandError("jobs must be at least 1, or -1 for every core, got 0")
+    check_metrics(metrics, taken=MEASURES)
+    named = _labelled(policies)
+    rounds = checkpoint_rounds(horizon, checkpoints, spacing)
+    _check_lanes(environment, named, lanes)
+    _check_memory(len(rounds) * lanes * len(named), environment.arms, len(metrics))
+    environment.check_horizon(horizon)
+    _check_range(environment, named)
+    for policy in named.values():
+        policy.start(environment.arms, lanes if lane_rows(policy) else None, environment.unit)
+    baselines = {label: baseline_of(policy, environment, label) for label, policy in named.items()}
+    blocks = [slice(start, min(start + BLOCK, lanes)) for start in range(0, lanes, BLOCK)]
+    seeds = np.random.SeedSequence(seed).spawn(len(blocks))
+    units: list[tuple[Any, ...]] = []
+    for label, policy in named.items():
+        for block, stream in zip(blocks, seeds, strict=True):
+            cut = for_lanes(policy, block), for_lanes(environment, block), baselines[label].for_lanes(block)
+            units.append((*cut, block.stop - block.start, rounds, stream, metrics))
+    if jobs != 1:
+        parallel.carry(environment, *named.values(), *metrics)
+    done = parallel.run(run_block, units, [horizon] * len(units), jobs, progress)
+    parts = {label: done[i * len(blocks) : (i + 1) * len(blocks)] for i, label in enumerate(named)}
+    return Results(
+        policies={label: PolicyResult.joined(part) for label, part in parts.items()},
+        rounds=rounds,
+        names=environment.names,
+        promised={label: baseline.promised for label, baseline in baselines.items()},
+        information=run_information(named, environment, lanes, seed, rounds, metrics),
+        own={metric.name: metric.measure for metric in metrics},
+        omitted={label: _chosen(baseline, metrics)[1] for label, baseline in baselines.items()},
+    )
+
+
+def run_block(
+    policy: Policy,
+    environment: Environment,
+    baseline: Baseline,
+    lanes: int,
+    rounds: NDArray[np.int64],
+    seed: np.random.SeedSequence,
+    metrics: Sequence[Metric] = (),
+    tick: Callable[[int], None] = lambda rounds: None,
+) -> PolicyResult:
+    """One policy in one block of lanes."""
+    outside, inside = _streams(seed)
+    world = environment.start(int(rounds[-1]), lanes, outside)
+    rng = np.random.default_rng(inside)
+    state = policy.start(environment.arms, lanes, environment.unit)
+    recorder = MetricRecorder(baseline, _chosen(baseline, metrics)[0], len(rounds), lanes, environment.arms)
+    plays = state.tally.pulls
+    if policy.schedule.free:
+        plays = np.zeros_like(state.tally.pulls)
+        state.tally.pulls += 1.0
+        policy.observe(state, world.free_pull(), rng)
+    start = 0
+    for stop in rounds.tolist():
+        for _ in range(start, stop):
+            decision = policy.decide(state, world.observe(), rng)
+            outcome = world.step(decision)
+            policy.observe(state, outcome.feedback, rng)
+            if plays is not state.tally.pulls:
+                plays += decision.played
+            recorder.see(plays, decision, outcome)
+        recorder.record()
+        tick(stop)
+        start = stop
+    with np.errstate(invalid="ignore"):
+        estimate = state.tally.rewards / state.tally.received
+    if environment.unit is not None:
+        estimate = environment.unit.low + environment.unit.width * estimate
+    score = policy.index.score(state, ALL_AVAILABLE, rng)
+    return PolicyResult(recorder.pulls, recorder.curves, estimate, score)
+
+
+def _chosen(baseline: Baseline, metrics: Sequence[Metric]) -> tuple[list[Metric], dict[str, str]]:
+    """The measures and the user's own metrics that are measured, and why others are left out."""
+    return chosen((*MEASURES.values(), *metrics), baseline)
+
+
+def checkpoint_rounds(
+    horizon: int, checkpoints: int | Sequence[int] = CHECKPOINTS, spacing: str = "even"
+) -> NDArray[np.int64]:
+    """The rounds at which measures are taken, (checkpoints,), rising, the last one being the horizon.
+
+    Example:
+        >>> checkpoint_rounds(1000, 4)
+        array([ 250,  500,  750, 1000])
+        >>> checkpoint_rounds(1000, 4, spacing="log")
+        array([   1,   10,  100, 1000])
+    """
+    validate.one_of("spacing", spacing, ("even", "log"))
+    if isinstance(checkpoints, int | np.integer):
+        number = min(validate.whole("checkpoints", checkpoints), horizon)
+        even = np.linspace(horizon / number, horizon, number)
+        chosen = even if spacing == "even" else np.geomspace(1, horizon, number) if number > 1 else even[-1:]
+        return np.unique(np.round(chosen).astype(np.int64))
+    for place, value in enumerate(checkpoints):
+        if not 1 <= validate.whole(f"checkpoints[{place}]", value) <= horizon:
+            raise EvenhandError(f"checkpoints[{place}] = {value} is not one of the {horizon} rounds")
+    return np.unique(np.array([*checkpoints, horizon], dtype=np.int64))
+
+
+def _labelled(policies: Mapping[str, Policy] | Sequence[Policy]) -> dict[str, Policy]:
+    pairs = policies.items() if isinstance(policies, Mapping) else [(p.name or "policy", p) for p in policies]
+    labels = [label for label, _ in pairs]
+    if not labels:
+        raise EvenhandError("there is no policy to simulate")
+    for label in labels:
+        if labels.count(label) > 1:
+            raise EvenhandError(f"{labels.count(label)} policies are labelled {label!r}; give each a label of its own")
+    return dict(pairs)
+
+
+def _check_lanes(environment: Environment, policies: Mapping[str, Policy], lanes: int) -> None:
+    """Parameters that differ between lanes must have as many rows as there are lanes."""
+    for rows in lane_rows(environment, *policies.values()):
+        if rows != lanes:
+            raise EvenhandError(f"a parameter is given for {rows} lanes, but lanes = {lanes}")
+
+
+def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> None:
+    """Policies that need rewards of a finite range are refused where there is none."""
+    needing = [label for label, policy in policies.items() if policy.bounded]
+    if environment.bounded or not needing:
+        return
+    from evenhand.algorithms.registry import ALGORITHMS
+
+    quoted = ", ".join(map(repr, needing))
+    able = [name for name, algorithm in ALGORITHMS.items() if not algorithm.example().bounded]
+    raise EvenhandError(
+        f"{quoted} {'needs' if len(needing) == 1 else 'need'} rewards of a finite range, and "
+        f"{type(environment.rewards).__name__} has none; algorithms that can take it: {', '.join(able)}"
+    )
+
+
+def _check_memory(kept: int, arms: int, metrics: int) -> None:
+    """Refuse what cannot fit: for every checkpoint, lane and policy 4 bytes per arm and 8 bytes per measure."""
+    if not hasattr(os, "sysconf"):
+        return
+    needed = kept * (4 * arms + 8 * (len(MEASURES) + metrics))
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > memory:
+        raise EvenhandError(
+            f"the results would take {needed / 1e9:,.0f} GB, this machine has {memory / 1e9:,.0f}: "
+            "ask for fewer lanes or checkpoints"
+        )
+
+
+def _streams(seed: np.random.SeedSequence) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
+    """Streams for the environment and the policy, from the block's key: the same for every policy."""
+    base = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
+    outside, inside = base.spawn(2)
+    return outside, inside

@@ -1,0 +1,191 @@
+"""What a policy is measured against: its promises, and the best that can be done when the means are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+from attrs import frozen
+
+from evenhand.core.state import Array
+from evenhand.environment.availability import MAX_ENUMERATED
+from evenhand.environment.environment import Environment
+from evenhand.policy.merit import Merit
+from evenhand.policy.policy import Policy
+from evenhand.theory.achievable import UnknownDistribution
+from evenhand.theory.feasibility import check_shares
+from evenhand.theory.oracle import Optimum, fair_shares, merits_of, optimal, optimal_fair, optimal_penalized
+
+BY_LANE = ("best", "best_fair", "best_penalized")
+BY_ARM = ("gains", "weights", "fractions", "penalties", "merits", "deserved")
+
+
+@frozen(eq=False)
+class Baseline:
+    """The promises to measure a policy against, its own or else the environment's, and the optima.
+
+    The optima and the (…, arms) arrays have one row per lane where the environment's means or the promises differ
+    between lanes. Rewards are in the user's unit.
+    """
+
+    plays: int  # arms played per round
+    gains: Array  # (…, arms) expected reward w_i μ_i of a play
+    weights: Array  # (…, arms) factor of each arm's reward
+    fractions: Array | None  # (…, arms) promised shares
+    penalties: Array | None  # (…, arms) price of a missing play
+    best: Array | None  # () or (lanes,) Opt-NF per round; None: `unknown` says why
+    best_fair: Array | None  # () or (lanes,) Opt-F per round; None: nothing promised, or unknown
+    best_penalized: Array | None  # () or (lanes,) penalised optimum per round; None: no penalties, or unknown
+    by_set: Array | None  # (2, codes) Opt-NF and Opt-F by code Σ_{i∈Z} 2^i of the available set; None: not needed
+    merits: Array | None  # (…, arms) merit f(μ_i) of each arm; None where shares are not measured by merit
+    deserved: Array | None  # (…, arms) shares p* of the fair policy, averaged over the available sets; None: unknown
+    by_merit: bool  # whether the promised shares are those by merit, and not the fractions
+    sleeping: bool  # whether arms may be unavailable
+    anonymous: bool  # whether rewards come back as anonymous sums
+    in_hindsight: bool  # whether the best arm in hindsight is a reference: for logs and adversaries
+    unknown: str = ""  # why the optima are not known
+
+    @property
+    def promised(self) -> Array | None:
+        """The shares that the policy promises by fractions or merit of its own, or else the environment, (…, arms)."""
+        return self.deserved if self.by_merit else self.fractions
+
+    @property
+    def differs_by_lane(self) -> bool:
+        """Whether means, weights, fractions or penalties differ between lanes."""
+        values = (self.gains, self.weights, self.fractions, self.penalties)
+        return any(one is not None and one.ndim > 1 for one in values)
+
+    def for_lanes(self, lanes: slice) -> Baseline:
+        """The rows of the given lanes."""
+        cut: dict[str, Any] = {}
+        for names, axes in ((BY_ARM, 2), (BY_LANE, 1)):
+            cut |= {name: getattr(self, name)[lanes] for name in names if np.ndim(getattr(self, name)) == axes}
+        return attrs.evolve(self, **cut)
+
+
+def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Baseline:
+    """The baseline of ``policy`` in ``environment``.
+
+    Args:
+        policy: its own fractions, penalties, weights and merit come before the environment's.
+        environment: rewards and availability, and promises for policies without their own.
+        label: the policy's name in messages.
+
+    Raises:
+        InfeasiblePromise: the promised shares cannot be kept.
+        EvenhandError: shares are measured by merit, but a mean is not in [0, 1].
+
+    Example:
+        >>> from evenhand.algorithms import fucb
+        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> round(float(baseline_of(fucb([0.1, 0.2]), Environment(Bernoulli([0.9, 0.4]))).best_fair), 3)
+        0.8
+    """
+    arms, availability, plays = environment.arms, environment.availability, policy.plays
+    own = policy.fairness
+    fractions = _per_arm(environment.fractions if policy.fractions is None else policy.fractions, arms)
+    penalties = _per_arm(environment.penalties if own.penalties is None else own.penalties, arms)
+    weights = _per_arm(environment.weights if own.weights is None else own.weights, arms)
+    weights = np.ones(arms) if weights is None else weights
+    gains = environment.means * weights
+    if fractions is not None:
+        owner = "[environment]" if policy.fractions is None else repr(label) if label else ""
+        check_shares(fractions, plays, availability, environment.names, owner)
+    merit = environment.merit if policy.merit is None else policy.merit
+    optima = _optima(environment, plays, gains, fractions, penalties)
+    merits, deserved = _by_merit(merit, environment, plays)
+    return Baseline(
+        plays=plays,
+        gains=gains,
+        weights=weights,
+        fractions=fractions,
+        penalties=penalties,
+        merits=merits,
+        deserved=deserved,
+        by_merit=policy.fractions is None and merit is not None and (policy.merit is not None or fractions is None),
+        sleeping=availability.sleeping,
+        anonymous=environment.feedback.anonymous,
+        in_hindsight=environment.rewards.in_hindsight,
+        **optima,
+    )
+
+
+def _optima(
+    environment: Environment, plays: int, gains: Array, fractions: Array | None, penalties: Array | None
+) -> dict[str, Any]:
+    """The optima without promises, with them and with penalties, or the reason why they are not known."""
+    availability = environment.availability
+    try:
+        free = _each_lane(lambda value: optimal(value, plays, availability), gains)
+    except UnknownDistribution as reason:
+        names = ("best", "best_fair", "best_penalized", "by_set")
+        return dict.fromkeys(names) | {"unknown": str(reason)}
+    fair = penalized = None
+    if fractions is not None:
+        fair = _each_lane(lambda value, share: optimal_fair(value, share, plays, availability), gains, fractions)
+        if penalties is not None:
+            penalized = _each_lane(
+                lambda value, share, price: optimal_penalized(value, share, price, plays, availability),
+                gains,
+                fractions,
+                penalties,
+            )
+    return {
+        "best": _values(free),
+        "best_fair": None if fair is None else _values(fair),
+        "best_penalized": None if penalized is None else _values(penalized),
+        "by_set": _by_set(environment, free, free if fair is None else fair),
+    }
+
+
+def _by_merit(merit: Merit | None, environment: Environment, plays: int) -> tuple[Array | None, Array | None]:
+    """The merit of each arm and the fair shares; merit is a function of means on the scale [0, 1]."""
+    if merit is None:
+        return None, None
+    means, unit = environment.means, environment.unit
+    if unit is not None:
+        means = (means - unit.low) / unit.width
+    return merits_of(merit, means), fair_shares(merit, means, plays, environment.availability)
+
+
+def _per_arm(values: Any, arms: int) -> Array | None:
+    """One value per arm, whether one was given for all or one for each."""
+    if values is None:
+        return None
+    array = np.asarray(values, dtype=float)
+    return np.broadcast_to(array, (*array.shape[:-1], arms))
+
+
+def _each_lane(optimum: Callable[..., Optimum], *arrays: Array) -> list[Optimum]:
+    """The optimum of each row, where any of the arrays has one row per lane; else a single one."""
+    lanes = max(len(array) if array.ndim == 2 else 1 for array in arrays)
+    rows = (np.broadcast_to(array, (lanes, array.shape[-1])) for array in arrays)
+    return [optimum(*row) for row in zip(*rows, strict=True)]
+
+
+def _values(optima: list[Optimum]) -> Array:
+    values = np.array([optimum.value for optimum in optima])
+    return values[0] if len(values) == 1 else values
+
+
+def _by_set(environment: Environment, free: list[Optimum], fair: list[Optimum]) -> Array | None:
+    """The two optima given each set of available arms, where arms sleep in sets that can be listed."""
+    arms, availability = environment.arms, environment.availability
+    if not availability.sleeping or arms > MAX_ENUMERATED or len(free) > 1 or len(fair) > 1:
+        return None
+    listed = availability.distribution(arms)
+    if listed is None or free[0].by_set is None or fair[0].by_set is None:
+        return None
+    table = np.zeros((2, 2**arms))
+    codes = listed[0] @ (1 << np.arange(arms))
+    # The list may hold the same set more than once.
+    total = np.bincount(codes, listed[1], minlength=2**arms)
+    for place, optimum in enumerate((free[0], fair[0])):
+        assert optimum.by_set is not None
+        sums = np.bincount(codes, listed[1] * optimum.by_set, minlength=2**arms)
+        table[place] = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
+    return table

@@ -1,0 +1,166 @@
+"""A theorem about an algorithm: which measure it bounds, by how much, and under which premises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from attrs import frozen
+
+from evenhand.core.state import Array
+from evenhand.theory.bounds.fang2022 import hard_threshold_regret
+from evenhand.theory.bounds.gaps import Numbers
+from evenhand.theory.bounds.huang2020 import lfg_regret, tscsf_b_regret
+from evenhand.theory.bounds.patil2019 import fucb_regret, t_fucb_regret, ucb1_regret
+from evenhand.theory.bounds.premises import (
+    Premise,
+    always_available,
+    bounded_rewards,
+    clipped,
+    default_exploration,
+    drawn_availability,
+    exact_queue,
+    immediate_feedback,
+    no_tolerance,
+    not_clipped,
+    one_play,
+    positive_eta,
+    recursive_queue,
+    same_in_all_lanes,
+    unit_weights,
+)
+
+if TYPE_CHECKING:
+    from evenhand.environment.environment import Environment
+    from evenhand.policy.policy import Policy
+    from evenhand.theory.baseline import Baseline
+
+    Function = Callable[[Array, Policy, Baseline], Array]
+
+
+@frozen(kw_only=True)
+class Bound:
+    """The bound that a theorem gives for an algorithm.
+
+    Args:
+        measure: name of the measure that is bounded.
+        source: paper and number of the theorem.
+        function: the bound from rounds (checkpoints,), policy and baseline.
+        holds_if: the premises, all of which must hold.
+        at_horizon: whether it holds at the horizon only, for which the policy was made.
+
+    Example:
+        >>> from evenhand import Environment
+        >>> from evenhand.algorithms import fucb
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.theory.baseline import baseline_of
+        >>> policy, world = fucb([0.1, 0.1]), Environment(Bernoulli([0.8, 0.3]))
+        >>> round(float(FUCB.evaluate(policy, world, baseline_of(policy, world), 1000)), 2)
+        62.67
+        >>> tolerant = fucb([0.1, 0.1], tolerance=5.0)
+        >>> FUCB.evaluate(tolerant, world, baseline_of(tolerant, world), 1000) is None
+        True
+        >>> [premise.sentence for premise in FUCB.violated(tolerant, world, baseline_of(tolerant, world))]
+        ['the tolerance is 0']
+    """
+
+    measure: str
+    source: str
+    function: Function
+    holds_if: tuple[Premise, ...]
+    at_horizon: bool = False
+
+    @property
+    def text(self) -> str:
+        """Measure, theorem and premises, as a sentence."""
+        when = " at the horizon" if self.at_horizon else ""
+        premises = "; ".join(premise.sentence for premise in self.holds_if)
+        return f"bounds {self.measure}{when} ({self.source}) if {premises}"
+
+    def violated(self, policy: Policy, environment: Environment, baseline: Baseline) -> list[Premise]:
+        """The premises that do not hold."""
+        return [premise for premise in self.holds_if if not premise.holds(policy, environment, baseline)]
+
+    def evaluate(self, policy: Policy, environment: Environment, baseline: Baseline, rounds: Numbers) -> Array | None:
+        """The bound at ``rounds``, in its shape; None where a premise does not hold.
+
+        Args:
+            policy: of the algorithm that the bound is about.
+            environment: in which the policy plays.
+            baseline: of the two.
+            rounds: T, a number or rising checkpoints, the last one the horizon; NaN before it where the bound holds at
+                the horizon only.
+        """
+        if self.violated(policy, environment, baseline):
+            return None
+        time = np.asarray(rounds, dtype=float)
+        values = np.asarray(self.function(time, policy, baseline))
+        return np.where(time == time.max(), values, np.nan) if self.at_horizon else values
+
+
+_COMMON = (bounded_rewards, immediate_feedback, same_in_all_lanes)
+_CLASSIC = (*_COMMON, always_available, one_play, unit_weights, default_exploration(2.0), not_clipped)
+
+
+def _weight(baseline: Baseline) -> float:
+    return float(baseline.weights.max())
+
+
+def _eta(policy: Policy) -> float:
+    return float(getattr(policy.fairness, "eta"))  # noqa: B009  (of a virtual queue, which the premises ensure)
+
+
+UCB1 = Bound(
+    measure="regret",
+    source="Patil et al. 2019, Theorem 7; Auer et al. 2002, Theorem 1",
+    function=lambda rounds, policy, baseline: ucb1_regret(rounds, baseline.gains),
+    holds_if=_CLASSIC,
+)
+FUCB = Bound(
+    measure="r_regret",
+    source="Patil et al. 2019, Theorem 3",
+    function=lambda rounds, policy, baseline: fucb_regret(rounds, baseline.gains, _fractions(baseline)),
+    holds_if=(*_CLASSIC, no_tolerance),
+)
+T_FUCB = Bound(
+    measure="r_regret",
+    source="Patil et al. 2019, Theorem 2",
+    function=lambda rounds, policy, baseline: t_fucb_regret(rounds, baseline.gains, _fractions(baseline)),
+    holds_if=_CLASSIC,
+    at_horizon=True,
+)
+TSCSF_B = Bound(
+    measure="time_averaged_regret",
+    source="Huang et al. 2020, Theorem 2",
+    function=lambda rounds, policy, baseline: tscsf_b_regret(
+        rounds, baseline.gains.shape[-1], policy.plays, _eta(policy), _weight(baseline)
+    ),
+    holds_if=(*_COMMON, drawn_availability, positive_eta, exact_queue),
+)
+LFG = Bound(
+    measure="time_averaged_regret",
+    source="Li et al. 2019, Theorem 2, as quoted in Huang et al. 2020, section 1",
+    function=lambda rounds, policy, baseline: lfg_regret(
+        rounds, baseline.gains.shape[-1], policy.plays, _eta(policy), _weight(baseline)
+    ),
+    holds_if=(*_COMMON, drawn_availability, positive_eta, recursive_queue, default_exploration(1.5), clipped),
+)
+HARD_THRESHOLD_UCB = Bound(
+    measure="penalized_regret",
+    source="Fang et al. 2022, Theorem 4.2 (d), without its O(K) term",
+    function=lambda rounds, policy, baseline: hard_threshold_regret(
+        rounds, baseline.gains, _fractions(baseline), _penalties(baseline)
+    ),
+    holds_if=_CLASSIC,
+)
+
+
+def _fractions(baseline: Baseline) -> Array:
+    assert baseline.fractions is not None, "the algorithm promises fractions"
+    return baseline.fractions
+
+
+def _penalties(baseline: Baseline) -> Array:
+    assert baseline.penalties is not None, "the algorithm has penalties"
+    return baseline.penalties

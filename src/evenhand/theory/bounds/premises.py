@@ -1,0 +1,140 @@
+"""The premises of theorems: a sentence, and whether it is true of a policy in an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from evenhand.environment.environment import Environment
+    from evenhand.policy.policy import Policy
+    from evenhand.theory.baseline import Baseline
+
+    Test = Callable[[Policy, Environment, Baseline], bool]
+
+
+@frozen
+class Premise:
+    """One condition of a theorem.
+
+    Attributes:
+        name: short, for messages.
+        sentence: the condition in words, to follow "if".
+        holds: whether it is true of a policy, an environment and their baseline.
+
+    Example:
+        >>> one_play.name, one_play.sentence
+        ('one_play', 'one arm plays per round')
+    """
+
+    name: str
+    sentence: str
+    holds: Test
+
+
+def premise(sentence: str) -> Callable[[Test], Premise]:
+    """Turns a test into a premise, named after the function.
+
+    Example:
+        >>> @premise("there are two arms")
+        ... def two_arms(policy, environment, baseline):
+        ...     return environment.arms == 2
+        >>> two_arms.name
+        'two_arms'
+    """
+    return lambda test: Premise(test.__name__, sentence, test)
+
+
+def parameter(path: str, value: Any, sentence: str) -> Premise:
+    """The premise that a parameter of one of the policy's parts has a certain value.
+
+    Args:
+        path: part and parameter, such as ``"index.exploration"``.
+        value: of the parameter, as the theorem has it.
+        sentence: the condition in words.
+
+    Example:
+        >>> from evenhand.algorithms import fucb
+        >>> no_tolerance.holds(fucb([0.1, 0.1], tolerance=5.0), None, None)
+        False
+    """
+    get = attrgetter(path)
+
+    def holds(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+        try:
+            return bool(get(policy) == value)
+        except AttributeError:  # another part, which has no such parameter
+            return False
+
+    return Premise(path.replace(".", "_"), sentence, holds)
+
+
+def default_exploration(value: float) -> Premise:
+    """The premise that the exploration of a UCB index is the theorem's.
+
+    Example:
+        >>> default_exploration(2.0).sentence
+        'the exploration is 2'
+    """
+    return parameter("index.exploration", value, f"the exploration is {value:g}")
+
+
+@premise("rewards are drawn at random and lie in [0, 1]")
+def bounded_rewards(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """Neither a log nor an adversary, and a range within [0, 1]."""
+    rewards, range = environment.rewards, environment.range
+    if range is None or rewards.in_hindsight or rewards.rows is not None:
+        return False
+    return range[0] >= 0.0 and range[1] <= 1.0
+
+
+@premise("rewards are known at the end of their round")
+def immediate_feedback(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """No delay, no loss, no sums."""
+    return environment.feedback.immediate
+
+
+@premise("all arms are always available")
+def always_available(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """No arm ever sleeps."""
+    return not baseline.sleeping
+
+
+@premise("the available arms are drawn anew in every round")
+def drawn_availability(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """Not replayed from a log."""
+    return environment.availability.rows is None
+
+
+@premise("one arm plays per round")
+def one_play(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """m = 1."""
+    return policy.plays == 1
+
+
+@premise("all weights are 1")
+def unit_weights(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """The policy's, and the environment's."""
+    return bool((baseline.weights == 1.0).all())
+
+
+@premise("all lanes have the same means and promises")
+def same_in_all_lanes(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """No parameter per lane: one bound cannot hold for different problems."""
+    return not baseline.differs_by_lane
+
+
+@premise("eta is above 0")
+def positive_eta(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """Infinity included, where the term of the queues vanishes."""
+    return getattr(policy.fairness, "eta", 0.0) > 0.0
+
+
+no_tolerance = parameter("fairness.tolerance", 0.0, "the tolerance is 0")
+exact_queue = parameter("fairness.queue", "exact", "the queue is exact")
+recursive_queue = parameter("fairness.queue", "recursive", "the queue is recursive")
+clipped = parameter("index.clip", True, "the confidence bound is cut at 1")
+not_clipped = parameter("index.clip", False, "the confidence bound is not cut")
