@@ -1,4 +1,4 @@
-"""The documentation tells of every module, name, command, option, algorithm and key, and its examples run."""
+"""The documentation lists every module, name, command, option, algorithm and key, and its examples run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import typer
@@ -20,17 +20,22 @@ from pydantic import BaseModel
 
 import evenhand
 import evenhand.algorithms  # fills the registry
-from evenhand import InfeasiblePromise, cli, compare, config, sections
-from evenhand.metrics import MEASURES
-from evenhand.registry import ALGORITHMS, Algorithm
+from evenhand import InfeasiblePromise, compare
+from evenhand.algorithms.registry import ALGORITHMS, Algorithm
+from evenhand.cli import main as cli
+from evenhand.config import sources
+from evenhand.config import toml as config
+from evenhand.core.parts import kinds, parameters_of
+from evenhand.policy.policy import SLOTS
+from evenhand.simulation.measures import MEASURES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
 
 def loaded(name: str) -> Any:
-    """A module of the documentation; docs/ is no package."""
-    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
+    """A module of the documentation; docs/_ext is not a package."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / "_ext" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -91,112 +96,94 @@ def full_name(thing: Any) -> str:
     return f"{thing.__module__.removeprefix('evenhand.')}.{thing.__qualname__}"
 
 
-# Modules for those who work on Evenhand itself: what they hold is shown by the commands and checks that use it.
+# Rooms and modules for those who work on Evenhand itself: what they hold is shown by the commands that use it.
 INNER = (
-    *("cli", "config", "engine", "listing", "replaying", "rerun", "sections", "validate", "checks"),
-    *("papers", "reproduction"),
-    *("online.clienting", "online.service"),
-    *("online.store.events", "online.store.live", "online.store.writer"),
+    *("cli", "config", "papers", "online.api", "online.server"),
+    *("core.validate", "simulation.checks", "simulation.parallel", "simulation.measures", "simulation.files"),
+    *("online.audit.account", "online.bandit.account", "online.bandit.changes", "online.bandit.decisions"),
+    *("online.bandit.rewards", "online.bandit.saving"),
+    *("online.store.allocation", "online.store.events", "online.store.writer"),
 )
 # Public, yet without an example of their own.
 EXCUSED = {
     # Nothing to set, and seen in every example that leaves the part out.
-    "availability.Always",
-    "fairness.NoPromise",
+    "policy.fairness.NoPromise",
     # Records that others fill; each is shown where it is used.
-    "cadence.Commitment",
-    "cadence.Contest",
-    "environment.World",
-    "fairness.Claim",
-    "fairness.Queue",
-    "growth.Exponent",
-    "holds.Campaign",
-    "holds.Coins",
-    "holds.Hold",
-    "index.Credit",
-    "index.Trials",
-    "index.Window",
-    "metrics.Ledger",
-    "metrics.Yardstick",
-    "online.evaluate.Evaluation",
-    "oracle.Optimum",
-    "reach.Mixture",
-    "online.audit.Line",
-    "online.bandit.Choice",
-    "online.book.Book",
-    "online.book.Entry",
-    "online.client.answers.Access",
-    "online.client.answers.Allocations",
-    "online.client.answers.Answers",
-    "online.client.answers.Chance",
-    "online.client.answers.Changed",
-    "online.client.answers.Decided",
-    "online.client.answers.Decisions",
-    "online.client.answers.Description",
-    "online.client.answers.Detail",
-    "online.client.answers.Fault",
-    "online.client.answers.Refusal",
-    "online.client.answers.Reported",
-    "online.client.answers.Summary",
-    "online.client.answers.Totalled",
-    "online.client.audits.Audited",
-    "online.client.audits.Bins",
-    "online.client.audits.Delays",
-    "online.propensities.Propensities",
-    "online.store.commands.Desk",
-    "online.store.keys.Key",
-    "online.store.store.Overview",
-    "online.tallies.Tallies",
-    "records.Begun",
-    "records.Outcome",
-    "registry.Algorithm",
-    "results.Record",
+    "algorithms.build.Surroundings",
+    "environment.anonymous.Delayed",
+    "environment.late.Late",
+    "online.audit.lines.Line",
+    "online.bandit.arms.Available",
+    "online.bandit.memory.Memory",
+    "policy.hold.Held",
+    "policy.index.Commitment",
+    "policy.schedule.Campaign",
+    "policy.weights.Credit",
+    "policy.weights.Window",
+    "simulation.metrics.Run",
+    "simulation.setup.FiguresSettings",
+    "simulation.setup.Setup",
+    "theory.baseline.Baseline",
+    "algorithms.citations.Paper",
+    "algorithms.registry.Algorithm",
+    "core.state.Begun",
+    "core.state.Outcome",
+    "online.bandit.pending.DecisionRewards",
+    "online.bandit.propensities.Propensities",
+    "online.bandit.statistics.Statistics",
+    "online.evaluation.estimators.Evaluation",
+    "online.store.api_keys.Key",
+    "online.store.commands.CommandContext",
+    "online.store.store.AllocationSummary",
+    "policy.fairness.Claim",
+    "policy.fairness.Queue",
+    "policy.hold.Coins",
+    "policy.hold.Hold",
+    "policy.index.Trials",
+    "policy.schedule.Contest",
+    "simulation.metrics.MetricRecorder",
+    "simulation.results.PolicyResult",
+    "theory.achievable.Mixture",
+    "theory.growth.Exponent",
+    "theory.oracle.Optimum",
     # Steps of something else that has an example.
+    "algorithms.registry.algorithms",
+    "core.parts.parameters_of",
+    "core.parts.register",
+    "online.audit.audit.available_sets",
+    "online.audit.text.table",
+    "online.bandit.arms.checked_names",
+    "online.bandit.memory.seconds",
+    "online.bandit.memory.split",
+    "policy.confidence.as_confidence",
+    "policy.index.as_index",
+    "policy.mixing.as_phases",
+    "policy.shares.require_finite",
+    "simulation.setup.read_setup",
+    "simulation.setup.run_information",
+    "simulation.setup.setup_of",
     "algorithms.indices.beta_under",
     "algorithms.indices.ucb_under",
-    "delays.Late",
-    "describe.types_in",
-    "online.client.showing.show_audit",
-    "online.client.showing.show_description",
-    "online.evaluating.as_plain",
-    "online.evaluating.estimated",
-    "online.evaluating.show",
-    "oracle.merits_of",
-    "reach.cutting_planes",
-    "reach.played_by",
-    "records.for_lanes",
-    "records.rows",
-    "registry.algorithm",
-    "errors.nearest",
-    "online.audit.audit",
-    "online.given.by_arm",
-    "online.given.limits",
-    "online.given.named",
-    "online.given.as_plain",
-    "online.given.from_plain",
-    "online.growing.grown",
-    "online.growing.welcome",
-    "online.picture.draw",
-    "online.propensities.copied",
-    "online.propensities.draws",
-    "online.propensities.propensities",
+    "core.errors.nearest",
+    "core.state.rows",
+    "environment.anonymous.Sums",
+    "online.audit.audit.audit",
+    "online.audit.figure.draw",
+    "online.bandit.arguments.as_plain",
+    "online.bandit.arguments.by_arm",
+    "online.bandit.arguments.from_plain",
+    "online.bandit.propensities.copied",
+    "online.bandit.propensities.propensities",
     "online.store.export.as_csv",
-    "online.store.export.write_csv",
-    "online.store.export.write_parquet",
-    "results.check_folder",
-    "results.mean_and_error",
-    "results.read_table",
-    "results.run_information",
-    "results.write_whole",
-    "simulation.run_block",
-    "spread.Sums",
-    "tuning.mixing_of",
-    # Nothing to run by themselves: what delay models, profiles, indexes, cadences and commands have in common.
-    "cadence.ChooseAlways",
-    "delays.Delay",
-    "index.Memoryless",
-    "online.store.commands.Command",
-    "spread.Spread",
+    "online.store.export.stream_log",
+    "simulation.results.mean_and_error",
+    "simulation.simulate.run_block",
+    "theory.achievable.cutting_planes",
+    "theory.achievable.played_by",
+    "theory.oracle.merits_of",
+    # Nothing to run by themselves: what delay models, profiles, indexes, schedules and commands have in common.
+    "core.parts.Part",
+    "policy.schedule.Schedule",
     # Read or write files; the pages of the documentation show them at work.
     "datasets.clicks.outbrain",
     "datasets.conversions.Conversions",
@@ -205,8 +192,10 @@ EXCUSED = {
 
 
 def needs_example(thing: Any) -> bool:
-    """Protocols and errors cannot be run; inner modules are not for users."""
-    if inspect.isclass(thing) and (getattr(thing, "_is_protocol", False) or issubclass(thing, Exception)):
+    """Base classes and errors cannot be run; inner modules are not for users."""
+    if inspect.isclass(thing) and (inspect.isabstract(thing) or issubclass(thing, Exception)):
+        return False
+    if getattr(thing, "_is_protocol", False):
         return False
     return not full_name(thing).startswith(tuple(f"{module}." for module in INNER))
 
@@ -231,7 +220,7 @@ def test_docstring_begins_with_a_summary(thing: Any) -> None:
     text = thing.__doc__
     assert text, "no docstring"
     assert not text.startswith(f"{thing.__name__}("), "the docstring is the one that dataclasses makes up"
-    assert text.split("\n\n")[0].rstrip().endswith((".", ":", "``.")), "the summary is no sentence"
+    assert text.split("\n\n")[0].rstrip().endswith((".", ":", "``.")), "the summary is not a sentence"
     for name, member in vars(thing).items() if inspect.isclass(thing) else ():
         if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
             assert member.__doc__, f"{name} has no docstring"
@@ -251,7 +240,7 @@ def test_excuses_are_for_what_is_there() -> None:
 
 
 @pytest.mark.parametrize("entry", ALGORITHMS.values(), ids=lambda entry: entry.name)
-def test_algorithm_tells_all_that_is_asked(entry: Algorithm) -> None:
+def test_algorithm_documents_itself(entry: Algorithm) -> None:
     assert "``" in (inspect.getdoc(entry.build) or "").split("\n\n")[1], "no equation after the summary"
     assert entry.promise
     assert entry.source
@@ -260,12 +249,13 @@ def test_algorithm_tells_all_that_is_asked(entry: Algorithm) -> None:
 
 @pytest.mark.parametrize("entry", ALGORITHMS.values(), ids=lambda entry: entry.name)
 def test_algorithm_is_in_the_documentation(entry: Algorithm) -> None:
-    told = section("reference/algorithms.md", f"### {entry.name}")
-    assert {name for row in rows(told) for name in codes(row[0])} == set(entry.parameters)
+    shown = section("reference/algorithms.md", f"### {entry.name}")
+    assert {name for row in rows(shown) for name in codes(row[0])} == set(entry.parameters)
+    assert entry.paper is not None
     assert f"### {entry.paper.key}\n" in page("reference/algorithms.md")
     parts = [row for row in rows(page("concepts/parts.md")) if codes(row[0]) == {entry.name}]
     policy = TABLES.example_of(entry)
-    chosen = (policy.index, policy.fairness, policy.selection, policy.cadence)
+    chosen = (policy.index, policy.fairness, policy.selection, policy.schedule, policy.hold)
     for part, cell in zip(chosen, (parts[0][1], *parts[0][3:]), strict=True):
         assert type(part).__name__ in codes(cell)
 
@@ -277,17 +267,17 @@ def test_algorithm_is_in_the_documentation(entry: Algorithm) -> None:
         ("fgreedy_d", {"Received"}),  # inside `Exploring`
         ("fcucb_d", {"Received"}),  # at both ends of a box
         ("op_fcts_d", {"Optimistic", "Pessimistic"}),  # inside `Mean`
-        ("opse", {"Optimistic", "Pessimistic"}),  # in the box of the cadence, which alone decides
+        ("opse", {"Optimistic", "Pessimistic"}),  # in the intervals of the schedule, which alone decides
     ],
 )
-def test_evidence_is_told_wherever_it_sits(name: str, evidence: set[str]) -> None:
-    told = next(row for row in rows(page("concepts/parts.md")) if codes(row[0]) == {name})
-    assert codes(told[2]) == evidence
+def test_evidence_is_shown_where_it_is_nested(name: str, evidence: set[str]) -> None:
+    shown = next(row for row in rows(page("concepts/parts.md")) if codes(row[0]) == {name})
+    assert codes(shown[2]) == evidence
 
 
 def test_every_measure_is_explained() -> None:
-    told = {name for row in rows(page("concepts/measures.md")) for name in codes(row[0])}
-    assert told >= set(MEASURES)
+    shown = {name for row in rows(page("concepts/measures.md")) for name in codes(row[0])}
+    assert shown >= set(MEASURES)
 
 
 # The command line
@@ -308,10 +298,10 @@ COMMANDS = dict(commands(COMMAND_LINE))
 @pytest.mark.parametrize("path", COMMANDS)
 def test_command_and_its_options_are_on_the_page(path: str) -> None:
     heading = f"{'#' * (2 + path.count(' '))} `evenhand {path}`"
-    told = {code for row in rows(section("reference/command-line.md", heading)) for code in codes(row[0])}
+    shown = {code for row in rows(section("reference/command-line.md", heading)) for code in codes(row[0])}
     for parameter in COMMANDS[path].params:
         if parameter.param_type_name == "option" and parameter.name != "help":
-            assert told >= {*parameter.opts, *parameter.secondary_opts}
+            assert shown >= {*parameter.opts, *parameter.secondary_opts}
     assert f"](#evenhand-{path.replace(' ', '-')})" in page("reference/command-line.md")
 
 
@@ -323,52 +313,70 @@ def test_options_of_all_commands_are_on_the_page() -> None:
 # The configuration
 
 CONFIGURATION = "reference/configuration.md"
-SECTIONS: dict[str, type[BaseModel]] = {
-    "## The run": config.Config,
-    "## `[environment]`": sections.EnvironmentSection,
-    "## `[[policies]]`": config.PolicySection,
-    "## `[figures]`": config.FiguresSection,
+#: The keys of each section, and its settings where pydantic has them.
+SECTIONS: dict[str, tuple[set[str], type[BaseModel] | None]] = {
+    "## The run": (set(config.Config.model_fields), config.Config),
+    "## `[environment]`": (set(sources.KEYS), None),
+    "## `[[policies]]`": ({"label", "algorithm", "grid", *SLOTS}, None),
+    "## `[figures]`": (set(config.Figures.model_fields), config.Figures),
 }
-KINDS: dict[str, tuple[type[BaseModel], ...]] = {
-    "### Rewards": (*get_args(sections.Rewards), sections.Drawn),
-    "### Availability": get_args(sections.Availability),
-    "### Feedback": get_args(sections.Feedback),
-    "### Merit": get_args(sections.Merit),
-    "### Penalties": (sections.HalfRange,),
-    "### Datasets": get_args(sections.Dataset),
-    "### Size": get_args(sections.Size),
+SLOTS_OF = {
+    "### Rewards": "rewards",
+    "### Availability": "availability",
+    "### Feedback": "feedback",
+    "### Merit": "merit",
+    "### Size": "size",
+    "### Index": "index",
+    "### Evidence": "evidence",
+    "### Fairness": "fairness",
+    "### Selection": "selection",
+    "### Schedule": "schedule",
+    "### Hold": "hold",
 }
+#: Keys that a configuration takes in place of an argument, or beside it: files are read before a part is built.
+FROM_FILES = {("rewards", "table"): "values", ("availability", "log"): "table", ("feedback", "empirical"): "samples"}
 
 
-def test_every_table_of_the_configuration_is_looked_at() -> None:
-    named = [thing for module in (config, sections) for thing in vars(module).values()]
-    models = {thing for thing in named if inspect.isclass(thing) and issubclass(thing, BaseModel)}
-    known = {*SECTIONS.values(), *(model for group in KINDS.values() for model in group)}
-    # Sections have a base class, which no file contains.
-    assert {model for model in models if model.__module__.startswith("evenhand.")} == known | {sections.Section}
+def keys_of(slot: str, kind: str) -> set[str]:
+    """The keys of a kind in a configuration file."""
+    names = [name for name in kinds(slot) if name.partition("/")[0] == kind]
+    keys = {key for name in names for key in parameters_of(kinds(slot)[name])}
+    argument = FROM_FILES.get((slot, kind))
+    return (keys - {argument}) | {"path"} if argument else keys | ({"profile"} if "/" in names[0] else set())
 
 
 @pytest.mark.parametrize("heading", SECTIONS)
 def test_keys_and_defaults_are_on_the_page(heading: str) -> None:
     text = section(CONFIGURATION, heading).split("\n### ")[0]
-    told = {key: row[1] for row in rows(text) for key in codes(row[0])}
-    fields = SECTIONS[heading].model_fields
-    assert set(told) == set(fields)
-    for key, field in fields.items():
+    shown = {key: row[1] for row in rows(text) for key in codes(row[0])}
+    keys, model = SECTIONS[heading]
+    assert set(shown) == keys
+    for key, field in ({} if model is None else model.model_fields).items():
         if field.is_required():
-            assert told[key] == "required"
+            assert shown[key] == "required"
         elif isinstance(field.default, int | str):
-            assert told[key] == f"`{json.dumps(field.default)}`"
+            assert shown[key] == f"`{json.dumps(field.default)}`"
 
 
-@pytest.mark.parametrize("heading", KINDS)
+@pytest.mark.parametrize("heading", SLOTS_OF)
 def test_kinds_and_their_keys_are_on_the_page(heading: str) -> None:
-    told: dict[str, set[str]] = {}
+    shown: dict[str, set[str]] = {}
     for kind, keys, *_ in rows(section(CONFIGURATION, heading)):
         for name in codes(kind):
-            told.setdefault(name, set()).update(codes(keys))
-    kinds = {get_args(model.model_fields["kind"].annotation)[0]: model for model in KINDS[heading]}
-    assert told == {kind: {*model.model_fields} - {"kind"} for kind, model in kinds.items()}
+            shown.setdefault(name, set()).update(codes(keys))
+    slot = SLOTS_OF[heading]
+    if slot == "rewards":  # what can stand for means
+        assert shown.pop("uniform") == {"arms", "low", "high"}
+    own = [name for name, cls in kinds(slot).items() if cls.__module__.startswith("evenhand.")]
+    assert shown == {kind: keys_of(slot, kind) for kind in {name.partition("/")[0] for name in own}}
+
+
+def test_data_sets_and_their_keys_are_on_the_page() -> None:
+    shown: dict[str, set[str]] = {}
+    for kind, keys, *_ in rows(section(CONFIGURATION, "### Datasets")):
+        for name in codes(kind):
+            shown.setdefault(name, set()).update(codes(keys))
+    assert shown == {name: set(inspect.signature(make).parameters) for name, make in sources.DATASETS.items()}
 
 
 # The examples
@@ -386,7 +394,9 @@ def workplace() -> Iterator[None]:
 @pytest.mark.parametrize("path", [path for path in PAGES if EXAMPLES.blocks(page(path))])
 def test_examples_run_and_print_what_is_shown(path: str) -> None:
     for output in EXAMPLES.run(page(path)):
-        assert output.agrees, f"{output.source}\n{output.got}\n(`python docs/examples.py` brings the pages up to date)"
+        assert output.agrees, (
+            f"{output.source}\n{output.got}\n(`python docs/_ext/examples.py` brings the pages up to date)"
+        )
 
 
 @pytest.mark.usefixtures("workplace")

@@ -130,13 +130,13 @@ class Crowd:
         known = {pending.pop(): round(chance.random(), 3) for _ in range(min(chance.randrange(4), len(pending)))}
         if not known:
             return
-        asked = {"reports": [{"decision": name, "rewards": {arm: reward}} for (name, arm), reward in known.items()]}
-        _, answer = self._ask(http, chance, "reports", asked)
-        assert [(one["decision"], one["arm"]) for one in answer["answers"]] == list(known)
-        assert {one["status"] for one in answer["answers"]} <= {"accepted", "late", "duplicate"}, answer
+        asked = {"rewards": [{"decision": name, "rewards": {arm: reward}} for (name, arm), reward in known.items()]}
+        _, answer = self._ask(http, chance, "rewards", asked)
+        assert [(one["decision"], one["arm"]) for one in answer["results"]] == list(known)
+        assert {one["status"] for one in answer["results"]} <= {"accepted", "late", "duplicate"}, answer
         if chance.random() < REPEATED:
-            _, answer = self._ask(http, chance, "reports", asked)
-            assert {one["status"] for one in answer["answers"]} == {"duplicate"}, answer
+            _, answer = self._ask(http, chance, "rewards", asked)
+            assert {one["status"] for one in answer["results"]} == {"duplicate"}, answer
         with self._lock:
             self.told.rewards |= known
 
@@ -241,7 +241,7 @@ def check_events(events: Sequence[Happened], told: Told) -> None:
     decided = {str(event.round): tuple(event.body["arms"]) for event in events if event.kind == "decide"}
     assert told.arms.items() <= decided.items()
     assert len(decided) - len(told.arms) <= told.open
-    reports = [event for event in events if event.kind == "report"]
+    reports = [event for event in events if event.kind == "reward"]
     times = Counter((str(event.round), arm) for event in reports for arm in event.body["rewards"])
     assert set(times.values()) <= {1}
     assert told.rewards == {(str(e.round), arm): value for e in reports for arm, value in e.body["rewards"].items()}
@@ -259,7 +259,7 @@ def replayed(events: Sequence[Happened]) -> Bandit:
             case "decide":
                 choice = bandit.decide(body.get("available"), event.time)
                 assert (choice.round, choice.arms) == (event.round, tuple(body["arms"]))
-            case "report":
+            case "reward":
                 found = bandit.observe(str(event.round), body["rewards"], event.time)
                 assert [arm for arm, status in found.items() if status == "late"] == body["late"]
             case "total":
@@ -286,4 +286,4 @@ def check_kept(database: str, allocation: str, server: Server) -> None:
 
 def audit_of(told: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of an audit that do not depend on when and where it is asked for."""
-    return {name: told[name] for name in ("algorithm", "round", "version", "fault", "lines", "trail")}
+    return {name: told[name] for name in ("algorithm", "round", "version", "fault", "lines", "deficit_history")}

@@ -34,7 +34,7 @@ def until(holds: Callable[[], Any], why: Callable[[], str], patience: float = PA
     end = time.monotonic() + patience
     while not holds():
         if time.monotonic() > end:
-            raise AssertionError(f"waited {patience:g} s in vain: {why()}")
+            raise AssertionError(f"waited {patience:g} s without success: {why()}")
         time.sleep(0.01)
 
 
@@ -208,7 +208,7 @@ def make_database(server: str) -> str:
 
 
 def drop_database(server: str, url: str) -> None:
-    """Drop what `make_database` made, whoever is still connected."""
+    """Drop what `make_database` made, even while clients are connected."""
     _command(server, f"DROP DATABASE {make_url(url).database} WITH (FORCE)")
 
 

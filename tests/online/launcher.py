@@ -2,8 +2,8 @@
 
 It reads requests, a line of JSON each, and answers each with a line. A mapping (`words` of the command line, the file
 for the `log`, Python code to run `first`) starts the command and is answered with the number of its process; such a
-number is answered with the exit code of that process, null while it runs. When there are no more requests, as whoever
-made them is gone, it ends what still runs.
+number is answered with the exit code of that process, null while it runs. When there are no more requests, because the
+caller is gone, it ends what still runs.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import psycopg  # noqa: F401
 import sqlalchemy.dialects.postgresql.psycopg
 import sqlalchemy.dialects.sqlite  # noqa: F401
 
-import evenhand.online.service.serving  # noqa: F401
-from evenhand import cli
+import evenhand.online.server.run  # noqa: F401
+from evenhand.cli import main as cli
 
 
 def serve() -> None:
@@ -40,10 +40,10 @@ def serve() -> None:
 
 def ended(process: int) -> int | None:
     """The exit code; its number stays taken, so that no signal can go to another one by mistake."""
-    told = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG)
-    if told is None:
+    status = os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+    if status is None:
         return None
-    return told.si_status if told.si_code == os.CLD_EXITED else -told.si_status
+    return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
 
 
 def become(words: list[str], log: str, first: str) -> NoReturn:

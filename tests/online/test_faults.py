@@ -26,7 +26,7 @@ import pytest
 from sqlalchemy import make_url
 
 from evenhand.online import Bandit
-from evenhand.online.store import Audited, Decide, Report, Store
+from evenhand.online.store import Decide, ReadAudit, Reward, Store
 from tests.online.crowd import Crowd, Told, audit_of, check_events, check_kept, check_unavailable, read_events, replayed
 from tests.online.databases import Postgres, make_database, until
 from tests.online.running import Server
@@ -328,14 +328,14 @@ def test_a_clock_that_jumps_back(database: str) -> None:
 
     def decide(now: float) -> str:
         clock[0] = now
-        (decision,) = store.ask("drinks", Decide())["decisions"]
+        (decision,) = store.run("drinks", Decide())["decisions"]
         assert decision["time"] == now
         played.append(decision["arms"][0])
         return str(decision["id"])
 
     def report(now: float, decision: str) -> str:
         clock[0] = now
-        (answer,) = store.ask("drinks", Report([(decision, {played[int(decision) - 1]: 1.0})]))["answers"]
+        (answer,) = store.run("drinks", Reward([(decision, {played[int(decision) - 1]: 1.0})]))["results"]
         return str(answer["status"])
 
     played: list[str] = []
@@ -347,8 +347,8 @@ def test_a_clock_that_jumps_back(database: str) -> None:
     assert report(30.0, "4") == "accepted"
     assert report(30.0, "3") == "duplicate"
     clock[0] = 111.0
-    audit = store.ask("drinks", Audited())
-    assert [sum(line[name] for line in audit["lines"]) for name in ("reports", "lost", "late", "pending")] == [
+    audit = store.run("drinks", ReadAudit())
+    assert [sum(line[name] for line in audit["lines"]) for name in ("received", "lost", "late", "pending")] == [
         3,
         1,
         1,
@@ -357,7 +357,7 @@ def test_a_clock_that_jumps_back(database: str) -> None:
     store.close()
     clock[0] = 20.0
     again = Store.open(database, clock=lambda: clock[0])
-    assert audit_of(again.ask("drinks", Audited())) == audit_of(audit)
+    assert audit_of(again.run("drinks", ReadAudit())) == audit_of(audit)
     again.close()
     assert audit_of(plain(replayed(read_events(database, "drinks")))) == audit_of(json.loads(json.dumps(audit)))
 
@@ -366,10 +366,10 @@ def test_answers_are_kept_when_the_clock_jumps_back(database: str) -> None:
     clock = [1e9]
     store = Store.open(database, clock=lambda: clock[0])
     store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-    told = store.ask("drinks", Decide(count=3, key="a"))
+    told = store.run("drinks", Decide(count=3, key="a"))
     clock[0] = 0.0
-    assert store.ask("drinks", Decide(count=3, key="a")) == told
-    assert [decision["round"] for decision in store.ask("drinks", Decide(key="b"))["decisions"]] == [4]
+    assert store.run("drinks", Decide(count=3, key="a")) == told
+    assert [decision["round"] for decision in store.run("drinks", Decide(key="b"))["decisions"]] == [4]
     store.close()
 
 
@@ -396,10 +396,10 @@ def test_a_client_that_says_everything_twice(database: str, serve: Serve) -> Non
         for decision in first["decisions"]:
             assert decision["arms"] == list(bandit.decide().arms)
         rewards = {decision["id"]: {decision["arms"][0]: turn % 3 / 2} for decision in first["decisions"]}
-        body = {"reports": [{"decision": name, "rewards": reward} for name, reward in rewards.items()]}
-        first, again = twice("reports", body, f"report-{turn}" if turn % 2 else None)
-        assert [answer["status"] for answer in first["answers"]] == ["accepted"] * 2
-        assert [answer["status"] for answer in again["answers"]] == (["accepted"] if turn % 2 else ["duplicate"]) * 2
+        body = {"rewards": [{"decision": name, "rewards": reward} for name, reward in rewards.items()]}
+        first, again = twice("rewards", body, f"report-{turn}" if turn % 2 else None)
+        assert [answer["status"] for answer in first["results"]] == ["accepted"] * 2
+        assert [answer["status"] for answer in again["results"]] == (["accepted"] if turn % 2 else ["duplicate"]) * 2
         for name, reward in rewards.items():
             bandit.observe(name, reward)
     promise = {"change": "promise", "fractions": {"tea": 0.3}}

@@ -66,9 +66,9 @@ def test_a_report_goes_to_either(pair: tuple[Server, Server]) -> None:
     assert first.post("/v1/allocations", DRINKS).status_code == 201
     for _ in range(5):
         (decision,) = first.post(f"{PAGE}/decisions", {}).json()["decisions"]
-        report = {"reports": [{"decision": decision["id"], "rewards": {decision["arms"][0]: 0.5}}]}
+        report = {"rewards": [{"decision": decision["id"], "rewards": {decision["arms"][0]: 0.5}}]}
         for server, status in ((second, "accepted"), (first, "duplicate"), (second, "duplicate")):
-            (answer,) = server.post(f"{PAGE}/reports", report).json()["answers"]
+            (answer,) = server.post(f"{PAGE}/rewards", report).json()["results"]
             assert answer["status"] == status
         first, second = second, first
 

@@ -14,10 +14,10 @@ from sqlalchemy.exc import OperationalError
 
 from evenhand.online import Bandit
 from evenhand.online.store import tables
+from evenhand.online.store.allocation import SNAPSHOT_EVERY, all_events, row_of
 from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.database import Database
-from evenhand.online.store.events import Event, begun, replay
-from evenhand.online.store.live import SNAPSHOT, all_events, row_of
+from evenhand.online.store.events import Event, bandit_from, replay
 from evenhand.online.store.writer import Observer, Writer
 
 START = 1_800_000_000.0  # seconds since the epoch
@@ -57,7 +57,7 @@ class Driven:
     name: str = "drinks"
     clock: Clock = field(default_factory=Clock)
     observer: Observer | None = None
-    snapshot: int = SNAPSHOT
+    snapshot: int = SNAPSHOT_EVERY
 
     def __post_init__(self) -> None:
         self.held = Held()
@@ -69,7 +69,7 @@ class Driven:
         self.held.run()
         return [future.exception(timeout=0) or future.result(timeout=0) for future in futures]
 
-    def ask(self, command: Command) -> Answer:
+    def run(self, command: Command) -> Answer:
         """The answer to a command by itself."""
         (outcome,) = self.group([command])
         if isinstance(outcome, BaseException):
@@ -100,7 +100,7 @@ def events_of(database: Database, name: str) -> list[Event]:
 
 def rebuilt(events: Sequence[Event]) -> tuple[Bandit, bool]:
     """The bandit that events come to, and whether it is closed."""
-    bandit, closed = begun(events[0]), False
+    bandit, closed = bandit_from(events[0]), False
     for one in events[1:]:
         closed = replay(bandit, one, closed)
     return bandit, closed

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 
-from evenhand import cli
-from evenhand.online.logfile import read_log
-from evenhand.online.store import Decide, Report, Store
+from evenhand.cli import main as cli
+from evenhand.online.evaluation.log import read_log
+from evenhand.online.store import Decide, Reward, Store
 from evenhand.online.store.database import Database
 from tests.online.store.kit import change_rows
 
@@ -29,9 +29,9 @@ def filled(url: str) -> None:
     store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.25}}, seed=1)
     store.create("films", ["heat"], "thompson", seed=1)
     for _ in range(5):
-        decision = store.ask("drinks", Decide())["decisions"][0]
-        store.ask("drinks", Report(((decision["id"], {decision["arms"][0]: 1.0}),)))
-    store.ask("films", Decide(count=2))
+        decision = store.run("drinks", Decide())["decisions"][0]
+        store.run("drinks", Reward(((decision["id"], {decision["arms"][0]: 1.0}),)))
+    store.run("films", Decide(count=2))
     store.close()
 
 
@@ -138,15 +138,15 @@ def test_export_keeps_the_file_that_is_there_where_it_fails(run: Run) -> None:
 @pytest.mark.parametrize(
     ("database", "fault"),
     [
-        ("missing.db", "there is no database missing.db; `evenhand serve` makes one"),
-        ("sqlite:///missing.db", "there is no database missing.db; `evenhand serve` makes one"),
+        ("missing.db", "there is no database missing.db; `evenhand serve` creates one"),
+        ("sqlite:///missing.db", "there is no database missing.db; `evenhand serve` creates one"),
         ("missing/evenhand.db", "there is no database missing/evenhand.db"),
         (".", "unable to open database file"),
         ("text.db", "the database text.db cannot be used: file is not a database"),
         ("", "a database in memory"),
         ("mysql://user:geheim@host/x", "must be SQLite or PostgreSQL, not mysql"),
         ("postgresql://tests:geheim@127.0.0.1:1/x", "cannot be used: connection failed"),
-        ("postgresql:/tests:geheim@127.0.0.1:1/x", "neither a path nor a URL"),
+        ("postgresql:/tests:geheim@127.0.0.1:1/x", "must be a path or a URL"),
     ],
 )
 def test_what_is_no_database_is_told_and_not_made(
@@ -169,7 +169,7 @@ def test_a_database_of_a_newer_version_is_told(run: Run) -> None:
 
 def test_a_fault_of_the_database_is_told_once(tmp_path: Path) -> None:
     """In a process of its own, in which nothing takes what is logged."""
-    command = [sys.executable, "-m", "evenhand.cli", "verify", "--database", str(tmp_path)]
+    command = [sys.executable, "-m", "evenhand.cli.main", "verify", "--database", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     fault = f"evenhand: the database {tmp_path} cannot be used: unable to open database file\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", fault)
@@ -202,7 +202,7 @@ def test_verify_names_what_is_wrong_and_goes_on(run: Run) -> None:
     database = Database("evenhand.db")
     change_rows(database, "DELETE FROM events WHERE allocation = 1 AND sequence = 5")
     database.close()
-    fault = "allocation 'drinks': there should be 11 events, but only the first 4 are there"
+    fault = "allocation 'drinks': there should be 11 events, but only the first 4 exist"
     films = "films: 3 events, replayed to the same state\n"
     assert run("verify") == (2, films, f"evenhand: {fault}\n")
     status, out, err = run("verify", "--json")

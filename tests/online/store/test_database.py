@@ -18,9 +18,9 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, inspect, make_url, text
 from sqlalchemy.exc import IntegrityError
 
-from evenhand.errors import EvenhandError
+from evenhand.core.errors import EvenhandError
 from evenhand.online.store import Store, tables
-from evenhand.online.store.database import PATIENCE, Database, _write_ahead
+from evenhand.online.store.database import LOCK_TIMEOUT, Database, _write_ahead
 from evenhand.online.store.errors import StoreUnavailable
 from tests.online.store.kit import change_rows, count
 
@@ -228,7 +228,7 @@ def test_changing_over_to_writing_ahead_waits_for_readers(monkeypatch: pytest.Mo
     assert readers.times == -1
     with pytest.raises(sqlite3.OperationalError):
         _write_ahead(Reading(10**6))
-    assert now[0] == pytest.approx(PATIENCE, abs=0.1)
+    assert now[0] == pytest.approx(LOCK_TIMEOUT, abs=0.1)
     failing = Reading(2, sqlite3.SQLITE_CANTOPEN)
     with pytest.raises(sqlite3.OperationalError):
         _write_ahead(failing)
@@ -237,7 +237,7 @@ def test_changing_over_to_writing_ahead_waits_for_readers(monkeypatch: pytest.Mo
 
 def test_a_database_that_is_locked_for_long_is_unavailable(lite: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here after no time; reading goes on, and afterwards all is well."""
-    monkeypatch.setattr("evenhand.online.store.database.PATIENCE", 0)
+    monkeypatch.setattr("evenhand.online.store.database.LOCK_TIMEOUT", 0)
     hasty = Database(lite.name)
     with lite.transaction(writes=True):
         with pytest.raises(StoreUnavailable, match="database is locked"):
@@ -267,16 +267,16 @@ def test_ready_tells_whether_the_database_can_be_used(either: Database) -> None:
         ("sqlite://", "in memory"),
         ("sqlite:///", "in memory"),
         ("sqlite:///:memory:", "in memory"),
-        ("sqlite:///x.db?mode=memory&uri=true", "and nothing else"),
-        ("sqlite:///x.db?timeout=abc", "and nothing else"),
+        ("sqlite:///x.db?mode=memory&uri=true", "followed by a path"),
+        ("sqlite:///x.db?timeout=abc", "followed by a path"),
         ("sqlite://x.db", "in memory"),
-        ("sqlite://host/x.db", "and nothing else"),
+        ("sqlite://host/x.db", "followed by a path"),
         ("mysql://user@host/x", "must be SQLite or PostgreSQL, not mysql"),
         ("http://127.0.0.1:8000", "must be SQLite or PostgreSQL, not http"),
-        ("://", "neither a path nor a URL"),
-        ("postgresql://host:port/x", "neither a path nor a URL"),
-        ("postgresql:/user:secret@host/x", "neither a path nor a URL"),
-        ("postgres+psycopg:user:secret@host/x", "neither a path nor a URL"),
+        ("://", "must be a path or a URL"),
+        ("postgresql://host:port/x", "must be a path or a URL"),
+        ("postgresql:/user:secret@host/x", "must be a path or a URL"),
+        ("postgres+psycopg:user:secret@host/x", "must be a path or a URL"),
     ],
 )
 def test_what_names_no_database_is_refused(
@@ -306,11 +306,11 @@ def test_what_names_no_database_is_refused(
 def test_a_path_is_a_database(form: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     asked = form.format(name)
-    assert not Database(asked).there
+    assert not Database(asked).exists
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Store.open(asked).close()
-    assert Database(asked).there
+    assert Database(asked).exists
     assert (tmp_path / name).is_file()
 
 

@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert
 
-from evenhand.errors import EvenhandError, StateError
+from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online import Bandit
-from evenhand.online import book as books
-from evenhand.online.store import Audited, Change, Decide, Report, Store, Total, tables
+from evenhand.online.bandit import pending
+from evenhand.online.store import Change, Decide, ReadAudit, Reward, Store, Total, tables
 from evenhand.online.store.database import Database
-from evenhand.online.store.events import KINDS, Event, begun, creation, event_of, replay
+from evenhand.online.store.events import KINDS, Event, bandit_from, event_of, replay, settings_of
 from evenhand.online.store.export import log
 from tests.online.store.kit import Clock, Driven, change_rows, events_of, kinds, rebuilt
 
@@ -49,24 +49,24 @@ def lived(database: Database, clock: Clock) -> None:
     shares = {"fractions": [0.0, 0.25, 0.125], "eta": 5.0}
     store.create("drinks", ARMS, "lfg", parameters=shares, plays=2, seed=1, window=60.0)
     drinks = Driven(database, clock=clock)
-    drinks.ask(Decide(count=2))
-    drinks.ask(Decide(rounds=[["tea", "cocoa"], None], propensities=True))
+    drinks.run(Decide(count=2))
+    drinks.run(Decide(rounds=[["tea", "cocoa"], None], propensities=True))
     for event in drinks.events()[1:4]:
-        drinks.ask(Report(((str(event.round), {event.body["arms"][0]: 0.5}),)))
-    drinks.ask(Change("add", {"arm": "mate", "fraction": 0.125}))
+        drinks.run(Reward(((str(event.round), {event.body["arms"][0]: 0.5}),)))
+    drinks.run(Change("add", {"arm": "mate", "fraction": 0.125}))
     clock.now += 60.0
-    drinks.ask(Report((("1", {drinks.events()[1].body["arms"][1]: 1.0}),)))
-    drinks.ask(Report((("4", {drinks.events()[4].body["arms"][1]: 1.0}),)))
-    drinks.ask(Change("promise", {"fractions": {"tea": 0.125}}))
-    drinks.ask(Change("retire", {"arm": "cocoa"}))
-    drinks.ask(Decide(count=3))
-    drinks.ask(Change("bring_back", {"arm": "cocoa"}))
-    drinks.ask(Change("close"))
-    store.create("sums", ARMS, "ars_ucb", seed=1, rewards=None)
+    drinks.run(Reward((("1", {drinks.events()[1].body["arms"][1]: 1.0}),)))
+    drinks.run(Reward((("4", {drinks.events()[4].body["arms"][1]: 1.0}),)))
+    drinks.run(Change("promise", {"fractions": {"tea": 0.125}}))
+    drinks.run(Change("retire", {"arm": "cocoa"}))
+    drinks.run(Decide(count=3))
+    drinks.run(Change("bring_back", {"arm": "cocoa"}))
+    drinks.run(Change("close"))
+    store.create("sums", ARMS, "ars_ucb", seed=1, rewards=(0.0, 2.0))
     sums = Driven(database, "sums", clock)
     for _ in range(3):
-        sums.ask(Decide())
-        sums.ask(Total(1.5))
+        sums.run(Decide())
+        sums.run(Total(1.5))
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     database = Database(str(path))
     database.migrate()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(books, "REMEMBERED", 1)
+        patch.setattr(pending, "REMEMBERED", 1)
         lived(database, Clock())
         database.close()
         yield path
@@ -127,7 +127,7 @@ def test_an_event_and_its_row_are_the_same(lives: dict[str, list[Event]]) -> Non
 
 def test_replaying_tells_whether_it_is_closed(lives: dict[str, list[Event]]) -> None:
     first, *events = lives["drinks"]
-    bandit, closed = begun(first), [False]
+    bandit, closed = bandit_from(first), [False]
     for event in events:
         closed.append(replay(bandit, event, closed[-1]))
     assert closed == [False] * len(events) + [True]
@@ -137,7 +137,7 @@ def test_replaying_tells_whether_it_is_closed(lives: dict[str, list[Event]]) -> 
 
 def test_a_bandit_is_made_as_its_first_event_tells(lives: dict[str, list[Event]]) -> None:
     for first, *_ in lives.values():
-        assert creation(begun(first)) == first.body
+        assert settings_of(bandit_from(first)) == first.body
 
 
 def test_hostile_names_are_written_and_read_back(either: Database, clock: Clock) -> None:
@@ -146,13 +146,13 @@ def test_hostile_names_are_written_and_read_back(either: Database, clock: Clock)
     store.create("odd", HOSTILE, "fucb", parameters=shares, seed=1, plays=2)
     odd = Driven(either, "odd", clock, snapshot=5)
     for round in range(1, 12):
-        arms = odd.ask(Decide(available=HOSTILE[round - 11 :]))["decisions"][0]["arms"]
-        answers = odd.ask(Report(((str(round), dict.fromkeys(arms, 1.0)),)))["answers"]
+        arms = odd.run(Decide(available=HOSTILE[round - 11 :]))["decisions"][0]["arms"]
+        answers = odd.run(Reward(((str(round), dict.fromkeys(arms, 1.0)),)))["results"]
         assert {answer["status"] for answer in answers} == {"accepted"}
-    odd.ask(Change("retire", {"arm": "\x00"}, key="'\"; --"))
-    odd.ask(Change("promise", {"fractions": {"☕🫖": 0.125}}))
+    odd.run(Change("retire", {"arm": "\x00"}, key="'\"; --"))
+    odd.run(Change("promise", {"fractions": {"☕🫖": 0.125}}))
     again = Driven(either, "odd", clock)
-    assert again.ask(Decide(key="é☕"))["decisions"][0]["round"] == 12
+    assert again.run(Decide(key="é☕"))["decisions"][0]["round"] == 12
     assert store.verify("odd") == 26
     assert odd.rebuilt()[0].names == tuple(HOSTILE)
     store.close()
@@ -167,7 +167,7 @@ SCALAR = st.one_of(
     st.integers(-3, 5),
     st.sampled_from([10**30, 10**400, -1e300, 0.5, 1e-300]),
     st.sampled_from(
-        ["tea", "coffee", "mate", "", "close", "inf", "nan", "type", "lfg", "evenhand.merit:Power", "\x00"]
+        ["tea", "coffee", "mate", "", "close", "inf", "nan", "type", "lfg", "evenhand.policy.merit:Power", "\x00"]
     ),
 )
 PLAIN = st.recursive(
@@ -258,7 +258,7 @@ def test_a_damaged_database_is_told_or_does_no_harm(
             lambda: store.verify(name),
             lambda: list(log(database, name)),
             lambda: list(log(database, name, estimate=True)),
-            lambda: store.ask(name, Report((("1", {"tea": 1.0, "coffee": 0.5}), ("2", {"tea": 1.0})))),
+            lambda: store.run(name, Reward((("1", {"tea": 1.0, "coffee": 0.5}), ("2", {"tea": 1.0})))),
         ):
             with suppress(EvenhandError):
                 look()
@@ -291,7 +291,7 @@ def test_a_damaged_snapshot_is_ignored_or_told_or_does_no_harm(
         store = Store(database, Clock())
         with suppress(StateError):
             assert store.verify("drinks") == len(events)
-            assert store.ask("drinks", Audited())["sequence"] == len(events)
+            assert store.run("drinks", ReadAudit())["sequence"] == len(events)
         store.close()
 
 
@@ -312,6 +312,7 @@ def test_a_deep_or_strange_snapshot_is_ignored(lives: dict[str, list[Event]], co
 
 def test_an_event_of_the_wrong_bandit_is_found() -> None:
     bandit = Bandit(ARMS, "ucb1", seed=1)
-    wrong = Event(2, 0.0, "decide", 1, {"arms": ["cocoa"], "propensities": [1.0]})
-    with pytest.raises(StateError, match=r"event 2 \(decide\) says \['cocoa'\], but replayed it comes to \['tea'\]"):
+    wrong = Event(2, 0.0, "decide", 1, {"arms": ["cocoa"], "propensity": [1.0]})
+    message = r"event 2 \(decide\) records \['cocoa'\], but its replay results in \['tea'\]"
+    with pytest.raises(StateError, match=message):
         replay(bandit, wrong, closed=False)

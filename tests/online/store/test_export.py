@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from evenhand.errors import DataError, EvenhandError
+from evenhand.core.errors import DataError, EvenhandError
 from evenhand.online import Bandit
-from evenhand.online import book as books
-from evenhand.online.evaluate import evaluate
-from evenhand.online.logfile import read_log
-from evenhand.online.store import Change, Decide, Report, Store, Total, export
+from evenhand.online.bandit import pending
+from evenhand.online.evaluation.estimators import evaluate
+from evenhand.online.evaluation.log import read_log
+from evenhand.online.store import Change, Decide, Reward, Store, Total, export
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
 from evenhand.online.store.export import COLUMNS, as_csv, log, write_log
@@ -47,9 +47,9 @@ def lines(frame: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
 def play(driven: Driven, rounds: int, reward: Callable[[int, str], float | None], **options: Any) -> None:
     """Rounds one after the other, each with its reports; None is not reported."""
     for _ in range(rounds):
-        decision = driven.ask(Decide(**options))["decisions"][0]
+        decision = driven.run(Decide(**options))["decisions"][0]
         told = {arm: reward(decision["round"], arm) for arm in decision["arms"]}
-        driven.ask(Report(((decision["id"], {arm: value for arm, value in told.items() if value is not None}),)))
+        driven.run(Reward(((decision["id"], {arm: value for arm, value in told.items() if value is not None}),)))
 
 
 # --- Columns ----------------------------------------------------------------------------------------------------------
@@ -57,10 +57,10 @@ def play(driven: Driven, rounds: int, reward: Callable[[int, str], float | None]
 
 def test_a_row_for_every_play(drinks: Driven, clock: Clock) -> None:
     """FUCB plays coffee in round 2, as it is owed a third."""
-    drinks.ask(Decide())
+    drinks.run(Decide())
     clock.now += 0.25
-    drinks.ask(Decide(available=["coffee", "cocoa"]))
-    drinks.ask(Report((("1", {"tea": 0.5}),)))
+    drinks.run(Decide(available=["coffee", "cocoa"]))
+    drinks.run(Reward((("1", {"tea": 0.5}),)))
     frame = whole(drinks.database)
     assert {name: str(kind) for name, kind in frame.dtypes.items()} == {
         name: str(kind) for name, kind in pd.DataFrame(columns=list(COLUMNS)).astype(COLUMNS).dtypes.items()
@@ -76,10 +76,10 @@ def test_a_row_for_every_play(drinks: Driven, clock: Clock) -> None:
 def test_each_arm_of_a_decision_has_a_row(store: Store, lite: Database) -> None:
     store.create("films", ARMS, "lfg", parameters={"fractions": [0.25, 0, 0], "eta": 5.0}, plays=2, seed=1)
     films = Driven(lite, "films")
-    told = films.ask(Decide(count=2))["decisions"]
+    told = films.run(Decide(count=2))["decisions"]
     first, second = told[0]["arms"]
-    films.ask(Report((("1", {second: 0.25}),)))
-    films.ask(Report((("1", {first: 0.75}), ("2", {told[1]["arms"][0]: 1.0}))))
+    films.run(Reward((("1", {second: 0.25}),)))
+    films.run(Reward((("1", {first: 0.75}), ("2", {told[1]["arms"][0]: 1.0}))))
     assert lines(whole(lite, "films"), "decision_id", "position", "item_id", "reward") == [
         ("1", 1, first, 0.75),
         ("1", 2, second, 0.25),
@@ -108,7 +108,7 @@ def test_an_empty_log_has_its_columns(store: Store, lite: Database, tmp_path: Pa
 
 def test_parquet_has_the_same_types_in_all_logs(store: Store, drinks: Driven, tmp_path: Path) -> None:
     """Also where nothing was reported, and where nothing was decided."""
-    drinks.ask(Decide(count=2))
+    drinks.run(Decide(count=2))
     store.create("empty", ARMS, "ucb1", seed=1)
     store.create("full", ARMS, "thompson", seed=1)
     full = Driven(drinks.database, "full")
@@ -125,11 +125,11 @@ def test_parquet_has_the_same_types_in_all_logs(store: Store, drinks: Driven, tm
 
 def test_late_reports_are_in_the_log_and_marked(drinks: Driven, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """In time, late, so late that the book has forgotten the decision, and never."""
-    monkeypatch.setattr(books, "REMEMBERED", 2)
-    drinks.ask(Decide(rounds=[["tea"]] * 5))
-    drinks.ask(Report((("2", {"tea": 1.0}),)))
+    monkeypatch.setattr(pending, "REMEMBERED", 2)
+    drinks.run(Decide(rounds=[["tea"]] * 5))
+    drinks.run(Reward((("2", {"tea": 1.0}),)))
     clock.now += 60.0
-    drinks.ask(Report((("5", {"tea": 0.5}), ("1", {"tea": 0.25}), ("1", {"tea": 0.25}), ("1", {"tea": 1.0}))))
+    drinks.run(Reward((("5", {"tea": 0.5}), ("1", {"tea": 0.25}), ("1", {"tea": 0.25}), ("1", {"tea": 1.0}))))
     assert any("forgotten" in event.body for event in drinks.events())
     assert lines(whole(drinks.database), "decision_id", "reward", "late") == [
         ("1", 0.25, True),
@@ -143,8 +143,8 @@ def test_late_reports_are_in_the_log_and_marked(drinks: Driven, clock: Clock, mo
 def test_totals_are_nobodys_reward(store: Store, lite: Database) -> None:
     store.create("sums", ARMS, "ars_ucb", seed=1)
     sums = Driven(lite, "sums")
-    sums.ask(Decide())
-    sums.ask(Total(3.0))
+    sums.run(Decide())
+    sums.run(Total(3.0))
     assert lines(whole(lite, "sums"), "decision_id", "reward") == [("1", None)]
 
 
@@ -153,19 +153,19 @@ def test_totals_are_nobodys_reward(store: Store, lite: Database) -> None:
 
 def test_the_available_arms_follow_the_changes(drinks: Driven) -> None:
     """A change after round n concerns the rounds from n + 1 on; changes of promises concern nobody's presence."""
-    drinks.ask(Decide(count=2))
-    drinks.ask(Change("add", {"arm": "mate"}))
-    drinks.ask(Change("promise", {"fractions": {"tea": 0.125}}))
-    drinks.ask(Decide())
-    drinks.ask(Change("retire", {"arm": "tea"}))
-    drinks.ask(Change("retire", {"arm": "cocoa"}))
-    drinks.ask(Decide())
-    drinks.ask(Decide(available=["mate"]))
-    drinks.ask(Change("close"))
-    drinks.ask(Change("reopen"))
-    drinks.ask(Change("bring_back", {"arm": "tea"}))
-    drinks.ask(Decide(count=2))
-    drinks.ask(Change("retire", {"arm": "mate"}))
+    drinks.run(Decide(count=2))
+    drinks.run(Change("add", {"arm": "mate"}))
+    drinks.run(Change("promise", {"fractions": {"tea": 0.125}}))
+    drinks.run(Decide())
+    drinks.run(Change("retire", {"arm": "tea"}))
+    drinks.run(Change("retire", {"arm": "cocoa"}))
+    drinks.run(Decide())
+    drinks.run(Decide(available=["mate"]))
+    drinks.run(Change("close"))
+    drinks.run(Change("reopen"))
+    drinks.run(Change("bring_back", {"arm": "tea"}))
+    drinks.run(Decide(count=2))
+    drinks.run(Change("retire", {"arm": "mate"}))
     wanted = [
         *[{"tea", "coffee", "cocoa"}] * 2,
         {"tea", "coffee", "cocoa", "mate"},
@@ -200,7 +200,7 @@ def chances_of(events: list[Any], bandit: Bandit) -> list[float]:
     for event in events[1:]:
         if event.kind == "decide":
             choice = bandit.decide(event.body.get("available"), event.time)
-            found += [choice.propensities.chances[arm] for arm in choice.arms]
+            found += [choice.propensities.values[arm] for arm in choice.arms]
         else:
             bandit.observe(str(event.round), event.body["rewards"], event.time)
     return found
@@ -250,15 +250,15 @@ def test_any_range_is_that_part_of_the_whole(
     store.create("drinks", ARMS, "thompson", seed=1)
     drinks = Driven(lite)
     play(drinks, 4, lambda round, _: None if round % 2 else 1.0)
-    drinks.ask(Change("add", {"arm": "mate"}))
+    drinks.run(Change("add", {"arm": "mate"}))
     play(drinks, 3, lambda *_: 0.0)
     wanted = whole(lite, estimate=estimate)
     for size in (1, 2, 3, 5000):
-        monkeypatch.setattr(export, "PIECE", size)
+        monkeypatch.setattr(export, "MAX_ROUNDS", size)
         pieces = list(log(lite, "drinks", estimate=estimate))
         assert len(pieces) == math.ceil(7 / size)
         pd.testing.assert_frame_equal(pd.concat(pieces, ignore_index=True), wanted)
-    monkeypatch.setattr(export, "PIECE", 3)
+    monkeypatch.setattr(export, "MAX_ROUNDS", 3)
     for first in range(1, 9):
         for last in (None, *range(1, 9), 10**30):
             found = whole(lite, since=first, until=last, estimate=estimate)
@@ -271,10 +271,10 @@ def test_pieces_of_many_arms_are_shorter(store: Store, lite: Database, monkeypat
     """Every row has the names of all available arms, here 25 characters; 60 make two rows."""
     assert len(ALL) == 26
     store.create("drinks", ARMS, "ucb1", seed=1)
-    Driven(lite).ask(Decide(count=5))
-    monkeypatch.setattr(export, "TEXT", 60)
+    Driven(lite).run(Decide(count=5))
+    monkeypatch.setattr(export, "MAX_CHARACTERS", 60)
     assert [len(piece) for piece in log(lite, "drinks")] == [2, 2, 1]
-    monkeypatch.setattr(export, "TEXT", 1)
+    monkeypatch.setattr(export, "MAX_CHARACTERS", 1)
     assert [len(piece) for piece in log(lite, "drinks")] == [1] * 5
 
 
@@ -295,12 +295,12 @@ def test_an_unknown_allocation_has_no_log(either: Database, tmp_path: Path) -> N
 
 def test_a_log_that_is_being_read_holds_nobody_up(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends with the round that was the last when it began."""
-    monkeypatch.setattr(export, "PIECE", 2)
-    drinks.ask(Decide(count=4))
+    monkeypatch.setattr(export, "MAX_ROUNDS", 2)
+    drinks.run(Decide(count=4))
     pieces = log(drinks.database, "drinks")
     next(pieces)
-    drinks.ask(Decide(count=4))
-    drinks.ask(Report((("4", {drinks.events()[4].body["arms"][0]: 1.0}),)))
+    drinks.run(Decide(count=4))
+    drinks.run(Reward((("4", {drinks.events()[4].body["arms"][0]: 1.0}),)))
     assert lines(next(pieces), "decision_id", "reward") == [("3", None), ("4", 1.0)]
     assert list(pieces) == []
 
@@ -325,7 +325,7 @@ def test_a_file_is_read_as_it_was(store: Store, lite: Database, tmp_path: Path, 
     path = tmp_path / f"log.{ending}"
     assert write_log(lite, "drinks", path) == 60
     read, frame = read_log(path), whole(lite)
-    assert (read.rounds, read.rows, read.told, read.notes) == (30, 60, True, ())
+    assert (read.rounds, read.rows, read.has_available, read.notes) == (30, 60, True, ())
     assert [read.items[place] for place in read.item] == frame["item_id"].tolist()
     assert read.reward.tolist() == frame["reward"].tolist()
     assert read.propensity.tolist() == frame["propensity_score"].tolist()
@@ -351,12 +351,12 @@ def test_hostile_names_survive_a_file(store: Store, lite: Database, tmp_path: Pa
 
 
 def test_csv_in_pieces_is_the_csv_of_the_whole(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
-    drinks.ask(Decide(count=5))
-    text = "".join(as_csv(log(drinks.database, "drinks")))
-    monkeypatch.setattr(export, "PIECE", 2)
+    drinks.run(Decide(count=5))
+    text = b"".join(as_csv(log(drinks.database, "drinks"))).decode()
+    monkeypatch.setattr(export, "MAX_ROUNDS", 2)
     pieces = list(as_csv(log(drinks.database, "drinks")))
     assert len(pieces) == 3
-    assert "".join(pieces) == text
+    assert b"".join(pieces).decode() == text
     assert text.splitlines()[0] == ",".join(COLUMNS)
     assert len(text.splitlines()) == 6
     assert text.endswith("\n")
@@ -368,15 +368,15 @@ def test_without_chances_the_evaluation_says_so(store: Store, lite: Database, tm
     play(Driven(lite), 5, lambda *_: 1.0)
     path = tmp_path / f"log.{ending}"
     write_log(lite, "drinks", path)
-    with pytest.raises(DataError, match=r"column 'propensity_score': a blank cell is no chance"):
+    with pytest.raises(DataError, match=r"column 'propensity_score': a blank cell is not a propensity"):
         read_log(path)
     write_log(lite, "drinks", path, estimate=True)
     assert read_log(path).rows == 5
 
 
 def test_a_file_appears_whole_or_not_at_all(drinks: Driven, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drinks.ask(Decide(count=3))
-    monkeypatch.setattr(export, "PIECE", 1)
+    drinks.run(Decide(count=3))
+    monkeypatch.setattr(export, "MAX_ROUNDS", 1)
     place = tmp_path / "logs"
     place.mkdir()
     (place / "log.csv").write_text("what was there")
@@ -482,7 +482,7 @@ def test_a_damaged_file_is_told_or_read(
 def test_times_of_the_log_do_not_fall_where_the_clock_does_not(drinks: Driven, clock: Clock) -> None:
     for step in (0.0, 0.000001, 3600.0, 86_400.0 * 365):
         clock.now += step
-        drinks.ask(Decide())
+        drinks.run(Decide())
     times = whole(drinks.database)["timestamp"].tolist()
     assert all(earlier <= later for earlier, later in pairwise(times))
     assert [event.time for event in events_of(drinks.database, "drinks") if event.kind == "decide"] == pytest.approx(
@@ -498,4 +498,4 @@ def test_rounds_stay_together_where_the_clock_jumps_back(drinks: Driven, clock: 
     frame = whole(drinks.database)
     assert frame["decision_id"].tolist() == ["1", "2", "3"]
     write_log(drinks.database, "drinks", tmp_path / "log.csv")
-    assert read_log(tmp_path / "log.csv").notes == ("the rows were not in order of time, and have been put in order",)
+    assert read_log(tmp_path / "log.csv").notes == ("the rows were not in order of time and have been sorted",)

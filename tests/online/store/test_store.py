@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from sqlalchemy import event, select, text
 
-from evenhand.errors import EvenhandError, InfeasiblePromise, StateError
-from evenhand.merit import Custom
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.online import Bandit
-from evenhand.online.store import Audited, Change, Decide, Described, Overview, Report, Store, tables
+from evenhand.online.store import AllocationSummary, Change, Decide, Describe, ReadAudit, Reward, Store, tables
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
+from evenhand.policy.merit import Custom
 from tests.online.store.kit import (
     START,
     Clock,
@@ -55,7 +55,7 @@ def test_the_first_event_makes_an_allocation(store: Store, lite: Database) -> No
         "rewards": [-1.0, 1.0],
         "parameters": {"fractions": [0.0, 0.25, 0.0]},
     }
-    assert store.allocations() == [Overview("drinks", "fucb", 3, 0, False, START)]
+    assert store.allocations() == [AllocationSummary("drinks", "fucb", 3, 0, False, START)]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_parameters_come_back_as_they_were(
 def test_without_a_seed_one_is_drawn(store: Store) -> None:
     for name in ("one", "two"):
         store.create(name, ARMS, "thompson")
-    seeds = [store.ask(name, Described())["seed"] for name in ("one", "two")]
+    seeds = [store.run(name, Describe())["seed"] for name in ("one", "two")]
     assert seeds[0] != seeds[1]
     assert all(0 <= seed < 2**53 for seed in seeds)  # a number that JavaScript can tell from its neighbours
 
@@ -92,8 +92,8 @@ def test_the_very_same_can_be_made_again(either: Database, clock: Clock) -> None
     assert not store.create("drinks", ARMS, "fucb", **given)
     assert not store.create("drinks", ARMS, "fucb", **given | {"parameters": {"fractions": (0, 0.25, 0)}})
     assert not store.create("drinks", ARMS, "fucb", **given | {"seed": None})
-    store.ask("drinks", Decide(count=3))
-    store.ask("drinks", Change("retire", {"arm": "cocoa"}))
+    store.run("drinks", Decide(count=3))
+    store.run("drinks", Change("retire", {"arm": "cocoa"}))
     assert not store.create("drinks", tuple(ARMS), "fucb", **given)
     assert kinds(events_of(either, "drinks")) == ["create", *["decide"] * 3, "change"]
     assert [one.created for one in store.allocations()] == [START]
@@ -111,7 +111,7 @@ def test_the_very_same_can_be_made_again(either: Database, clock: Clock) -> None
         ("window", {"window": 61.0}),
         ("window", {"window": None}),
         ("missing", {"missing": "zero"}),
-        ("rewards", {"rewards": None}),
+        ("rewards", {"rewards": (-1.0, 1.0)}),
         ("rewards", {"rewards": (0.0, 2.0)}),
         ("plays, seed, window", {"plays": 2, "seed": 0, "window": 1.0}),
     ],
@@ -119,7 +119,7 @@ def test_the_very_same_can_be_made_again(either: Database, clock: Clock) -> None
 def test_another_of_the_name_is_a_conflict(store: Store, part: str, other: dict[str, Any]) -> None:
     given: dict[str, Any] = {"arms": ARMS, "algorithm": "fucb", "parameters": SHARES, "window": 60.0, "seed": 7}
     store.create("drinks", **given)
-    with pytest.raises(Conflict, match=f"there is an allocation 'drinks' already, with other {part}$"):
+    with pytest.raises(Conflict, match=f"there is already an allocation 'drinks' with other {part}$"):
         store.create("drinks", **given | other)
 
 
@@ -135,7 +135,7 @@ def test_names_that_would_make_trouble_are_refused(store: Store, lite: Database,
 @pytest.mark.parametrize("name", ["a", "7", "A.b-c_d", "x" * 100, "drinks", "Drinks", "NULL", "0"])
 def test_other_names_are_taken(store: Store, name: str) -> None:
     assert store.create(name, ARMS, "ucb1")
-    assert store.ask(name, Described())["name"] == name
+    assert store.run(name, Describe())["name"] == name
 
 
 @pytest.mark.parametrize(
@@ -144,20 +144,20 @@ def test_other_names_are_taken(store: Store, name: str) -> None:
         ({"parameters": {"fractions": {"coffee": 0.6, "tea": 0.6}}}, InfeasiblePromise, "cannot be kept"),
         ({"parameters": {"fractions": {"mate": 0.6}}}, EvenhandError, "unknown arm 'mate'"),
         ({"parameters": {}}, EvenhandError, "fractions"),
-        ({"parameters": {"fractions": {}, "plays": 2}}, EvenhandError, "'plays' is no parameter"),
-        ({"parameters": {"fractions": {}, "self": 2}}, EvenhandError, "'self' is no parameter"),
+        ({"parameters": {"fractions": {}, "plays": 2}}, EvenhandError, "'plays' is not a parameter"),
+        ({"parameters": {"fractions": {}, "self": 2}}, EvenhandError, "'self' is not a parameter"),
         ({"parameters": {"fractions": {}, "spoon": 2}}, EvenhandError, "spoon"),
-        ({"parameters": {5: 2}}, EvenhandError, "5 is no parameter"),
+        ({"parameters": {5: 2}}, EvenhandError, "5 is not a parameter"),
         ({"algorithm": "fcub"}, EvenhandError, "did you mean 'fucb'"),
         ({"arms": []}, EvenhandError, "at least one arm"),
-        ({"arms": ["tea", "tea"]}, EvenhandError, "2 arms named 'tea'"),
-        ({"arms": ["tea", "\ud800"]}, EvenhandError, "written down"),
+        ({"arms": ["tea", "tea"]}, EvenhandError, "2 arms have the name 'tea'"),
+        ({"arms": ["tea", "\ud800"]}, EvenhandError, "encodable as UTF-8"),
         ({"plays": 4}, EvenhandError, "plays"),
         ({"plays": 0}, EvenhandError, "plays must be at least 1"),
         ({"seed": -1}, EvenhandError, "seed must be at least 0"),
         ({"window": 0.0}, EvenhandError, "window must be above 0"),
         ({"missing": "mean"}, EvenhandError, "missing must be 'lost' or 'zero'"),
-        ({"rewards": (1.0, 0.0)}, EvenhandError, "from a smaller to a larger"),
+        ({"rewards": (1.0, 0.0)}, EvenhandError, "a smaller and a larger"),
     ],
 )
 def test_what_cannot_be_made_leaves_nothing(
@@ -173,7 +173,7 @@ def test_what_cannot_be_made_leaves_nothing(
 def test_what_cannot_be_written_down_is_refused(store: Store, lite: Database) -> None:
     """A merit of one's own cannot be made again from an event."""
     with pytest.raises(EvenhandError, match="cannot be saved"):
-        store.create("drinks", ARMS, "fcts_d", parameters={"merit": Custom(lambda worth: 1.0 + worth)})
+        store.create("drinks", ARMS, "fcts_d", parameters={"merit": Custom(lambda score: 1.0 + score)})
     assert count(lite, "events") == 0
 
 
@@ -216,7 +216,7 @@ def test_of_many_that_differ_one_is_made(either: Database, clock: Clock) -> None
 
     with ThreadPoolExecutor(4) as together:
         told = sorted(together.map(make, range(8)))
-    assert told == ["True"] + ["there is an allocation 'drinks' already, with other seed"] * 7
+    assert told == ["True"] + ["there is already an allocation 'drinks' with other seed"] * 7
     store.close()
 
 
@@ -227,41 +227,41 @@ def test_allocations_are_listed_by_name(store: Store, clock: Clock) -> None:
     for name, arms in (("b", ARMS), ("a", ["x"]), ("c", ARMS)):
         store.create(name, arms, "ucb1", seed=1)
         clock.now += 1.0
-    store.ask("c", Decide(count=4))
-    store.ask("c", Change("retire", {"arm": "tea"}))
-    store.ask("b", Change("close"))
+    store.run("c", Decide(count=4))
+    store.run("c", Change("retire", {"arm": "tea"}))
+    store.run("b", Change("close"))
     assert store.allocations() == [
-        Overview("a", "ucb1", 1, 0, False, START + 1.0),
-        Overview("b", "ucb1", 3, 0, True, START),
-        Overview("c", "ucb1", 2, 4, False, START + 2.0),
+        AllocationSummary("a", "ucb1", 1, 0, False, START + 1.0),
+        AllocationSummary("b", "ucb1", 3, 0, True, START),
+        AllocationSummary("c", "ucb1", 2, 4, False, START + 2.0),
     ]
 
 
 def test_an_empty_store_has_no_allocations(either: Database) -> None:
     store = Store(either)
     assert store.allocations() == []
-    assert store.awake() == []
+    assert store.loaded() == []
     store.close()
 
 
 def test_allocations_do_not_know_of_each_other(store: Store) -> None:
     for name in ("one", "two"):
         store.create(name, ARMS, "thompson", seed=3)
-    first = [store.ask("one", Decide())["decisions"][0]["arms"] for _ in range(5)]
-    store.ask("one", Report((("1", {first[0][0]: 1.0}),)))
-    assert [store.ask("two", Decide())["decisions"][0]["arms"] for _ in range(5)] == first
-    assert store.ask("two", Report((("6", {"tea": 1.0}),)))["answers"][0]["status"] == "unknown"
-    assert sorted(store.awake()) == ["one", "two"]
+    first = [store.run("one", Decide())["decisions"][0]["arms"] for _ in range(5)]
+    store.run("one", Reward((("1", {first[0][0]: 1.0}),)))
+    assert [store.run("two", Decide())["decisions"][0]["arms"] for _ in range(5)] == first
+    assert store.run("two", Reward((("6", {"tea": 1.0}),)))["results"][0]["status"] == "unknown"
+    assert sorted(store.loaded()) == ["one", "two"]
 
 
 def test_an_unknown_allocation_is_told_and_forgotten(either: Database) -> None:
     store = Store(either)
-    asks = (lambda name: store.ask(name, Decide()), lambda name: store.ask(name, Audited()), store.verify)
+    asks = (lambda name: store.run(name, Decide()), lambda name: store.run(name, ReadAudit()), store.verify)
     for name, ask in product(["nobody", "", "a b", "x" * 5000, "a\x00b", "\ud800", "' OR '1'='1"], asks):
         with pytest.raises(UnknownAllocation) as unknown:
             ask(name)
         assert str(unknown.value) == f"there is no allocation {name!r}"
-    assert store.awake() == []
+    assert store.loaded() == []
     store.close()
 
 
@@ -272,22 +272,22 @@ def test_a_store_finishes_what_was_asked_before_it_closes(lite: Database, clock:
     store.close()
     assert sorted(future.result(timeout=0)["decisions"][0]["round"] for future in futures) == list(range(1, 2001))
     with pytest.raises(StoreUnavailable, match="the store is closed"):
-        store.ask("drinks", Decide())
+        store.run("drinks", Decide())
     with pytest.raises(StoreUnavailable, match="the store is closed"):
-        store.ask("drinks", Audited())
+        store.run("drinks", ReadAudit())
     store.close()
 
 
 def test_the_computers_clock_is_used_where_none_is_given(lite: Database) -> None:
     store, begun = Store(lite), time.time()
     store.create("drinks", ARMS, "ucb1", seed=1)
-    told = store.ask("drinks", Decide())["decisions"][0]["time"]
+    told = store.run("drinks", Decide())["decisions"][0]["time"]
     assert begun <= store.allocations()[0].created <= told <= time.time()
     store.close()
 
 
 def test_a_store_that_is_not_to_be_made_is_not(sqlite: str, tmp_path: Any) -> None:
-    with pytest.raises(EvenhandError, match=r"there is no database .*evenhand\.db; `evenhand serve` makes one"):
+    with pytest.raises(EvenhandError, match=r"there is no database .*evenhand\.db; `evenhand serve` creates one"):
         Store.open(sqlite, new=False)
     assert list(tmp_path.iterdir()) == []
     Store.open(sqlite).close()
@@ -304,18 +304,18 @@ def used(drinks: Driven, clock: Clock) -> Driven:
     1 create, 2-4 decide, 5 report of 1, 6 change, 7 expire of 2 and 3, 8 late report of 2, 9 decide, 10 decide, 11
     report of 5.
     """
-    drinks.ask(Decide(rounds=[["tea"]] * 3))
-    drinks.ask(Report((("1", {"tea": 0.5}),)))
-    drinks.ask(Change("add", {"arm": "mate", "fraction": 0.125}))
+    drinks.run(Decide(rounds=[["tea"]] * 3))
+    drinks.run(Reward((("1", {"tea": 0.5}),)))
+    drinks.run(Change("add", {"arm": "mate", "fraction": 0.125}))
     clock.now += 60.0
-    drinks.ask(Report((("2", {"tea": 1.0}),)))
-    drinks.ask(Decide())
+    drinks.run(Reward((("2", {"tea": 1.0}),)))
+    drinks.run(Decide())
     drinks.writer.write_snapshot()
-    drinks.ask(Decide())
-    drinks.ask(Report((("5", {drinks.events()[-1].body["arms"][0]: 1.0}),)))
+    drinks.run(Decide())
+    drinks.run(Reward((("5", {drinks.events()[-1].body["arms"][0]: 1.0}),)))
     assert kinds(drinks.events()) == [
-        *("create", "decide", "decide", "decide", "report", "change"),
-        *("expire", "report", "decide", "decide", "report"),
+        *("create", "decide", "decide", "decide", "reward", "change"),
+        *("expire", "reward", "decide", "decide", "reward"),
     ]
     return drinks
 
@@ -329,7 +329,7 @@ def test_verify_can_be_asked_of_an_allocation_in_use(either: Database, clock: Cl
     store = Store(either, clock, snapshot=20)
     store.create("drinks", ARMS, "lfg", parameters={"fractions": [0.25, 0, 0], "eta": 5.0}, plays=2, seed=1)
     with ThreadPoolExecutor(1) as other:
-        futures = [other.submit(store.ask, "drinks", Decide()) for _ in range(60)]
+        futures = [other.submit(store.run, "drinks", Decide()) for _ in range(60)]
         found = [store.verify("drinks") for _ in range(5)]
         assert all(future.result() for future in futures)
     assert found == sorted(found)
@@ -338,25 +338,25 @@ def test_verify_can_be_asked_of_an_allocation_in_use(either: Database, clock: Cl
 
 
 DAMAGE: list[tuple[str, dict[str, Any], str]] = [
-    ("an event is missing", {"delete": 5}, "there should be 11 events, but only the first 4 are there"),
-    ("the last is missing", {"delete": 11}, "there should be 11 events, but only the first 10 are there"),
+    ("an event is missing", {"delete": 5}, "there should be 11 events, but only the first 4 exist"),
+    ("the last is missing", {"delete": 11}, "there should be 11 events, but only the first 10 exist"),
     ("the first is missing", {"delete": 1}, "has no events"),
     ("another arm played", {"sequence": 3, "arms": ["cocoa"]}, r"event 3 \(decide\)"),
     ("others were available", {"sequence": 3, "available": ["cocoa"]}, r"event 3 \(decide\)"),
-    ("another chance", {"sequence": 10, "propensities": [0.5]}, r"event 10 \(decide\) .* the chances were \[0.5\]"),
-    ("no chance", {"sequence": 10, "propensities": None}, r"event 10 \(decide\)"),
-    ("more chances", {"sequence": 10, "propensities": [1.0, 1.0]}, r"event 10 \(decide\)"),
-    ("another reward", {"sequence": 5, "rewards": {"tea": 0.25}}, "the snapshot of its bandit is not what its events"),
-    ("no reward at all", {"sequence": 5, "rewards": {"tea": 7.0}}, r"event 5 \(report\) cannot be replayed"),
-    ("of an arm that did not play", {"sequence": 5, "rewards": {"cocoa": 0.5}}, r"event 5 \(report\)"),
-    ("late in time", {"sequence": 5, "late": ["tea"]}, r"event 5 \(report\) says \['tea'\], but replayed .* \[\]"),
-    ("in time when late", {"sequence": 8, "late": []}, r"event 8 \(report\) says \[\], but replayed"),
-    ("another promise", {"sequence": 6, "fraction": 0.5}, "the snapshot of its bandit|event 1[01]"),
+    ("another chance", {"sequence": 10, "propensity": [0.5]}, r"event 10 \(decide\) .* the propensities \[0.5\]"),
+    ("no chance", {"sequence": 10, "propensity": None}, r"event 10 \(decide\)"),
+    ("more chances", {"sequence": 10, "propensity": [1.0, 1.0]}, r"event 10 \(decide\)"),
+    ("another reward", {"sequence": 5, "rewards": {"tea": 0.25}}, "its snapshot differs from the state"),
+    ("no reward at all", {"sequence": 5, "rewards": {"tea": 7.0}}, r"event 5 \(reward\) cannot be replayed"),
+    ("of an arm that did not play", {"sequence": 5, "rewards": {"cocoa": 0.5}}, r"event 5 \(reward\)"),
+    ("late in time", {"sequence": 5, "late": ["tea"]}, r"event 5 \(reward\) records \['tea'\], but its replay .* \[\]"),
+    ("in time when late", {"sequence": 8, "late": []}, r"event 8 \(reward\) records \[\], but its replay"),
+    ("another promise", {"sequence": 6, "fraction": 0.5}, "its snapshot differs|event 1[01]"),
     ("another change", {"sequence": 6, "change": "retire", "fraction": None}, r"event 6 \(change\)"),
     ("other windows closed", {"sequence": 7, "closed": {"2": ["tea"]}}, r"event 7 \(expire\)"),
-    ("another seed", {"sequence": 1, "seed": 99}, "the snapshot of its bandit"),
+    ("another seed", {"sequence": 1, "seed": 99}, "its snapshot differs"),
     ("another algorithm", {"sequence": 1, "algorithm": "ars_fucb"}, "event|snapshot"),
-    ("made of nothing", {"sequence": 1, "arms": None}, r"event 1 \(create\) does not make an allocation"),
+    ("made of nothing", {"sequence": 1, "arms": None}, r"event 1 \(create\) does not create an allocation"),
 ]
 
 
@@ -379,17 +379,17 @@ def test_events_that_were_changed_are_found(
     ("change", "fault"),
     [
         ("kind = 'total' WHERE sequence = 5", "event 5"),
-        ("kind = 'sleep' WHERE sequence = 5", "there is no such kind of event"),
-        ("kind = 'decide' WHERE sequence = 1", r"event 1 \(decide\) does not make an allocation"),
+        ("kind = 'sleep' WHERE sequence = 5", "there is no kind of event"),
+        ("kind = 'decide' WHERE sequence = 1", r"event 1 \(decide\) does not create an allocation"),
         ("round = 2 WHERE sequence = 5", "snapshot|event"),
         ("round = 99 WHERE sequence = 3", "it is of round 99, which should be 2"),
         ("round = 7 WHERE sequence = 6", "it is of round 7, which should be 3"),
         ("time = time + 100 WHERE sequence = 4", "event|snapshot"),
         ("time = time - 100 WHERE sequence = 7", r"event 7 \(expire\)"),
-        ("body = 'no JSON' WHERE sequence = 11", r"event 11 \(report\) is damaged"),
-        ("body = '[]' WHERE sequence = 11", r"event 11 \(report\) is damaged"),
+        ("body = 'no JSON' WHERE sequence = 11", r"event 11 \(reward\) is damaged"),
+        ("body = '[]' WHERE sequence = 11", r"event 11 \(reward\) is damaged"),
         ("body = 'null' WHERE sequence = 1", r"event 1 \(create\) is damaged"),
-        ("sequence = 12 WHERE sequence = 11", "only the first 10 are there"),
+        ("sequence = 12 WHERE sequence = 11", "only the first 10 exist"),
     ],
 )
 def test_rows_that_were_changed_are_found(used: Driven, store: Store, change: str, fault: str) -> None:
@@ -401,15 +401,15 @@ def test_rows_that_were_changed_are_found(used: Driven, store: Store, change: st
 def test_a_snapshot_that_disagrees_is_found(used: Driven, store: Store) -> None:
     """Of this format and whole, but with another count."""
     state = read_snapshot(used.database)
-    state["bandit"]["tallies"]["late"]["values"][0] += 1.0
+    state["bandit"]["statistics"]["late"]["values"][0] += 1.0
     write_snapshot(used.database, state)
-    with pytest.raises(StateError, match="'drinks': the snapshot of its bandit is not what its events come to"):
+    with pytest.raises(StateError, match="'drinks': its snapshot differs from the state that its events result in"):
         store.verify("drinks")
-    state["bandit"]["tallies"]["late"]["values"][0] -= 1.0
+    state["bandit"]["statistics"]["late"]["values"][0] -= 1.0
     write_snapshot(used.database, state)
     assert store.verify("drinks") == 11
     write_snapshot(used.database, state | {"closed": True})
-    with pytest.raises(StateError, match="the snapshot of its bandit"):
+    with pytest.raises(StateError, match="its snapshot differs"):
         store.verify("drinks")
 
 
@@ -425,7 +425,7 @@ def test_a_snapshot_of_another_format_is_ignored(used: Driven, store: Store, cha
     write_snapshot(used.database, state)
     assert store.verify("drinks") == 11
     again = Driven(used.database, clock=used.clock)
-    assert again.ask(Decide())["decisions"][0]["round"] == 6
+    assert again.run(Decide())["decisions"][0]["round"] == 6
     again.writer.write_snapshot()
     assert read_snapshot(used.database)["bandit"] == again.rebuilt()[0].dump()
 

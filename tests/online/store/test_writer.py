@@ -14,16 +14,17 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from evenhand.errors import EvenhandError, StateError
+from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online import Bandit
-from evenhand.online.store import Audited, Change, Decide, Described, Report, Store, Total, events, live, tables
+from evenhand.online.store import Change, Decide, Describe, ReadAudit, Reward, Store, Total, events, tables
+from evenhand.online.store import allocation as live
 from evenhand.online.store import writer as writers
+from evenhand.online.store.allocation import row_of
 from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, KeyReused, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event
-from evenhand.online.store.live import row_of
-from evenhand.online.store.writer import GROUP, KEPT, QUEUE, Writer
+from evenhand.online.store.writer import ANSWER_LIFETIME, MAX_GROUP, MAX_QUEUE, Writer
 from tests.online.store.kit import Clock, Driven, Held, Outcome, answered, change_rows, count, failing, kinds
 
 WEEK = 7 * 86_400.0
@@ -46,20 +47,20 @@ class Commits(list[tuple[int, float]]):
 def test_a_group_is_one_transaction_in_the_order_of_asking(lite: Database, drinks: Driven) -> None:
     heard = Commits()
     driven = Driven(lite, clock=drinks.clock, observer=heard)
-    commands = [Decide(count=2), Report((("1", {"tea": 1.0}),)), Change("retire", {"arm": "cocoa"}), Decide()]
+    commands = [Decide(count=2), Reward((("1", {"tea": 1.0}),)), Change("retire", {"arm": "cocoa"}), Decide()]
     first, report, change, second = driven.group(commands)
     assert (rounds(first), rounds(second)) == ([1, 2], [3])
-    assert answered(report)["answers"][0]["status"] == "accepted"
+    assert answered(report)["results"][0]["status"] == "accepted"
     assert answered(change) == {"version": 1, "round": 2}
     assert [events for events, _ in heard] == [5]
     assert all(0.0 < seconds < 60.0 for _, seconds in heard)
-    assert kinds(driven.events()) == ["create", "decide", "decide", "report", "change", "decide"]
+    assert kinds(driven.events()) == ["create", "decide", "decide", "reward", "change", "decide"]
 
 
 def test_reading_is_no_commit(lite: Database, drinks: Driven) -> None:
     heard = Commits()
     driven = Driven(lite, clock=drinks.clock, observer=heard)
-    driven.group([Audited(), Described(), Audited(limit=1)])
+    driven.group([ReadAudit(), Describe(), ReadAudit(limit=1)])
     assert heard == []
 
 
@@ -72,11 +73,11 @@ def test_a_refused_command_does_not_disturb_the_others(drinks: Driven) -> None:
 
 def test_more_than_a_group_come_in_several(lite: Database, drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = Commits()
-    monkeypatch.setattr(writers, "GROUP", 3)
+    monkeypatch.setattr(writers, "MAX_GROUP", 3)
     driven = Driven(lite, clock=drinks.clock, observer=heard)
     assert [rounds(outcome) for outcome in driven.group([Decide()] * 7)] == [[number] for number in range(1, 8)]
     assert [events for events, _ in heard] == [3, 3, 1]
-    assert GROUP >= 100
+    assert MAX_GROUP >= 100
 
 
 def test_a_group_that_takes_long_is_committed_early(
@@ -84,7 +85,7 @@ def test_a_group_that_takes_long_is_committed_early(
 ) -> None:
     """Every command takes longer than a turn of no time; each has a transaction of its own, and all are answered."""
     heard = Commits()
-    monkeypatch.setattr(writers, "TURN", -1.0)
+    monkeypatch.setattr(writers, "MAX_SECONDS", -1.0)
     driven = Driven(lite, clock=drinks.clock, observer=heard)
     assert [rounds(outcome) for outcome in driven.group([Decide()] * 3)] == [[1], [2], [3]]
     assert [events for events, _ in heard] == [1, 1, 1]
@@ -97,12 +98,12 @@ def test_busy_allocations_take_turns(lite: Database, store: Store, clock: Clock)
     for name in ("busy", "small"):
         store.create(name, ["a", "b"], "ucb1", seed=1)
         writer = Writer(name, lite, held, clock)
-        for _ in range(3 * GROUP if name == "busy" else 1):
+        for _ in range(3 * MAX_GROUP if name == "busy" else 1):
             writer.submit(Decide()).add_done_callback(partial(lambda name, _: done.append(name), name))
     while held.jobs:
         held.jobs.pop(0)()
-    assert len(done) == 3 * GROUP + 1
-    assert done.index("small") <= GROUP
+    assert len(done) == 3 * MAX_GROUP + 1
+    assert done.index("small") <= MAX_GROUP
 
 
 def test_a_cancelled_request_is_not_carried_out(drinks: Driven) -> None:
@@ -114,17 +115,17 @@ def test_a_cancelled_request_is_not_carried_out(drinks: Driven) -> None:
 
 
 def test_too_many_that_wait_are_refused(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writers, "QUEUE", 2)
+    monkeypatch.setattr(writers, "MAX_QUEUE", 2)
     futures = [drinks.writer.submit(Decide()) for _ in range(3)]
     assert isinstance(futures[2].exception(timeout=0), StoreUnavailable)
     drinks.held.run()
     assert [rounds(future.result(timeout=0)) for future in futures[:2]] == [[1], [2]]
-    assert QUEUE >= 1000
+    assert MAX_QUEUE >= 1000
 
 
 def test_an_allocation_that_is_not_there_is_unknown_to_all(lite: Database) -> None:
     driven = Driven(lite, "nobody")
-    for outcome in driven.group([Decide(), Audited()]):
+    for outcome in driven.group([Decide(), ReadAudit()]):
         assert isinstance(outcome, UnknownAllocation)
         assert str(outcome) == "there is no allocation 'nobody'"
 
@@ -151,7 +152,7 @@ def broken(method: Callable[..., Any], at: int) -> Callable[..., Any]:
     ("method", "command"),
     [
         ("decide", Decide(count=3)),
-        ("observe", Report((("1", {"tea": 1.0}), ("2", {"coffee": 1.0}), ("1", {"tea": 1.0})))),
+        ("observe", Reward((("1", {"tea": 1.0}), ("2", {"coffee": 1.0}), ("1", {"tea": 1.0})))),
         ("observe_total", Total(1.0)),
         ("retire", Change("retire", {"arm": "cocoa"})),
         ("promise", Change("promise", {"fractions": {"tea": 0.5}})),
@@ -162,21 +163,21 @@ def test_a_command_that_fails_half_way_leaves_nothing_behind(
     drinks: Driven, monkeypatch: pytest.MonkeyPatch, method: str, command: Command, key: str | None
 ) -> None:
     """The others of its group are answered as if it had not been there, and so is whatever comes later."""
-    drinks.ask(Decide(count=2))
+    drinks.run(Decide(count=2))
     failing = type(command)(**{**vars(command), "key": key})
     # Where the others of the group use the same method, the first call is theirs.
     at = 2 if method in ("decide", "observe") else 1
-    others = [Decide(key="before"), failing, Report((("2", {"coffee": 0.5}),))]
+    others = [Decide(key="before"), failing, Reward((("2", {"coffee": 0.5}),))]
     with monkeypatch.context() as patch:
         patch.setattr(Bandit, method, broken(getattr(Bandit, method), at))
         first, failed, second = drinks.group(others)
     assert isinstance(failed, ZeroDivisionError)
     assert rounds(first) == [3]
-    assert answered(second)["answers"][0]["status"] == "accepted"
-    assert kinds(drinks.events()) == ["create", "decide", "decide", "decide", "report"]
+    assert answered(second)["results"][0]["status"] == "accepted"
+    assert kinds(drinks.events()) == ["create", "decide", "decide", "decide", "reward"]
     assert count(drinks.database, "answers") == 1
-    assert rounds(drinks.ask(Decide())) == [4]
-    assert drinks.ask(Audited())["lines"] == [line.to_json() for line in drinks.rebuilt()[0].audit().lines]
+    assert rounds(drinks.run(Decide())) == [4]
+    assert drinks.run(ReadAudit())["lines"] == [line.to_json() for line in drinks.rebuilt()[0].audit().lines]
 
 
 def test_several_that_fail_are_told_and_the_rest_is_answered(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,9 +189,9 @@ def test_several_that_fail_are_told_and_the_rest_is_answered(drinks: Driven, mon
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(Bandit, "observe", fails)
-    drinks.ask(Decide())
-    report = Report((("1", {"tea": 1.0}),))
-    outcomes = drinks.group([Decide(), *[report] * (GROUP - 2), Decide()])
+    drinks.run(Decide())
+    report = Reward((("1", {"tea": 1.0}),))
+    outcomes = drinks.group([Decide(), *[report] * (MAX_GROUP - 2), Decide()])
     assert (rounds(outcomes[0]), rounds(outcomes[-1])) == ([2], [3])
     assert all(isinstance(outcome, ZeroDivisionError) for outcome in outcomes[1:-1])
     assert kinds(drinks.events()) == ["create", "decide", "decide", "decide"]
@@ -215,9 +216,9 @@ def test_a_refusal_after_something_was_done_is_undone(drinks: Driven, monkeypatc
 
 def test_what_cannot_be_told_apart_concerns_nobody_else(drinks: Driven) -> None:
     """Names that cannot be put in order make no digest; an answer that is no JSON cannot be kept."""
-    odd = Report((("1", {1: 1.0, "a": 2.0}),), key="one")  # type: ignore[dict-item]
-    strange = Report(((object(), {"tea": 1.0}),), key="two")  # type: ignore[arg-type]
-    shapeless = Report((("1", 1.0),))  # type: ignore[arg-type]
+    odd = Reward((("1", {1: 1.0, "a": 2.0}),), key="one")  # type: ignore[dict-item]
+    strange = Reward(((object(), {"tea": 1.0}),), key="two")  # type: ignore[arg-type]
+    shapeless = Reward((("1", 1.0),))  # type: ignore[arg-type]
     outcomes = drinks.group([Decide(), odd, strange, shapeless, Decide()])
     assert (rounds(outcomes[0]), rounds(outcomes[4])) == ([1], [2])
     assert isinstance(outcomes[1], TypeError)
@@ -232,18 +233,18 @@ def test_nothing_is_answered_that_is_not_committed(either: Database, clock: Cloc
     store = Store(either, clock)
     store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": [0, 0.25]}, seed=1)
     driven = Driven(either, clock=clock)
-    driven.ask(Decide(count=2))
+    driven.run(Decide(count=2))
     before = driven.rebuilt()[0].dump()
     with failing(either):
-        outcomes = driven.group([Decide(key="k"), Report((("1", {"tea": 1.0}),)), Audited(), Change("close")])
+        outcomes = driven.group([Decide(key="k"), Reward((("1", {"tea": 1.0}),)), ReadAudit(), Change("close")])
         assert len(outcomes) == 4
         for outcome in outcomes:
             assert isinstance(outcome, StoreUnavailable)
             assert "the disk is gone" in str(outcome)
             assert "\n" not in str(outcome)
-        assert driven.ask(Audited())["round"] == 2
+        assert driven.run(ReadAudit())["round"] == 2
     assert driven.rebuilt()[0].dump() == before
-    assert rounds(driven.ask(Decide(key="k"))) == [3]
+    assert rounds(driven.run(Decide(key="k"))) == [3]
     assert kinds(driven.events()) == ["create", "decide", "decide", "decide"]
     store.close()
 
@@ -257,19 +258,19 @@ def test_what_was_committed_without_being_answered_is_there_once(either: Databas
         (outcome,) = driven.group([Decide(count=2, key="k")])
     assert isinstance(outcome, StoreUnavailable)
     assert [event.round for event in driven.events()] == [None, 1, 2]
-    assert rounds(driven.ask(Decide(count=2, key="k"))) == [1, 2]
-    assert rounds(driven.ask(Decide())) == [3]
+    assert rounds(driven.run(Decide(count=2, key="k"))) == [1, 2]
+    assert rounds(driven.run(Decide())) == [3]
     store.close()
 
 
 @pytest.mark.parametrize(
-    "command", [Total(1.0, round=1), Described(), Report((("1", {"coffee": 1.0}),)), Decide(key="k")], ids=repr
+    "command", [Total(1.0, round=1), Describe(), Reward((("1", {"coffee": 1.0}),)), Decide(key="k")], ids=repr
 )
 def test_a_database_that_fails_in_the_middle_is_unavailable(
     drinks: Driven, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     """Commands that ask the database themselves are not to blame for it, and are not tried again one by one."""
-    drinks.ask(Decide())
+    drinks.run(Decide())
     asked = []
 
     def full(*args: Any) -> Any:
@@ -278,26 +279,26 @@ def test_a_database_that_fails_in_the_middle_is_unavailable(
 
     run = type(command).run
     monkeypatch.setattr(type(command), "run", lambda self, desk: (run(self, desk), full())[0])
-    outcomes = drinks.group([Audited(), command, Audited()])
+    outcomes = drinks.group([ReadAudit(), command, ReadAudit()])
     assert len(asked) == 1
     for outcome in outcomes:
         assert isinstance(outcome, StoreUnavailable)
         assert "database or disk is full" in str(outcome)
     monkeypatch.undo()
-    assert rounds(drinks.ask(Decide())) == [2]
+    assert rounds(drinks.run(Decide())) == [2]
 
 
 def test_no_error_leaves_anybody_waiting(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
-    drinks.ask(Decide())
+    drinks.run(Decide())
 
     def fails(*_: Any) -> None:
         raise MemoryError
 
     with monkeypatch.context() as patch:
         patch.setattr(Event, "row", fails)
-        outcomes = drinks.group([Decide(), Audited()])
+        outcomes = drinks.group([Decide(), ReadAudit()])
         assert all(isinstance(outcome, MemoryError) for outcome in outcomes)
-    assert rounds(drinks.ask(Decide())) == [2]
+    assert rounds(drinks.run(Decide())) == [2]
 
 
 # --- Keys -------------------------------------------------------------------------------------------------------------
@@ -305,7 +306,7 @@ def test_no_error_leaves_anybody_waiting(drinks: Driven, monkeypatch: pytest.Mon
 
 KEYED: list[tuple[Command, Command]] = [
     (Decide(count=2, propensities=True, key="k"), Decide(count=3, key="k")),
-    (Report((("1", {"tea": 1.0}), ("9", {"tea": 1.0})), key="k"), Report((("1", {"tea": 0.5}),), key="k")),
+    (Reward((("1", {"tea": 1.0}), ("9", {"tea": 1.0})), key="k"), Reward((("1", {"tea": 0.5}),), key="k")),
     (Change("retire", {"arm": "tea"}, key="k"), Change("retire", {"arm": "cocoa"}, key="k")),
     (Change("close", key="k"), Decide(key="k")),
 ]
@@ -318,14 +319,14 @@ def test_the_same_key_has_the_same_answer(either: Database, clock: Clock) -> Non
         name = f"drinks-{number}"
         store.create(name, ["tea", "coffee", "cocoa"], "thompson", seed=1)
         driven = Driven(either, name, clock)
-        driven.ask(Decide(available=["tea"]))
+        driven.run(Decide(available=["tea"]))
         first, again, refused = driven.group([command, command, other])
         events = driven.events()
         assert again == answered(first)
         assert isinstance(refused, KeyReused)
-        assert str(refused) == "the idempotency key 'k' came with another request before"
+        assert str(refused) == "the idempotency key 'k' was used for another request; use a new one"
         for later in (driven, Driven(either, name, clock)):
-            assert later.group([command, Audited()])[0] == first
+            assert later.group([command, ReadAudit()])[0] == first
             assert isinstance(later.refused(other), KeyReused)
         assert driven.events() == events
         assert count(either, "answers") == number + 1
@@ -336,10 +337,10 @@ def test_totals_have_keys_too(store: Store, lite: Database) -> None:
     """The answer of then stands, also where the same total would be a conflict by now."""
     store.create("sums", ["a", "b"], "ars_ucb", seed=1)
     sums = Driven(lite, "sums")
-    sums.ask(Decide())
-    assert sums.ask(Total(1.0, key="k")) == {"round": 1, "status": "accepted"}
-    sums.ask(Decide())
-    assert sums.ask(Total(1.0, key="k")) == {"round": 1, "status": "accepted"}
+    sums.run(Decide())
+    assert sums.run(Total(1.0, key="k")) == {"round": 1, "status": "accepted"}
+    sums.run(Decide())
+    assert sums.run(Total(1.0, key="k")) == {"round": 1, "status": "accepted"}
     assert isinstance(sums.refused(Total(1.0, round=2, key="k")), KeyReused)
     assert kinds(sums.events()) == ["create", "decide", "total", "decide"]
 
@@ -347,50 +348,50 @@ def test_totals_have_keys_too(store: Store, lite: Database) -> None:
 def test_keys_belong_to_an_allocation(store: Store, lite: Database, drinks: Driven) -> None:
     store.create("films", ["heat"], "ucb1", seed=1)
     films = Driven(lite, "films")
-    assert answered(drinks.ask(Decide(key="k")))["decisions"][0]["arms"] == ["tea"]
-    assert answered(films.ask(Decide(key="k")))["decisions"][0]["arms"] == ["heat"]
-    assert rounds(films.ask(Decide(count=2, key="j"))) == [2, 3]
+    assert answered(drinks.run(Decide(key="k")))["decisions"][0]["arms"] == ["tea"]
+    assert answered(films.run(Decide(key="k")))["decisions"][0]["arms"] == ["heat"]
+    assert rounds(films.run(Decide(count=2, key="j"))) == [2, 3]
     assert isinstance(drinks.refused(Decide(count=2, key="k")), KeyReused)
 
 
 def test_a_refused_request_leaves_its_key_free(drinks: Driven) -> None:
     assert isinstance(drinks.refused(Decide(available=["mate"], key="k")), EvenhandError)
-    assert rounds(drinks.ask(Decide(key="k"))) == [1]
+    assert rounds(drinks.run(Decide(key="k"))) == [1]
 
 
 def test_answers_are_kept_for_a_week(drinks: Driven, clock: Clock) -> None:
-    assert KEPT == WEEK
-    first = drinks.ask(Decide(key="k"))
-    drinks.ask(Decide(key="j"))
+    assert ANSWER_LIFETIME == WEEK
+    first = drinks.run(Decide(key="k"))
+    drinks.run(Decide(key="j"))
     clock.now += WEEK
-    assert drinks.ask(Decide(key="k")) == first
+    assert drinks.run(Decide(key="k")) == first
     clock.now += 1.0
-    assert rounds(drinks.ask(Decide(count=2, key="k"))) == [3, 4]
-    assert rounds(drinks.ask(Decide(count=2, key="k"))) == [3, 4]
+    assert rounds(drinks.run(Decide(count=2, key="k"))) == [3, 4]
+    assert rounds(drinks.run(Decide(count=2, key="k"))) == [3, 4]
     clock.now -= WEEK + 1.0
-    assert rounds(drinks.ask(Decide(count=2, key="k"))) == [3, 4]
-    assert rounds(drinks.ask(Decide(key="j"))) == [2]
+    assert rounds(drinks.run(Decide(count=2, key="k"))) == [3, 4]
+    assert rounds(drinks.run(Decide(key="j"))) == [2]
 
 
 def test_old_answers_make_room(lite: Database, store: Store, clock: Clock, drinks: Driven) -> None:
     """Also those whose keys nobody asks for again: as soon as the bandit is written down whole."""
     store.create("films", ["heat"], "ucb1", seed=1)
     films = Driven(lite, "films", clock)
-    films.ask(Decide(key="k"))
+    films.run(Decide(key="k"))
     driven = Driven(lite, clock=clock, snapshot=4)
-    driven.ask(Decide(key="k"))
+    driven.run(Decide(key="k"))
     clock.now += WEEK + 1.0
-    driven.ask(Decide(key="j"))
+    driven.run(Decide(key="j"))
     assert count(lite, "answers") == 3
-    driven.ask(Decide())
+    driven.run(Decide())
     assert count(lite, "answers") == 2
-    assert rounds(driven.ask(Decide(count=2, key="k"))) == [4, 5]
+    assert rounds(driven.run(Decide(count=2, key="k"))) == [4, 5]
 
 
 def test_what_only_reads_needs_no_key(drinks: Driven) -> None:
-    first = drinks.ask(Audited(key="k"))
-    drinks.ask(Decide())
-    assert drinks.ask(Audited(key="k"))["round"] == first["round"] + 1
+    first = drinks.run(ReadAudit(key="k"))
+    drinks.run(Decide())
+    assert drinks.run(ReadAudit(key="k"))["round"] == first["round"] + 1
     assert count(drinks.database, "answers") == 0
 
 
@@ -422,18 +423,18 @@ def test_the_bandit_is_written_down_when_enough_has_happened(
     """The first event made the allocation; the 6th is the 5th after it. A start replays what came after."""
     driven = Driven(lite, clock=drinks.clock, snapshot=5)
     for round in range(1, 5):
-        driven.ask(Decide())
-        driven.ask(Report(((str(round), {driven.events()[-1].body["arms"][0]: 1.0}),)))
+        driven.run(Decide())
+        driven.run(Reward(((str(round), {driven.events()[-1].body["arms"][0]: 1.0}),)))
         assert snapshots(lite) == ([6] if round >= 3 else [])
-    driven.ask(Decide())
+    driven.run(Decide())
     assert driven.events()[-1].sequence == 10
     assert snapshots(lite) == [6]
     again = Driven(lite, clock=drinks.clock, snapshot=5)
-    assert again.ask(Audited())["round"] == 5
+    assert again.run(ReadAudit())["round"] == 5
     assert replayed == [7, 8, 9, 10]
-    assert again.writer._live is not None
-    assert again.writer._live.bandit.dump() == again.rebuilt()[0].dump()
-    again.ask(Decide())
+    assert again.writer._allocation is not None
+    assert again.writer._allocation.bandit.dump() == again.rebuilt()[0].dump()
+    again.run(Decide())
     assert snapshots(lite) == [11]
 
 
@@ -442,11 +443,11 @@ def test_the_more_waits_for_reports_the_rarer_it_is_written_down(lite: Database,
     driven = Driven(lite, clock=drinks.clock, snapshot=5)
     seen: list[int] = []
     for _ in range(20):
-        driven.ask(Decide())
+        driven.run(Decide())
         seen += [sequence for sequence in snapshots(lite) if sequence not in seen]
     assert seen == []  # after n rounds n events have happened and n decisions wait
     driven.clock.now += 60.0
-    driven.ask(Decide())
+    driven.run(Decide())
     assert snapshots(lite) == [23]
 
 
@@ -454,12 +455,12 @@ def test_closing_writes_down_what_has_happened_since(lite: Database, clock: Cloc
     store = Store(lite, clock)
     for name in ("used", "unused", "unchanged"):
         store.create(name, ["a", "b"], "ucb1", seed=1)
-    store.ask("used", Decide(count=3))
-    store.ask("unchanged", Audited())
+    store.run("used", Decide(count=3))
+    store.run("unchanged", ReadAudit())
     store.close()
     assert snapshots(lite) == [4]
     again = Store(lite, clock)
-    assert again.ask("used", Audited())["round"] == 3
+    assert again.run("used", ReadAudit())["round"] == 3
     again.close()
     assert replayed == []
     assert snapshots(lite) == [4]
@@ -467,10 +468,10 @@ def test_closing_writes_down_what_has_happened_since(lite: Database, clock: Cloc
 
 def test_a_read_writes_no_snapshot(lite: Database, drinks: Driven) -> None:
     """It has not locked the allocation, so others may be writing one."""
-    drinks.ask(Decide(count=10))
-    drinks.ask(Report([(str(round), {"tea": 1.0}) for round in range(1, 11)]))
+    drinks.run(Decide(count=10))
+    drinks.run(Reward([(str(round), {"tea": 1.0}) for round in range(1, 11)]))
     reader = Driven(lite, clock=drinks.clock, snapshot=3)
-    reader.ask(Audited())
+    reader.run(ReadAudit())
     assert snapshots(lite) == []
 
 
@@ -484,29 +485,29 @@ def test_a_read_writes_no_snapshot(lite: Database, drinks: Driven) -> None:
     ],
 )
 def test_a_snapshot_that_cannot_be_used_is_ignored(lite: Database, drinks: Driven, damage: str) -> None:
-    drinks.ask(Decide(count=5))
+    drinks.run(Decide(count=5))
     drinks.writer.write_snapshot()
     change_rows(lite, damage)
     again = Driven(lite, clock=drinks.clock)
-    assert rounds(again.ask(Decide())) == [6]
+    assert rounds(again.run(Decide())) == [6]
     again.writer.write_snapshot()
     assert snapshots(lite) == [7]
 
 
 @pytest.mark.parametrize(
     ("sequence", "body"),
-    [(3, '{"arms":["cocoa"],"propensities":[1.0]}'), (1, "no JSON"), (3, "[]"), (2, '{"arms":null}')],
+    [(3, '{"arms":["cocoa"],"propensity":[1.0]}'), (1, "no JSON"), (3, "[]"), (2, '{"arms":null}')],
 )
 def test_damaged_events_stop_an_allocation_and_no_other(
     lite: Database, store: Store, drinks: Driven, sequence: int, body: str
 ) -> None:
-    drinks.ask(Decide(count=3))
+    drinks.run(Decide(count=3))
     store.create("films", ["heat"], "ucb1", seed=1)
     change = "UPDATE events SET body = :body WHERE sequence = :sequence AND allocation = 1"
     change_rows(lite, change, body=body, sequence=sequence)
     for _ in range(2):
         assert isinstance(store.submit("drinks", Decide()).exception(), StateError)
-    assert rounds(store.ask("films", Decide())) == [1]
+    assert rounds(store.run("films", Decide())) == [1]
 
 
 # --- Threads and processes --------------------------------------------------------------------------------------------
@@ -521,15 +522,15 @@ def test_two_writers_take_turns(either: Database, clock: Clock) -> None:
     for round in range(1, 31):
         driven, other = (one, two) if round % 3 else (two, one)
         twin.expire(clock.now)
-        played = driven.ask(Decide())["decisions"][0]["arms"]
+        played = driven.run(Decide())["decisions"][0]["arms"]
         assert tuple(played) == twin.decide(now=clock.now).arms
         clock.now += 7.0
         if round % 4:
             twin.expire(clock.now)
-            answer = other.ask(Report(((str(round), {played[0]: 0.5}),)))
-            assert answer["answers"][0]["status"] == "accepted"
+            answer = other.run(Reward(((str(round), {played[0]: 0.5}),)))
+            assert answer["results"][0]["status"] == "accepted"
             twin.observe(str(round), {played[0]: 0.5}, clock.now)
-    audits = [driven.ask(Audited()) for driven in (one, two)]
+    audits = [driven.run(ReadAudit()) for driven in (one, two)]
     assert audits[0] == audits[1]
     assert one.rebuilt()[0].dump() == twin.dump()
     assert store.verify("drinks") == audits[0]["sequence"]
@@ -545,17 +546,17 @@ def test_two_stores_at_once_lose_and_double_nothing(either: Database, clock: Clo
     def client(number: int) -> list[tuple[int, str]]:
         store, found = (one, other)[number % 2], []
         for turn in range(12):
-            for told in store.ask("drinks", Decide(count=1 + turn % 3, key=f"{number}-{turn}"))["decisions"]:
+            for told in store.run("drinks", Decide(count=1 + turn % 3, key=f"{number}-{turn}"))["decisions"]:
                 found.append((told["round"], told["arms"][0]))
-                answer = store.ask("drinks", Report(((told["id"], {told["arms"][0]: 1.0}),)))
-                assert answer["answers"][0]["status"] == "accepted"
+                answer = store.run("drinks", Reward(((told["id"], {told["arms"][0]: 1.0}),)))
+                assert answer["results"][0]["status"] == "accepted"
         return found
 
     with ThreadPoolExecutor(8) as clients:
         told = dict(pair for found in clients.map(client, range(8)) for pair in found)
     total = 8 * (1 + 2 + 3) * 4
     assert sorted(told) == list(range(1, total + 1))
-    audits = [store.ask("drinks", Audited()) for store in (one, other)]
+    audits = [store.run("drinks", ReadAudit()) for store in (one, other)]
     assert audits[0] == audits[1]
     assert {line["arm"]: line["plays"] for line in audits[0]["lines"]} == {
         arm: list(told.values()).count(arm) for arm in ("tea", "coffee", "cocoa")
@@ -571,7 +572,7 @@ def test_one_allocation_is_worked_for_by_one_thread_at_a_time(
     """Requests come one by one from many threads, so that the writer runs out of work again and again."""
     store, at_work, crowded = Store(lite, clock), threading.Lock(), []
     store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-    committed = Writer._committed
+    committed = Writer._commit
 
     def alone(self: Writer, group: Any) -> Any:
         crowded.append(not at_work.acquire(blocking=False))
@@ -580,9 +581,9 @@ def test_one_allocation_is_worked_for_by_one_thread_at_a_time(
         finally:
             at_work.release()
 
-    monkeypatch.setattr(Writer, "_committed", alone)
+    monkeypatch.setattr(Writer, "_commit", alone)
     with ThreadPoolExecutor(6) as clients:
-        futures = [clients.submit(store.ask, "drinks", Decide()) for _ in range(300)]
+        futures = [clients.submit(store.run, "drinks", Decide()) for _ in range(300)]
         found = sorted(rounds(future.result())[0] for future in futures)
     assert found == list(range(1, 301))
     assert not any(crowded)
@@ -636,6 +637,6 @@ def test_times_of_events_are_those_of_the_clock_also_backwards(drinks: Driven, c
     begun = clock.now
     for step in (0.0, 10.0, -30.0, 5.0):
         clock.now += step
-        drinks.ask(Decide())
+        drinks.run(Decide())
     assert [event.time - begun for event in drinks.events()[1:]] == [0.0, 10.0, -20.0, -15.0]
     assert all(later.sequence == earlier.sequence + 1 for earlier, later in pairwise(drinks.events()))

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evenhand.errors import EvenhandError
+from evenhand.core.errors import EvenhandError
 from evenhand.online import Bandit
-from evenhand.online.store.commands import Audited, Change, Command, Decide, Report, Total
+from evenhand.online.store.commands import Change, Command, Decide, ReadAudit, Reward, Total
 from evenhand.online.store.errors import Closed, Conflict, KeyReused
-from evenhand.online.store.writer import KEPT
+from evenhand.online.store.writer import ANSWER_LIFETIME
 from tests.online.store.kit import Outcome
 
 ORDERED = ("exp3",)  # those of the tested that learn from the round just decided only
@@ -59,10 +59,10 @@ class Twin:
 
     def outcome(self, command: Command, now: float) -> Outcome:
         key, bare = command.key, replace(command, key=None)
-        if key in self.answers and now - self.answers[key][2] <= KEPT:
+        if key in self.answers and now - self.answers[key][2] <= ANSWER_LIFETIME:
             known, then, _ = self.answers[key]
             if known != bare:
-                return KeyReused(f"the idempotency key {key!r} came with another request before")
+                return KeyReused(f"the idempotency key {key!r} was used for another request; use a new one")
             return then
         try:
             answer: dict[str, Any] = json.loads(json.dumps(self.answer(command, now)))
@@ -76,14 +76,14 @@ class Twin:
         match command:
             case Decide():
                 return self.decide(command, now)
-            case Report():
-                told = [line for one in command.reports for line in self.report(*one, now)]
-                return {"answers": told}
+            case Reward():
+                told = [line for one in command.rewards for line in self.report(*one, now)]
+                return {"results": told}
             case Total():
                 return self.total(command)
             case Change():
                 return self.change(command)
-            case Audited():
+            case ReadAudit():
                 return self.bandit.audit(command.limit, now).to_json()
         raise AssertionError(command)
 
@@ -101,25 +101,25 @@ class Twin:
 
     def told(self, choice: Any, now: float, asked: bool) -> Any:
         self.rewards[choice.id] = dict.fromkeys(choice.arms)
-        chances, known = None, None if choice.sure is None else list(choice.sure)
+        chances, known = None, None if choice.propensity is None else list(choice.propensity)
         if asked:
             found = choice.propensities
-            chances = {arm: {"probability": part, "error": found.errors[arm]} for arm, part in found.chances.items()}
-            known = [found.chances[arm] for arm in choice.arms]
+            chances = {arm: {"value": part, "stderr": found.stderr[arm]} for arm, part in found.values.items()}
+            known = [found.values[arm] for arm in choice.arms]
         return {
             "id": choice.id,
             "round": choice.round,
             "time": now,
             "arms": choice.arms,
             "version": choice.version,
-            "propensities": known,
-            "chances": chances,
+            "propensity": known,
+            "propensities": chances,
         }
 
     def report(self, decision: str, rewards: Mapping[str, float], now: float) -> list[Any]:
         """Together where all can be taken in, else one by one."""
         judged = {arm: self.judged(decision, arm, reward) for arm, reward in rewards.items()}
-        if set(judged.values()) <= {"accepted", "late", "duplicate"} and self.bandit.book.find(decision):
+        if set(judged.values()) <= {"accepted", "late", "duplicate"} and self.bandit.pending.find(decision):
             assert self.bandit.observe(decision, rewards, now) == judged
             self.rewards[decision].update({arm: float(reward) for arm, reward in rewards.items()})
         else:
@@ -129,7 +129,7 @@ class Twin:
     def alone(self, decision: str, arm: str, reward: float, now: float) -> str:
         status = self.judged(decision, arm, reward)
         if status in ("accepted", "late"):
-            if self.bandit.book.find(decision) is None:
+            if self.bandit.pending.find(decision) is None:
                 self.bandit.count_late(arm)
             else:
                 assert self.bandit.observe(decision, {arm: reward}, now) == {arm: status}
@@ -141,7 +141,7 @@ class Twin:
             return "invalid"
         if arm not in self.rewards.get(decision, {}):
             return "unknown"
-        known, there = self.rewards[decision][arm], self.bandit.book.find(decision) is not None
+        known, there = self.rewards[decision][arm], self.bandit.pending.find(decision) is not None
         if self.totals and not there:
             return "invalid"
         if known is not None:
@@ -157,10 +157,10 @@ class Twin:
         if round in self.totals:
             if self.totals[round] == command.value:
                 return {"round": round, "status": "duplicate"}
-            was = f"{self.totals[round]:g}, now {command.value:g}"
-            raise Conflict(f"the total of round {round} was told before: {was}")
+            was = f"{self.totals[round]:g} before, now {command.value:g}"
+            raise Conflict(f"round {round}: received a total of {was}")
         if round != last:
-            raise Conflict(f"a total is of the round just decided, which is {last}, not {round}")
+            raise Conflict(f"a total must be of the round just decided, which is {last}, got {round}")
         self.bandit.observe_total(command.value)
         self.totals[round] = command.value
         return {"round": round, "status": "accepted"}
@@ -168,7 +168,7 @@ class Twin:
     def change(self, command: Change) -> Any:
         if command.change in ("close", "reopen"):
             if self.closed == (command.change == "close"):
-                raise Conflict(f"allocation {self.name!r} is {'closed' if self.closed else 'open'} already")
+                raise Conflict(f"allocation {self.name!r} is already {'closed' if self.closed else 'open'}")
             self.closed = not self.closed
         else:
             method: Callable[..., None] = getattr(self.bandit, command.change)

@@ -1,0 +1,201 @@
+"""The command line, as its users meet it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evenhand import Results
+
+CONFIG = """
+horizon = 200
+lanes = 6
+seed = 3
+[environment]
+arms = ["tea", "coffee"]
+rewards = { kind = "bernoulli", means = [0.8, 0.4] }
+fractions = [0.1, 0.2]
+[[policies]]
+algorithm = "fucb"
+[[policies]]
+label = "UCB"
+algorithm = "ucb1"
+[figures]
+bounds = true
+"""
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Run ``evenhand`` in an empty folder."""
+
+    def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "evenhand.cli.main", *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, encoding="utf-8")
+
+    return call
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "tea.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_help_has_examples_for_every_command(run: Run) -> None:
+    overview = run("--help").stdout
+    for command in ("algorithms", "check", "simulate", "reproduce"):
+        assert command in overview
+        shown = run(command, "--help")
+        assert shown.returncode == 0
+        assert f"evenhand {command}" in shown.stdout
+
+
+def test_version(run: Run) -> None:
+    from evenhand import __version__
+
+    assert run("--version").stdout.strip() == f"evenhand {__version__}"
+
+
+def test_algorithms_lists_and_tells(run: Run) -> None:
+    table = run("algorithms").stdout
+    assert "fucb" in table
+    assert "explore_then_commit" in table
+    one = run("algorithms", "tscsf_b").stdout
+    for words in ("Q_i/η + w_i θ_i", "promise", "eta", "required", "Huang", "@misc{huang2020,"):
+        assert words in one
+
+
+def test_algorithms_as_json(run: Run) -> None:
+    listed = json.loads(run("algorithms", "--json").stdout)
+    assert {"name", "summary", "equation", "promise", "parameters", "source", "citation", "bibtex"} <= set(listed[0])
+    one = json.loads(run("algorithms", "lfg", "--json").stdout)
+    eta = next(parameter for parameter in one["parameters"] if parameter["name"] == "eta")
+    assert eta["required"]
+
+
+def test_simulate_prints_a_table_and_writes_whole_files(run: Run, config: Path, tmp_path: Path) -> None:
+    done = run("simulate", config)
+    assert done.returncode == 0, done.stderr
+    for words in ("r_regret", "coffee", "±", "of 0.2", "UCB"):
+        assert words in done.stdout
+    names = {path.name for path in (tmp_path / "results").iterdir()}
+    assert {"curves.parquet", "arms.parquet", "estimates.parquet"} <= names
+    for figure in ("regret", "r_regret", "unfairness", "selection_fractions"):
+        assert {f"{figure}.png", f"{figure}.svg"} <= names
+    assert not [name for name in names if name.startswith(".")]
+
+
+def test_json_on_standard_output_is_the_contract_and_nothing_else(run: Run, config: Path) -> None:
+    done = run("simulate", config, "--json", "--no-figures")
+    output = json.loads(done.stdout)
+    assert set(output["policies"]) == {"fucb", "UCB"}
+    fucb = output["policies"]["fucb"]
+    for measure in ("reward", "regret", "r_regret", "time_averaged_regret", "unfairness", "violation", "max_violation"):
+        assert set(fucb[measure]) == {"mean", "stderr"}
+    assert "penalized_regret" not in fucb
+    assert len(fucb["selection_fractions"]["mean"]) == len(fucb["selection_fractions"]["stderr"]) == 2
+    assert sum(fucb["selection_fractions"]["mean"]) == pytest.approx(1.0)
+    assert "wrote" in done.stderr
+
+
+def test_one_lane_has_no_standard_error(run: Run, config: Path) -> None:
+    output = json.loads(run("simulate", config, "--json", "--lanes", 1, "--no-figures").stdout)
+    assert output["policies"]["fucb"]["reward"]["stderr"] is None
+
+
+def test_options_come_before_the_file(run: Run, config: Path, tmp_path: Path) -> None:
+    options = ("--seed", 9, "--lanes", 4, "--horizon", 50, "--out", "elsewhere", "--no-figures", "--json")
+    output = json.loads(run("simulate", config, *options).stdout)
+    assert (output["seed"], output["lanes"], output["horizon"]) == (9, 4, 50)
+    results = Results.load(tmp_path / "elsewhere")
+    assert results.policies["fucb"].pulls.shape == (50, 4, 2)
+
+
+def test_a_result_file_runs_again_with_the_same_numbers(run: Run, config: Path) -> None:
+    first = run("simulate", config, "--json", "--no-figures").stdout
+    again = run("simulate", "results/curves.parquet", "--json", "--no-figures", "--out", "again").stdout
+    assert json.loads(first) == json.loads(again)
+
+
+def test_processes_do_not_change_the_numbers(run: Run, config: Path) -> None:
+    one = run("simulate", config, "--json", "--no-figures").stdout
+    two = run("simulate", config, "--json", "--no-figures", "--jobs", 2).stdout
+    assert one == two
+
+
+def test_check_says_what_is_feasible_without_running(run: Run, config: Path, tmp_path: Path) -> None:
+    done = run("check", config)
+    assert done.returncode == 0
+    assert "every promise can be kept" in done.stdout
+    output = json.loads(run("check", config, "--json").stdout)
+    # 0.8 of the rounds at 0.8 and 0.2 at 0.4
+    assert output["policies"]["fucb"]["best_fair_reward_per_round"] == pytest.approx(0.72)
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_infeasible_promise_is_refused_before_anything_runs(run: Run, config: Path, tmp_path: Path) -> None:
+    config.write_text(CONFIG.replace("[0.1, 0.2]", "[0.7, 0.5]"))
+    for command in ("check", "simulate"):
+        done = run(command, config)
+        assert done.returncode == 2
+        assert "arms 'tea', 'coffee' together are promised 1.2" in done.stderr
+        assert "0.2 too much" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("simulate", "none.toml"), "there is no file none.toml"),
+        (("simulate", "none.parquet"), "there is no file none.parquet"),
+        (("algorithms", "fucbb"), "did you mean 'fucb'"),
+        (("reproduce", "P-2a", "--quick", "--jobs", "0"), "jobs must be at least 1, or -1 for every core, got 0"),
+        (("simulate",), "Missing argument"),
+        (("simulat",), "No such command"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(run: Run, words: tuple[str, ...], complaint: str) -> None:
+    done = run(*words)
+    assert done.returncode == 2
+    assert complaint in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unwritable_folder_is_told_before_any_work(run: Run, config: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file, not a folder")
+    done = run("simulate", config, "--out", "taken/results", "--horizon", 10**9)
+    assert done.returncode == 2
+    assert "cannot write to the folder taken/results" in done.stderr
+    assert (tmp_path / "taken").read_text() == "a file, not a folder"
+
+
+def test_interrupt_says_what_was_done_and_leaves_nothing(config: Path, tmp_path: Path) -> None:
+    # The first checkpoint comes early and shows in the file through which the processes tell how far they are.
+    config.write_text("checkpoints = [50]\n" + CONFIG.replace("horizon = 200", "horizon = 1_000_000_000"))
+    command = [sys.executable, "-m", "evenhand.cli.main", "simulate", str(config)]
+    (tmp_path / "tmp").mkdir()
+    surroundings = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+    # A shell lets its background jobs ignore interrupts, and they would hand that down to the command.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=surroundings)
+    signal.signal(signal.SIGINT, before)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not any(any(file.read_bytes()) for file in tmp_path.glob("tmp/*/done")):
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted: 0 of 2 parts of the work were done (50 of 2,000,000,000 rounds); nothing was written" in errors
+    assert "Traceback" not in errors
+    assert list((tmp_path / "results").iterdir()) == []

@@ -1,0 +1,63 @@
+"""Errors: the path to a value stands in front of every line, and several faults are one error."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest
+
+PLACED: dict[str, tuple[str, str, str]] = {
+    "no subject": ("must be a number, got 'a'", "tolerance", "tolerance must be a number, got 'a'"),
+    "an entry": (
+        "[3] must be a number in [0, 1], got 2.0",
+        "fractions",
+        "fractions[3] must be a number in [0, 1], got 2.0",
+    ),
+    "a name": ("fractions[3] must be 1", "policies[0].fairness", "policies[0].fairness.fractions[3] must be 1"),
+    "a path": ("index.index must be 1", "policies[0]", "policies[0].index.index must be 1"),
+    "a path and a sentence": ("index: unknown kind 'x'", "policies[0]", "policies[0].index: unknown kind 'x'"),
+    "missing": ("fractions is missing", "policies[2]", "policies[2].fractions is missing"),
+    "a kind": ("unknown kind 'ucbb'; did you mean 'ucb'?", "index", "index: unknown kind 'ucbb'; did you mean 'ucb'?"),
+    "no kind": ("needs a kind; known: ucb", "index", "index needs a kind; known: ucb"),
+    "a sentence": (
+        "MeritShares gives shares, TopM takes a ranking: use selection=DependentRounding(plays)",
+        "policies[1]",
+        "policies[1]: MeritShares gives shares, TopM takes a ranking: use selection=DependentRounding(plays)",
+    ),
+    "nowhere": ("must be 1", "", "must be 1"),
+    "two lines": ("a must be 1\nunknown key 'b'", "x", "x.a must be 1\nx: unknown key 'b'"),
+}
+
+
+@pytest.mark.parametrize(("message", "place", "expected"), PLACED.values(), ids=list(PLACED))
+def test_the_place_of_an_error(message: str, place: str, expected: str) -> None:
+    assert str(EvenhandError(message).at(place)) == expected
+
+
+def test_a_placed_error_is_of_the_same_type_and_the_first_is_as_it_was() -> None:
+    for kind in (EvenhandError, ConfigurationError, StateError):
+        first = kind("must be 1")
+        placed = first.at("a").at("b")
+        assert type(placed) is kind
+        assert (str(first), str(placed)) == ("must be 1", "b.a must be 1")
+
+
+def test_a_file_stands_in_front_of_every_line() -> None:
+    assert str(EvenhandError("a must be 1\nb must be 2").within("run.toml")) == (
+        "run.toml: a must be 1\nrun.toml: b must be 2"
+    )
+
+
+def test_errors_together_have_a_line_each() -> None:
+    one, two, same = ConfigurationError("a must be 1"), StateError("b must be 2"), EvenhandError("a must be 1")
+    joined = EvenhandError.together([one, two, same])
+    assert str(joined) == "a must be 1\nb must be 2"
+    assert type(joined) is ConfigurationError
+    assert EvenhandError.together([two]) is two
+    assert str(one) == "a must be 1"
+
+
+def test_nearest_names() -> None:
+    assert nearest("ucbb", ["ucb", "thompson"]) == "; did you mean 'ucb'?"
+    assert nearest("UCB", ["ucb", "thompson"]) == "; did you mean 'ucb'?"
+    assert nearest("zzz", ["ucb", "thompson"]) == "; known: ucb, thompson"

@@ -1,0 +1,687 @@
+"""The page in a real browser, against the real service."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from typer.testing import CliRunner
+
+from evenhand.cli.main import app
+from evenhand.online.store import Store
+from tests.online.browsing import Visit, chromium, visit
+from tests.online.databases import PATIENCE, until
+from tests.online.running import Launcher, Server
+
+Visiting = Callable[..., AbstractContextManager[Visit]]
+Serving = Callable[..., Server]
+
+PHONE = {"width": 360, "height": 740}
+#: Fields of a line whose shown figures are that many times as large.
+PERCENT = dict.fromkeys(("promised", "share", "low_share", "high_share", "available"), 100.0)
+SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+HOSTILE = [
+    "<script>window.hacked = 1</script>",
+    "<img src=x onerror='window.hacked = 1'>",
+    "\"quotes\" & 'apostrophes' &lt;b&gt;",
+    "\u202etxet desrever",
+    "مرحبا بالعالم",
+    "🍵🫖👨‍👩‍👧‍👦",
+    "x" * 200,
+    "{a|rich} ${text} %s",
+    "two\nlines",
+    "__proto__",
+    "constructor",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=1000.0 * PATIENCE)  # the machine may have much else to do
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium(playwright), args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def server(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service without keys, shared by the tests that have allocations of their own."""
+    folder = tmp_path_factory.mktemp("page")
+    with Server(launcher, f"sqlite:///{folder}/evenhand.db", folder / "server.log") as running:
+        yield running
+
+
+@pytest.fixture
+def visiting(browser: Browser, server: Server) -> Visiting:
+    return partial(visit, browser, server.url)
+
+
+# --- what tests do with the service -----------------------------------------------------------------------------------
+
+
+def make(server: Server, name: str, arms: list[str], fractions: dict[str, float] | None = None, **more: Any) -> None:
+    body = {"name": name, "arms": arms, "algorithm": "fucb", "parameters": {"fractions": fractions or {}}} | more
+    answer = server.post("/v1/allocations", body)
+    assert answer.status_code == 201, answer.text
+
+
+def decide(server: Server, name: str, count: int, available: list[str] | None = None) -> list[dict[str, Any]]:
+    body = {"count": count} if available is None else {"rounds": [available] * count}
+    answer = server.post(f"/v1/allocations/{name}/decisions", body)
+    assert answer.status_code == 200, answer.text
+    decisions: list[dict[str, Any]] = answer.json()["decisions"]
+    return decisions
+
+
+def reward(server: Server, name: str, decisions: list[dict[str, Any]]) -> list[str]:
+    """Rewards of 1 and 0 in turn; the status of each."""
+    rewards = [
+        {"decision": one["id"], "rewards": dict.fromkeys(one["arms"], float(place % 2))}
+        for place, one in enumerate(decisions)
+    ]
+    answer = server.post(f"/v1/allocations/{name}/rewards", {"rewards": rewards})
+    assert answer.status_code == 200, answer.text
+    return [one["status"] for one in answer.json()["results"]]
+
+
+def change(server: Server, name: str, **what: Any) -> None:
+    answer = server.post(f"/v1/allocations/{name}/changes", what)
+    assert answer.status_code == 200, answer.text
+
+
+def audit(server: Server, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = server.http.get(f"/v1/allocations/{name}/audit").json()
+    return found
+
+
+# --- what tests read off the page -------------------------------------------------------------------------------------
+
+
+def row(page: Page, arm: str) -> Locator:
+    table = page.get_by_role("table", name="Arms", exact=True)
+    return table.get_by_role("row").filter(has=page.get_by_role("rowheader").get_by_text(arm, exact=True))
+
+
+def cell(page: Page, arm: str, field: str) -> Locator:
+    return row(page, arm).locator(f'[data-field="{field}"]')
+
+
+def numbers(text: str) -> list[tuple[float, float]]:
+    """The numbers in a text, each with half a unit of its last digit; an en dash only parts them."""
+    found = re.findall(r"−?\d[\d,]*(?:\.\d+)?", text)
+    plain = [one.replace("−", "-").replace(",", "") for one in found]
+    return [(float(one), 0.5 * 10.0 ** -len(one.partition(".")[2])) for one in plain]
+
+
+def assert_shows(text: str, values: list[float | None]) -> None:
+    """The text has these values, each as exactly as its digits say; a dash where there are none."""
+    if None in values:
+        assert text == "–", (text, values)
+        return
+    shown = numbers(text)
+    assert len(shown) == len(values), (text, values)
+    for (number, half), value in zip(shown, values, strict=True):
+        assert value is not None
+        assert abs(number - value) <= half * (1.0 + 1e-9), (text, values)
+
+
+def assert_shows_line(page: Page, line: dict[str, Any]) -> None:
+    told = {"arm", "retired"}
+    for shown in row(page, line["arm"]).locator("[data-field]").all():
+        fields = (shown.get_attribute("data-field") or "").split()
+        values = [None if line[name] is None else line[name] * PERCENT.get(name, 1.0) for name in fields]
+        text = shown.inner_text()
+        assert_shows(text, values)
+        assert ("%" in text) == (fields[0] in PERCENT and None not in values), text
+        told |= set(fields)
+    assert told == set(line), "every figure of the audit has its place in the table"
+    assert (row(page, line["arm"]).get_by_text("retired").count() == 1) == line["retired"]
+
+
+def options(chart: Locator) -> dict[str, Any]:
+    """What a chart draws."""
+    drawn: dict[str, Any] = chart.evaluate("node => echarts.getInstanceByDom(node).getOption()")
+    return drawn
+
+
+def overflow(page: Page) -> int:
+    """By how many pixels the page is wider than the window."""
+    wider: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return wider
+
+
+# --- the right numbers ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def drinks(server: Server) -> dict[str, Any]:
+    """The audit of an allocation in which something of everything has happened; nothing happens to it any more."""
+    make(server, "drinks", ["tea", "coffee", "cocoa", "water"], {"coffee": 0.2, "cocoa": 0.3}, window=1.0)
+    first = decide(server, "drinks", 60)
+    assert set(reward(server, "drinks", first[:41])) == {"accepted"}
+    change(server, "drinks", change="retire", arm="water")
+    change(server, "drinks", change="promise", fractions={"coffee": 0.25})
+    decide(server, "drinks", 40, ["tea", "cocoa"])
+    # Once the window has passed, what is missing is lost, and what comes is late.
+    await_lost(server, 19 + 40)
+    assert set(reward(server, "drinks", first[41:50])) == {"late"}
+    decide(server, "drinks", 7)
+    await_lost(server, 19 + 40 + 7)
+    return audit(server, "drinks")
+
+
+def await_lost(server: Server, count: int) -> None:
+    def lost() -> int:
+        return sum(line["lost"] for line in audit(server, "drinks")["lines"])
+
+    until(lambda: lost() == count, lambda: f"{lost()} rewards were lost, not {count}")
+
+
+def test_every_figure_of_every_arm(drinks: dict[str, Any], visiting: Visiting) -> None:
+    with visiting() as seen:
+        page = seen.open("drinks")
+        for line in drinks["lines"]:
+            assert_shows_line(page, line)
+    lines = drinks["lines"]
+    assert any(line["late"] for line in lines), "or this would show less than it could"
+    assert {line["retired"] for line in lines} == {True, False}
+    assert any(line["since"] for line in lines)
+
+
+def test_arms_are_counted_alike_on_both_pages(drinks: dict[str, Any], visiting: Visiting) -> None:
+    """Of the four arms one is retired."""
+    with visiting() as seen:
+        page = seen.open("drinks")
+        tile = page.locator(".tiles > div").filter(has=page.get_by_text("Arms", exact=True))
+        assert tile.locator("dd").all_inner_texts() == ["3", "and 1 retired"]
+        late = page.locator(".tiles > div").filter(has=page.get_by_text("Late rewards", exact=True))
+        assert late.locator("dd").all_inner_texts() == ["9", "lost, then received after the window"]
+        page.get_by_role("link", name="Allocations", exact=True).click()
+        table = page.get_by_role("table", name="Allocations")
+        row = table.get_by_role("row").filter(has=page.get_by_role("link", name="drinks", exact=True))
+        expect(row.locator('[data-label="Arms"]')).to_have_text("3")
+        width = page.locator("main").evaluate(
+            "node => node.clientWidth - 2 * parseFloat(getComputedStyle(node).paddingLeft)"
+        )
+        box = table.bounding_box()
+        assert box is not None
+        assert abs(box["width"] - width) <= 1.0  # pixels, of rounding
+
+
+def test_pending_rewards(server: Server, visiting: Visiting) -> None:
+    make(server, "waiting", ["tea", "coffee"], {"coffee": 0.4})
+    reward(server, "waiting", decide(server, "waiting", 30)[:12])
+    found = audit(server, "waiting")
+    assert sum(line["pending"] for line in found["lines"]) == 18
+    with visiting() as seen:
+        page = seen.open("waiting")
+        for line in found["lines"]:
+            assert_shows_line(page, line)
+        tile = page.locator("div", has=page.get_by_text("Pending rewards", exact=True)).last
+        expect(tile).to_contain_text("18")
+
+
+def test_delays_and_deficits_as_text(drinks: dict[str, Any], visiting: Visiting) -> None:
+    with visiting() as seen:
+        page = seen.open("drinks")
+        for part, delay in drinks["delays"]["quantiles"].items():
+            amount, unit = page.locator(f'[data-quantile="{part}"]').inner_text().split("\u00a0")
+            assert_shows(amount, [delay / SECONDS[unit]])
+        delays = page.get_by_role("region", name="Delay of the rewards")
+        delays.get_by_text("As a table").click()
+        shown = delays.locator("td").all_inner_texts()
+        assert [int(text.replace(",", "")) for text in shown] == drinks["delays"]["bins"]["counts"]
+        course = page.get_by_role("region", name="Deficit over time", exact=True)
+        course.get_by_text("As a table").click()
+        history = drinks["deficit_history"]
+        expect(course.locator("tbody tr")).to_have_count(len(history["rounds"]))
+        rows, heads = course.locator("tbody tr").all(), course.locator("thead th").all_inner_texts()
+        courses = dict(zip(history["arms"], history["deficits"], strict=True))
+        courses["the largest of all arms"] = history["largest"]
+        assert sorted(heads[2:]) == sorted(courses)
+        for at in (0, len(rows) // 2, len(rows) - 1):
+            assert_shows(rows[at].locator("th").inner_text(), [history["rounds"][at]])
+            for head, text in zip(heads[2:], rows[at].locator("td").all_inner_texts()[1:], strict=True):
+                assert_shows(text, [courses[head][at]])
+
+
+def test_the_pictures_draw_the_same(drinks: dict[str, Any], visiting: Visiting) -> None:
+    with visiting() as seen:
+        page = seen.open("drinks")
+        shares, rewards, course, delays = (options(chart) for chart in page.locator(".chart").all())
+    lines = drinks["lines"]
+    got, promised, _ = (series["data"] for series in shares["series"])
+    assert got == [[line["share"], place] for place, line in enumerate(lines)]
+    assert promised == [[line["promised"], place] for place, line in enumerate(lines) if line["promised"]]
+    assert [[end["coord"][0] for end in ends] for ends in shares["series"][0]["markLine"]["data"]] == [
+        [line["low_share"], line["high_share"]] for line in lines
+    ]
+    known = [(place, line) for place, line in enumerate(lines) if line["estimate"] is not None]
+    assert rewards["series"][0]["data"] == [[line["estimate"], place] for place, line in known]
+    drawn = {tuple(value for _, value in series["data"]) for series in course["series"]}
+    history = drinks["deficit_history"]
+    assert drawn == {tuple(values) for values in (*history["deficits"], history["largest"])}
+    assert delays["series"][0]["data"] == drinks["delays"]["bins"]["counts"]
+
+
+# --- live -------------------------------------------------------------------------------------------------------------
+
+
+def test_new_figures_come_without_a_reload(server: Server, visiting: Visiting) -> None:
+    make(server, "live", ["tea", "coffee"], {"coffee": 0.5})
+    with visiting() as seen:
+        page = seen.open("live")
+        page.evaluate("window.marked = true")
+        decisions = decide(server, "live", 4)
+        expect(cell(page, "coffee", "plays")).to_have_text("2")
+        expect(cell(page, "coffee", "pending")).to_have_text("2")
+        reward(server, "live", decisions)
+        expect(cell(page, "coffee", "received")).to_have_text("2")
+        expect(cell(page, "coffee", "pending")).to_have_text("0")
+        change(server, "live", change="add", arm="mate", fraction=0.25)
+        expect(cell(page, "mate", "promised")).to_have_text("25.0\u00a0%")
+        change(server, "live", change="close")
+        expect(page.get_by_text("closed", exact=True)).to_be_visible()
+        assert page.evaluate("window.marked"), "it was never reloaded"
+
+
+def test_what_has_not_changed_is_not_sent_again(server: Server, visiting: Visiting) -> None:
+    make(server, "still", ["tea", "coffee"])
+    with visiting() as seen:
+        page = seen.open("still")
+        with page.expect_response(lambda answer: "/audit" in answer.url and answer.status == 304):
+            pass
+        expect(cell(page, "tea", "plays")).to_have_text("0")
+
+
+def test_a_page_in_the_background_asks_for_nothing(server: Server, visiting: Visiting) -> None:
+    make(server, "hidden", ["tea", "coffee"])
+    turn = """hidden => {
+        Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+    }"""
+    with visiting() as seen:
+        seen.page.clock.install()
+        page = seen.open("hidden")
+        page.evaluate(turn, True)
+        before = len(seen.asked)
+        page.clock.run_for(3_600_000)
+        assert len(seen.asked) == before
+        with page.expect_request(lambda request: "/audit" in request.url):
+            page.evaluate(turn, False)
+
+
+def test_the_server_goes_and_comes_back(browser: Browser, sqlite: str, serve: Serving) -> None:
+    server = serve(sqlite)
+    make(server, "kept", ["tea", "coffee"], {"coffee": 0.5})
+    decide(server, "kept", 4)
+    with visit(browser, server.url) as seen:
+        seen.pardoned += ["ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE"]
+        page = seen.open("kept")
+        server.stop()
+        expect(page.get_by_role("status").get_by_text("The server cannot be reached")).to_be_visible()
+        expect(page.get_by_text("Live", exact=True)).to_have_count(0)
+        expect(cell(page, "coffee", "plays")).to_have_text("2")
+        server.start()
+        decide(server, "kept", 2)
+        expect(page.get_by_text("Live", exact=True)).to_be_visible()
+        expect(page.get_by_text("The server cannot be reached")).to_have_count(0)
+        expect(cell(page, "coffee", "plays")).to_have_text("3")
+
+
+def test_the_alarm(server: Server, visiting: Visiting) -> None:
+    make(server, "broken", ["tea", "coffee"], {"coffee": 0.5})
+    with visiting() as seen:
+        page = seen.open("broken")
+        expect(page.get_by_role("alert")).to_have_text("")
+        decide(server, "broken", 10, ["tea"])
+        expect(page.get_by_role("alert")).to_have_text("A promise cannot be kept")
+        fault = audit(server, "broken")["fault"]
+        assert "coffee" in fault
+        expect(page.locator(".alarm")).to_contain_text(fault)
+        assert page.title().startswith("⚠ ")
+        expect(row(page, "coffee").get_by_text("below its promise")).to_be_visible()
+        expect(row(page, "tea").get_by_text("below its promise")).to_have_count(0)
+
+
+# --- little, much, and strange ----------------------------------------------------------------------------------------
+
+
+def run(command: str) -> None:
+    """Run a command of the command line, as somebody would who copies it off the page."""
+    program, *words = shlex.split(command)
+    assert program == "evenhand"
+    done = CliRunner(env={"EVENHAND_URL": None, "EVENHAND_KEY": None}).invoke(app, words)
+    assert done.exit_code == 0, done.output
+
+
+def test_from_nothing_to_the_first_decision(browser: Browser, sqlite: str, serve: Serving) -> None:
+    with visit(browser, serve(sqlite).url) as seen:
+        page = seen.open()
+        expect(page.get_by_text("There are none yet")).to_be_visible()
+        run(page.locator("pre").inner_text())
+        page.get_by_role("link", name="drinks").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("drinks")
+        expect(cell(page, "coffee", "promised")).to_have_text("20.0\u00a0%")
+        expect(cell(page, "coffee", "share")).to_have_text("–")
+        expect(page.get_by_text("No decision has been made yet")).to_be_visible()
+        expect(page.get_by_text("No reward has been received yet")).to_be_visible()
+        run(page.locator("pre").inner_text())
+        expect(page.get_by_text("No decision has been made yet")).to_have_count(0)
+        plays = [cell(page, arm, "plays") for arm in ("tea", "coffee")]
+        until(lambda: sum(int(one.inner_text()) for one in plays) == 1, lambda: "the decision is not shown")
+
+
+def test_nobody_is_promised_anything(server: Server, visiting: Visiting) -> None:
+    make(server, "free", ["tea", "coffee"], algorithm="ucb1", parameters={}, rewards=[-5, 5])
+    decisions = decide(server, "free", 6)
+    body = {"rewards": [{"decision": one["id"], "rewards": dict.fromkeys(one["arms"], -2.5)} for one in decisions]}
+    server.post("/v1/allocations/free/rewards", body)
+    with visiting() as seen:
+        page = seen.open("free")
+        for line in audit(server, "free")["lines"]:
+            assert_shows_line(page, line)
+        expect(page.get_by_text("No shares are promised")).to_be_visible()
+        expect(cell(page, "tea", "estimate")).to_have_text("−2.500")
+
+
+def test_one_arm(server: Server, visiting: Visiting) -> None:
+    make(server, "one", ["tea"], {"tea": 0.5})
+    reward(server, "one", decide(server, "one", 1))
+    with visiting() as seen:
+        page = seen.open("one")
+        assert_shows_line(page, audit(server, "one")["lines"][0])
+        expect(page.locator(".chart canvas")).to_have_count(4)
+
+
+def names_in_sight(page: Page) -> list[str]:
+    return page.get_by_role("table", name="Arms", exact=True).locator("tbody .name").all_text_contents()
+
+
+def test_two_hundred_arms(server: Server, visiting: Visiting) -> None:
+    arms = [f"advert {place}" for place in range(200)]
+    make(server, "adverts", arms, dict.fromkeys(arms, 0.004))
+    decide(server, "adverts", 500)
+    lines = {line["arm"]: line for line in audit(server, "adverts")["lines"]}
+    with visiting() as seen:
+        page = seen.open("adverts")
+        found: list[str] = []
+        for turn in range(10):
+            if turn:
+                page.get_by_role("button", name="Next").first.click()
+            found += names_in_sight(page)
+            assert_shows_line(page, lines[found[-1]])
+        expect(page.get_by_role("button", name="Next").first).to_be_disabled()
+        assert found == arms, "in the order of the arms"
+        page.get_by_label("Order").select_option("Most plays first")
+        expect(page.get_by_text("Arms 1 to 20 of 200")).to_be_visible()
+        shown = [lines[name]["all_plays"] for name in names_in_sight(page)]
+        assert shown == sorted((line["all_plays"] for line in lines.values()), reverse=True)[:20]
+        page.get_by_label("Arms whose name contains").fill("T 19")
+        expect(page.get_by_text("Arms 1 to 11 of 11")).to_be_visible()
+        assert sorted(names_in_sight(page)) == sorted(["advert 19", *(f"advert 19{digit}" for digit in range(10))])
+        page.get_by_label("Arms whose name contains").fill("nobody")
+        expect(page.get_by_text("No arm has a matching name")).to_be_visible()
+
+
+def test_more_arms_than_are_loaded_at_first(server: Server, visiting: Visiting) -> None:
+    arms = [f"item {place}" for place in range(250)]
+    make(server, "items", arms, {"item 249": 0.5})
+    decide(server, "items", 10, arms[:249])
+    with visiting() as seen:
+        page = seen.open("items")
+        expect(page.get_by_text("200 of 250 arms are loaded")).to_be_visible()
+        assert names_in_sight(page)[0] == "item 249", "who is behind is never left out"
+        page.get_by_role("button", name="Load all 250").click()
+        expect(page.get_by_text("Arms 1 to 20 of 250")).to_be_visible()
+        expect(page.get_by_text("are loaded")).to_have_count(0)
+        assert names_in_sight(page)[0] == "item 0"
+
+
+def test_hostile_names(server: Server, visiting: Visiting) -> None:
+    make(server, "hostile", HOSTILE, dict.fromkeys(HOSTILE, 0.05))
+    decide(server, "hostile", 10, [name for name in HOSTILE if name != HOSTILE[0]])
+    reward(server, "hostile", decide(server, "hostile", 50))
+    with visiting() as seen:
+        dialogs: list[str] = []
+        seen.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+        page = seen.open("hostile")
+        assert names_in_sight(page) == HOSTILE
+        legend = page.get_by_role("group", name="Lines").locator(".name").all_text_contents()
+        assert sorted(legend) == sorted(HOSTILE)
+        for place, name in enumerate(HOSTILE[:3]):  # in the tips of the first picture, too
+            chart = page.locator(".chart").first
+            chart.scroll_into_view_if_needed()
+            chart.hover(position={"x": 400, "y": 6 + 26 * place + 13})
+            expect(page.locator(".tip strong").first).to_have_text(name)
+        page.get_by_label("Arms whose name contains").fill("<script>")
+        expect(page.get_by_text("Arms 1 to 1 of 1")).to_be_visible()
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("main img, main script").count() == 0
+        assert dialogs == []
+
+
+def test_an_allocation_that_is_not_there_yet(server: Server, visiting: Visiting) -> None:
+    with visiting() as seen:
+        seen.pardoned.append("404")
+        page = seen.open("tomorrow")
+        expect(page.get_by_role("alert")).to_contain_text("no allocation of this name")
+        make(server, "tomorrow", ["tea", "coffee"])
+        expect(cell(page, "tea", "plays")).to_have_text("0")
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+def key(database: str, *scopes: str) -> str:
+    """The secret of a new key."""
+    with closing(Store.open(database)) as store:
+        return store.keys.create("-".join(scopes), scopes)[1]
+
+
+def test_keys(browser: Browser, sqlite: str, serve: Serving) -> None:
+    server = serve(sqlite)
+    make(server, "secret", ["tea", "coffee"])
+    with visit(browser, server.url) as seen:
+        seen.pardoned += ["401", "403"]
+        page = seen.open("secret")
+        writing, reading = key(sqlite, "decide", "reward"), key(sqlite, "read")
+        field, enter = page.get_by_label("Key", exact=True), page.get_by_role("button", name="Show the allocations")
+        expect(field).to_be_focused()
+        expect(page.get_by_role("alert")).to_contain_text("the scope “read”")
+        assert page.get_by_text("tea").count() == 0, "no figure stays without a key"
+        for wrong, told in (
+            ("evh_" + "x" * 43, "no such key"),
+            ("not a key ☂", "this is not one"),
+            (writing, "allows decide, reward"),
+        ):
+            field.fill(wrong)
+            enter.click()
+            expect(page.get_by_role("alert")).to_contain_text(told)
+        field.fill(f" {reading} ")
+        with page.expect_request(lambda request: "/audit" in request.url) as request:
+            field.press("Enter")
+        assert request.value.headers["authorization"] == f"Bearer {reading}"
+        expect(cell(page, "tea", "plays")).to_have_text("0")
+        page.reload()
+        expect(cell(page, "tea", "plays")).to_have_text("0")
+        assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+        assert reading not in page.url
+        page.get_by_role("button", name="Forget the key").click()
+        expect(field).to_be_focused()
+        assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_another_tab_knows_no_key(browser: Browser, sqlite: str, serve: Serving) -> None:
+    reading = key(sqlite, "read")
+    server = serve(sqlite)
+    with visit(browser, server.url) as seen:
+        seen.pardoned.append("401")
+        seen.page.goto(server.url)
+        seen.page.get_by_label("Key", exact=True).fill(reading)
+        seen.page.keyboard.press("Enter")
+        expect(seen.page.get_by_text("There are none yet")).to_be_visible()
+        other = seen.page.context.new_page()
+        other.goto(server.url)
+        expect(other.get_by_label("Key", exact=True)).to_be_visible()
+
+
+# --- for everybody ----------------------------------------------------------------------------------------------------
+
+
+def outlined(page: Page) -> bool:
+    """Whether one sees where the focus is."""
+    seen: bool = page.evaluate("""() => {
+        const style = getComputedStyle(document.activeElement);
+        return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+    }""")
+    return seen
+
+
+def tab_to(page: Page, target: Locator) -> None:
+    """Press Tab until the focus is there; it is seen all the way."""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        assert outlined(page)
+        if target.evaluate("node => node === document.activeElement"):
+            return
+    raise AssertionError("the keyboard does not lead there")
+
+
+def test_by_keyboard_alone(server: Server, visiting: Visiting) -> None:
+    arms = [f"tea {place}" for place in range(45)]
+    make(server, "keyboard", arms, {"tea 3": 0.1})
+    decide(server, "keyboard", 50)
+    with visiting() as seen:
+        page = seen.open()
+        page.keyboard.press("Tab")
+        skip = page.get_by_role("link", name="Skip to the content")
+        expect(skip).to_be_focused()
+        expect(skip).to_be_in_viewport()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("main")).to_be_focused()
+        tab_to(page, page.get_by_role("link", name="keyboard", exact=True))
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1, name="keyboard")).to_be_focused()
+        tab_to(page, page.get_by_label("Arms whose name contains"))
+        page.keyboard.type("tea 4")
+        expect(page.get_by_text("Arms 1 to 6 of 6")).to_be_visible()
+        page.keyboard.press("ControlOrMeta+a")
+        page.keyboard.press("Delete")
+        tab_to(page, page.get_by_label("Order"))
+        page.keyboard.type("Furthest")
+        expect(page.locator("tbody .name").first).to_have_text("tea 3")
+        tab_to(page, page.get_by_role("button", name="Next").first)
+        page.keyboard.press("Enter")
+        page.keyboard.press("Space")
+        expect(page.get_by_text("Arms 41 to 45 of 45")).to_be_visible()
+        expect(page.get_by_role("button", name="Next").first).to_be_focused()
+        box = page.get_by_role("checkbox", name="tea 3", exact=True)
+        tab_to(page, box)
+        page.keyboard.press("Space")
+        expect(box).not_to_be_checked()
+        tab_to(page, page.locator("summary").first)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("region", name="Deficits over time, table")).to_be_visible()
+        page.keyboard.press("Shift+Tab")
+        assert outlined(page)
+
+
+@pytest.mark.parametrize("window", [PHONE, {"width": 800, "height": 600}], ids=["phone", "tablet"])
+def test_nothing_sticks_out(server: Server, browser: Browser, window: dict[str, int]) -> None:
+    name = f"narrow-{window['width']}"
+    make(server, name, HOSTILE, dict.fromkeys(HOSTILE, 0.05))
+    decide(server, name, 60, HOSTILE[:1])  # the promises to the others cannot be kept: the alarm names them
+    reward(server, name, decide(server, name, 2))
+    with visit(browser, server.url, viewport=window, has_touch=True) as seen:
+        page = seen.open()
+        expect(page.get_by_role("link", name=name)).to_be_visible()
+        assert overflow(page) == 0
+        page = seen.open(name)
+        expect(page.locator(".alarm")).to_contain_text("x" * 200)
+        for details in page.locator("summary").all():
+            details.click()
+        expect(page.get_by_role("table", name="Arms", exact=True)).to_be_visible()
+        assert overflow(page) == 0
+        if window is PHONE:  # every figure is within the width, without scrolling sideways
+            for arm in HOSTILE[:3]:
+                box = cell(page, arm, "late").bounding_box()
+                assert box is not None
+                assert box["x"] >= 0
+                assert box["x"] + box["width"] <= window["width"]
+        page.locator(".chart").first.tap(position={"x": 200, "y": 20})
+        expect(page.locator(".tip").first).to_be_visible()
+        assert overflow(page) == 0
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Of two colours, by WCAG 2."""
+
+    def light(colour: tuple[float, ...]) -> float:
+        parts = [c / 255.0 for c in colour]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, bright = sorted((light(one), light(other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(server: Server, browser: Browser, scheme: str) -> None:
+    with visit(browser, server.url, color_scheme=scheme) as seen:
+        page = seen.open()
+
+        def colour(name: str) -> tuple[float, ...]:
+            text: str = page.evaluate(
+                "name => getComputedStyle(document.documentElement).getPropertyValue(name)", f"--{name}"
+            )
+            return tuple(int(text.strip()[at : at + 2], 16) for at in (1, 3, 5))
+
+        shown = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert tuple(float(part) for part in re.findall(r"\d+", shown)) == colour("page")
+        for back in ("page", "card"):
+            for front in ("ink", "soft", "link", "live"):
+                assert contrast(colour(front), colour(back)) >= 4.5, (front, back)
+        for kind in ("alarm", "warn"):
+            assert contrast(colour(kind), colour(f"{kind}-back")) >= 4.5, kind
+            assert contrast(colour("ink"), colour(f"{kind}-back")) >= 4.5, kind
+        for front in ("got", "promise", "reward", *(f"tone{place}" for place in range(8))):  # lines and dots
+            assert contrast(colour(front), colour("card")) >= 3.0, front
+        # The scheme of the system is followed, and is another one than the other.
+        assert (contrast(colour("page"), (255, 255, 255)) < 2.0) == (scheme == "light")
+
+
+def test_tables_have_heads_and_pictures_have_names(drinks: dict[str, Any], visiting: Visiting) -> None:
+    with visiting() as seen:
+        page = seen.open(drinks["name"])
+        table = page.get_by_role("table", name="Arms", exact=True)
+        assert table.get_by_role("columnheader").count() == 1 + 6 + 16
+        assert table.get_by_role("rowheader").count() == len(drinks["lines"])
+        names = [picture.get_attribute("aria-label") for picture in page.get_by_role("img").all()]
+        assert len(names) == 4
+        assert all(names)
+        assert page.locator("html").get_attribute("lang") == "en-GB"
+        assert page.title() == "drinks · Evenhand"
+
+
+def test_the_libraries_say_where_they_are_from() -> None:
+    """Their versions and the integrity of their packages are pinned, and their licences are there."""
+    vendor = Path(__file__).parents[3] / "src/evenhand/online/page/vendor"
+    wanted = json.loads((vendor / "package.json").read_text())["dependencies"]
+    locked = json.loads((vendor / "package-lock.json").read_text())["packages"]
+    for name, version in wanted.items():
+        assert locked[f"node_modules/{name}"]["version"] == version
+    for name, package in locked.items():
+        if name:
+            assert package["integrity"].startswith("sha512-")
+            assert "resolved" not in package
+            assert (vendor / "licences" / f"{name.removeprefix('node_modules/')}.txt").stat().st_size > 500

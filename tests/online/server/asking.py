@@ -1,0 +1,91 @@
+"""What tests of the service share: the application in this process, asked as a client would."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any, Self
+
+import httpx
+from fastapi import FastAPI
+
+from evenhand.online.server.app import create_app
+from evenhand.online.server.auth import Authenticator
+from evenhand.online.server.settings import Settings
+from evenhand.online.store import Store
+
+DRINKS = {
+    "name": "drinks",
+    "arms": ["tea", "coffee", "cocoa"],
+    "algorithm": "fucb",
+    "parameters": {"fractions": {"coffee": 0.2, "cocoa": 0.2}},
+    "seed": 1,
+}
+
+
+class Asking:
+    """A client of the service of a store, without a network between them.
+
+    Args:
+        store: of the service.
+        settings: of the service.
+        key: the secret that every request is sent with.
+    """
+
+    def __init__(self, store: Store, settings: Settings | None = None, key: str | None = None) -> None:
+        self.store, self.settings, self.key = store, settings or Settings(), key
+        self.app: FastAPI = create_app(store, self.settings)
+        self.now = 0.0  # seconds, by which keys are remembered
+        self.app.state.service.authenticator = Authenticator(store.keys, self.settings.local, clock=lambda: self.now)
+        self._loop = asyncio.Runner()
+        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://localhost:8000")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.run(self._http.aclose())
+        self._loop.close()
+
+    def __call__(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        """The answer to a request."""
+        headers = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
+        headers |= parts.pop("headers", {})
+        return self._loop.run(self._http.request(method, path, headers=headers, **parts))
+
+    def get(self, path: str, **parts: Any) -> httpx.Response:
+        """The answer to a GET."""
+        return self("GET", path, **parts)
+
+    def post(self, path: str, body: Any, **parts: Any) -> httpx.Response:
+        """The answer to a POST of a value as JSON."""
+        headers = {"Content-Type": "application/json"} | parts.pop("headers", {})
+        return self("POST", path, content=json.dumps(body), headers=headers, **parts)
+
+    def send(self, path: str, body: bytes, kind: str = "application/json") -> httpx.Response:
+        """The answer to a POST of any bytes."""
+        return self("POST", path, content=body, headers={"Content-Type": kind})
+
+    def together(self, requests: list[Callable[[httpx.AsyncClient], Any]]) -> list[httpx.Response]:
+        """The answers to requests that are made at the same time."""
+
+        async def all_of_them() -> list[httpx.Response]:
+            return list(await asyncio.gather(*(request(self._http) for request in requests)))
+
+        return self._loop.run(all_of_them())
+
+
+def refused(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
+    """What an answer in the shape of errors says, which must be so."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert set(answer.json()) == {"error"}
+    told: dict[str, Any] = answer.json()["error"]
+    assert set(told) == {"code", "message", "details"}
+    assert told["code"] == code, told
+    assert told["message"]
+    assert "Traceback" not in answer.text
+    for detail in told["details"]:
+        assert set(detail) == {"where", "message"}
+    return told

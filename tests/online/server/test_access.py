@@ -1,0 +1,317 @@
+"""Who is let in: by key and scope for every route, and without keys by the address."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from evenhand.online.server.app import ROUTERS, create_app
+from evenhand.online.server.auth import PROXY_HEADERS, Cached, host_name
+from evenhand.online.server.routing import ANY_KEY, HEALTH, PUBLIC, ScopedRoute
+from evenhand.online.server.settings import Settings, is_loopback
+from evenhand.online.store import Store
+from evenhand.online.store.api_keys import SCOPES
+from tests.online.server.asking import DRINKS, Asking, refused
+
+#: What each route needs, by hand, so that a change of it is noticed.
+WANTED = {
+    ("GET", "/"): PUBLIC,
+    ("GET", "/assets/{path:path}"): PUBLIC,
+    ("GET", "/docs"): PUBLIC,
+    ("GET", "/docs/{name}"): PUBLIC,
+    ("GET", "/openapi.json"): PUBLIC,
+    ("GET", "/healthz"): HEALTH,
+    ("GET", "/readyz"): HEALTH,
+    ("GET", "/metrics"): "read",
+    ("GET", "/v1/access"): ANY_KEY,
+    ("POST", "/v1/allocations"): "administer",
+    ("GET", "/v1/allocations"): "read",
+    ("GET", "/v1/allocations/{name}"): "read",
+    ("POST", "/v1/allocations/{name}/changes"): "administer",
+    ("POST", "/v1/allocations/{name}/decisions"): "decide",
+    ("POST", "/v1/allocations/{name}/rewards"): "reward",
+    ("POST", "/v1/allocations/{name}/totals"): "reward",
+    ("GET", "/v1/allocations/{name}/audit"): "read",
+    ("GET", "/v1/allocations/{name}/log"): "read",
+}
+#: Bodies with which the routes answer well.
+BODIES: dict[str, Any] = {
+    "/v1/allocations": DRINKS,
+    "/v1/allocations/{name}/changes": {"change": "retire", "arm": "tea"},
+    "/v1/allocations/{name}/decisions": {},
+    "/v1/allocations/{name}/rewards": {"rewards": [{"decision": "1", "rewards": {"tea": 1.0}}]},
+    "/v1/allocations/{name}/totals": {"value": 1.0},
+}
+
+
+def all_routes() -> list[tuple[str, str, str]]:
+    """Method, path and scope of every route of the application."""
+    found = []
+    for route in (route for router in ROUTERS for route in router.routes):
+        assert isinstance(route, ScopedRoute), f"{route} is not guarded"
+        found += [(method, route.path, route.scope()) for method in sorted(route.methods or ())]
+    return found
+
+
+ROUTES = all_routes()
+NAMES = [f"{method} {path}" for method, path, _ in ROUTES]
+CLOSED = [route for route in ROUTES if route[2] not in (PUBLIC, HEALTH)]
+CLOSED_NAMES = [f"{method} {path}" for method, path, _ in CLOSED]
+
+
+def test_every_route_needs_what_it_should() -> None:
+    assert {(method, path): scope for method, path, scope in ROUTES} == WANTED
+
+
+def test_the_application_has_no_other_routes(store: Store) -> None:
+    guarded = [route for router in ROUTERS for route in router.routes]
+    assert list(create_app(store).routes) == guarded
+
+
+def test_a_route_without_a_scope_cannot_be_made() -> None:
+    async def leak() -> None: ...
+
+    extras: list[Any] = [None, {}, {"x-scope": "everything"}, {"security": []}]
+    for extra in extras:
+        with pytest.raises(ValueError, match="/leak does not declare"):
+            ScopedRoute("/leak", leak, openapi_extra=extra)
+
+
+def asked(ask: Asking, method: str, path: str, **headers: str) -> int:
+    """The status with which a route answers a request that makes sense."""
+    there = path.replace("{name}", "swagger-ui.css" if path.startswith("/docs") else "drinks")
+    body = {"json": BODIES[path]} if method == "POST" else {}
+    return ask(method, there.replace("{path:path}", "app.js"), headers=headers, **body).status_code
+
+
+@pytest.fixture
+def keyed(store: Store) -> Iterator[Asking]:
+    """A client of a service with an allocation and keys, that sends none."""
+    store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)  # which takes totals, too
+    with Asking(store) as asking:
+        yield asking
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), CLOSED, ids=CLOSED_NAMES)
+def test_a_route_needs_its_scope_and_no_other(keyed: Asking, store: Store, method: str, path: str, scope: str) -> None:
+    others = [one for one in SCOPES if one != scope]
+    _, right = store.keys.create("right", SCOPES if scope == ANY_KEY else [scope])
+    _, wrong = store.keys.create("wrong", others)
+    key, revoked = store.keys.create("revoked", SCOPES)
+    store.keys.revoke(key.id)
+    if scope == "reward":
+        keyed.key = store.keys.create("decides", ["decide"])[1]
+        assert asked(keyed, "POST", "/v1/allocations/{name}/decisions") == 200
+        keyed.key = None
+    assert asked(keyed, method, path) == 401
+    assert asked(keyed, method, path, Authorization="Bearer evh_" + "x" * 43) == 401
+    assert asked(keyed, method, path, Authorization=f"Bearer {revoked}") == 401
+    # POST of the allocation is of another one than there is.
+    fine = 409 if (method, path) == ("POST", "/v1/allocations") else 200
+    assert asked(keyed, method, path, Authorization=f"Bearer {wrong}") == (200 if scope == ANY_KEY else 403)
+    assert asked(keyed, method, path, Authorization=f"Bearer {right}") == fine
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), CLOSED, ids=CLOSED_NAMES)
+def test_a_body_is_not_read_before_the_key(keyed: Asking, store: Store, method: str, path: str, scope: str) -> None:
+    store.keys.create("some", ["read"])
+    there = path.replace("{name}", "drinks")
+    told = keyed(method, there, content=b"{", headers={"Content-Type": "application/json"})
+    refused(told, 401, "unauthenticated")
+    assert told.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), ROUTES, ids=NAMES)
+def test_without_keys_all_is_open_to_this_computer_only(keyed: Asking, method: str, path: str, scope: str) -> None:
+    for host in (
+        "evil.example",
+        "evil.example:8000",
+        "127.0.0.1.evil.example",
+        "192.168.0.7",
+        "",
+        "localhost@evil.example",
+    ):
+        status = asked(keyed, method, path, Host=host)
+        assert status == (200 if scope == HEALTH else 403), host
+    status = asked(keyed, method, path)
+    assert status in (200, 409, 422)  # as far as can be without a decision before
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:8000", "127.9.9.9", "[::1]", "[::1]:8000"])
+def test_names_of_this_computer(keyed: Asking, host: str) -> None:
+    assert asked(keyed, "GET", "/v1/allocations", Host=host) == 200
+
+
+@pytest.mark.parametrize("header", PROXY_HEADERS)
+def test_without_keys_nothing_comes_through_a_proxy(keyed: Asking, header: str) -> None:
+    told = keyed.get("/v1/allocations", headers={header: "for=192.0.2.1"})
+    assert header in refused(told, 403, "forbidden")["message"]
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), ROUTES, ids=NAMES)
+def test_elsewhere_nothing_is_open_without_a_key(store: Store, method: str, path: str, scope: str) -> None:
+    """A server that others can reach, with no key or with revoked ones, shows public pages and nothing else."""
+    store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)  # which takes totals, too
+    with Asking(store, Settings(host="0.0.0.0")) as ask:
+        wanted = 200 if scope in (PUBLIC, HEALTH) else 401
+        assert asked(ask, method, path) == wanted
+        key, secret = store.keys.create("last", SCOPES)
+        store.keys.revoke(key.id)
+        ask.now = 2.0
+        assert asked(ask, method, path) == wanted
+        assert asked(ask, method, path, Authorization=f"Bearer {secret}") == wanted
+
+
+def test_the_first_key_closes_the_server_within_a_second_and_the_last_does_not_open_it(
+    keyed: Asking, store: Store
+) -> None:
+    assert keyed.get("/v1/allocations").status_code == 200
+    key, secret = store.keys.create("page", ["read"])
+    keyed.now = 0.9
+    assert keyed.get("/v1/allocations").status_code == 200
+    keyed.now = 1.0
+    refused(keyed.get("/v1/allocations"), 401, "unauthenticated")
+    keyed.key = secret
+    assert keyed.get("/v1/allocations").status_code == 200
+    store.keys.revoke(key.id)
+    keyed.now = 2.0
+    refused(keyed.get("/v1/allocations"), 401, "unauthenticated")
+    keyed.key, keyed.now = None, 3.0
+    refused(keyed.get("/v1/allocations"), 401, "unauthenticated")
+
+
+def test_what_a_key_may_is_told(keyed: Asking, store: Store) -> None:
+    told = keyed.get("/v1/access").json()
+    assert told == {"open": True, "name": None, "scopes": ["administer", "decide", "read", "reward"]}
+    keyed.now = 1.0
+    keyed.key = store.keys.create("shop", ["reward", "decide"])[1]
+    assert keyed.get("/v1/access").json() == {"open": False, "name": "shop", "scopes": ["decide", "reward"]}
+
+
+def test_a_scope_that_is_missing_is_named(keyed: Asking, store: Store) -> None:
+    keyed.key = store.keys.create("shop", ["decide"])[1]
+    told = refused(keyed.get("/v1/allocations"), 403, "forbidden")
+    assert told["message"] == "this requires the scope 'read'; the key 'shop' has decide"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "Basic {secret}",
+        "Bearer",
+        "Bearer ",
+        "{secret}",
+        "Bearer {secret} {secret}",
+        "Bearer {secret}x",
+        "Bearer evh_" + "\u00e9" * 43,
+    ],
+)
+def test_a_key_in_another_form_is_none(keyed: Asking, store: Store, given: str) -> None:
+    secret = store.keys.create("page", ["read"])[1]
+    header = given.format(secret=secret).encode("latin-1")
+    refused(keyed.get("/v1/allocations", headers={"Authorization": header}), 401, "unauthenticated")
+
+
+def test_two_keys_are_none(keyed: Asking, store: Store) -> None:
+    one = f"Bearer {store.keys.create('page', ['read'])[1]}"
+    told = keyed._loop.run(keyed._http.get("/v1/allocations", headers=[("Authorization", one), ("Authorization", one)]))
+    refused(told, 401, "unauthenticated")
+
+
+def test_a_key_that_is_not_needed_does_no_harm(keyed: Asking) -> None:
+    assert asked(keyed, "GET", "/v1/allocations", Authorization="Bearer evh_" + "x" * 43) == 200
+
+
+@pytest.mark.parametrize("secret", [None, "evh_" + "x" * 43])
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_nobody_is_let_in_while_the_keys_cannot_be_read(
+    keyed: Asking, store: Store, secret: str | None, has_keys: bool
+) -> None:
+    if has_keys:
+        store.keys.create("page", ["read"])
+    with store.database.transaction(writes=True) as connection:
+        connection.execute(text("ALTER TABLE keys RENAME TO lost"))
+    keyed.key = secret
+    for method, path, _ in CLOSED:
+        keyed.now += 1.0
+        assert asked(keyed, method, path) == 503
+    told = keyed.get("/v1/allocations")
+    assert told.headers["retry-after"] == "1"
+    refused(told, 503, "unavailable")
+    assert keyed.get("/healthz").status_code == 200
+    assert keyed.get("/").status_code == 200
+
+
+# --- the parts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("localhost", "localhost"),
+        ("localhost:", "localhost"),
+        ("127.0.0.1:80", "127.0.0.1"),
+        ("[::1]:80", "::1"),
+        ("::1", ""),
+        ("a b", ""),
+        ("localhost:80:80", ""),
+        ("localhost:eighty", ""),
+        ("[localhost]", ""),
+        ("localhost\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_name_in_a_host_header(host: str, name: str) -> None:
+    assert host_name(host) == name
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.1", "localhost.example", "127.1", "0177.0.0.1", ""])
+def test_other_addresses_are_not_this_computer(host: str) -> None:
+    assert not is_loopback(host)
+
+
+def test_a_slow_question_is_asked_once_a_second_however_many_wait() -> None:
+    times, now = 0, 0.0
+
+    def slow() -> int:
+        nonlocal times
+        times += 1
+        return times
+
+    async def run() -> None:
+        nonlocal now
+        cached: Cached[int] = Cached(clock=lambda: now)
+        assert await asyncio.gather(*(cached("who", slow) for _ in range(20))) == [1] * 20
+        now = 0.99
+        assert await cached("who", slow) == 1
+        assert await cached("another", slow) == 2
+        now = 1.0
+        assert await cached("who", slow) == 3
+
+    asyncio.run(run())
+
+
+def test_unknown_keys_do_not_fill_the_memory() -> None:
+    now = 0.0
+
+    async def run() -> None:
+        nonlocal now
+        cached: Cached[None] = Cached(clock=lambda: now)
+        for number in range(1500):
+            await cached(number, lambda: None)
+        assert len(cached._tasks) == 1000
+        now = 1.0
+        await cached("another", lambda: None)
+        assert len(cached._tasks) == 1
+
+    asyncio.run(run())
+
+
+def test_a_secret_is_not_kept_in_memory(keyed: Asking, store: Store) -> None:
+    keyed.key = store.keys.create("page", ["read"])[1]
+    assert keyed.get("/v1/allocations").status_code == 200
+    assert keyed.key not in repr(keyed.app.state.service.authenticator._found._tasks)

@@ -1,0 +1,107 @@
+"""The page about HTTP tells of every route, request, status and error, as the application has them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import TypeAdapter
+
+from evenhand.online.api import models
+from evenhand.online.server.metrics import Metrics
+from evenhand.online.server.settings import Settings
+from evenhand.online.store import Decide, Store
+from tests.online.server.asking import Asking
+from tests.online.server.test_access import all_routes
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "reference/http.md").read_text(encoding="utf-8")
+HOWTO = (DOCS / "howto/serve.md").read_text(encoding="utf-8")
+MESSAGES: dict[str, Any] = {
+    "an allocation": models.AllocationRequest,
+    "a decision": models.DecisionRequest,
+    "decisions with different arms": models.DecisionRequest,
+    "rewards": models.RewardRequest,
+    "a total": models.TotalRequest,
+    "a change": models.ChangeRequest,
+}
+
+
+def rows(text: str, heading: str) -> list[list[str]]:
+    """The cells of the table with that first column, without its head."""
+    (table,) = re.findall(rf"^\| {heading} .*\n\| -.*\n((?:\|.*\n)+)", text, flags=re.MULTILINE)
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()]
+
+
+def test_routes_and_scopes() -> None:
+    told = {tuple(route.strip("`").split()): scope.strip("`") for route, scope, _ in rows(PAGE, "route")}
+    assert told == {(method, path.replace(":path", "")): scope for method, path, scope in all_routes()}
+
+
+def test_error_codes() -> None:
+    told = {code.strip("`"): (int(status), meaning) for code, status, meaning in rows(PAGE, "code")}
+    assert told == models.CODES
+
+
+def test_statuses_of_rewards() -> None:
+    assert [status.strip("`") for status, _ in rows(PAGE, "status")] == sorted(
+        get_args(models.RewardStatus), key=["accepted", "duplicate", "late", "conflict", "unknown", "invalid"].index
+    )
+
+
+@pytest.mark.parametrize(("kind", "cell"), rows(PAGE, "to make"))
+def test_requests_are_as_shown(kind: str, cell: str) -> None:
+    shown = [code for code in re.findall(r"`([^`]+)`", cell) if code.startswith("{")]
+    assert shown
+    for body in shown:
+        TypeAdapter(MESSAGES[kind]).validate_python(json.loads(body))
+
+
+def test_every_change_is_shown() -> None:
+    (cell,) = [cell for kind, cell in rows(PAGE, "to make") if kind == "a change"]
+    forms = get_args(get_args(models.ChangeRequest)[0])
+    assert set(re.findall(r'"change": "(\w+)"', cell)) == {
+        get_args(form.model_fields["change"].annotation)[0] for form in forms
+    }
+
+
+def test_every_query_is_named(ask: Asking) -> None:
+    for path, methods in ask.get("/openapi.json").json()["paths"].items():
+        for operation in methods.values():
+            for parameter in operation.get("parameters", ()):
+                if parameter["in"] == "query":
+                    (cell,) = [cell for route, _, cell in rows(PAGE, "route") if route == f"`GET {path}`"]
+                    assert f"`{parameter['name']}`" in cell
+
+
+def test_every_route_has_a_title(ask: Asking) -> None:
+    """And not only the name of a function, such as `Healthz`."""
+    described = ask.get("/openapi.json").json()["paths"].values()
+    titles = [operation["summary"] for methods in described for operation in methods.values()]
+    assert "Decide which arms play in the next rounds" in titles
+    assert all(" " in title and not title.endswith(".") for title in titles), titles
+    assert len(set(titles)) == len(titles)
+
+
+def test_limits_are_told() -> None:
+    told = {option.strip("`"): int(default.replace(",", "")) for option, default, _ in rows(HOWTO, "option")}
+    limits = Settings()
+    assert told == {"--max-body": limits.max_body, "--max-batch": limits.max_batch, "--max-arms": limits.max_arms}
+
+
+def test_scopes_are_told() -> None:
+    wanted = {scope for _, _, scope in all_routes()} - {"none", "none, ever", "any key"}
+    assert {scope.strip("`") for scope, _ in rows(HOWTO, "scope")} == wanted
+
+
+def test_metrics_are_told(store: Store) -> None:
+    metrics = Metrics()
+    metrics.watch(store)
+    store.create("drinks", ["tea"], "fucb", parameters={"fractions": [0.5]})
+    store.run("drinks", Decide())
+    told = {re.sub(r"\{.*", "", metric.strip("`")) for metric, _ in rows(HOWTO, "metric")}
+    there = set(re.findall(r"^# TYPE (\w+) (?:counter|histogram|gauge)$", metrics.exposition().decode(), re.MULTILINE))
+    assert told == {name for name in there if not name.endswith("_created")}

@@ -1,0 +1,399 @@
+"""Every route does what it says."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from evenhand.online.server.metrics import Metrics
+from evenhand.online.store import Decide, Store
+from tests.online.server.asking import DRINKS, Asking, refused
+
+ALL = "/v1/allocations"
+ONE = f"{ALL}/drinks"
+
+
+def decide(ask: Asking, **body: Any) -> list[dict[str, Any]]:
+    answer = ask.post(f"{ONE}/decisions", body)
+    assert answer.status_code == 200, answer.text
+    decisions: list[dict[str, Any]] = answer.json()["decisions"]
+    return decisions
+
+
+def report(ask: Asking, *reports: tuple[str, dict[str, float]]) -> list[tuple[str, str]]:
+    body = {"rewards": [{"decision": decision, "rewards": rewards} for decision, rewards in reports]}
+    answer = ask.post(f"{ONE}/rewards", body)
+    assert answer.status_code == 200, answer.text
+    return [(one["arm"], one["status"]) for one in answer.json()["results"]]
+
+
+@pytest.fixture
+def on(database: str) -> Iterator[Asking]:
+    """A client of a service on a database of either kind."""
+    store = Store.open(database)
+    with Asking(store) as asking:
+        yield asking
+    store.close()
+
+
+def test_the_whole_way(on: Asking) -> None:
+    assert on.post(ALL, DRINKS).status_code == 201
+    # Nobody has played: UCB begins with the first arm; then coffee and cocoa are owed plays.
+    first, second, third = decide(on, count=3)
+    assert (first["id"], first["round"], first["arms"], first["propensity"]) == ("1", 1, ["tea"], [1.0])
+    assert (second["arms"], third["arms"]) == (["coffee"], ["cocoa"])
+    assert report(on, ("1", {"tea": 1.0}), ("2", {"coffee": 0.5})) == [("tea", "accepted"), ("coffee", "accepted")]
+    audit = on.get(f"{ONE}/audit").json()
+    assert [(line["arm"], line["plays"], line["estimate"], line["pending"]) for line in audit["lines"]] == [
+        ("tea", 1, 1.0, 0),
+        ("coffee", 1, 0.5, 0),
+        ("cocoa", 1, None, 1),
+    ]
+    log = pd.read_csv(io.BytesIO(on.get(f"{ONE}/log").content))
+    assert log[["item_id", "reward"]].fillna(-1.0).values.tolist() == [["tea", 1.0], ["coffee", 0.5], ["cocoa", -1.0]]
+
+
+def test_a_table_of_parts_in_place_of_an_algorithm(on: Asking) -> None:
+    parts = {"index": "empirical_mean", "fairness": {"kind": "deficit_first", "fractions": {"coffee": 0.5}}}
+    body = {"name": "drinks", "arms": ["tea", "coffee"], "algorithm": parts}
+    assert on.post(ALL, body).status_code == 201
+    assert [one["arms"] for one in decide(on, count=4)] == [["tea"], ["coffee"], ["tea"], ["coffee"]]
+    shown = on.get(ONE).json()
+    assert shown["algorithm"] == {"index": "empirical_mean", "fairness": {"kind": "deficit_first"}}
+    assert shown["parameters"] == {"fractions": [0.0, 0.5]}
+    assert on.get(ALL).json()["allocations"][0]["algorithm"] == "empirical_mean + deficit_first"
+    for wrong, sentence in (
+        ({"index": "mine:KLUCB"}, "a part of one's own must be registered first"),
+        ({"indx": "ucb"}, "give an algorithm, or a table for one of index, fairness"),
+        ({"index": "ucb", "fairness": {"kind": "merit_shares", "merit": "linear"}}, "use selection=DependentRounding"),
+    ):
+        answer = on.post(ALL, body | {"name": "wrong", "algorithm": wrong})
+        assert answer.status_code == 422, answer.text
+        assert sentence in answer.text
+
+
+# --- allocations ------------------------------------------------------------------------------------------------------
+
+
+def test_an_allocation_is_described_as_it_was_made(drinks: Asking) -> None:
+    told = drinks.get(ONE).json()
+    assert told.pop("created") > 1.7e9
+    assert told == {
+        "name": "drinks",
+        "algorithm": "fucb",
+        "arms": ["tea", "coffee", "cocoa"],
+        "retired": [],
+        "parameters": {"fractions": [0.0, 0.2, 0.2]},
+        "plays": 1,
+        "seed": 1,
+        "window": None,
+        "missing": "lost",
+        "rewards": [0.0, 1.0],
+        "round": 0,
+        "version": 0,
+        "closed": False,
+    }
+
+
+def test_the_very_same_is_made_once(drinks: Asking) -> None:
+    again = drinks.post(ALL, DRINKS)
+    assert again.status_code == 200
+    assert again.json() == drinks.get(ONE).json()
+    told = refused(drinks.post(ALL, DRINKS | {"plays": 2}), 409, "conflict")
+    assert "plays" in told["message"]
+
+
+def test_all_that_can_be_set_is_set(ask: Asking) -> None:
+    given = DRINKS | {
+        "plays": 2,
+        "window": 60.0,
+        "missing": "zero",
+        "rewards": [-5.0, 5.0],
+        "parameters": {},
+        "seed": 2**53 - 1,
+    }
+    made = ask.post(ALL, given | {"algorithm": "ucb1"}).json()
+    assert {name: made[name] for name in ("plays", "window", "missing", "rewards", "seed")} == {
+        "plays": 2,
+        "window": 60.0,
+        "missing": "zero",
+        "rewards": [-5.0, 5.0],
+        "seed": 2**53 - 1,
+    }
+
+
+def test_infinity_is_a_text(ask: Asking) -> None:
+    given = DRINKS | {"algorithm": "lfg", "plays": 2, "parameters": {"fractions": [0.1, 0.1, 0.1], "eta": "inf"}}
+    assert ask.post(ALL, given).json()["parameters"]["eta"] == "inf"
+
+
+def test_what_cannot_be_kept_is_not_made(ask: Asking) -> None:
+    told = refused(ask.post(ALL, DRINKS | {"parameters": {"fractions": [0.5, 0.5, 0.5]}}), 422, "infeasible")
+    assert "1.5" in told["message"]
+    told = refused(ask.post(ALL, DRINKS | {"algorithm": "fcub"}), 422, "invalid")
+    assert "fucb" in told["message"]
+    assert ask.get(ALL).json() == {"allocations": []}
+
+
+def test_allocations_are_listed_by_name(drinks: Asking) -> None:
+    assert drinks.post(ALL, DRINKS | {"name": "a"}).status_code == 201
+    decide(drinks, count=4)
+    drinks.post(f"{ONE}/changes", {"change": "retire", "arm": "cocoa"})
+    told = drinks.get(ALL).json()["allocations"]
+    assert [(one["name"], one["arms"], one["round"], one["closed"]) for one in told] == [
+        ("a", 3, 0, False),
+        ("drinks", 2, 4, False),
+    ]
+
+
+def test_arms_and_promises_change(drinks: Asking) -> None:
+    changes = f"{ONE}/changes"
+    decide(drinks, count=10)
+    assert drinks.post(changes, {"change": "add", "arm": "mate", "fraction": 0.1}).json() == {"version": 1, "round": 10}
+    assert drinks.post(changes, {"change": "retire", "arm": "cocoa"}).json() == {"version": 2, "round": 10}
+    assert drinks.get(ONE).json()["retired"] == ["cocoa"]
+    assert drinks.post(changes, {"change": "promise", "fractions": {"tea": 0.3}}).json()["version"] == 3
+    back = {"change": "bring_back", "arm": "cocoa", "fraction": 0.25}
+    assert drinks.post(changes, back).json()["version"] == 4
+    assert drinks.get(ONE).json()["parameters"] == {"fractions": [0.3, 0.2, 0.25, 0.1]}
+    told = refused(drinks.post(changes, {"change": "promise", "fractions": {"tea": 0.5}}), 422, "infeasible")
+    assert "1.05" in told["message"]  # 0.5 + 0.2 + 0.25 + 0.1
+    refused(drinks.post(changes, {"change": "retire", "arm": "water"}), 422, "invalid")
+
+
+def test_a_closed_allocation_decides_no_more(drinks: Asking) -> None:
+    (decision,) = decide(drinks)
+    assert drinks.post(f"{ONE}/changes", {"change": "close"}).status_code == 200
+    refused(drinks.post(f"{ONE}/decisions", {}), 409, "closed")
+    assert report(drinks, (decision["id"], {"tea": 1.0})) == [("tea", "accepted")]
+    refused(drinks.post(f"{ONE}/changes", {"change": "close"}), 409, "conflict")
+    assert drinks.post(f"{ONE}/changes", {"change": "reopen"}).status_code == 200
+    assert decide(drinks)[0]["round"] == 2
+
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
+
+
+def test_who_can_play_is_heeded(drinks: Asking) -> None:
+    assert [one["arms"] for one in decide(drinks, count=2, available=["cocoa"])] == [["cocoa"]] * 2
+    told = decide(drinks, rounds=[["tea"], None, ["coffee", "cocoa"]])
+    # Coffee is owed 0.2 · 3 plays, cocoa is ahead; then coffee is ahead of 0.2 · 4, and cocoa has two of them.
+    assert told[0]["arms"] == ["tea"]
+    assert told[1]["arms"] == ["coffee"]
+    assert [one["round"] for one in told] == [3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"available": ["water"]}, 422, "invalid"),
+        ({"available": ["tea", "tea"]}, 422, "invalid"),
+        ({"rounds": [["tea"], ["water"]]}, 422, "invalid"),
+    ],
+)
+def test_a_wish_that_cannot_be_met_decides_nothing(
+    drinks: Asking, body: dict[str, Any], status: int, code: str
+) -> None:
+    refused(drinks.post(f"{ONE}/decisions", body), status, code)
+    assert drinks.get(ONE).json()["round"] == 0
+
+
+def test_chances_are_told_where_asked(ask: Asking) -> None:
+    ask.post(ALL, DRINKS | {"algorithm": "thompson", "parameters": {}})
+    (plain,) = decide(ask)
+    assert (plain["propensity"], plain["propensities"]) == (None, None)
+    (asked,) = decide(ask, propensities=True)
+    assert set(asked["propensities"]) == {"tea", "coffee", "cocoa"}
+    # As many draws with each arm on top add up to all of them; nothing was reported, so all arms are alike.
+    assert sum(chance["value"] for chance in asked["propensities"].values()) == pytest.approx(1.0)
+    for chance in asked["propensities"].values():
+        assert abs(chance["value"] - 1 / 3) < 5 * chance["stderr"]
+    assert asked["propensity"] == [asked["propensities"][asked["arms"][0]]["value"]]
+
+
+def test_every_report_has_its_answer(drinks: Asking) -> None:
+    decide(drinks, count=2)
+    assert report(drinks, ("1", {"tea": 1.0})) == [("tea", "accepted")]
+    told = report(
+        drinks,
+        ("1", {"tea": 1.0}),
+        ("1", {"tea": 0.0}),
+        ("1", {"coffee": 1.0}),
+        ("9", {"tea": 1.0}),
+        ("2", {"coffee": 7}),
+    )
+    assert [status for _, status in told] == ["duplicate", "conflict", "unknown", "unknown", "invalid"]
+
+
+def test_totals(ask: Asking) -> None:
+    ask.post(ALL, DRINKS | {"algorithm": "ucb1", "parameters": {}, "rewards": [0.0, 5.0]})
+    refused(ask.post(f"{ONE}/totals", {"value": 1.0}), 422, "invalid")  # there was no round yet
+    decide(ask)
+    assert ask.post(f"{ONE}/totals", {"value": 2.5}).json() == {"round": 1, "status": "accepted"}
+    assert ask.post(f"{ONE}/totals", {"value": 2.5, "round": 1}).json() == {"round": 1, "status": "duplicate"}
+    refused(ask.post(f"{ONE}/totals", {"value": 2.0, "round": 1}), 409, "conflict")
+    refused(ask.post(f"{ONE}/totals", {"value": 2.0, "round": 5}), 409, "conflict")
+
+
+@pytest.mark.parametrize(
+    ("route", "first", "other"),
+    [
+        ("decisions", {"count": 2}, {"count": 1}),
+        (
+            "rewards",
+            {"rewards": [{"decision": "1", "rewards": {"tea": 1.0}}]},
+            {"rewards": [{"decision": "1", "rewards": {"tea": 0}}]},
+        ),
+        ("changes", {"change": "retire", "arm": "tea"}, {"change": "retire", "arm": "cocoa"}),
+    ],
+)
+def test_a_request_with_a_key_is_carried_out_once(drinks: Asking, route: str, first: Any, other: Any) -> None:
+    decide(drinks)
+    key = {"Idempotency-Key": "order-17"}
+    once = drinks.post(f"{ONE}/{route}", first, headers=key)
+    assert once.status_code == 200
+    state = drinks.get(ONE).json()
+    again = drinks.post(f"{ONE}/{route}", first, headers=key)
+    assert (again.status_code, again.json()) == (200, once.json())
+    refused(drinks.post(f"{ONE}/{route}", other, headers=key), 409, "key_reused")
+    assert drinks.get(ONE).json() == state
+
+
+def test_requests_at_the_same_time_get_decisions_of_their_own(drinks: Asking) -> None:
+    answers = drinks.together([lambda http: http.post(f"{ONE}/decisions", json={})] * 40)
+    rounds = [answer.json()["decisions"][0]["round"] for answer in answers]
+    assert sorted(rounds) == list(range(1, 41))
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_audit_is_sent_again_only_when_something_has_happened(drinks: Asking) -> None:
+    decide(drinks)
+    first = drinks.get(f"{ONE}/audit")
+    tag = {"If-None-Match": first.headers["etag"]}
+    same = drinks.get(f"{ONE}/audit", headers=tag)
+    assert (same.status_code, same.content) == (304, b"")
+    assert drinks.get(f"{ONE}/audit?limit=1", headers=tag).status_code == 200
+    decide(drinks)
+    assert drinks.get(f"{ONE}/audit", headers=tag).json()["round"] == 2
+
+
+def test_an_audit_can_be_cut_short(drinks: Asking) -> None:
+    decide(drinks, count=2)  # cocoa is owed 0.4 plays
+    audit = drinks.get(f"{ONE}/audit", params={"limit": 1}).json()
+    assert (audit["arms"], [line["arm"] for line in audit["lines"]]) == (3, ["cocoa"])
+    assert audit["lines"][0]["deficit"] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_the_log_is_sent_as_a_file(drinks: Asking, format: str) -> None:
+    decide(drinks, count=12)
+    sent = drinks.get(f"{ONE}/log", params={"format": format, "since": 3, "until": 11})
+    assert sent.headers["content-disposition"] == f'attachment; filename="drinks.{format}"'
+    read = pd.read_csv if format == "csv" else pd.read_parquet
+    assert read(io.BytesIO(sent.content))["decision_id"].astype(int).tolist() == list(range(3, 12))
+
+
+def test_a_log_longer_than_a_piece_is_whole(drinks: Asking, store: Store) -> None:
+    store.run("drinks", Decide(count=5_001))  # a piece is of 5,000 rounds
+    csv = pd.read_csv(io.BytesIO(drinks.get(f"{ONE}/log").content))
+    parquet = pd.read_parquet(io.BytesIO(drinks.get(f"{ONE}/log?format=parquet").content))
+    assert csv["decision_id"].tolist() == parquet["decision_id"].astype(int).tolist() == list(range(1, 5_002))
+    assert csv["item_id"].tolist() == parquet["item_id"].tolist()
+
+
+def test_an_empty_log_has_its_columns(drinks: Asking) -> None:
+    assert list(pd.read_csv(io.BytesIO(drinks.get(f"{ONE}/log").content)).columns)[:3] == [
+        "timestamp",
+        "decision_id",
+        "item_id",
+    ]
+    assert len(pd.read_parquet(io.BytesIO(drinks.get(f"{ONE}/log?format=parquet").content))) == 0
+
+
+def test_chances_can_be_estimated_afterwards(ask: Asking) -> None:
+    ask.post(ALL, DRINKS | {"algorithm": "thompson", "parameters": {}})
+    decide(ask, count=3)
+    read = [
+        pd.read_csv(io.BytesIO(ask.get(f"{ONE}/log?estimate={estimate}").content)) for estimate in ("false", "true")
+    ]
+    assert read[0]["propensity_score"].isna().all()
+    assert read[1]["propensity_score"].between(0.2, 0.5).all()  # a third each, by a thousand draws
+
+
+@pytest.mark.parametrize("path", ["", "/audit", "/log", "/log?format=parquet"])
+def test_an_allocation_that_is_not_there_is_not_found(ask: Asking, path: str) -> None:
+    refused(ask.get(f"{ALL}/none{path}"), 404, "unknown_allocation")
+
+
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("decisions", {}),
+        ("decisions", {"propensities": True}),
+        ("rewards", {"rewards": [{"decision": "1", "rewards": {"tea": 1}}]}),
+        ("totals", {"value": 1}),
+        ("changes", {"change": "close"}),
+        ("changes", {"change": "add", "arm": "mate"}),
+    ],
+)
+def test_nothing_can_be_done_to_what_is_not_there(ask: Asking, route: str, body: Any) -> None:
+    refused(ask.post(f"{ALL}/none/{route}", body), 404, "unknown_allocation")
+
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+
+def test_health_and_readiness(ask: Asking) -> None:
+    assert ask.get("/healthz").json() == {"status": "ok"}
+    assert ask.get("/readyz").json() == {"status": "ok"}
+
+
+def test_head_is_get_without_a_body(drinks: Asking) -> None:
+    for path in ("/", "/healthz", ONE):
+        assert drinks("HEAD", path).status_code == 200
+
+
+def figure(text: str, name: str) -> float:
+    return float(next(line for line in text.splitlines() if line.startswith(name)).rpartition(" ")[2])
+
+
+def test_figures(store: Store, drinks: Asking) -> None:
+    decide(drinks, count=3)
+    report(drinks, ("1", {"tea": 1.0}), ("1", {"tea": 1.0}), ("9", {"tea": 1.0}))
+    refused(drinks.get("/nothing/like/this"), 404, "not_found")
+    refused(drinks.get(f"{ALL}/none"), 404, "unknown_allocation")
+    text = drinks.get("/metrics").text
+    assert figure(text, "evenhand_decisions_total") == 3.0
+    assert figure(text, 'evenhand_rewards_total{status="accepted"}') == 1.0
+    assert figure(text, 'evenhand_rewards_total{status="duplicate"}') == 1.0
+    assert figure(text, 'evenhand_rewards_total{status="unknown"}') == 1.0
+    assert figure(text, 'evenhand_pending_decisions{allocation="drinks"}') == 2.0
+    # Each arm has played once in three rounds; coffee and cocoa are promised 0.6 plays.
+    assert figure(text, 'evenhand_largest_deficit{allocation="drinks"}') == pytest.approx(-0.4)
+    one = '{method="GET",route="/v1/allocations/{name}",status="404"}'
+    assert figure(text, f"evenhand_request_seconds_count{one}") == 1.0
+    assert figure(text, 'evenhand_request_seconds_count{method="GET",route="other",status="404"}') == 1.0
+    assert "none" not in text  # what others ask for is no label
+
+
+def test_commits_are_counted(sqlite: str) -> None:
+    metrics = Metrics()
+    store = Store.open(sqlite, observer=metrics)
+    store.create("drinks", ["tea", "coffee"], "ucb1")
+    store.run("drinks", Decide(count=7))
+    store.close()
+    text = metrics.exposition().decode()
+    assert figure(text, "evenhand_commit_events_sum") == 7.0
+    assert figure(text, "evenhand_commit_seconds_count") == 1.0
+
+
+def test_each_server_has_figures_of_its_own(store: Store, drinks: Asking) -> None:
+    decide(drinks)
+    with Asking(store) as other:
+        assert figure(other.get("/metrics").text, "evenhand_decisions_total") == 0.0

@@ -1,0 +1,448 @@
+"""Running experiments, keeping results, judging claims and writing the report."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.core.errors import DataError, EvenhandError
+from evenhand.datasets import movielens
+from evenhand.papers import report, runner
+from evenhand.papers.data import recognised
+from evenhand.papers.experiment import (
+    FOLDERS,
+    Data,
+    Experiment,
+    Finding,
+    PaperClaim,
+    QuickSize,
+    Run,
+    chosen,
+    experiments,
+)
+from evenhand.papers.runner import Store, code_version, judge
+from evenhand.simulation import simulate as simulation
+
+EVERY = experiments()
+TINY = dataclasses.replace(EVERY["P-2a"], quick=QuickSize(lanes=3, horizon=50))
+IDS = [
+    *("P-2a", "P-2b", "P-2c"),
+    *("H-1", "H-2", "H-3", "H-4", "H-5", "H-6", "H-7"),
+    *("F-1", "F-2", "F-3", "F-4", "F-5"),
+    *("C-1", "C-2a", "C-2b", "C-2c", "C-2d", "C-3", "C-4", "C-5", "C-6", "C-7", "C-8", "C-9"),
+    *("W-2", "W-3", "W-4", "W-5"),
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "quick", quick=True)
+
+
+def never(*args: Any, **options: Any) -> Any:
+    raise AssertionError("something ran")
+
+
+# --- what there is ----------------------------------------------------------------------------------------------------
+
+
+def test_every_experiment_of_the_papers_is_there() -> None:
+    assert list(EVERY) == IDS
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_an_experiment_says_what_a_reader_needs(name: str) -> None:
+    experiment = EVERY[name]
+    assert experiment.paper in FOLDERS
+    assert experiment.title
+    assert experiment.figure
+    assert experiment.setting.endswith(".")
+    assert experiment.claims
+    for claim in experiment.claims:
+        assert claim.sentence.endswith(".")
+        assert claim.source
+    assert all(choice.endswith(".") for choice in experiment.choices)
+
+
+def test_every_configuration_belongs_to_an_experiment() -> None:
+    folder = Path(runner.__file__).parent
+    there = {(path.parent.name, path.stem) for path in folder.glob("*/*.toml")}
+    assert there == {(one.paper, part) for one in EVERY.values() for part in one.parts}
+
+
+def test_experiments_are_found_by_id_by_paper_and_all_together() -> None:
+    assert [one.id for one in chosen(["H-2", "patil2019", "p-2B"])] == ["P-2a", "P-2b", "P-2c", "H-2"]
+    assert [one.id for one in chosen(["all"])] == IDS
+    with pytest.raises(EvenhandError, match=r"^there is no experiment 'C-99'; did you mean 'C-9'\?$"):
+        chosen(["C-99"])
+    with pytest.raises(EvenhandError, match=r"^there is no experiment 'huang2000'; did you mean 'huang2020'\?$"):
+        chosen(["C-1", "huang2000"])
+
+
+# --- running and keeping ----------------------------------------------------------------------------------------------
+
+
+def test_what_has_been_run_is_not_run_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[str] = []
+    first = store.run(TINY, messages.append)
+    assert messages == ["p2a, 1 of 1"]
+    monkeypatch.setattr(runner, "compare", never)
+    again = store.run(TINY, messages.append)
+    assert messages == ["p2a, 1 of 1"]
+    for label, record in first["p2a"].results.policies.items():
+        assert (again["p2a"].results.policies[label].pulls == record.pulls).all()
+    with pytest.raises(AssertionError, match="something ran"):
+        dataclasses.replace(store, again=True).run(TINY)
+
+
+def test_other_settings_are_run_anew(store: Store) -> None:
+    store.run(TINY)
+    messages: list[str] = []
+    runs = store.run(dataclasses.replace(TINY, quick=QuickSize(lanes=4, horizon=50)), messages.append)
+    assert messages == ["p2a, 1 of 1"]
+    assert runs["p2a"].results.information["lanes"] == 4
+
+
+def test_results_of_another_version_are_refused_and_left_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.run(TINY)
+    before = (store.place("p2a") / "run.json").read_text()
+    monkeypatch.setattr(runner, "code_version", lambda: "9.9.9+other")
+    monkeypatch.setattr(runner, "compare", never)
+    with pytest.raises(EvenhandError, match=rf"holds results of another version \({re.escape(code_version())}\)"):
+        store.run(TINY)
+    assert (store.place("p2a") / "run.json").read_text() == before
+
+
+def test_a_damaged_stamp_is_told(store: Store) -> None:
+    store.run(TINY)
+    (store.place("p2a") / "run.json").write_text("{")
+    with pytest.raises(DataError, match=r"run\.json is damaged; remove .*p2a, and it is run again$"):
+        store.run(TINY)
+
+
+def test_interrupted_work_goes_on_where_it_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = dataclasses.replace(TINY, parts=("p2a", "p2b"))
+    calls: list[int] = []
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return simulation.compare(*args, **options)
+
+    monkeypatch.setattr(runner, "compare", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.run(two)
+    assert not store.is_there(two)
+    messages: list[str] = []
+    store.run(two, messages.append)
+    assert messages == ["p2b, 2 of 2"]
+    assert store.is_there(two)
+
+
+def test_time_is_taken_policy_by_policy_with_the_same_results(store: Store, tmp_path: Path) -> None:
+    timed = Store(tmp_path / "timed", quick=True).run(dataclasses.replace(TINY, timed=True))["p2a"]
+    plain = store.run(TINY)["p2a"]
+    assert list(timed.seconds) == list(plain.results.policies)
+    assert all(seconds > 0 for seconds in timed.seconds.values())
+    assert not plain.seconds
+    for label, record in plain.results.policies.items():
+        assert (timed.results.policies[label].pulls == record.pulls).all()
+    assert timed.results.information["policies"] == plain.results.information["policies"]
+
+
+def test_a_quick_run_is_smaller_and_a_full_one_is_the_papers(store: Store, tmp_path: Path) -> None:
+    quick = store.setup(TINY, "p2a")
+    assert (quick.horizon, quick.lanes) == (50, 3)
+    full = Store(tmp_path).setup(TINY, "p2a")
+    assert (full.horizon, full.lanes) == (100_000, 100)
+
+
+def test_the_user_s_data_are_put_into_the_configurations(tmp_path: Path) -> None:
+    def put(config: dict[str, Any], path: Path) -> dict[str, Any]:
+        return config | {"seed": len(path.name)}
+
+    concerned = dataclasses.replace(TINY, data=(Data("outbrain", put, "On something else."),))
+    assert Store(tmp_path).setup(concerned, "p2a").seed == 2019
+    given = Store(tmp_path, data={"outbrain": Path("clicks")})
+    assert given.setup(concerned, "p2a").seed == 6
+    assert given.data_of(concerned) == "The user's outbrain data."
+    assert Store(tmp_path).data_of(concerned) == "On something else."
+
+
+@pytest.mark.parametrize("name", ["policy/policy.py", "core/state.py", "theory/oracle.py", "algorithms/minimum.py"])
+def test_code_that_decides_results_counts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read = code_version(), Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * str(path).endswith(name))
+    assert runner.code_version.__wrapped__() != before
+
+
+def test_the_digest_of_the_code_names_files_that_exist() -> None:
+    root = Path(runner.__file__).parents[1]
+    assert all(any((root / folder).glob("*.py")) for folder in runner.DECIDING)
+    assert all((root / name).exists() for name in runner.ASIDE)
+
+
+@pytest.mark.parametrize("name", ["simulation/figures.py", "theory/bounds/__init__.py", "cli/main.py"])
+def test_code_that_only_shows_them_does_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read = code_version(), Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * str(path).endswith(name))
+    assert runner.code_version.__wrapped__() == before
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "found"),
+    [
+        ("movielens", "ratings.csv", "."),
+        ("movielens", "ratings.dat", "."),
+        ("movielens", "u.data", "."),
+        ("outbrain", "clicks_train.csv", "."),
+        ("coupons", "coupon_visit_train.csv", "coupon_visit_train.csv"),
+        ("conversions", "top_conversions.txt", "top_conversions.txt"),
+    ],
+)
+def test_data_are_told_by_the_files(kind: str, file: str, found: str, tmp_path: Path) -> None:
+    (tmp_path / file).touch()
+    assert recognised([tmp_path]) == {kind: tmp_path / found}
+    assert recognised([tmp_path / file]) == {kind: tmp_path / found}
+
+
+def test_data_that_nobody_knows_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"there is no file or folder .*nowhere$"):
+        recognised([tmp_path / "nowhere"])
+    with pytest.raises(DataError, match=r"holds no data that an experiment is about; known files: ratings\.csv, "):
+        recognised([tmp_path])
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "u.data").touch()
+    with pytest.raises(DataError, match=r"two and .*one both hold movielens data; give one of them$"):
+        recognised([tmp_path / "one", tmp_path / "two"])
+
+
+# --- claims -----------------------------------------------------------------------------------------------------------
+
+
+def finding(holds: bool) -> Finding:
+    return Finding("regret <b>", 1.0, 0.5, 1.5, 3, "below 2", holds)
+
+
+def claiming(*findings: Finding) -> Experiment:
+    claim = PaperClaim("Less & less.", "section 0", lambda runs: findings, "less: than 2")
+    return dataclasses.replace(TINY, claims=(claim,))
+
+
+def test_a_claim_is_confirmed_only_if_every_number_agrees() -> None:
+    statuses = [
+        judge(claiming(*map(finding, holds)), {})[0].status for holds in ([True], [True, True], [True, False], [False])
+    ]
+    assert statuses == ["confirmed", "confirmed", "not confirmed", "not confirmed"]
+
+
+def test_what_needs_the_paper_s_data_is_not_runnable_without(store: Store) -> None:
+    experiment = dataclasses.replace(claiming(finding(True)), data=(Data("outbrain", lambda c, p: c, "On another."),))
+    assert [verdict.status for verdict in judge(experiment, {}, given=["outbrain"])] == ["confirmed"]
+    verdicts = judge(experiment, {}, given=[])
+    assert [verdict.status for verdict in verdicts] == ["confirmed", "not runnable here"]
+    assert verdicts[1].missing.startswith("Needs Outbrain Click Prediction (clicks_train.csv, ")
+    report.keep(store, experiment, store.run(experiment), verdicts)
+    assert "Needs Outbrain Click Prediction" in report.render(store, EVERY, report.kept(store, EVERY))
+
+
+def test_a_claim_without_numbers_is_a_fault() -> None:
+    with pytest.raises(EvenhandError, match=r"^P-2a: nothing was measured for 'Less & less\.'$"):
+        judge(claiming(), {})
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def written(store: Store) -> Store:
+    experiment = claiming(finding(True), finding(False))
+    runs = store.run(experiment)
+    report.keep(store, experiment, runs, judge(experiment, runs))
+    report.write(store, {"P-2a": experiment})
+    return store
+
+
+def test_the_report_has_figure_claims_and_verdicts(written: Store) -> None:
+    page = (written.folder / "report.html").read_text(encoding="utf-8")
+    for part in ("Less &amp; less.", "regret &lt;b&gt;", "less: than 2", "not confirmed", "1 of 2 numbers agree"):
+        assert part in page
+    assert "0.5 … 1.5" in page
+    assert TINY.setting in page
+    assert "evenhand reproduce P-2a --quick --again" in page
+    for ending in ("png", "svg"):
+        assert (written.folder / "figures" / f"P-2a.{ending}").is_file()
+
+
+def test_the_report_needs_no_other_file_and_no_network(written: Store) -> None:
+    page = (written.folder / "report.html").read_text(encoding="utf-8")
+    sources = re.findall(r"(?:src|href)=\"([^\"]*)\"", page)
+    assert sources
+    assert all(source.startswith(("data:image/png;base64,", "#")) for source in sources)
+    assert not re.search(r"url\(|@import|<script|<link", page)
+
+
+def test_the_claims_are_also_for_machines(written: Store) -> None:
+    claims = json.loads((written.folder / "claims.json").read_text(encoding="utf-8"))
+    assert claims["about"]["version"] == code_version()
+    (one,) = claims["experiments"]
+    assert (one["id"], one["lanes"], one["horizon"]) == ("P-2a", 3, 50)
+    (verdict,) = one["verdicts"]
+    assert verdict["status"] == "not confirmed"
+    assert verdict["findings"][0] == dataclasses.asdict(finding(True))
+
+
+def test_verdicts_of_another_version_are_left_out(written: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(report.kept(written, EVERY)) == ["P-2a"]
+    monkeypatch.setattr(report, "code_version", lambda: "9.9.9+other")
+    assert not report.kept(written, EVERY)
+
+
+def test_an_endless_interval_is_null_for_machines_and_a_word_for_people(store: Store) -> None:
+    endless = Finding("it", 1.0, -np.inf, np.inf, 1, "below 2", False)
+    experiment = claiming(endless)
+    report.keep(store, experiment, store.run(experiment), judge(experiment, {}))
+    finding = report.kept(store, EVERY)["P-2a"]["verdicts"][0]["findings"][0]
+    assert (finding["low"], finding["high"]) == (None, None)
+    assert '<td class="n">none</td>' in report.render(store, {"P-2a": experiment}, report.kept(store, EVERY))
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def evenhand(*words: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "evenhand.cli.main", "reproduce", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, encoding="utf-8")
+
+
+def test_without_names_the_experiments_are_listed(tmp_path: Path) -> None:
+    shown = evenhand(folder=tmp_path)
+    assert shown.returncode == 0
+    assert all(name in shown.stdout for name in IDS)
+    listed = json.loads(evenhand("--json", folder=tmp_path).stdout)
+    assert [one["id"] for one in listed] == IDS
+    assert not any(one["run"] for one in listed)
+    assert all(one["seconds"] > 0 for one in listed)
+    assert not (tmp_path / "reproduction").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["P-2z"], "there is no experiment 'P-2z'; did you mean 'P-2"),
+        (["P-2a", "--data", "nowhere"], "there is no file or folder nowhere"),
+        (["P-2a", "--out", "file"], "cannot write to the folder"),
+    ],
+)
+def test_what_cannot_be_run_is_told_in_a_line(words: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    failed = evenhand(*words, "--quick", folder=tmp_path)
+    assert failed.returncode == 2
+    assert failed.stdout == ""
+    assert message in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert len(failed.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [[], ["--again"]])
+def test_an_interrupt_keeps_what_is_finished(words: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "evenhand.cli.main", "reproduce", "C-2a", "--quick", "--jobs", "1", *words]
+    # A shell lets its background jobs ignore interrupts, and they would hand that down to the command.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    signal.signal(signal.SIGINT, before)
+    first = tmp_path / "reproduction" / "quick" / "results" / "c2a-000"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (first / "run.json").is_file():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in errors
+    assert (
+        f"finished runs are saved, {'without --again ' if words else ''}the same command continues from there" in errors
+    )
+    assert "Traceback" not in errors
+    runs = tmp_path / "reproduction" / "quick"
+    assert not Store(runs, quick=True).is_there(EVERY["C-2a"])
+    setup = Store(runs, quick=True).setup(EVERY["C-2a"], "c2a-000")
+    assert Store(runs, quick=True).stamp("c2a-000")["key"] == runner.key(setup)
+
+
+def movielens_copy(folder: Path, users: int) -> Path:
+    """A copy of MovieLens in which every user rated two of the paper's five films, with 2 to 5 stars."""
+    folder.mkdir()
+    movies = "".join(f'{film},"{title}",Drama\n' for film, title in enumerate(movielens.FILMS))
+    (folder / "movies.csv").write_text(f"movieId,title,genres\n{movies}")
+    rated = [(user, film % 5) for user in range(users) for film in (user, user + 1 + user % 3)]
+    lines = "".join(f"{user},{film},{2 + (user + film) % 4},0\n" for user, film in rated)
+    (folder / "ratings.csv").write_text(f"userId,movieId,rating,timestamp\n{lines}")
+    return folder
+
+
+def test_the_films_run_on_the_user_s_own_ratings(tmp_path: Path) -> None:
+    data = movielens_copy(tmp_path / "ml", users=120)
+    done = evenhand("H-6", "H-7", "--quick", "--data", data, "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    ratings, regret = json.loads(done.stdout)["experiments"]
+    for one in (ratings, regret):
+        assert one["horizon"] == 120  # every user once
+        assert one["data"] == "The user's movielens data."
+        assert {verdict["status"] for verdict in one["verdicts"]} <= {"confirmed", "not confirmed"}
+    received, index = ratings["tables"]
+    assert (received["title"], index["title"]) == ("mean rating received (stars)", "index at the end (stars)")
+    stars = movielens.load(data).stars
+    for table in (received, index):
+        assert [table["rows"][film][0] for film in movielens.FILMS] == [
+            [pytest.approx(mean), None] for mean in np.nanmean(stars, axis=0)
+        ]
+        assert table["columns"][:3] == ["true", "TSCSF-B, balanced η", "LFG, balanced η"]
+        assert all(0.0 <= mean <= 5.0 for cells in table["rows"].values() for mean, _ in cells)
+    shown = evenhand("H-6", "--quick", "--data", data, folder=tmp_path)
+    assert "h6-h7, 1 of 1" not in shown.stderr  # what has been run is kept
+    assert "mean rating received (stars)" in shown.stdout
+    assert "Index at the end (stars)" in (tmp_path / "reproduction" / "quick" / "report.html").read_text()
+
+
+def test_ratings_of_too_few_users_are_refused(tmp_path: Path) -> None:
+    failed = evenhand("H-7", "--quick", "--data", movielens_copy(tmp_path / "ml", users=99), folder=tmp_path)
+    assert failed.returncode == 2
+    assert "99 users rated the films, the experiment needs 100; give a larger copy" in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+# --- a part of the real work ------------------------------------------------------------------------------------------
+
+
+def scaled(run: Run) -> bool:
+    """Whether everything in a run is finite that must be."""
+    return all(np.isfinite(record.pulls).all() for record in run.results.policies.values())
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_every_experiment_runs_is_judged_and_drawn(name: str, tmp_path: Path) -> None:
+    experiment = dataclasses.replace(EVERY[name], quick=QuickSize(lanes=3, horizon=240))
+    store = Store(tmp_path, quick=True)
+    runs = store.run(experiment)
+    assert list(runs) == list(experiment.parts)
+    assert all(map(scaled, runs.values()))
+    verdicts = judge(experiment, runs)
+    assert [verdict.claim for verdict in verdicts] == list(experiment.claims)
+    report.keep(store, experiment, runs, verdicts)
+    page = report.render(store, EVERY, report.kept(store, EVERY))
+    assert all(verdict.status in page for verdict in verdicts)

@@ -1,0 +1,207 @@
+"""The claims of Wang et al. 2021, their measures against hand-made cases, and that a wrong policy does not get away."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.algorithms import fair_random
+from evenhand.config.toml import load, parse
+from evenhand.core.state import Array
+from evenhand.papers.experiment import Experiment, Finding, PaperClaim, Run, Runs
+from evenhand.papers.runner import Store, judge
+from evenhand.papers.wang2021.claims import (
+    ARS,
+    BOUND_TOLD,
+    CHOICE,
+    MEAN_TOLD,
+    NAMES,
+    bend,
+    by_chance,
+    in_most,
+    stuck_below,
+)
+from evenhand.papers.wang2021.settings import EXPERIMENTS
+from evenhand.policy.policy import Policy
+from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.simulate import compare
+
+FOLDER = Path(str(files("evenhand.papers"))) / "wang2021"
+BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
+
+
+def run_of(part: str, horizon: int, lanes: int, policies: dict[str, Policy] | None = None) -> Run:
+    """A configuration at a small size, with its own policies or these."""
+    setup = load(FOLDER / f"{part}.toml", horizon=horizon, lanes=lanes)
+    size = setup.horizon, setup.lanes, setup.seed
+    options: dict[str, Any] = {"checkpoints": setup.checkpoints, "spacing": setup.spacing}
+    return Run(compare(policies or setup.policies, setup.environment, *size, **options), setup)
+
+
+def claim_of(experiment: str, words: str) -> PaperClaim:
+    (found,) = (claim for claim in BY_ID[experiment].claims if words in claim.sentence)
+    return found
+
+
+@pytest.fixture(scope="module")
+def runs() -> Runs:
+    """All configurations, at a tiny size."""
+    return {part: run_of(part, horizon=120, lanes=3) for part in NAMES}
+
+
+def test_every_configuration_is_part_of_one_experiment() -> None:
+    parts = [part for experiment in EXPERIMENTS for part in experiment.parts]
+    assert sorted(parts) == sorted(path.stem for path in FOLDER.glob("*.toml"))
+    assert sorted(parts) == sorted(NAMES)
+    assert list(BY_ID) == ["W-2", "W-3", "W-4", "W-5"]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.id)
+def test_every_claim_is_measured_and_every_figure_drawn(experiment: Experiment, runs: Runs) -> None:
+    for verdict in judge(experiment, runs):
+        for finding in verdict.findings:
+            assert np.isnan(finding.effect) or finding.low <= finding.effect <= finding.high
+            assert not (finding.holds and np.isnan(finding.effect))
+    figure = experiment.draw(runs)
+    figure.draw_without_rendering()
+    # Three panels a spread; one a case of W-5, and two for the exponents.
+    assert len(figure.axes) == (12 if experiment.id == "W-5" else 3 * len(experiment.parts))
+
+
+# --- measures ---------------------------------------------------------------------------------------------------------
+
+BELOW, UNSURE, ABOVE = (-1.0, -2.0, -0.5), (-1.0, -2.0, 0.5), (1.0, 0.5, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("tests", "needed", "counts", "holds"),
+    [
+        ([[BELOW], [BELOW], [ABOVE]], 1, (2, 2, 2), True),
+        ([[BELOW], [BELOW], [ABOVE], [ABOVE]], 1, (2, 2, 2), False),  # half is not most
+        ([[BELOW], [UNSURE], [ABOVE]], 1, (2, 1, 2), False),  # likely, but not sure
+        ([[BELOW, ABOVE], [BELOW, BELOW], [BELOW, UNSURE]], 2, (2, 1, 2), False),
+        ([[BELOW, ABOVE], [BELOW, BELOW], [BELOW, UNSURE]], 1, (3, 3, 3), True),
+    ],
+)
+def test_most_is_more_than_half_of_the_spreads_for_sure(
+    tests: list[list[tuple[float, float, float]]], needed: int, counts: tuple[int, int, int], holds: bool
+) -> None:
+    found = in_most("", tests, needed, lanes=10)
+    assert (found.effect, found.low, found.high) == counts
+    assert found.holds is holds
+
+
+def run_with(run: Run, label: str, measure: str, curve: Array) -> Run:
+    """The run, with a measure of a policy as given, a value per checkpoint and lane."""
+    record = run.results.policies[label]
+    changed: PolicyResult = replace(record, curves=record.curves | {measure: curve})
+    results: Results = replace(run.results, policies=run.results.policies | {label: changed})
+    lanes = {"lanes": curve.shape[1]}
+    return replace(run, results=replace(results, information=results.information | lanes))
+
+
+@pytest.mark.parametrize(("stuck", "holds"), [(0, True), (3, True), (10, False)])
+def test_the_share_of_stuck_lanes_has_an_exact_interval(runs: Runs, stuck: int, holds: bool) -> None:
+    last = len(runs["w2-10-30"].results.rounds)
+    flags = np.tile(np.arange(100) < stuck, (last, 1)).astype(float)
+    found = stuck_below(run_with(runs["w2-10-30"], CHOICE, "stuck", flags), CHOICE, most=0.1)
+    assert found.effect == stuck / 100
+    assert found.holds is holds
+    if stuck == 0:  # the chance of none in a hundred is 2.5 %
+        assert found.low == 0.0
+        assert (1.0 - found.high) ** 100 == pytest.approx(0.025)
+
+
+@pytest.mark.parametrize("part", ["w5-nonoblivious-7-10", "w5-synthetic-nonoblivious-10"])
+def test_linear_and_sublinear_regrets_are_told_apart(runs: Runs, part: str) -> None:
+    run = runs[part]
+    measure = "composite_regret" if by_chance(run) else "adversarial_regret"
+    lanes = 1.0 + 0.01 * np.arange(20)  # regrets differ a little from lane to lane
+    time = run.results.rounds[:, np.newaxis]
+
+    def found(power: float, straight: bool) -> Finding:
+        return bend(run_with(run, ARS, measure, lanes * time**power), ARS, straight)
+
+    assert found(0.7, straight=False).holds
+    assert not found(0.7, straight=True).holds
+    assert found(1.05, straight=True).holds
+    assert not found(1.05, straight=False).holds
+
+
+# --- real data --------------------------------------------------------------------------------------------------------
+
+
+def test_each_log_takes_the_place_of_seven_fixed_chances_only(tmp_path: Path) -> None:
+    experiment = BY_ID["W-5"]
+    changed: dict[str, list[str]] = {}
+    for data in experiment.data:
+        for part in experiment.parts:
+            before = tomllib.loads((FOLDER / f"{part}.toml").read_text(encoding="utf-8"))
+            after = data.put(before, tmp_path)
+            if after != before:
+                assert "rewards" not in after["environment"]
+                assert after["environment"]["feedback"] == before["environment"]["feedback"]
+                assert after["environment"]["dataset"]["path"] == str(tmp_path)
+                changed.setdefault(data.kind, []).append(part)
+    assert changed == {
+        "outbrain": ["w5-nonoblivious-7-10", "w5-nonoblivious-7-20"],
+        "coupons": ["w5-oblivious-7-10", "w5-oblivious-7-20"],
+    }
+
+
+def test_a_coupon_log_is_replayed(tmp_path: Path) -> None:
+    days = "".join(f"0,2012-03-{1 + row % 28:02} 10:00:00\n" for row in range(10_000))
+    log = tmp_path / "coupon_visit_train.csv"
+    log.write_text(f"PURCHASE_FLG,I_DATE\n{days}", encoding="utf-8")
+    store = Store(tmp_path, quick=True, data={"coupons": log})
+    setup = store.setup(BY_ID["W-5"], "w5-oblivious-7-10")
+    assert setup.environment.names[0] == "Monday"
+    assert setup.environment.rewards.means == pytest.approx(np.full(7, 1 / 7), abs=1e-3)  # four weeks, over and over
+    own = store.setup(BY_ID["W-5"], "w5-nonoblivious-7-10")
+    plain = tomllib.loads((FOLDER / "w5-nonoblivious-7-10.toml").read_text(encoding="utf-8"))
+    assert own.environment.means.tolist() == parse(plain).environment.means.tolist()
+
+
+# --- claims that a wrong policy must not pass -------------------------------------------------------------------------
+
+
+def under(run: Run, label: str, policy: str) -> Run:
+    """The run, with what another policy did under a label."""
+    results = run.results
+    return replace(run, results=replace(results, policies=results.policies | {label: results.policies[policy]}))
+
+
+def holds(claim: PaperClaim, runs: Runs) -> bool:
+    return all(finding.holds for finding in claim.test(runs))
+
+
+def test_only_the_right_policy_outperforms_elimination() -> None:
+    policies = load(FOLDER / "w2-10-30.toml", horizon=8000).policies
+    shown = {label: policies[label] for label in (CHOICE, MEAN_TOLD, BOUND_TOLD)}
+    right = dict.fromkeys(BY_ID["W-2"].parts, run_of("w2-10-30", 8000, 6, shown))
+    claim = claim_of("W-2", "k² and α = 4 significantly outperforms")
+    assert holds(claim, right)
+    assert not holds(claim, {part: under(run, CHOICE, MEAN_TOLD) for part, run in right.items()})
+
+
+def test_playing_at_random_is_not_logarithmic() -> None:
+    claim, parts = claim_of("W-4", "k² and α = 4 is logarithmic"), BY_ID["W-4"].parts
+    wrong = run_of("w4-polynomial-3", 4000, 10, {CHOICE: fair_random([0.0] * 9)})
+    # Steps of ln t, each of a random size of mean 1.
+    steps = np.diff(np.log(wrong.results.rounds), prepend=0.0)[:, np.newaxis]
+    sizes = np.random.default_rng(1).exponential(size=(len(steps), 40))
+    right = run_with(wrong, CHOICE, "composite_regret", np.cumsum(steps * sizes, axis=0))
+    assert holds(claim, dict.fromkeys(parts, right))
+    assert not holds(claim, dict.fromkeys(parts, wrong))
+
+
+def test_a_policy_that_learns_nothing_is_not_sublinear() -> None:
+    claim = claim_of("W-5", "the regret of ARS-EXP3 is sublinear")
+    wrong = run_of("w5-nonoblivious-7-10", 3000, 10, {ARS: fair_random([0.0] * 7)})
+    assert not any(finding.holds for finding in claim.test(dict.fromkeys(BY_ID["W-5"].parts, wrong)))

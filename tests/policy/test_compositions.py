@@ -1,0 +1,127 @@
+"""Every composition of the shipped parts is refused with a remedy, or plays as it should and keeps its promise."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand import Feedback, Observation, Policy
+from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import build, kinds
+from evenhand.simulation.promises import promise_is_kept
+
+ARMS, LANES, ROUNDS = 4, 2, 25
+MERIT = {"kind": "power", "beta": 1.5, "exponent": 2}
+SHARES = [0.2, 0.1, 0.15, 0.05]
+CONFIDENCE = {"kind": "hoeffding", "inside": 100.0}
+PHASES = {"kind": "one_phase", "longest": 3, "horizon": 500}
+
+#: At least one part of every kind, by slot; `test_no_kind_is_left_out` sees to that.
+PARTS: dict[str, list[dict[str, Any]]] = {
+    "index": [
+        {"kind": "ucb"},
+        {"kind": "ucb", "clip": True, "evidence": "optimistic"},
+        {"kind": "empirical_mean"},
+        {"kind": "beta_sample"},
+        {"kind": "mean_of", "first": {"kind": "beta_sample"}, "second": {"kind": "beta_sample"}},
+        {"kind": "exploring", "index": "empirical_mean", "epsilon": 0.2},
+        {"kind": "committed", "index": "empirical_mean", "quotas": 5},
+        {"kind": "optimistic_shares", "confidence": CONFIDENCE, "merit": MERIT},
+        {"kind": "exponential_weights", "mixing": 0.1},
+        {"kind": "window_weights", "phases": PHASES},
+    ],
+    "fairness": [
+        {"kind": "none"},
+        {"kind": "deficit_first", "fractions": SHARES},
+        {"kind": "deficit_bonus", "fractions": SHARES, "rate": 0.3, "shape": "linear"},
+        {"kind": "deficit_bonus", "fractions": SHARES, "rate": 0.3, "shape": "hard"},
+        {"kind": "virtual_queue", "fractions": SHARES, "eta": 2.0},
+        {"kind": "virtual_queue", "fractions": SHARES, "eta": 2.0, "queue": "recursive"},
+        {"kind": "guaranteed_shares", "fractions": SHARES},
+        {"kind": "guaranteed_shares", "fractions": SHARES, "rest": "all"},
+        {"kind": "merit_shares", "merit": MERIT},
+        {"kind": "mixing", "mixing": 0.1},
+    ],
+    "selection": [
+        {"kind": "top_m", "plays": 1},
+        {"kind": "top_m", "plays": 2, "ties": "random"},
+        {"kind": "top_m", "plays": 2, "ties": "fewest"},
+        {"kind": "categorical"},
+        {"kind": "dependent_rounding", "plays": 2},
+        {"kind": "systematic", "plays": 2},
+    ],
+    "schedule": [
+        {"kind": "none"},
+        {"kind": "quotas", "quotas": [3, 1, 2, 0]},
+        {"kind": "forced_start"},
+        {"kind": "elimination", "confidence": CONFIDENCE},
+        {"kind": "phased_elimination", "horizon": 500},
+    ],
+    "hold": [
+        {"kind": "every_round"},
+        {"kind": "hold_for", "size": {"kind": "power", "exponent": 1.0}},
+        {"kind": "hold_for", "size": {"kind": "power", "exponent": 0.5}, "count": "all"},
+        {"kind": "random_ends", "phases": PHASES},
+    ],
+}
+BUILT = {slot: [build(slot, table) for table in tables] for slot, tables in PARTS.items()}
+#: One case for each pair of index and fairness part: the others are walked through inside.
+PAIRS = list(itertools.product(BUILT["index"], BUILT["fairness"]))
+REMEDIES = ("use ", "give ")
+
+
+def compositions(index: Any, fairness: Any) -> tuple[list[Policy], list[str]]:
+    """The policies that can be made of two parts and all the others, and the refusals."""
+    policies, refusals = [], []
+    for selection, schedule, hold in itertools.product(BUILT["selection"], BUILT["schedule"], BUILT["hold"]):
+        try:
+            policy = Policy(index, fairness, selection, schedule, hold)
+            policy.start(ARMS)
+            policies.append(policy)
+        except EvenhandError as error:
+            refusals.append(str(error))
+    return policies, refusals
+
+
+@pytest.mark.parametrize(("index", "fairness"), PAIRS, ids=lambda part: type(part).__name__)
+def test_a_composition_is_refused_with_a_remedy_or_plays_as_many_arms_as_it_should(index: Any, fairness: Any) -> None:
+    policies, refusals = compositions(index, fairness)
+    assert len(policies) + len(refusals) == 6 * 5 * 4
+    for refusal in refusals:
+        assert any(remedy in refusal for remedy in REMEDIES), refusal
+    for policy in policies:
+        state, rng, world = policy.start(ARMS, LANES), np.random.default_rng(3), np.random.default_rng(4)
+        for _ in range(ROUNDS):
+            available = world.random((LANES, ARMS)) < world.choice([0.0, 0.5, 1.0])
+            decision = policy.decide(state, Observation(available), rng)
+            assert not (decision.played & ~available).any()
+            expected = np.minimum(policy.plays, available.sum(axis=-1))
+            assert (decision.played.sum(axis=-1) == expected).all(), policy
+            assert np.isfinite(np.asarray(decision.inclusion, dtype=float)).all()
+            assert (decision.inclusion[decision.played] > 0.0).all()
+            rewards = (world.random((LANES, ARMS)) < 0.5) & decision.played
+            policy.observe(state, Feedback(decision.played, rewards), rng)
+
+
+@pytest.mark.parametrize(("index", "fairness"), PAIRS, ids=lambda part: type(part).__name__)
+def test_a_composition_keeps_the_promise_that_it_reports(index: Any, fairness: Any) -> None:
+    for policy in compositions(index, fairness)[0]:
+        promise_is_kept(policy, ARMS, rounds=150)
+
+
+def test_there_are_compositions_of_every_kind_of_part() -> None:
+    used: set[int] = set()
+    for index, fairness in PAIRS:
+        for policy in compositions(index, fairness)[0]:
+            used |= {id(getattr(policy, slot)) for slot in BUILT}
+    unused = [part for parts in BUILT.values() for part in parts if id(part) not in used]
+    assert unused == []
+
+
+@pytest.mark.parametrize("slot", PARTS)
+def test_no_kind_is_left_out(slot: str) -> None:
+    own = {name for name, cls in kinds(slot).items() if cls.__module__.startswith("evenhand.policy.")}
+    assert {table["kind"] for table in PARTS[slot]} == own

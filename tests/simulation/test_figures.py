@@ -1,0 +1,357 @@
+"""Figures: what is drawn is what was found, nothing is hidden, and files appear whole."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+
+from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare
+from evenhand.algorithms import eta_fucb, fucb, thompson, ucb1
+from evenhand.environment import Bounded
+from evenhand.environment.rewards import Bernoulli, Winners
+from evenhand.policy.merit import Power
+from evenhand.simulation import figures
+from evenhand.simulation.measures import MEASURES
+from evenhand.simulation.results import mean_and_error
+from evenhand.theory.bounds import ucb1_regret
+
+SHARES = [0.1, 0.2, 0.3]
+STAKES: dict[str, Any] = {"fractions": SHARES, "penalties": 0.2, "merit": Power()}
+WORLD = Environment(Winners([0.5, 0.3, 0.2]), feedback=Bounded(0, 2), names=("tea", "coffee", "cocoa"), **STAKES)
+POLICIES = {"plain": ucb1(), "fair": fucb(SHARES), "sampled": thompson()}
+
+
+def run(policies: dict[str, Policy] | None = None, lanes: int = 4, world: Environment = WORLD) -> Results:
+    return compare(policies or POLICIES, world, 60, lanes, 3, checkpoints=12, progress=False)
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return run()
+
+
+@pytest.fixture(scope="module")
+def single() -> Results:
+    return run(lanes=1)
+
+
+def legend_of(figure: Figure) -> list[str]:
+    assert len(figure.legends) == 1
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def lines_of(axes: Axes) -> dict[str, Any]:
+    return {str(line.get_label()): line for line in axes.get_lines()}
+
+
+# --- curves -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_measure_has_labelled_axes_and_a_line_a_policy(measure: str, results: Results) -> None:
+    figure = figures.curves(results, measure)
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "round"
+    assert axes.get_ylabel() == MEASURES[measure].measure.axis
+    assert legend_of(figure) == list(POLICIES)
+    drawn = lines_of(axes)
+    for label, record in results.policies.items():
+        x, y = drawn[label].get_data()
+        assert x.tolist() == results.rounds.tolist()
+        assert y.tolist() == record.curves[measure].mean(axis=1).tolist()
+
+
+def test_the_band_is_one_standard_error(results: Results) -> None:
+    (axes,) = figures.curves(results, "regret").axes
+    bands = [one for one in axes.collections if isinstance(one, PolyCollection)]
+    assert len(bands) == 3
+    for band, record in zip(bands, results.policies.values(), strict=True):
+        mean, error = mean_and_error(record.curves["regret"])
+        (path,) = band.get_paths()
+        corners = {(float(x), float(y)) for x, y in np.asarray(path.vertices, dtype=float)}
+        for x, low, high in zip(results.rounds, mean - error, mean + error, strict=True):
+            assert (float(x), float(low)) in corners
+            assert (float(x), float(high)) in corners
+    assert axes.get_title(loc="left") == "mean of 4 lanes; band: ± 1 standard error"
+
+
+def test_one_lane_has_no_band(single: Results) -> None:
+    (axes,) = figures.curves(single, "regret").axes
+    assert all(not band.get_paths() for band in axes.collections)
+    assert axes.get_title(loc="left") == "mean of 1 lane"
+    (axes,) = figures.fractions(single).axes
+    assert axes.get_title(loc="left") == "after 60 rounds, mean of 1 lane"
+
+
+def test_policies_are_told_apart_by_colour_and_beyond_the_colours_by_dashes() -> None:
+    many = {f"policy {n}": eta_fucb(SHARES, eta=n / 10.0) for n in range(len(figures.COLOURS) + 3)}
+    (axes,) = figures.curves(run(many, lanes=2), "regret").axes
+    looks = {(line.get_color(), str(line.get_linestyle())) for line in axes.get_lines()}
+    assert len(looks) == len(many)
+
+
+def test_a_policy_keeps_its_colour_where_another_has_no_such_measure() -> None:
+    found = run({"plain": ucb1(), "fair": fucb(SHARES)}, world=Environment(Bernoulli([0.8, 0.5, 0.3])))
+    (axes,) = figures.curves(found, "r_regret").axes
+    (line,) = axes.get_lines()
+    assert line.get_label() == "fair"
+    (other,) = (line for line in figures.curves(found, "regret").axes[0].get_lines() if line.get_label() == "fair")
+    assert line.get_color() == other.get_color()
+
+
+def test_bounds_are_drawn_in_the_policys_colour(results: Results) -> None:
+    bound = 3.0 * np.sqrt(results.rounds)
+    figure = figures.curves(results, "regret", bounds={"plain": bound, "nobody": bound})
+    assert legend_of(figure) == ["plain", "plain: bound", "fair", "sampled"]
+    drawn = lines_of(figure.axes[0])
+    assert drawn["plain: bound"].get_data()[1].tolist() == bound.tolist()
+    assert drawn["plain: bound"].get_color() == drawn["plain"].get_color()
+    assert drawn["plain: bound"].get_linestyle() != drawn["plain"].get_linestyle()
+
+
+@pytest.mark.parametrize(
+    ("log", "x", "y"), [("", "linear", "linear"), ("x", "log", "linear"), ("y", "linear", "log"), ("xy", "log", "log")]
+)
+def test_logarithmic_axes(log: str, x: str, y: str, results: Results) -> None:
+    figure = figures.curves(results, "reward", log=log)  # always positive here
+    assert all(record.curves["reward"].mean(axis=1).min() > 0 for record in results.policies.values())
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == (x, y)
+
+
+def test_a_logarithmic_axis_of_negative_values_is_symmetric(results: Results) -> None:
+    figure = figures.curves(results, "violation", log="y")
+    assert min(record.curves["violation"].mean(axis=1).min() for record in results.policies.values()) < 0
+    figure.draw_without_rendering()
+    assert figure.axes[0].get_yscale() == "symlog"
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_measure_can_be_drawn_on_logarithmic_axes(measure: str, lanes: int, request: Any) -> None:
+    found = request.getfixturevalue("single" if lanes == 1 else "results")
+    figure = figures.curves(found, measure, log="xy")
+    figure.draw_without_rendering()
+    assert figure.axes[0].get_xscale() == "log"
+    assert figure.axes[0].get_yscale() in ("log", "symlog")
+
+
+def test_nothing_but_noughts_on_a_logarithmic_axis() -> None:
+    found = run({"fair": fucb([0.0, 0.0, 0.0])})
+    assert not found.policies["fair"].curves["unfairness"].any()
+    figures.curves(found, "unfairness", log="xy").draw_without_rendering()
+
+
+def test_rounds_are_written_with_separators() -> None:
+    found = compare([ucb1()], WORLD, 20_000, 1, checkpoints=[10_000], progress=False)
+    figure = figures.curves(found, "regret")
+    figure.draw_without_rendering()
+    assert "10,000" in [label.get_text() for label in figure.axes[0].get_xticklabels()]
+
+
+def test_a_measure_that_nobody_has_is_refused(results: Results) -> None:
+    with pytest.raises(EvenhandError, match="regrets"):
+        figures.curves(results, "regrets")
+
+
+# --- fractions --------------------------------------------------------------------------------------------------------
+
+
+def test_fractions_have_a_bar_for_every_policy_and_arm(results: Results) -> None:
+    figure = figures.fractions(results, title="Who played")
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "arm"
+    assert axes.get_ylabel() == "share of the rounds"
+    assert sorted(legend_of(figure)) == sorted([*POLICIES, "promised"])
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["tea", "coffee", "cocoa"]
+    assert figure.get_suptitle() == "Who played"
+    bars = {str(one.get_label()): one for one in axes.containers if isinstance(one, BarContainer)}
+    for label, record in results.policies.items():
+        heights = [float(bar.get_height()) for bar in bars[label]]
+        np.testing.assert_allclose(heights, record.pulls[-1].mean(axis=0) / 60, rtol=1e-12)
+        # Every bar stands at its arm.
+        for arm, bar in enumerate(bars[label]):
+            assert abs(bar.get_x() + bar.get_width() / 2 - arm) < 0.5
+    edges = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for one in bars.values() for bar in one)
+    assert all(right <= left + 1e-12 for (_, right), (left, _) in itertools.pairwise(edges))
+
+
+def marks(axes: Axes) -> list[list[float]]:
+    """Heights of the black marks, a list a policy."""
+    found = []
+    for one in axes.collections:
+        if isinstance(one, LineCollection) and np.allclose(one.get_color(), (0.0, 0.0, 0.0, 1.0)):
+            heights = [float(segment[0][1]) for segment in one.get_segments() if len(segment) == 2]
+            level = all(segment[0][1] == segment[1][1] for segment in one.get_segments() if len(segment) == 2)
+            if level and len(heights) == 3:
+                found.append(heights)
+    return found
+
+
+def test_promises_are_marked() -> None:
+    plain = Environment(Bernoulli([0.8, 0.5, 0.3]))
+    found = run({"plain": ucb1(), "fair": fucb(SHARES)}, world=plain)
+    figure = figures.fractions(found)
+    assert marks(figure.axes[0]) == [SHARES]  # UCB1 promises nothing, and nothing is promised for it
+    assert "promised" in legend_of(figure)
+    assert "promised" not in legend_of(figures.fractions(run({"plain": ucb1()}, world=plain)))
+    everybody = figures.fractions(run())
+    assert marks(everybody.axes[0]) == [SHARES] * 3
+    assert legend_of(everybody).count("promised") == 1
+
+
+def test_promises_by_lane_are_marked_by_their_mean() -> None:
+    shares = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
+    found = run({"fair": fucb(PerLane(shares))}, lanes=2, world=Environment(Bernoulli([0.8, 0.5, 0.3])))
+    (heights,) = marks(figures.fractions(found).axes[0])
+    np.testing.assert_allclose(heights, [0.2, 0.2, 0.2], rtol=1e-12)
+
+
+# --- layout -----------------------------------------------------------------------------------------------------------
+
+LONG = {f"a policy with quite a long name, number {n}": eta_fucb(SHARES, eta=n / 10.0) for n in range(12)}
+
+
+@pytest.mark.parametrize("draw", [lambda found: figures.curves(found, "regret"), figures.fractions])
+@pytest.mark.parametrize("policies", [POLICIES, LONG], ids=["three", "twelve"])
+def test_the_legend_hides_nothing(draw: Callable[[Results], Figure], policies: dict[str, Policy]) -> None:
+    figure = draw(run(policies, lanes=2))
+    figure.draw_without_rendering()
+    legend, axes = figure.legends[0].get_window_extent(), figure.axes[0].get_window_extent()
+    assert legend.x0 >= axes.x1
+    page = figure.bbox
+    for box in (legend, figure.axes[0].get_tightbbox()):
+        assert box is not None
+        assert page.x0 - 1 <= box.x0
+        assert box.x1 <= page.x1 + 1
+        assert page.y0 - 1 <= box.y0
+        assert box.y1 <= page.y1 + 1
+    # The axes keep room to be read.
+    assert axes.width >= 250
+    assert axes.height >= 200
+
+
+def test_a_title_stands_above_the_axes(results: Results) -> None:
+    figure = figures.curves(results, "regret", title="Three policies")
+    figure.draw_without_rendering()
+    assert figure.get_suptitle() == "Three policies"
+    title = next(text for text in figure.texts if text.get_text() == "Three policies")
+    assert title.get_window_extent().y0 >= figure.axes[0].get_window_extent().y1
+    assert figures.curves(results, "regret").get_suptitle() == ""
+
+
+def test_long_names_of_many_arms_do_not_overlap() -> None:
+    names = tuple(f"The Long Way Home, part {n} (1987)" for n in range(8))
+    found = run({"plain": ucb1()}, lanes=2, world=Environment(Bernoulli(np.full(8, 0.5)), names=names))
+    figure = figures.fractions(found)
+    figure.draw_without_rendering()
+    labels = figure.axes[0].get_xticklabels()
+    assert {label.get_rotation() for label in labels} == {35.0}
+    ends = [label.get_window_extent().x1 for label in labels]
+    # Turned by 35°, lines of text are sin 35° of the distance of their ends apart: no less than the height of the type.
+    height = figure.dpi * float(labels[0].get_fontsize()) / 72.0
+    for one, other in itertools.pairwise(ends):
+        assert (other - one) * math.sin(math.radians(35)) >= height
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_figure_is_saved_as_png_and_svg(results: Results, tmp_path: Path) -> None:
+    figures.save(figures.curves(results, "regret"), tmp_path / "regret")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["regret.png", "regret.svg"]
+    content = (tmp_path / "regret.png").read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    assert content.endswith(b"IEND\xaeB`\x82")
+    assert ET.parse(tmp_path / "regret.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_text_in_the_svg_is_text(results: Results, tmp_path: Path) -> None:
+    figures.save(figures.curves(results, "regret", title="Three policies"), tmp_path / "regret")
+    words = "".join(ET.parse(tmp_path / "regret.svg").getroot().itertext())
+    for word in ("Three policies", "regret (reward)", "round", *POLICIES):
+        assert word in words
+
+
+def test_the_same_figure_gives_the_same_files(results: Results, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        figures.save(figures.curves(results, "regret"), tmp_path / name)
+    for ending in (".png", ".svg"):
+        assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"other{ending}").read_bytes()
+
+
+def test_a_point_in_the_name_is_part_of_the_name(results: Results, tmp_path: Path) -> None:
+    for name in ("eta=0.5", "eta=0.7"):
+        figures.save(figures.curves(results, "regret"), tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "eta=0.5.png",
+        "eta=0.5.svg",
+        "eta=0.7.png",
+        "eta=0.7.svg",
+    ]
+
+
+def test_a_figure_that_cannot_be_written_leaves_nothing(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = figures.curves(results, "regret")
+
+    def full(path: Path, **options: Any) -> None:
+        path.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(figure, "savefig", full)
+    with pytest.raises(OSError, match="disk full"):
+        figures.save(figure, tmp_path / "regret")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_figure_of_the_results_at_once(tmp_path: Path) -> None:
+    found = run({"plain": ucb1()}, world=Environment(Bernoulli([0.8, 0.5])))
+    bounds = {"regret": {"plain": np.full(12, 9.0)}}
+    names = figures.draw_all(found, tmp_path, bounds, title="One policy")
+    assert names == ["regret", "time_averaged_regret", "selection_fractions"]
+    assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(2 * names)
+    told = (tmp_path / "regret.svg").read_text(encoding="utf-8")
+    assert "plain: bound" in told
+    assert "bound" not in (tmp_path / "time_averaged_regret.svg").read_text(encoding="utf-8")
+
+
+def test_every_measure_has_a_label_and_a_unit() -> None:
+    assert all(metric.label and metric.unit and metric.formula for metric in MEASURES.values())
+    assert len({metric.label for metric in MEASURES.values()}) == len(MEASURES)
+
+
+def test_bounds_are_those_of_the_algorithms_whose_premises_hold() -> None:
+    world = Environment(Bernoulli([0.8, 0.5, 0.3]))
+    policies = {"a": fucb(SHARES), "b": ucb1(), "c": ucb1(exploration=1.0), "own": Policy(), "d": thompson()}
+    rounds = np.array([10, 100])
+    bounds = figures.bounds_of(policies, world, rounds)
+    assert {measure: list(labels) for measure, labels in bounds.items()} == {"r_regret": ["a"], "regret": ["b"]}
+    assert bounds["regret"]["b"].tolist() == ucb1_regret(rounds, [0.8, 0.5, 0.3]).tolist()
+    assert figures.bounds_of(policies, WORLD, rounds) == {}  # rewards come back late there
+
+
+def test_a_bound_at_the_horizon_alone_is_a_cross(results: Results) -> None:
+    bound = np.where(np.arange(12) == 11, 9.0, np.nan)
+    (axes,) = figures.curves(results, "regret", bounds={"plain": bound}).axes
+    assert lines_of(axes)["plain: bound"].get_marker() == "x"
+    (axes,) = figures.curves(results, "regret", bounds={"plain": np.full(12, 9.0)}).axes
+    assert lines_of(axes)["plain: bound"].get_marker() == "None"
+
+
+def test_an_unknown_measure_names_the_nearest(results: Results) -> None:
+    with pytest.raises(EvenhandError, match=r"these results have no measure 'regre'; did you mean 'regret'\?"):
+        figures.curves(results, "regre")

@@ -1,0 +1,185 @@
+"""The engine: order, ticks, several processes, and what an interruption tells."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand import Environment, compare
+from evenhand.algorithms import fucb, ucb1
+from evenhand.environment import Always, Custom, Independent, Rewards
+from evenhand.policy.selection import TopM
+from evenhand.simulation import parallel as engine
+
+Tick = Callable[[int], None]
+
+
+def work(name: str, steps: int, tick: Tick) -> str:
+    for step in range(1, steps + 1):
+        tick(step)
+    return name.upper()
+
+
+UNITS = [("a", 3), ("b", 1), ("c", 2)]
+STEPS = [3, 1, 2]
+
+
+def test_results_come_in_the_order_of_the_units() -> None:
+    assert engine.run(work, UNITS, STEPS, jobs=1, progress=False) == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize("jobs", [2, -1])
+def test_several_processes_give_the_same_in_the_same_order(jobs: int) -> None:
+    parent = os.getpid()
+
+    # Not a function of the module: a worker need not be able to import the tests.
+    def elsewhere(name: str, steps: int, tick: Tick) -> tuple[str, bool]:
+        tick(steps)
+        return name.upper(), os.getpid() != parent
+
+    done = engine.run(elsewhere, UNITS, STEPS, jobs, progress=False)
+    assert [name for name, _ in done] == ["A", "B", "C"]
+    if jobs == 2:
+        assert all(in_another for _, in_another in done)
+
+
+def test_one_unit_needs_no_other_process() -> None:
+    def here(tick: Tick) -> int:
+        return os.getpid()
+
+    assert engine.run(here, [()], [1], jobs=2, progress=False) == [os.getpid()]
+
+
+def test_an_interruption_tells_how_much_was_done() -> None:
+    def interrupted(name: str, steps: int, tick: Tick) -> None:
+        if name == "c":
+            tick(400)
+            raise KeyboardInterrupt
+        tick(steps)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        engine.run(interrupted, [("a", 3000), ("b", 3000), ("c", 3000)], [3000] * 3, jobs=1, progress=False)
+    assert str(caught.value) == "interrupted: 2 of 3 parts of the work were done (6,400 of 9,000 rounds)"
+
+
+def test_an_interruption_before_anything_is_done() -> None:
+    def at_once(tick: Tick) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match=r"interrupted: 0 of 2 parts of the work were done \(0 of 10 rounds\)"):
+        engine.run(at_once, [(), ()], [5, 5], jobs=1, progress=False)
+
+
+def test_other_errors_pass_through() -> None:
+    def broken(tick: Tick) -> None:
+        raise ZeroDivisionError("one over nought")
+
+    with pytest.raises(ZeroDivisionError, match="one over nought"):
+        engine.run(broken, [()], [1], jobs=1, progress=False)
+
+
+@pytest.mark.parametrize("end", ["well", "error", "interruption"])
+def test_nothing_is_left_behind(end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    seen: list[int] = []
+
+    def function(tick: Tick) -> None:
+        seen.append(len(list(tmp_path.iterdir())))
+        if end != "well":
+            raise ZeroDivisionError if end == "error" else KeyboardInterrupt
+
+    try:
+        engine.run(function, [()], [1], jobs=1, progress=False)
+    except (ZeroDivisionError, KeyboardInterrupt):
+        assert end != "well"
+    assert seen == [1]  # the folder of the ticks was there
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ticks_reach_the_file_that_the_bar_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[list[int]] = []
+    original = engine._bar
+
+    def bar(done: Any, steps: Any, show: bool) -> Any:
+        looked.append(done)
+        return original(done, steps, show)
+
+    monkeypatch.setattr(engine, "_bar", bar)
+
+    def function(steps: int, tick: Tick) -> list[int]:
+        tick(steps)
+        return [int(n) for n in looked[0]]
+
+    assert engine.run(function, [(3,), (5,)], [3, 5], jobs=1, progress=False) == [[3, 0], [3, 5]]
+
+
+def test_a_bar_changes_nothing_and_keeps_off_standard_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(engine, "PATIENCE", 0.0)
+    assert engine.run(work, UNITS, STEPS, jobs=1, progress=True) == ["A", "B", "C"]
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("terminal", "asked", "shown"), [(True, None, True), (False, None, False), (True, False, False)]
+)
+def test_a_bar_is_shown_on_terminals_unless_told_otherwise(
+    terminal: bool, asked: bool | None, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bool] = []
+    original = engine._bar
+
+    def bar(done: Any, steps: Any, show: bool) -> Any:
+        told.append(show)
+        return original(done, steps, False)
+
+    monkeypatch.setattr(engine, "_bar", bar)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    engine.run(work, UNITS, STEPS, jobs=1, progress=asked)
+    assert told == [shown]
+
+
+class Flat(Rewards):
+    """Rewards of a user's own, with another part inside."""
+
+    means = np.array([0.5, 0.25])
+
+    def __init__(self, inside: Any = None) -> None:
+        self.inside = inside
+
+    def draw(self, rng: np.random.Generator, rows: Any, lanes: int) -> Any:
+        return np.broadcast_to(self.means, (len(rows), lanes, 2))
+
+
+def late(level: Any, arm: Any, reward: Any) -> Any:
+    """Delays of a user's own."""
+    return 5.0 * level
+
+
+def test_classes_and_functions_in_a_part_are_found() -> None:
+    world = Environment(Flat(inside=[Independent([1.0, 0.5])]), feedback=Custom(late))
+    assert engine.kinds_in(world) == {Environment, Flat, Independent, Always, Custom, late}
+    assert engine.kinds_in([3, "text", None, np.zeros(2), Flat, {"a": TopM()}]) == {TopM}
+
+
+def test_only_what_is_not_installed_is_sent_along() -> None:
+    assert engine._installed(sys.modules["json"])
+    assert engine._installed(sys.modules["numpy"])
+    assert engine._installed(sys.modules["evenhand.simulation.parallel"])
+    assert not engine._installed(sys.modules[__name__])
+
+
+def test_own_parts_travel_to_other_processes() -> None:
+    world = Environment(Flat(), feedback=Custom(late))
+    options: dict[str, Any] = {"horizon": 30, "lanes": 3, "checkpoints": 3, "progress": False}
+    here, elsewhere = (compare([ucb1(), fucb(0.1)], world, jobs=jobs, **options) for jobs in (1, 2))
+    for label, record in here.policies.items():
+        assert (record.pulls == elsewhere.policies[label].pulls).all()
