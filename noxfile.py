@@ -1,0 +1,125 @@
+"""One command for each thing that a developer does: ``nox -s NAME``; ``nox -l`` lists them.
+
+Every session has an environment of its own in ``.nox``; no other environment is read or changed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nox
+
+PYTHONS = ("3.11", "3.12", "3.13")
+WORDED = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "src",
+    "docs",
+    "examples",
+    "benchmarks",
+    "tools",
+    "noxfile.py",
+)
+QUICK_BENCHMARKS = ("start", "speed", "merit", "anonymous")
+
+nox.needs_version = ">=2024.10"
+nox.options.default_venv_backend = "uv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The tests, with the Python that runs nox; arguments go to pytest."""
+    session.install("-e", ".[test]")
+    session.run("pytest", *(session.posargs or ("-n", "2")))
+
+
+@nox.session(python=PYTHONS)
+def pythons(session: nox.Session) -> None:
+    """The tests with each supported Python; one that cannot be had is skipped."""
+    session.install("-e", ".[test]")
+    session.run("pytest", *(session.posargs or ("-n", "2")))
+
+
+@nox.session(python=PYTHONS[0])
+def lowest(session: nox.Session) -> None:
+    """The tests with the lowest versions of the dependencies that pyproject.toml declares."""
+    session.install("--resolution", "lowest-direct", "-e", ".[test]")
+    session.run("pytest", *(session.posargs or ("-n", "2")))
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """The tests that the main run leaves out, and every experiment of the papers in its reduced size."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "-n", "2", "-m", "slow", *session.posargs, success_codes=[0, 5])  # 5: none is marked
+    session.run("evenhand", "reproduce", "all", "--quick", "--out", session.create_tmp())
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ruff's rules and format, and the words that the project does not use."""
+    session.install("ruff>=0.12")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("python", "tools/words.py", *WORDED)
+
+
+@nox.session(name="format")
+def format_code(session: nox.Session) -> None:
+    """Formats the code and mends what ruff can mend."""
+    session.install("ruff>=0.12")
+    session.run("ruff", "check", "--fix")
+    session.run("ruff", "format")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Mypy, strict."""
+    session.install("-e", ".[test,lint]")
+    session.run("mypy", *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation, into docs/_build/html; every warning is an error."""
+    session.install("-e", ".[service,docs]")
+    session.run("python", "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build/html")
+
+
+@nox.session
+def pages(session: nox.Session) -> None:
+    """Puts the present output of the examples into the pages of the documentation."""
+    session.install("-e", ".[test]")
+    session.run("python", "docs/_ext/examples.py")
+
+
+@nox.session
+def examples(session: nox.Session) -> None:
+    """Runs every example; their files go to a temporary folder."""
+    session.install("-e", ".")
+    for path in sorted(Path("examples").glob("*.py")):
+        session.run("python", str(path), session.create_tmp(), silent=True)
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """Benchmarks by name, those of some minutes by default; ``-- speed --write`` puts the tables into the README."""
+    session.install("-e", ".[bench,test]")
+    options = [argument for argument in session.posargs if argument.startswith("-")]
+    for name in [argument for argument in session.posargs if argument not in options] or QUICK_BENCHMARKS:
+        session.run("python", f"benchmarks/{name}.py", *options)
+
+
+@nox.session(venv_backend="none")
+def ci(session: nox.Session) -> None:
+    """What the continuous integration runs, in a clone of the last commit."""
+    session.run(".ci/run", external=True)
+
+
+@nox.session(venv_backend="none")
+def words(session: nox.Session) -> None:
+    """The wording of code, messages and documentation against tools/words.txt; arguments are paths."""
+    session.run("python3", "tools/words.py", *session.posargs, external=True)
