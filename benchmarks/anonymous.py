@@ -1,6 +1,6 @@
 """What anonymous sums cost, in microseconds of processor time, side by side in one run (Wang et al. 2021).
 
-Evenhand's whole loop (`evenhand.simulation.run_block`) for four policies under random delays, ARS-UCB also as a
+Evenhand's whole loop (`run_block`) for four policies under random delays, ARS-UCB also as a
 compiled loop (`limit_anonymous.py`); and ARS-UCB under spreads of 10 steps and of 10,000, with what the spread alone
 costs. The contenders take turns, and medians are shown. Nothing is timed unless the compiled loop computes what
 Evenhand computes.
@@ -9,7 +9,6 @@ Evenhand computes.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,14 +19,15 @@ from rich.console import Console
 
 import limit
 import limit_anonymous
-from common import AsJson, Repeats, apart, console_for_tables, medians, print_aims, stop_if, surroundings, table_of
+from common import Repeats, apart, medians, stop_if
 from evenhand import Environment, Policy
 from evenhand.algorithms import ars_exp3, ars_ucb, clw, odaaf
-from evenhand.metrics import Yardstick, yardstick
-from evenhand.results import Record
-from evenhand.rewards import Bernoulli
-from evenhand.simulation import checkpoint_rounds, run_block
-from evenhand.spread import Bounded, Decreasing, Increasing, Kernel, RandomDelay, Spread
+from evenhand.environment import AnonymousFeedback, Bounded, Decreasing, Increasing, Kernel, RandomDelay
+from evenhand.environment.rewards import Bernoulli
+from evenhand.simulation.results import PolicyResult
+from evenhand.simulation.simulate import checkpoint_rounds, run_block
+from evenhand.theory.baseline import Baseline, baseline_of
+from report import Aim, AsJson, Table, Write, aims_table, publish
 
 MEANS = np.round(np.arange(0.9, 0.05, -0.1), 1)  # Wang et al. 2021, section 4.1
 DELAYS = (10, 30)
@@ -38,7 +38,7 @@ CHECK_LANES, CHECK_ROUNDS, CHECK_SEED = 1000, 1000, 1
 SHORT, LONG = 10, 10_000  # steps of a spread
 LONG_ROUNDS = 2 * LONG  # so that a spread is at its full length for half of the time
 LONG_SIZES = {100: 2, 1000: 1}  # lanes: turns at most
-SPREADS: dict[str, Callable[[int], Spread]] = {
+SPREADS: dict[str, Callable[[int], AnonymousFeedback]] = {
     "RandomDelay": lambda d: RandomDelay(1, d),
     "Bounded": lambda d: Bounded(1, d + 1),
     "Decreasing": Decreasing,
@@ -57,11 +57,11 @@ class Case:
 
     policy: Policy
     environment: Environment
-    stick: Yardstick
+    baseline: Baseline
 
-    def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> Record:
+    def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> PolicyResult:
         """The simulation by Evenhand."""
-        return run_block(self.policy, self.environment, self.stick, lanes, rounds, np.random.SeedSequence(seed))
+        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, np.random.SeedSequence(seed))
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ class LongRow:
     long_alone: float
 
 
-def case_of(policy: Policy, means: limit.Array, spread: Spread) -> Case:
+def case_of(policy: Policy, means: limit.Array, spread: AnonymousFeedback) -> Case:
     """A policy among arms with the given means."""
     environment = Environment(Bernoulli(means), feedback=spread)
-    return Case(policy, environment, yardstick(policy, environment))
+    return Case(policy, environment, baseline_of(policy, environment))
 
 
 def cases(rounds: int) -> list[Case]:
-    """The four policies, each told what it has to know."""
+    """The four policies, each with what it has to know."""
     low, high = DELAYS
     policies = (
         ars_ucb(exploration=EXPLORATION),
@@ -119,7 +119,7 @@ def all_disagreements() -> list[str]:
     """What the compiled loop computes differently, in the timed world and in two that leave less to chance.
 
     Where rewards and delays are certain, each figure must be the same in every lane; where only rewards are, what has
-    arrived tells one delay from another.
+    arrived distinguishes the delays.
     """
     some, all_of_them = (np.arange(len(MEANS)) % 3 == 1).astype(float), np.ones(len(MEANS))
     worlds = ((MEANS, DELAYS), (all_of_them, DELAYS), (some, (DELAYS[0], DELAYS[0])))
@@ -173,7 +173,7 @@ def measure_long(name: str, lanes: int, repeats: int) -> LongRow:
     return LongRow(name, lanes, LONG_ROUNDS, **{kind: t / (lanes * LONG_ROUNDS) * 1e6 for kind, t in times.items()})
 
 
-def send_through(spread: Spread, lanes: int) -> None:
+def send_through(spread: AnonymousFeedback, lanes: int) -> None:
     """A spread without a policy: in every step and lane some arm plays."""
     rng, shape = np.random.default_rng(0), (lanes, len(MEANS))
     played = rng.integers(len(MEANS), size=(SENT, lanes, 1)) == np.arange(len(MEANS))
@@ -184,46 +184,47 @@ def send_through(spread: Spread, lanes: int) -> None:
         channel.send(*sent)
 
 
-def print_rows(console: Console, rows: list[Row]) -> None:
-    """The table of microseconds and ratios to the compiled loop."""
-    columns = ("policy", "lanes", "Evenhand", "loop", "ratio", "lean loop", "ratio")
-    table = table_of("microseconds per lane and step, delays of 10 to 30 steps", columns)
+def table_of(rows: list[Row]) -> Table:
+    """Microseconds and ratios to the compiled loop."""
+    cells = []
     for row in rows:
         loops = ["", "", "", ""]
         if row.loop is not None and row.lean_loop is not None:
             loops = [f"{row.loop:.3f}", f"{row.evenhand / row.loop:.2f}"]
             loops += [f"{row.lean_loop:.3f}", f"{row.evenhand / row.lean_loop:.2f}"]
-        table.add_row(row.policy, f"{row.lanes:,}", f"{row.evenhand:.3f}", *loops, end_section=row.lanes == max(SIZES))
-    console.print(table)
+        cells.append((f"`{row.policy}`", f"{row.lanes:,}", f"{row.evenhand:.3f}", *loops))
+    columns = ("policy", "lanes", "Evenhand", "loop", "ratio", "lean loop", "ratio")
+    return Table("anonymous", "microseconds per lane and step, delays of 10 to 30 steps", columns, cells)
 
 
-def print_long(console: Console, rows: list[LongRow]) -> None:
-    """The table of short and long spreads."""
-    steps = (f"d = {SHORT}", f"d = {LONG:,}", "ratio")
-    table = table_of("microseconds per lane and step: ars_ucb; the spread alone", ("spread", "lanes", *steps, *steps))
+def long_table(rows: list[LongRow]) -> Table:
+    """Short and long spreads."""
+    cells = []
     for row in rows:
         whole = (f"{row.short:.3f}", f"{row.long:.3f}", f"{row.long / row.short:.2f}")
         alone = (f"{row.short_alone:.3f}", f"{row.long_alone:.3f}", f"{row.long_alone / row.short_alone:.2f}")
-        table.add_row(row.spread, f"{row.lanes:,}", *whole, *alone, end_section=row.lanes == max(LONG_SIZES))
-    console.print(table)
+        cells.append((f"`{row.spread}`", f"{row.lanes:,}", *whole, *alone))
+    steps = (f"d = {LONG:,}", "ratio")
+    columns = ("spread", "lanes", f"d = {SHORT}", *steps, f"alone, d = {SHORT}", *steps)
+    return Table("anonymous-spreads", "microseconds per lane and step: ars_ucb; the spread alone", columns, cells)
 
 
-def aims(rows: list[Row], long_rows: list[LongRow]) -> list[dict[str, Any]]:
+def aims(rows: list[Row], long_rows: list[LongRow]) -> list[Aim]:
     """What was aimed at, and whether it was reached."""
     (row,) = (row for row in rows if row.policy == "ars_ucb" and row.lanes == max(SIZES))
     assert row.loop is not None
     ratio = row.evenhand / row.loop
-    told = [{"aim": f"ars_ucb: at most {LOOP_AIM:g} times the loop", "measured": ratio, "met": ratio <= LOOP_AIM}]
+    results = [Aim(f"`ars_ucb`, 1000 lanes: at most {LOOP_AIM:g} times the loop", ratio, ratio <= LOOP_AIM)]
     for name in SPREADS:
         most = max(row.long / row.short for row in long_rows if row.spread == name)
-        aim = f"{name}: d = {LONG:,} at most {LONG_AIM:g} times d = {SHORT}, also with {min(LONG_SIZES)} lanes"
-        told.append({"aim": aim, "measured": most, "met": most <= LONG_AIM})
-    return told
+        text = f"`{name}`, 100 and 1000 lanes: d = {LONG:,} at most {LONG_AIM:g} times d = {SHORT}"
+        results.append(Aim(text, most, most <= LONG_AIM))
+    return results
 
 
-def main(repeats: Repeats = 3, as_json: AsJson = False) -> None:
+def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) -> None:
     """Measure what a lane and step of anonymous sums costs, and what long spreads do to it."""
-    console, notes = console_for_tables(as_json), Console(stderr=True)
+    notes = Console(stderr=True)
     with notes.status("compiling the loop and comparing what both compute"):
         stop_if(all_disagreements(), notes)
     rows, long_rows = [], []
@@ -235,14 +236,19 @@ def main(repeats: Repeats = 3, as_json: AsJson = False) -> None:
         for lanes in LONG_SIZES:
             with notes.status(f"{name}, {lanes} lanes"):
                 long_rows.append(measure_long(name, lanes, repeats))
-    print_rows(console, rows)
-    print_long(console, long_rows)
-    told = aims(rows, long_rows)
-    print_aims(console, told)
-    if as_json:
-        tables: dict[str, list[Any]] = {"rows": rows, "spreads": long_rows}
-        found: dict[str, Any] = {name: [vars(row) for row in table] for name, table in tables.items()}
-        print(json.dumps(surroundings(repeats, PACKAGES) | found | {"aims": told}, indent=2))
+    results = aims(rows, long_rows)
+    publish(
+        [table_of(rows), long_table(long_rows), aims_table("anonymous-aims", results)],
+        {
+            "rows": [vars(row) for row in rows],
+            "spreads": [vars(row) for row in long_rows],
+            "aims": [vars(aim) for aim in results],
+        },
+        packages=PACKAGES,
+        method=f"medians of {repeats} turns, of spreads of at most two",
+        as_json=as_json,
+        write=write,
+    )
 
 
 if __name__ == "__main__":

@@ -1,25 +1,18 @@
-"""What the benchmarks share: taking turns, comparing before timing, tables, and where it was measured."""
+"""What the benchmarks share: taking turns, and comparing before timing."""
 
 from __future__ import annotations
 
-import datetime
 import math
-import os
-import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.metadata import version
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 LIMIT = 5.0  # standard errors; about 200 figures are compared, so chance exceeds it for one seed in 10,000
 Repeats = Annotated[int, typer.Option(min=1, help="Turns of each contender; the median counts.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Figures as JSON on standard output, all else on standard error.")]
 
 
 def medians(contenders: Mapping[str, Callable[[], object]], repeats: int, seconds: float = 0.0) -> dict[str, float]:
@@ -41,10 +34,10 @@ def _a_call(call: Callable[[], object], seconds: float) -> float:
 
 
 def apart(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
-    """Figures, one value a lane, whose means over the lanes differ by more than chance allows."""
+    """Figures, one value per lane, whose means over the lanes differ by more than chance allows."""
     for name, values in ours.items():
         gap = abs(values.mean() - theirs[name].mean())
-        error = math.sqrt(sum(found.var(ddof=1) / len(found) for found in (values, theirs[name])))
+        error = math.sqrt(sum(sample.var(ddof=1) / len(sample) for sample in (values, theirs[name])))
         if gap > LIMIT * error + 1e-9:
             means = f"{theirs[name].mean():.6g}, Evenhand {values.mean():.6g}"
             yield f"{name}: {means}, standard error of the difference {error:.2g}"
@@ -55,37 +48,3 @@ def stop_if(wrong: list[str], notes: Console) -> None:
     if wrong:
         notes.print("[red bold]the contenders do not compute the same; nothing was timed[/red bold]", *wrong, sep="\n")
         raise typer.Exit(1)
-
-
-def console_for_tables(stderr: bool) -> Console:
-    """A console as wide as the terminal, or wide enough where there is none."""
-    console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=120)
-
-
-def table_of(title: str, columns: Iterable[str]) -> Table:
-    """A table whose first column holds words, and the others numbers."""
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", no_wrap=True)
-    return table
-
-
-def print_aims(console: Console, told: list[dict[str, Any]]) -> None:
-    """The aims, met or missed."""
-    table = Table("aim at 1000 lanes", "measured", "", box=box.SIMPLE_HEAD)
-    for aim in told:
-        table.add_row(aim["aim"], f"{aim['measured']:.2f}", "met" if aim["met"] else "missed")
-    console.print(table)
-
-
-def surroundings(repeats: int, packages: Iterable[str]) -> dict[str, Any]:
-    """Where and when it was measured."""
-    return {
-        "unit": "microseconds of processor time per lane and step",
-        "date": datetime.date.today().isoformat(),
-        "repeats": repeats,
-        "cores": os.cpu_count(),
-        "machine": platform.machine(),
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
-    }

@@ -1,6 +1,6 @@
 """How fast could it be? The same simulations as single compiled loops, each written for one policy and nothing else.
 
-Every loop does what `evenhand.simulation.run_block` does for that policy: it draws who is available, chooses, draws
+Every loop does what `run_block` does for that policy: it draws who is available, chooses, draws
 rewards, updates the tallies, and keeps the plays, the rewards, the largest violation so far and (where arms sleep) the
 prophet's reward at every checkpoint. With ``everyone`` it draws the rewards of all arms, as Evenhand's environments do
 so that every policy faces the same world; without, only those of the arms that play, the least that will do. TSCSF-B
@@ -24,7 +24,7 @@ Kept = tuple[
     NDArray[np.int32], Array, Array, Array
 ]  # plays (checkpoints, lanes, arms), then three (checkpoints, lanes)
 
-GRID = 2.0**30  # as in `evenhand.fairness.owed`
+GRID = 2.0**30  # as in `evenhand.policy.fairness.owed`
 compiled = cast("Callable[[F], F]", numba.njit(error_model="numpy"))
 
 
@@ -73,7 +73,7 @@ def earned(arm: int, rewards: Array, means: Array, everyone: bool, rng: np.rando
 def ucb1(
     rounds: Rounds, lanes: int, everyone: bool, rng: np.random.Generator, means: Array, exploration: float
 ) -> Kept:
-    """UCB1, one play a round."""
+    """UCB1, one play per round."""
     arms = len(means)
     kept, total, violation, optimum = room(len(rounds), lanes, arms)
     pulls, sums, bounds, rewards = np.zeros((lanes, arms)), np.zeros((lanes, arms)), np.zeros(arms), np.zeros(arms)
@@ -103,7 +103,7 @@ def fucb(
     exploration: float,
     fractions: Array,
 ) -> Kept:
-    """FUCB without tolerance, one play a round."""
+    """FUCB without tolerance, one play per round."""
     arms = len(means)
     kept, total, violation, optimum = room(len(rounds), lanes, arms)
     pulls, sums, bounds, rewards = np.zeros((lanes, arms)), np.zeros((lanes, arms)), np.zeros(arms), np.zeros(arms)
@@ -136,7 +136,7 @@ def fucb(
 
 @compiled
 def thompson(rounds: Rounds, lanes: int, everyone: bool, rng: np.random.Generator, means: Array) -> Kept:
-    """Thompson sampling, one play a round."""
+    """Thompson sampling, one play per round."""
     arms = len(means)
     kept, total, violation, optimum = room(len(rounds), lanes, arms)
     pulls, sums, draws, rewards = np.zeros((lanes, arms)), np.zeros((lanes, arms)), np.zeros(arms), np.zeros(arms)

@@ -1,6 +1,6 @@
 """How fast could anonymous sums be? ARS-UCB under random delays as one compiled loop, in the manner of `limit.py`.
 
-It does what `evenhand.simulation.run_block` does for that policy: it chooses where a hold has ended, draws rewards and
+It does what `run_block` does for that policy: it chooses where a hold has ended, draws rewards and
 delays, keeps rewards back until they are due, credits what arrives to the arm that plays, and keeps the plays, the
 rewards, the regret and whether the lane is stuck at every checkpoint. With ``everyone`` it draws a reward and the
 chance of a delay for all arms, as Evenhand does; without, only for the arm that plays. One lane after the other: what a
@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.metrics import LATE
+from evenhand.simulation.measures import LATE
 from limit import Array, Rounds, compiled, earned, fill_rewards, largest, room
 
 # plays (checkpoints, lanes, arms), then (checkpoints, lanes): rewards, regret, whether stuck, what has arrived

@@ -1,6 +1,6 @@
 """How fast could shares by merit be? FCTS-D under geometric delays as one compiled loop, in the manner of `limit.py`.
 
-It does what `evenhand.simulation.run_block` does for that policy: it draws the posterior of every arm, shares the plays
+It does what `run_block` does for that policy: it draws the posterior of every arm, shares the plays
 by merit, rounds, draws rewards and delays, keeps rewards back until they are due, and keeps the plays, the rewards and
 both regrets at every checkpoint. With ``everyone`` it draws a reward and the chance of a delay for all arms and rounds
 in a new order every time, as Evenhand does; without, it draws only for the arms that play and rounds in their order.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -23,7 +22,6 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +30,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from common import AsJson, console_for_tables, table_of
+from report import Aim, AsJson, Table, Write, aims_table, publish
 
 CLIENTS, BATCHERS, BATCH, RATE = 32, 8, 100, 300
 AIMS = {"single": 1_000.0, "batch": 20_000.0, "steady": 0.050}  # a second, a second, seconds at the 99th percentile
@@ -47,10 +45,10 @@ class Taken:
     items: int = 0
     waits: list[float] = field(default_factory=list)
 
-    def told(self) -> Json:
-        """As figures."""
+    def figures(self) -> Json:
+        """Rate and quantiles."""
         return {
-            "a_second": self.items / self.seconds,
+            "per_second": self.items / self.seconds,
             "p50_ms": 1e3 * float(np.quantile(self.waits, 0.5)),
             "p99_ms": 1e3 * float(np.quantile(self.waits, 0.99)),
         }
@@ -84,9 +82,9 @@ class Generator:
 
     async def report(self, decided: list[Json]) -> None:
         """A reward for each of these."""
-        reports = [{"decision": one["id"], "rewards": dict.fromkeys(one["arms"], 1.0)} for one in decided]
-        found = await self.send("reports", json.dumps({"reports": reports}).encode(), len(decided))
-        if any(answer["status"] != "accepted" for answer in found["answers"]):
+        rewards = [{"decision": one["id"], "rewards": dict.fromkeys(one["arms"], 1.0)} for one in decided]
+        found = await self.send("rewards", json.dumps({"rewards": rewards}).encode(), len(decided))
+        if any(answer["status"] != "accepted" for answer in found["results"]):
             raise SystemExit(f"a report was not accepted: {found}")
 
 
@@ -123,7 +121,7 @@ async def decided(
     session: aiohttp.ClientSession, where: str, seconds: float
 ) -> tuple[dict[str, Json], dict[str, Json]]:
     """Decisions one by one and a hundred at once, and the reports of both."""
-    told: list[dict[str, Json]] = []
+    results: list[dict[str, Json]] = []
     for part, clients, count in (("single", CLIENTS, 1), ("batch", BATCHERS, BATCH)):
         asking, made = Generator(session, where), list[list[Json]]()
         end = time.perf_counter() + seconds
@@ -135,16 +133,16 @@ async def decided(
             return time.perf_counter() < end
 
         asking.taken.seconds = await by_turns(clients, ask)
-        telling, left = Generator(session, where), list(made)
+        reporting, left = Generator(session, where), list(made)
 
-        async def tell(telling: Generator = telling, left: list[list[Json]] = left) -> bool:
+        async def report(reporting: Generator = reporting, left: list[list[Json]] = left) -> bool:
             if left:
-                await telling.report(left.pop())
+                await reporting.report(left.pop())
             return bool(left)
 
-        telling.taken.seconds = await by_turns(clients, tell)
-        told.append({part: asking.taken.told(), f"{part} reports": telling.taken.told()})
-    return told[0], told[1]
+        reporting.taken.seconds = await by_turns(clients, report)
+        results.append({part: asking.taken.figures(), f"{part} reports": reporting.taken.figures()})
+    return results[0], results[1]
 
 
 async def steady(generator: Generator, seconds: float) -> Json:
@@ -155,7 +153,7 @@ async def steady(generator: Generator, seconds: float) -> Json:
         jobs.append(asyncio.create_task(generator.decide(1)))
     await asyncio.gather(*jobs)
     generator.taken.seconds = time.perf_counter() - begun
-    return generator.taken.told()
+    return generator.taken.figures()
 
 
 # --- the server -------------------------------------------------------------------------------------------------------
@@ -167,7 +165,7 @@ def serving(database: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "evenhand.cli", "serve", "--database", database, "--port", str(port)]
+    command = [sys.executable, "-m", "evenhand.cli.main", "serve", "--database", database, "--port", str(port)]
     server = subprocess.Popen([*command, "--log-level", "error"], stdout=subprocess.DEVNULL)
     try:
         asyncio.run(_answers(f"http://127.0.0.1:{port}", server))
@@ -198,31 +196,38 @@ async def _session() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-# --- what came of it --------------------------------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------------------------------
 
 
-def show(console: Console, told: list[Json]) -> None:
-    """The figures, and the aims with ten arms."""
-    table = table_of("", ["database, algorithm, arms, part", "a second", "p50, ms", "p99, ms"])
-    for one in told:
-        for part, found in one["parts"].items():
-            name = f"{one['database']}, {one['algorithm']}, {one['arms']:,}, {part}"
-            table.add_row(name, f"{found['a_second']:,.0f}", f"{found['p50_ms']:.1f}", f"{found['p99_ms']:.1f}")
-    console.print(table)
-    aims = table_of("aims with ten arms", ["", "aim", "measured", ""])
-    for one in told:
-        if one["arms"] == 10:
-            for part, aim in AIMS.items():
-                found = one["parts"][part]
-                value = found["p99_ms"] / 1e3 if part == "steady" else found["a_second"]
-                met = value < aim if part == "steady" else value >= aim
-                shown = (
-                    (f"{aim * 1e3:.0f} ms", f"{value * 1e3:.1f} ms")
-                    if part == "steady"
-                    else (f"{aim:,.0f}", f"{value:,.0f}")
-                )
-                aims.add_row(f"{one['database']}, {one['algorithm']}, {part}", *shown, "met" if met else "missed")
-    console.print(aims)
+def table_of(runs: list[Json]) -> Table:
+    """Rates per second and milliseconds, a row per database, policy and number of arms."""
+    cells = []
+    for run in runs:
+        row = [f"{run['database']}, `{run['algorithm']}`, {run['arms']:,}"]
+        for part in ("single", "batch"):
+            figures = run["parts"][part]
+            row += [f"{figures['per_second']:,.0f}", f"{figures['p50_ms']:.0f}", f"{figures['p99_ms']:.0f}"]
+            row.append(f"{run['parts'][f'{part} reports']['per_second']:,.0f}")
+        steady = run["parts"]["steady"]
+        cells.append([*row, f"{steady['p50_ms']:.1f}", f"{steady['p99_ms']:.1f}"])
+    columns = ("single", "p50", "p99", "rewards", "batch", "p50", "p99", "rewards", "steady p50", "p99")
+    title = "decisions and rewards per second, and milliseconds"
+    return Table("load", title, ("database, policy, arms", *columns), cells)
+
+
+def aims(runs: list[Json]) -> list[Aim]:
+    """What was aimed at with ten arms, and whether it was reached."""
+    results = []
+    for run in (run for run in runs if run["arms"] == 10):
+        for part, aim in AIMS.items():
+            where, figures = f"{run['database']}, `{run['algorithm']}`, 10 arms: ", run["parts"][part]
+            if part == "steady":
+                text = f"{where}p99 under {aim * 1e3:.0f} ms at {RATE} per second"
+                results.append(Aim(text, figures["p99_ms"], figures["p99_ms"] < aim * 1e3))
+            else:
+                text = f"{where}{aim:,.0f} decisions per second, {part}"
+                results.append(Aim(text, figures["per_second"], figures["per_second"] >= aim))
+    return results
 
 
 def main(
@@ -232,24 +237,28 @@ def main(
     seconds: Annotated[float, typer.Option(min=0.5, help="For which each part lasts.")] = 5.0,
     folder: Annotated[Path | None, typer.Option(help="For the SQLite file; left out: a temporary one.")] = None,
     as_json: AsJson = False,
+    write: Write = False,
 ) -> None:
     """Measure."""
-    notes, told = console_for_tables(as_json), []
+    notes, runs = Console(stderr=True), []
     with tempfile.TemporaryDirectory(dir=folder) as place:
         for kind, database in {"SQLite": f"{place}/load.db", "PostgreSQL": postgresql}.items():
             if database is None:
                 continue
             with serving(database) as url:
                 for many in arms or [10, 1_000, 100_000]:
-                    for one in algorithm or ["ucb1", "fucb"]:
-                        notes.print(f"{kind}, {one}, {many:,} arms …")
-                        parts = asyncio.run(measured(url, many, one, seconds))
-                        told.append({"database": kind, "algorithm": one, "arms": many, "parts": parts})
-    packages = ("evenhand", "fastapi", "uvicorn", "sqlalchemy", "aiohttp")
-    where = {"cores": os.cpu_count(), "versions": {name: version(name) for name in packages}}
-    show(notes, told)
-    if as_json:
-        print(json.dumps({"surroundings": where, "figures": told}, indent=2))
+                    for name in algorithm or ["ucb1", "fucb"]:
+                        notes.print(f"{kind}, {name}, {many:,} arms …")
+                        parts = asyncio.run(measured(url, many, name, seconds))
+                        runs.append({"database": kind, "algorithm": name, "arms": many, "parts": parts})
+    publish(
+        [table_of(runs), aims_table("load-aims", aims(runs))],
+        {"runs": runs, "aims": [vars(aim) for aim in aims(runs)]},
+        packages=("evenhand", "fastapi", "uvicorn", "sqlalchemy", "aiohttp"),
+        method=f"{seconds:g} seconds per part",
+        as_json=as_json,
+        write=write,
+    )
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ import heapq
 import json
 import resource
 import sys
-import time
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from common import AsJson, console_for_tables, surroundings, table_of
 from evenhand.online import Bandit
+from report import AsJson, Table, Write, publish
 
 ARMS = tuple(f"arm {place}" for place in range(10))
 WINDOW, DELAY, NEVER, OUTAGE = 900.0, 300.0, 0.1, 0.2  # seconds, seconds, shares of the reports and of the rounds
@@ -42,11 +41,11 @@ def kept(bandit: Bandit) -> dict[str, float]:
     audit = bandit.audit(now=float(bandit.state.round))
     found: dict[str, float] = {
         "rounds": bandit.state.round,
-        "waiting": len(bandit.book.waiting),
-        "settled": len(bandit.book.settled),
+        "waiting": len(bandit.pending.waiting),
+        "settled": len(bandit.pending.settled),
         "available": len(bandit.dump()["available"]["rounds"]),
-        "delays": len(bandit.tallies.delays),
-        "trail": len(bandit.trail.rounds),
+        "delays": len(bandit.statistics.delays),
+        "deficits": len(bandit.deficit_history.rounds),
         "dumped kB": len(json.dumps(bandit.dump())) / 1000.0,
         "lost": sum(line.lost for line in audit.lines),
         "late": sum(line.late for line in audit.lines),
@@ -55,24 +54,28 @@ def kept(bandit: Bandit) -> dict[str, float]:
     return found | {"peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}
 
 
-def main(decisions: Decisions = 1_000_000, algorithm: str = "fucb", as_json: AsJson = False) -> None:
+def main(
+    decisions: Decisions = 1_000_000, algorithm: str = "fucb", as_json: AsJson = False, write: Write = False
+) -> None:
     """Run a bandit for long and print what it keeps; status 1 if its memory grows."""
-    console = console_for_tables(as_json)
-    given: dict[str, Any] = {"fractions": [0.05] * len(ARMS)} if algorithm == "fucb" else {}
-    bandit, rng = Bandit(ARMS, algorithm, window=WINDOW, **given), np.random.default_rng(1)
+    parameters: dict[str, Any] = {"fractions": [0.05] * len(ARMS)} if algorithm == "fucb" else {}
+    bandit, rng = Bandit(ARMS, algorithm, window=WINDOW, **parameters), np.random.default_rng(1)
     due: list[tuple[float, str, str]] = []
-    rows, started = [], time.perf_counter()
+    rows = []
     for _ in range(10):
         live(bandit, decisions // 10, rng, due)
         rows.append(kept(bandit))
-    table = table_of(f"{algorithm}, {time.perf_counter() - started:.0f} seconds", rows[0])
-    for row in rows:
-        table.add_row(*(f"{value:,.1f}" if isinstance(value, float) else f"{value:,}" for value in row.values()))
-    console.print(table)
+    cells = [[f"{value:,.1f}" if isinstance(value, float) else f"{value:,}" for value in row.values()] for row in rows]
     grown = 2**20 * (rows[-1]["peak MB"] - rows[0]["peak MB"]) / (0.9 * decisions)
-    console.print(f"{grown:.2f} bytes a decision after the first tenth: {'flat' if grown <= ROOM else 'NOT flat'}")
-    if as_json:
-        print(json.dumps(surroundings(1, ("evenhand", "numpy")) | {"unit": "", "rows": rows}, indent=2))
+    publish(
+        [Table("memory", f"memory of {algorithm}", list(rows[0]), cells)],
+        {"rows": rows, "bytes_per_decision": grown},
+        packages=("evenhand", "numpy"),
+        method=f"{grown:.2f} bytes per decision after the first tenth",
+        as_json=as_json,
+        write=write,
+    )
+    print(f"{grown:.2f} bytes per decision: {'flat' if grown <= ROOM else 'NOT flat'}", file=sys.stderr)
     raise typer.Exit(int(grown > ROOM))
 
 

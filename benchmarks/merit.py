@@ -1,6 +1,6 @@
 """What shares by merit cost, in microseconds of processor time, side by side in one run (Chen et al. 2024).
 
-Evenhand's whole loop (`evenhand.simulation.run_block`) for the paper's four policies, against FCTS-D as a compiled loop
+Evenhand's whole loop (`run_block`) for the paper's four policies, against FCTS-D as a compiled loop
 (`limit_merit.py`) and against a plain restatement of the published loop (`published.py`); the optimistic share alone
 against SLSQP (`solver.py`); rounding alone (`rounding.py`). The contenders take turns, and medians are shown. Nothing
 is timed unless all of them agree.
@@ -8,7 +8,6 @@ is timed unless all of them agree.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,15 +21,16 @@ import limit_merit
 import published
 import rounding
 import solver
-from common import AsJson, Repeats, apart, console_for_tables, medians, print_aims, stop_if, surroundings, table_of
+from common import Repeats, apart, medians, stop_if
 from evenhand import Environment, Policy
 from evenhand.algorithms import fcts_d, fcucb_d, op_fcts_d, op_fcucb_d
-from evenhand.delays import Geometric
-from evenhand.merit import Power
-from evenhand.metrics import Yardstick, yardstick
-from evenhand.results import Record
-from evenhand.rewards import Bernoulli
-from evenhand.simulation import checkpoint_rounds, run_block
+from evenhand.environment.delays import Geometric
+from evenhand.environment.rewards import Bernoulli
+from evenhand.policy.merit import Power
+from evenhand.simulation.results import PolicyResult
+from evenhand.simulation.simulate import checkpoint_rounds, run_block
+from evenhand.theory.baseline import Baseline, baseline_of
+from report import Aim, AsJson, Table, Write, aims_table, publish
 
 PAPER, STEEP = solver.KINDS  # merit and plays of the experiments, and a merit under which the share must be searched
 SIZES = {PAPER: {1: 5000, 100: 10_000, 1000: 5000}, STEEP: {1: 1000, 1000: 1000}}  # lanes: rounds
@@ -42,7 +42,7 @@ JUDGED = ("reward", "reward_regret", "fairness_regret")
 SUCCESS = 0.05  # of the geometric delay
 PACKAGES = ("evenhand", "numpy", "scipy", "numba")
 LOOP_AIM = 2.0  # at 1000 lanes, FCTS-D's time in times of the compiled loop's
-PUBLISHED = {"fcts_d": 1200.0, "fcucb_d": 2000.0}  # microseconds a step of the code published with the paper, about
+PUBLISHED = {"fcts_d": 1200.0, "fcucb_d": 2000.0}  # microseconds per step of the code published with the paper, about
 PUBLISHED_AIM = 500.0  # at 1000 lanes, these in times of Evenhand's
 
 
@@ -53,18 +53,18 @@ class Case:
     policy: Policy
     merit: Power
     environment: Environment
-    stick: Yardstick
+    baseline: Baseline
     guess: published.Guess  # as published
     exact: published.Guess  # the same with the exact share in place of SLSQP's
 
-    def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> Record:
+    def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> PolicyResult:
         """The simulation by Evenhand."""
-        return run_block(self.policy, self.environment, self.stick, lanes, rounds, np.random.SeedSequence(seed))
+        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, np.random.SeedSequence(seed))
 
     def run_loop(self, lanes: int, rounds: limit.Rounds, seed: int, everyone: bool) -> limit.Kept:
         """The simulation by the compiled loop, which is FCTS-D."""
         parameters: tuple[Any, ...] = (self.environment.means, SUCCESS, self.merit.beta)
-        parameters += (self.policy.plays, self.stick.deserved)
+        parameters += (self.policy.plays, self.baseline.deserved)
         return limit_merit.fcts_d(rounds, lanes, everyone, np.random.default_rng(seed), *parameters)
 
     def run_restated(self, guess: published.Guess, rounds: int, seed: int) -> published.History:
@@ -102,7 +102,7 @@ def cases(merit: Power, plays: int, as_published: bool = False) -> list[Case]:
         (op_fcucb_d(merit, **boxed), published.in_wide_box(merit, slsqp), published.in_wide_box(merit, exact)),
         (op_fcts_d(merit, **start), both_ways, both_ways),
     )
-    return [Case(policy, merit, environment, yardstick(policy, environment), *plain) for policy, *plain in policies]
+    return [Case(policy, merit, environment, baseline_of(policy, environment), *plain) for policy, *plain in policies]
 
 
 def all_disagreements() -> list[str]:
@@ -159,8 +159,8 @@ def measure(case: Case, lanes: int, repeats: int) -> Row:
     return Row(policy.name, case.merit.beta, policy.plays, lanes, horizon, **found)
 
 
-def print_rows(console: Console, rows: list[Row]) -> None:
-    """The tables of microseconds and ratios, one for each merit."""
+def table_of(name: str, rows: list[Row]) -> Table:
+    """Microseconds and ratios under one merit."""
     columns = (
         "policy",
         "lanes",
@@ -173,24 +173,22 @@ def print_rows(console: Console, rows: list[Row]) -> None:
         "times slower",
         "exact",
     )
-    for beta, plays in {(row.beta, row.plays): None for row in rows}:
-        title = f"microseconds per lane and step, merit 1 + {beta:g} μ⁴, {plays} of 7 arms a round"
-        table = table_of(title, columns)
-        for row in (row for row in rows if row.beta == beta):
-            loops = ["", "", "", ""]
-            if row.loop is not None and row.lean_loop is not None:
-                loops = [f"{row.loop:.3f}", f"{row.evenhand / row.loop:.2f}"]
-                loops += [f"{row.lean_loop:.3f}", f"{row.evenhand / row.lean_loop:.2f}"]
-            slower = (f"{row.restated:.0f}", f"{row.restated / row.evenhand:,.1f}", f"{row.restated_exact:.0f}")
-            last = row.lanes == max(SIZES[PAPER])
-            table.add_row(row.policy, f"{row.lanes:,}", f"{row.evenhand:.3f}", *loops, *slower, end_section=last)
-        console.print(table)
+    cells = []
+    for row in rows:
+        loops = ["", "", "", ""]
+        if row.loop is not None and row.lean_loop is not None:
+            loops = [f"{row.loop:.3f}", f"{row.evenhand / row.loop:.2f}"]
+            loops += [f"{row.lean_loop:.3f}", f"{row.evenhand / row.lean_loop:.2f}"]
+        slower = (f"{row.restated:.0f}", f"{row.restated / row.evenhand:,.1f}", f"{row.restated_exact:.0f}")
+        cells.append((f"`{row.policy}`", f"{row.lanes:,}", f"{row.evenhand:.3f}", *loops, *slower))
+    title = f"microseconds per lane and step, merit 1 + {rows[0].beta:g} μ⁴, {rows[0].plays} of 7 arms per round"
+    return Table(name, title, columns, cells)
 
 
 def running_times(rows: list[Row]) -> list[dict[str, Any]]:
     """How long the policies with a box take, in times of those that sample; in the paper it is longer (B.1)."""
     by_key = {(row.policy, row.beta, row.lanes): row for row in rows}
-    told = []
+    results = []
     for beta, lanes in {(row.beta, row.lanes): None for row in rows}:
         loops = {"evenhand": f"Evenhand, {lanes} lane{'s' if lanes > 1 else ''}"}
         if lanes == 1:
@@ -198,39 +196,43 @@ def running_times(rows: list[Row]) -> list[dict[str, Any]]:
         for field, loop in loops.items():
             times = {name: getattr(by_key[name, beta, lanes], field) for pair in RIVALS.items() for name in pair}
             ratios = {box: times[box] / times[sampled] for box, sampled in RIVALS.items()}
-            told.append({"beta": beta, "loop": loop} | ratios)
-    return told
+            results.append({"beta": beta, "loop": loop} | ratios)
+    return results
 
 
-def print_running_times(console: Console, told: list[dict[str, Any]]) -> None:
+def running_times_table(ratios: list[dict[str, Any]]) -> Table:
     """Which takes longer."""
     columns = ("loop", "merit", "FCUCB-D / FCTS-D", "OP-FCUCB-D / OP-FCTS-D")
-    table = table_of("running time with a box in times of that with samples; in the paper above 1", columns)
-    for one in told:
-        table.add_row(one["loop"], f"1 + {one['beta']:g} μ⁴", f"{one['fcucb_d']:.2f}", f"{one['op_fcucb_d']:.2f}")
-    console.print(table)
+    title = "running time with intervals as a multiple of that with samples; in the paper above 1"
+    cells = [
+        (ratio["loop"], f"`1 + {ratio['beta']:g} μ⁴`", f"{ratio['fcucb_d']:.2f}", f"{ratio['op_fcucb_d']:.2f}")
+        for ratio in ratios
+    ]
+    return Table("merit-running-times", title, columns, cells)
 
 
-def aims(rows: list[Row]) -> list[dict[str, Any]]:
+def aims(rows: list[Row]) -> list[Aim]:
     """What was aimed at, and whether it was reached."""
     widest = {row.policy: row for row in rows if row.beta == PAPER[0].beta and row.lanes == max(SIZES[PAPER])}
     sampled, boxed = widest["fcts_d"], widest["fcucb_d"]
     assert sampled.loop is not None
     ratio, rival = sampled.evenhand / sampled.loop, boxed.evenhand / sampled.evenhand
-    told = [
-        {"aim": f"fcts_d: at most {LOOP_AIM:g} times the loop", "measured": ratio, "met": ratio <= LOOP_AIM},
-        {"aim": "fcucb_d: no slower than fcts_d", "measured": rival, "met": rival <= 1.0},
+    results = [
+        Aim(f"`fcts_d`, 1000 lanes: at most {LOOP_AIM:g} times the loop", ratio, ratio <= LOOP_AIM),
+        Aim("`fcucb_d`, 1000 lanes: no slower than `fcts_d`", rival, rival <= 1.0),
     ]
     for name, published_time in PUBLISHED.items():
         faster = published_time / widest[name].evenhand
-        aim = f"{name}: {PUBLISHED_AIM:g} times faster than the published code ({published_time:,.0f} µs)"
-        told.append({"aim": aim, "measured": faster, "met": faster >= PUBLISHED_AIM})
-    return told
+        text = (
+            f"`{name}`, 1000 lanes: {PUBLISHED_AIM:g} times faster than the published code ({published_time:,.0f} µs)"
+        )
+        results.append(Aim(text, faster, faster >= PUBLISHED_AIM))
+    return results
 
 
-def main(repeats: Repeats = 3, as_json: AsJson = False) -> None:
+def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) -> None:
     """Measure what a lane and step of fair shares by merit costs, and its parts alone."""
-    console, notes = console_for_tables(as_json), Console(stderr=True)
+    notes = Console(stderr=True)
     with notes.status("compiling the loop and comparing what all compute"):
         stop_if(all_disagreements(), notes)
     rows = []
@@ -240,16 +242,28 @@ def main(repeats: Repeats = 3, as_json: AsJson = False) -> None:
                 with notes.status(f"{case.policy.name}, β = {case.merit.beta:g}, {lanes} lanes"):
                     rows.append(measure(case, lanes, repeats))
     shares, rounded = solver.rows(repeats, notes), rounding.rows(repeats, notes)
-    print_rows(console, rows)
-    print_running_times(console, running_times(rows))
-    solver.print_rows(console, shares)
-    rounding.print_rows(console, rounded)
-    print_aims(console, aims(rows))
-    if as_json:
-        tables: dict[str, list[Any]] = {"rows": rows, "shares": shares, "rounding": rounded}
-        found: dict[str, Any] = {name: [vars(row) for row in table] for name, table in tables.items()}
-        found |= {"running_times": running_times(rows), "aims": aims(rows)}
-        print(json.dumps(surroundings(repeats, PACKAGES) | found, indent=2))
+    times = running_times(rows)
+    publish(
+        [
+            table_of("merit", [row for row in rows if row.beta == PAPER[0].beta]),
+            table_of("merit-steep", [row for row in rows if row.beta == STEEP[0].beta]),
+            running_times_table(times),
+            solver.table_of(shares),
+            rounding.table_of(rounded),
+            aims_table("merit-aims", aims(rows)),
+        ],
+        {
+            "rows": [vars(row) for row in rows],
+            "shares": [vars(row) for row in shares],
+            "rounding": [vars(row) for row in rounded],
+            "running_times": times,
+            "aims": [vars(aim) for aim in aims(rows)],
+        },
+        packages=PACKAGES,
+        method=f"medians of {repeats} turns",
+        as_json=as_json,
+        write=write,
+    )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """What a decision and its report cost in one's own process, beside MABWiser and river, side by side in one run.
 
-Every contender chooses an arm, is told a reward of 0 or 1 for it, and learns: `Bandit.decide` and `Bandit.observe`;
+Every contender chooses an arm, receives a reward of 0 or 1 for it, and learns: `Bandit.decide` and `Bandit.observe`;
 MABWiser's `predict` and `partial_fit` with one observation; river's `pull` and `update`. Before that each arm has been
 played once. The contenders take turns, and medians are shown. Nothing is timed unless all find the best arm alike.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,9 +16,10 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from common import AsJson, Repeats, apart, console_for_tables, medians, stop_if, surroundings, table_of
+from common import Repeats, apart, medians, stop_if
+from evenhand.core.state import Array
 from evenhand.online import Bandit
-from evenhand.records import Array
+from report import Aim, AsJson, Table, Write, aims_table, publish
 
 SIZES = (10, 100, 1000, 100_000)  # arms
 TURN = 0.3  # seconds that a contender has at least
@@ -95,7 +95,7 @@ def evenhand(case: Case, world: World, seed: int) -> Step:
 
 
 def mabwiser(case: Case, world: World, seed: int) -> Step:
-    """MABWiser, as its documentation tells for one observation after the other; arms are numbers."""
+    """MABWiser, as its documentation has it for one observation after the other; arms are numbers."""
     module = import_module("mabwiser.mab")
     policy = getattr(module.LearningPolicy, case.mabwiser)(**GIVEN.get(case.mabwiser, {}))
     arms = list(range(len(world.means)))
@@ -172,37 +172,38 @@ def measure(case: Case, arms: int, repeats: int) -> Row:
     return Row(case.name, arms, found["Evenhand"], found.get("MABWiser"), found.get("river"))
 
 
-def print_rows(console: Console, rows: list[Row]) -> None:
-    """The table of microseconds and ratios."""
-    columns = ("policy", "arms", "Evenhand", "MABWiser", "times slower", "river", "times slower")
-    table = table_of("microseconds for a decision and its report, one core", columns)
+def table_of(rows: list[Row]) -> Table:
+    """Microseconds and ratios."""
+    cells = []
     for row in rows:
-        cells = [row.policy, f"{row.arms:,}", f"{row.evenhand:,.1f}"]
+        times = [f"{row.evenhand:,.1f}"]
         for rival in (row.mabwiser, row.river):
-            cells += ["", ""] if rival is None else [f"{rival:,.1f}", f"{rival / row.evenhand:.2f}"]
-        table.add_row(*cells, end_section=row.arms == SIZES[-1])
-    console.print(table)
+            times += ["", ""] if rival is None else [f"{rival:,.1f}", f"{rival / row.evenhand:.2f}"]
+        name = f"`{row.policy}`" if row.policy.isidentifier() else row.policy
+        cells.append((name, f"{row.arms:,}", *times))
+    columns = ("policy", "arms", "Evenhand", "MABWiser", "times slower", "river", "times slower")
+    return Table("online", "microseconds for a decision and its reward, one core", columns, cells)
 
 
-def aims(rows: list[Row]) -> list[dict[str, Any]]:
+def aims(rows: list[Row]) -> list[Aim]:
     """What was aimed at, and whether it was reached."""
-    told, alike = [], {case.name for case in CASES if case.same}
+    results, alike = [], {case.name for case in CASES if case.same}
     for row in rows:
         if row.policy not in alike or row.river is None or row.mabwiser is None:
             continue
-        where = f"{row.policy}, {row.arms:,} arms"
+        where = f"`{row.policy}`, {row.arms:,} arms"
         if row.arms == 10:
             ratio = row.evenhand / row.river
-            told.append({"aim": f"{where}: at most 3 times river", "measured": ratio, "met": ratio <= 3.0})
+            results.append(Aim(f"{where}: at most 3 times river", ratio, ratio <= 3.0))
         else:
             faster = min(row.river, row.mabwiser) / row.evenhand
-            told.append({"aim": f"{where}: faster than both", "measured": faster, "met": faster > 1.0})
-    return told
+            results.append(Aim(f"{where}: faster than both", faster, faster > 1.0))
+    return results
 
 
-def main(repeats: Repeats = 5, as_json: AsJson = False) -> None:
-    """Measure what a decision and its report cost: Evenhand, MABWiser, river."""
-    console, notes = console_for_tables(as_json), Console(stderr=True)
+def main(repeats: Repeats = 5, as_json: AsJson = False, write: Write = False) -> None:
+    """Measure what a decision and its reward cost: Evenhand, MABWiser, river."""
+    notes = Console(stderr=True)
     with notes.status("comparing what they play"):
         stop_if(list(disagreements()), notes)
     rows = []
@@ -210,15 +211,14 @@ def main(repeats: Repeats = 5, as_json: AsJson = False) -> None:
         for arms in SIZES:
             with notes.status(f"{case.name}, {arms:,} arms"):
                 rows.append(measure(case, arms, repeats))
-    print_rows(console, rows)
-    table = table_of("", ("aim", "measured", ""))
-    for aim in aims(rows):
-        table.add_row(aim["aim"], f"{aim['measured']:.2f}", "met" if aim["met"] else "missed")
-    console.print(table)
-    if as_json:
-        unit = "microseconds of processor time for a decision and its report"
-        found = {"unit": unit, "rows": [vars(row) for row in rows], "aims": aims(rows)}
-        print(json.dumps(surroundings(repeats, PACKAGES) | found, indent=2))
+    publish(
+        [table_of(rows), aims_table("online-aims", aims(rows))],
+        {"rows": [vars(row) for row in rows], "aims": [vars(aim) for aim in aims(rows)]},
+        packages=PACKAGES,
+        method=f"medians of {repeats} turns",
+        as_json=as_json,
+        write=write,
+    )
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ import scipy.optimize
 import scipy.stats
 from numpy.typing import NDArray
 
-from evenhand.box import best_in_box
-from evenhand.merit import Power
+from evenhand.policy.confidence import optimistic_means
+from evenhand.policy.merit import Power
 
 Array = NDArray[np.float64]
 DELTA = 0.01
@@ -56,7 +56,7 @@ class Arm:
         self.outstanding, self.due = rewards, rounds
 
 
-Guess = Callable[[list[Arm], int, np.random.Generator], Sequence[float]]  # what the arms are worth in a round
+Guess = Callable[[list[Arm], int, np.random.Generator], Sequence[float]]  # what the arms are score in a round
 Solver = Callable[[Power, Array, Array, np.random.Generator], Array]  # the optimistic means in a box
 
 
@@ -94,9 +94,9 @@ def simulate(
     return History([arm.pulls - 1 for arm in arms], reward, reward_regret, fairness_regret)
 
 
-def shares(merit: Power, worth: Sequence[float], plays: int) -> list[float]:
+def shares(merit: Power, score: Sequence[float], plays: int) -> list[float]:
     """``m f(x_i) / Σ f(x_j)``."""
-    merits = [1.0 + merit.beta * x**merit.exponent for x in worth]
+    merits = [1.0 + merit.beta * x**merit.exponent for x in score]
     whole = sum(merits)
     return [plays * one / whole for one in merits]
 
@@ -178,4 +178,4 @@ def slsqp(merit: Power, low: Array, high: Array, rng: np.random.Generator) -> Ar
 
 def exact(merit: Power, low: Array, high: Array, rng: np.random.Generator) -> Array:
     """What Evenhand finds; nothing is left to chance."""
-    return best_in_box(merit, low, high)
+    return optimistic_means(merit, low, high)

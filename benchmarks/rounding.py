@@ -10,12 +10,14 @@ import numpy as np
 from rich.console import Console
 
 import published
-from common import LIMIT, medians, table_of
-from evenhand.fairness import Claim
-from evenhand.merit import Power
-from evenhand.records import Array
-from evenhand.selection import DependentRounding, SystematicSampling
-from evenhand.shares import proportional
+from common import LIMIT, medians
+from evenhand.core.state import ALL_AVAILABLE, Array
+from evenhand.policy.fairness import Shares
+from evenhand.policy.merit import Power
+from evenhand.policy.policy import Policy
+from evenhand.policy.selection import DependentRounding, SystematicSampling
+from evenhand.policy.shares import proportional
+from report import Table
 
 PLAYS = {7: 3, 100: 30, 10_000: 3000}  # by the number of arms
 LANES = (1, 1000)
@@ -26,7 +28,7 @@ SECONDS = 0.2  # a turn lasts, at least
 
 @dataclass(frozen=True)
 class Row:
-    """Microseconds of processor time a lane."""
+    """Microseconds of processor time per lane."""
 
     arms: int
     plays: int
@@ -46,10 +48,11 @@ def disagreements() -> Iterator[str]:
     for arms, plays in list(PLAYS.items())[:2]:
         rng, dice = np.random.default_rng(1), random.Random(1)
         weights = merits(arms, 1, rng)[0]
-        shares, claim = proportional(weights, plays), Claim(np.tile(weights, (CHECK_LANES, 1)), random=False)
+        shares, claim = proportional(weights, plays), Shares(np.tile(weights, (CHECK_LANES, 1)))
+        state = Policy().start(arms, CHECK_LANES)
         drawn = {
-            "dependent": DependentRounding(plays).select(claim, None, rng)[0],
-            "systematic": SystematicSampling(plays).select(claim, None, rng)[0],
+            "dependent": DependentRounding(plays).select(claim, state, ALL_AVAILABLE, rng)[0],
+            "systematic": SystematicSampling(plays).select(claim, state, ALL_AVAILABLE, rng)[0],
             "pairs": np.zeros((CHECK_LANES, arms), dtype=bool),
         }
         for lane in range(CHECK_LANES):
@@ -64,11 +67,12 @@ def measure(arms: int, lanes: int, repeats: int) -> Row:
     """One row of the table."""
     plays, rng, dice = PLAYS[arms], np.random.default_rng(0), random.Random(0)
     weights = merits(arms, lanes, rng)
-    claim, shares = Claim(weights, random=False), proportional(weights[0], plays).tolist()
+    claim, shares = Shares(weights), proportional(weights[0], plays).tolist()
+    state = Policy().start(arms, lanes)
     found = medians(
         {
-            "dependent": lambda: DependentRounding(plays).select(claim, None, rng),
-            "systematic": lambda: SystematicSampling(plays).select(claim, None, rng),
+            "dependent": lambda: DependentRounding(plays).select(claim, state, ALL_AVAILABLE, rng),
+            "systematic": lambda: SystematicSampling(plays).select(claim, state, ALL_AVAILABLE, rng),
             "pairs": lambda: published.paired(shares, dice),
         },
         repeats,
@@ -88,11 +92,12 @@ def rows(repeats: int, notes: Console) -> list[Row]:
     return found
 
 
-def print_rows(console: Console, found: list[Row]) -> None:
-    """The table of microseconds."""
+def table_of(found: list[Row]) -> Table:
+    """Microseconds."""
     columns = ("arms", "plays", "lanes", "dependent", "systematic", "random pairs", "times slower")
-    table = table_of("rounding: microseconds a lane, shares included", columns)
+    cells = []
     for row in found:
         sizes, slower = (f"{row.arms:,}", f"{row.plays:,}", f"{row.lanes:,}"), row.pairs / row.dependent
-        table.add_row(*sizes, f"{row.dependent:,.2f}", f"{row.systematic:,.2f}", f"{row.pairs:,.1f}", f"{slower:,.1f}")
-    console.print(table)
+        times = (f"{row.dependent:,.2f}", f"{row.systematic:,.2f}", f"{row.pairs:,.1f}")
+        cells.append((*sizes, *times, f"{slower:,.1f}"))
+    return Table("merit-rounding", "rounding: microseconds per lane, shares included", columns, cells)

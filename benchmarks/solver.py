@@ -1,4 +1,4 @@
-"""The optimistic share alone: `evenhand.box.best_in_box` against SciPy's SLSQP from a random start.
+"""The optimistic share alone: `evenhand.policy.confidence.optimistic_means` against SciPy's SLSQP from a random start.
 
 The boxes are those of FCUCB-D with the radius of the published code, from the first round to one at which arms have
 thousands of plays: plays as in the fair shares, every reward known. Before anything is timed, Evenhand's answers must
@@ -15,15 +15,16 @@ import numpy as np
 from rich.console import Console
 
 import published
-from common import medians, table_of
+from common import medians
 from evenhand.algorithms import fcucb_d
-from evenhand.box import BestInBox, best_in_box
-from evenhand.merit import Power
-from evenhand.records import Array, State, Tally
-from evenhand.shares import proportional
+from evenhand.core.state import Array, State, Tally
+from evenhand.policy.confidence import OptimisticShares, optimistic_means
+from evenhand.policy.merit import Power
+from evenhand.policy.shares import proportional
+from report import Table
 
 MEANS = np.array([0.3, 0.5, 0.7, 0.9, 0.8, 0.6, 0.4])  # Chen et al. 2024, section 6
-KINDS = ((Power(beta=2.0, exponent=4.0), 3), (Power(beta=50.0, exponent=4.0), 1))  # merit, plays a round
+KINDS = ((Power(beta=2.0, exponent=4.0), 3), (Power(beta=50.0, exponent=4.0), 1))  # merit, plays per round
 LANES = {7: 1000, 100: 1000, 10_000: 100}  # boxes side by side, by the number of arms
 ASKED = {7: 200, 100: 10, 10_000: 0}  # boxes for SLSQP: half a second each at 100 arms, and its work grows like K³
 ALONE = 20  # boxes solved one by one
@@ -36,7 +37,7 @@ SECONDS = 0.2  # a turn lasts, at least
 
 @dataclass(frozen=True)
 class Row:
-    """Microseconds of processor time a box, and what SLSQP and the upper ends of the box lose."""
+    """Microseconds of processor time per box, and what SLSQP and the upper ends of the box lose."""
 
     beta: float
     arms: int
@@ -45,7 +46,7 @@ class Row:
     side_by_side: float
     slsqp: float | None
     missed: float | None  # part of the boxes in which SLSQP misses the optimum
-    loss: float | None  # of expected reward a play where it does, on average
+    loss: float | None  # of expected reward per play where it does, on average
     largest_loss: float | None
     corner_missed: float  # part of the boxes in which the upper ends are not the optimum
     corner_largest_loss: float
@@ -54,13 +55,13 @@ class Row:
 def boxes(merit: Power, plays: int, arms: int, number: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Lower and upper ends, (number, arms), at rounds spread evenly in the logarithm."""
     index = fcucb_d(merit, horizon=1, radius="code", cap=True, plays=plays).index
-    assert isinstance(index, BestInBox)
+    assert isinstance(index, OptimisticShares)
     ends = []
     for t in np.geomspace(1.0, ROUNDS_AN_ARM * arms / plays, number).round().astype(int).tolist():
         means = MEANS if arms == len(MEANS) else rng.random(arms)
         known = rng.poisson(t * proportional(merit(means), plays))
         tally = Tally(known.astype(float), known.astype(float), rng.binomial(known, means).astype(float))
-        ends.append(index.box.of(State(t, tally)))
+        ends.append(index.confidence.of(State(t, tally)))
     low, high = zip(*ends, strict=True)
     return np.stack(low), np.stack(high)
 
@@ -77,13 +78,13 @@ def disagreements() -> Iterator[str]:
     for merit, plays in KINDS:
         for arms, number in ((7, 300), (100, 100), (10_000, 3)):
             for low, high in zip(*boxes(merit, plays, arms, number, rng), strict=True):
-                found = best_in_box(merit, low, high)
+                found = optimistic_means(merit, low, high)
                 level = float(earned(merit, found))
                 grid = low + (high - low) * np.linspace(0.0, 1.0, STEPS + 1)[:, np.newaxis]
                 gain = (merit(grid) * (grid - level)).max(axis=0).sum() / merit(found).sum()
                 outside = (found < low).any() or (found > high).any()
                 if outside or gain > TOLERANCE:
-                    yield f"best_in_box, β = {merit.beta:g}, {arms} arms: not the optimum, a grid gains {gain:.2g}"
+                    yield f"optimistic_means, β = {merit.beta:g}, {arms} arms: not the optimum, a grid gains {gain:.2g}"
 
 
 def measure(merit: Power, plays: int, arms: int, repeats: int) -> Row:
@@ -93,20 +94,20 @@ def measure(merit: Power, plays: int, arms: int, repeats: int) -> Row:
     single = list(zip(low, high, strict=True))[:: max(LANES[arms] // ALONE, 1)]
     found = medians(
         {
-            "alone": lambda: [best_in_box(merit, *box) for box in single],
-            "side_by_side": lambda: best_in_box(merit, low, high),
+            "alone": lambda: [optimistic_means(merit, *box) for box in single],
+            "side_by_side": lambda: optimistic_means(merit, low, high),
         },
         repeats,
         SECONDS,
     )
-    corner = earned(merit, best_in_box(merit, low, high)) - earned(merit, high)
+    corner = earned(merit, optimistic_means(merit, low, high)) - earned(merit, high)
     slsqp = missed = loss = largest = None
     if ASKED[arms]:
         low, high = boxes(merit, plays, arms, ASKED[arms], rng)
         start = time.process_time()
         guesses = [published.slsqp(merit, *box, rng) for box in zip(low, high, strict=True)]
         slsqp = (time.process_time() - start) / ASKED[arms] * 1e6
-        losses = earned(merit, best_in_box(merit, low, high)) - earned(merit, np.stack(guesses))
+        losses = earned(merit, optimistic_means(merit, low, high)) - earned(merit, np.stack(guesses))
         wrong = losses > MISSED
         missed, largest = float(wrong.mean()), float(losses.max())
         loss = float(losses[wrong].mean()) if wrong.any() else 0.0
@@ -135,27 +136,16 @@ def rows(repeats: int, notes: Console) -> list[Row]:
     return found
 
 
-def print_rows(console: Console, found: list[Row]) -> None:
-    """The table of microseconds and losses."""
-    columns = (
-        "merit",
-        "arms",
-        "alone",
-        "side by side",
-        "SLSQP",
-        "times slower",
-        "misses",
-        "by",
-        "up to",
-        "corner misses",
-    )
-    table = table_of("optimistic share: microseconds a box", columns)
+def table_of(found: list[Row]) -> Table:
+    """Microseconds and losses."""
+    columns = ("merit", "arms", "alone", "side by side", "SLSQP", "times slower", "misses", "by", "up to")
+    cells = []
     for row in found:
-        solver = [""] * 5
+        slsqp = [""] * 5
         if row.slsqp is not None and row.missed is not None and row.loss is not None and row.largest_loss is not None:
             losses = (f"{row.missed:.0%}", f"{row.loss:.3f}", f"{row.largest_loss:.3f}")
-            solver = [f"{row.slsqp:,.0f}", f"{row.slsqp / row.alone:,.0f}", *losses]
-        merit, sizes = f"1 + {row.beta:g} μ⁴", (f"{row.arms:,}", f"{row.alone:,.1f}", f"{row.side_by_side:,.3f}")
-        corner = f"{row.corner_missed:.0%}, up to {row.corner_largest_loss:.3f}"
-        table.add_row(merit, *sizes, *solver, corner, end_section=row.arms == max(LANES))
-    console.print(table)
+            slsqp = [f"{row.slsqp:,.0f}", f"{row.slsqp / row.alone:,.0f}", *losses]
+        sizes = (f"{row.arms:,}", f"{row.alone:,.1f}", f"{row.side_by_side:,.3f}")
+        corner = (f"{row.corner_missed:.0%}", f"{row.corner_largest_loss:.3f}")
+        cells.append((f"`1 + {row.beta:g} μ⁴`", *sizes, *slsqp, *corner))
+    return Table("merit-share", "optimistic share: microseconds per box", (*columns, "corner misses", "up to"), cells)

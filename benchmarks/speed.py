@@ -1,6 +1,6 @@
 """What a simulation costs, in microseconds of processor time per lane and step, side by side in one run.
 
-Evenhand's whole loop (`evenhand.simulation.run_block`: environment, policy, measures, 200 checkpoints) against the same
+Evenhand's whole loop (`run_block`: environment, policy, measures, 200 checkpoints) against the same
 simulation as a compiled loop (`limit.py`) and, for UCB1 and Thompson sampling, against SMPyBandits. The contenders take
 turns, and medians are shown. Nothing is timed unless every compiled loop computes what Evenhand computes.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,14 +18,15 @@ import typer
 from rich.console import Console
 
 import limit
-from common import AsJson, Repeats, apart, console_for_tables, medians, print_aims, stop_if, surroundings, table_of
+from common import Repeats, apart, medians, stop_if
 from evenhand import Environment, Policy
 from evenhand.algorithms import fucb, thompson, tscsf_b, ucb1
-from evenhand.availability import Independent
-from evenhand.metrics import Yardstick, yardstick
-from evenhand.results import Record
-from evenhand.rewards import Bernoulli
-from evenhand.simulation import checkpoint_rounds, run_block
+from evenhand.environment.availability import Independent
+from evenhand.environment.rewards import Bernoulli
+from evenhand.simulation.results import PolicyResult
+from evenhand.simulation.simulate import checkpoint_rounds, run_block
+from evenhand.theory.baseline import Baseline, baseline_of
+from report import Aim, AsJson, Table, Write, aims_table, publish
 
 SIZES = {1: 10_000, 100: 10_000, 1000: 10_000}  # lanes: rounds
 CHECK_LANES, CHECK_ROUNDS, CHECK_SEED = 1000, 1000, 1
@@ -49,14 +49,14 @@ class Case:
     family: str
     policy: Policy
     environment: Environment
-    stick: Yardstick
+    baseline: Baseline
     loop: Callable[..., limit.Kept]
     parameters: tuple[Any, ...]  # of the loop
     peer: str = ""  # SMPyBandits' name for the policy
 
-    def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> Record:
+    def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> PolicyResult:
         """The simulation by Evenhand."""
-        return run_block(self.policy, self.environment, self.stick, lanes, rounds, np.random.SeedSequence(seed))
+        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, np.random.SeedSequence(seed))
 
     def run_loop(self, lanes: int, rounds: limit.Rounds, seed: int, everyone: bool) -> limit.Kept:
         """The simulation by the compiled loop."""
@@ -82,14 +82,14 @@ def cases(means: limit.Array, sleeping_means: limit.Array) -> list[Case]:
     ten, fair, plain, sampled = Environment(Bernoulli(means)), fucb(FRACTIONS), ucb1(), thompson()
     six = Environment(Bernoulli(sleeping_means), Independent(AWAKE))
     queue = tscsf_b(OWED, eta=ETA, plays=3)
-    stick = yardstick(queue, six)
-    assert stick.given is not None
-    six_arms = (sleeping_means, AWAKE, stick.given[1], OWED, ETA, 3)
+    baseline = baseline_of(queue, six)
+    assert baseline.by_set is not None
+    six_arms = (sleeping_means, AWAKE, baseline.by_set[1], OWED, ETA, 3)
     return [
-        Case("fucb", "UCB", fair, ten, yardstick(fair, ten), limit.fucb, (means, 2.0, FRACTIONS)),
-        Case("ucb1", "UCB", plain, ten, yardstick(plain, ten), limit.ucb1, (means, 2.0), "UCB"),
-        Case("tscsf_b", "Thompson", queue, six, stick, limit.tscsf_b, six_arms),
-        Case("thompson", "Thompson", sampled, ten, yardstick(sampled, ten), limit.thompson, (means,), "Thompson"),
+        Case("fucb", "UCB", fair, ten, baseline_of(fair, ten), limit.fucb, (means, 2.0, FRACTIONS)),
+        Case("ucb1", "UCB", plain, ten, baseline_of(plain, ten), limit.ucb1, (means, 2.0), "UCB"),
+        Case("tscsf_b", "Thompson", queue, six, baseline, limit.tscsf_b, six_arms),
+        Case("thompson", "Thompson", sampled, ten, baseline_of(sampled, ten), limit.thompson, (means,), "Thompson"),
     ]
 
 
@@ -112,9 +112,10 @@ def disagreements(case: Case) -> Iterator[str]:
     for everyone in (True, False):
         pulls, rewards, violation, optimum = case.run_loop(CHECK_LANES, rounds, CHECK_SEED + 1, everyone)
         theirs = figures(case, pulls, rewards, violation)
-        fair = case.stick.best if case.stick.best_fair is None else case.stick.best_fair
-        prophet = fair * CHECK_ROUNDS if case.stick.given is None else optimum[-1]
-        theirs["time_averaged_regret"] = (prophet - pulls[-1] @ case.stick.worth) / CHECK_ROUNDS
+        fair = case.baseline.best if case.baseline.best_fair is None else case.baseline.best_fair
+        assert fair is not None
+        prophet = fair * CHECK_ROUNDS if case.baseline.by_set is None else optimum[-1]
+        theirs["time_averaged_regret"] = (prophet - pulls[-1] @ case.baseline.gains) / CHECK_ROUNDS
         kind = "loop" if everyone else "lean loop"
         yield from (f"{case.name}, {kind}, {line}" for line in apart(ours, theirs))
 
@@ -123,7 +124,7 @@ def figures(case: Case, pulls: Any, rewards: Any, violation: Any) -> dict[str, A
     """What is compared at the end and half-way, (lanes,) each."""
     found = {"reward": rewards[-1], "reward half-way": rewards[len(rewards) // 2]}
     found |= {f"plays of arm {arm + 1}": pulls[-1, :, arm] for arm in range(case.environment.arms)}
-    return found if case.stick.fractions is None else found | {"max_violation": violation[-1]}
+    return found if case.baseline.fractions is None else found | {"max_violation": violation[-1]}
 
 
 def peers() -> dict[str, Any]:
@@ -178,39 +179,38 @@ def measure(case: Case, lanes: int, repeats: int, rivals: Mapping[str, Any]) -> 
     )
 
 
-def print_rows(console: Console, rows: list[Row]) -> None:
-    """The table of microseconds and ratios."""
+def table_of(rows: list[Row]) -> Table:
+    """Microseconds and ratios."""
     columns = ("policy", "lanes", "Evenhand", "loop", "ratio", "lean loop", "ratio", "SMPyBandits", "times slower")
-    table = table_of("microseconds per lane and step, one core", columns)
+    cells = []
     for row in rows:
-        peer = (
-            ("", "") if row.smpybandits is None else (f"{row.smpybandits:.1f}", f"{row.smpybandits / row.evenhand:.1f}")
-        )
-        loops = (f"{row.loop:.3f}", f"{row.evenhand / row.loop:.2f}", f"{row.lean_loop:.3f}")
-        lean = f"{row.evenhand / row.lean_loop:.2f}"
-        last = row.lanes == max(SIZES)
-        table.add_row(row.policy, f"{row.lanes:,}", f"{row.evenhand:.3f}", *loops, lean, *peer, end_section=last)
-    console.print(table)
+        loops = (f"{row.loop:.3f}", f"{row.evenhand / row.loop:.2f}")
+        lean = (f"{row.lean_loop:.3f}", f"{row.evenhand / row.lean_loop:.2f}")
+        peer = ("", "")
+        if row.smpybandits is not None:
+            peer = (f"{row.smpybandits:.1f}", f"{row.smpybandits / row.evenhand:.1f}")
+        cells.append((f"`{row.policy}`", f"{row.lanes:,}", f"{row.evenhand:.3f}", *loops, *lean, *peer))
+    return Table("speed", "microseconds per lane and step, one core", columns, cells)
 
 
-def aims(rows: list[Row]) -> list[dict[str, Any]]:
+def aims(rows: list[Row]) -> list[Aim]:
     """What was aimed at, and whether it was reached."""
-    told = []
+    results = []
     for row in rows:
         if row.lanes != max(SIZES):
             continue
         ratio, most = row.evenhand / row.loop, LOOP_AIMS[row.family]
-        told.append({"aim": f"{row.policy}: at most {most:g} times the loop", "measured": ratio, "met": ratio <= most})
+        results.append(Aim(f"`{row.policy}`, 1000 lanes: at most {most:g} times the loop", ratio, ratio <= most))
         if row.smpybandits is not None:
             faster, least = row.smpybandits / row.evenhand, PEER_AIMS[row.family]
-            aim = f"{row.policy}: {least:g} times faster than SMPyBandits"
-            told.append({"aim": aim, "measured": faster, "met": faster >= least})
-    return told
+            text = f"`{row.policy}`, 1000 lanes: {least:g} times faster than SMPyBandits"
+            results.append(Aim(text, faster, faster >= least))
+    return results
 
 
-def main(repeats: Repeats = 3, as_json: AsJson = False) -> None:
+def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) -> None:
     """Measure what a lane and step of a simulation costs: Evenhand, a compiled loop, SMPyBandits."""
-    console, notes = console_for_tables(as_json), Console(stderr=True)
+    notes = Console(stderr=True)
     listed, rivals = cases(MEANS, SLEEPING_MEANS), peers()
     with notes.status("compiling the loops and comparing what they compute"):
         stop_if(all_disagreements(), notes)
@@ -219,11 +219,14 @@ def main(repeats: Repeats = 3, as_json: AsJson = False) -> None:
         for lanes in SIZES:
             with notes.status(f"{case.name}, {lanes} lanes"):
                 rows.append(measure(case, lanes, repeats, rivals))
-    print_rows(console, rows)
-    print_aims(console, aims(rows))
-    if as_json:
-        found = {"rows": [vars(row) for row in rows], "aims": aims(rows)}
-        print(json.dumps(surroundings(repeats, PACKAGES) | found, indent=2))
+    publish(
+        [table_of(rows), aims_table("speed-aims", aims(rows))],
+        {"rows": [vars(row) for row in rows], "aims": [vars(aim) for aim in aims(rows)]},
+        packages=PACKAGES,
+        method=f"medians of {repeats} turns",
+        as_json=as_json,
+        write=write,
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ operating system read the files.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -14,12 +13,12 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
+
+from report import AsJson, Table, Write, publish
 
 NOTHING = "python, doing nothing"
-COMMAND = "import sys; from evenhand.cli import main; sys.argv = ['evenhand', '--help']; main()"  # as installed
+COMMAND = "import sys; from evenhand.cli.main import main; sys.argv = ['evenhand', '--help']; main()"  # as installed
 CODE = {
     NOTHING: "pass",
     "import evenhand": "import evenhand",
@@ -41,28 +40,32 @@ def milliseconds(code: str) -> float:
 def beyond_python(repeats: int) -> dict[str, float]:
     """Median milliseconds of each command less those of Python alone, taking turns."""
     turns = [{name: milliseconds(code) for name, code in CODE.items()} for _ in range(repeats + 1)][1:]
-    found = {name: float(np.median([turn[name] for turn in turns])) for name in CODE}
-    return {name: found[name] - found[NOTHING] for name in CODE if name != NOTHING} | {NOTHING: found[NOTHING]}
+    times = {name: float(np.median([turn[name] for turn in turns])) for name in CODE}
+    return {name: times[name] - times[NOTHING] for name in CODE if name != NOTHING} | {NOTHING: times[NOTHING]}
 
 
 def main(
     repeats: Annotated[int, typer.Option(min=1, help="Turns of each command; the median counts.")] = 11,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Figures as JSON on standard output, all else on standard error.")
-    ] = False,
+    as_json: AsJson = False,
+    write: Write = False,
 ) -> None:
     """Measure how long ``import evenhand`` and ``evenhand --help`` take."""
     with Console(stderr=True).status("starting interpreters"):
-        found = beyond_python(repeats)
-    table = Table("command", "ms", f"aim: under {AIM:.0f}", title=f"beyond Python's {found[NOTHING]:.0f} ms")
-    table.box, table.columns[1].justify = box.SIMPLE_HEAD, "right"
+        times = beyond_python(repeats)
+    cells = []
     for name in CODE:
         if name != NOTHING:
-            verdict = "met" if found[name] < AIM else "missed"
-            table.add_row(name, f"{found[name]:.0f}", verdict if name in AIMED_AT else "")
-    Console(stderr=as_json).print(table)
-    if as_json:
-        print(json.dumps({"unit": "milliseconds", "repeats": repeats, **found}, indent=2))
+            verdict = "met" if times[name] < AIM else "missed"
+            cells.append((f"`{name}`", f"{times[name]:.0f}", verdict if name in AIMED_AT else ""))
+    title = f"milliseconds beyond Python's own {times[NOTHING]:.0f}"
+    publish(
+        [Table("start", title, ("command", "ms", f"aim: under {AIM:.0f}"), cells)],
+        {"milliseconds": times},
+        packages=("evenhand", "numpy"),
+        method=f"medians of {repeats} turns",
+        as_json=as_json,
+        write=write,
+    )
 
 
 if __name__ == "__main__":

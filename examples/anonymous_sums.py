@@ -4,7 +4,7 @@ A shop sends one of four catalogues a day. Orders follow for eight weeks, none o
 which catalogue an order belongs to. Two catalogues have been promised a share of the days. One policy believes that a
 day's orders are those of its catalogue, one stays with a choice for longer and longer, one does so and keeps the
 promises. The same three then face an adversary: a warehouse that is slow to tell of a catalogue that was sent the day
-before, too. The run tells which of the policies copes with what.
+before, too. The run shows which of the policies copes with what.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from evenhand import Environment, check_environment, compare, figures
+from evenhand import Environment, check_environment, compare
 from evenhand.algorithms import ars_fucb, ars_ucb, fucb
-from evenhand.results import Results
-from evenhand.rewards import Bernoulli
-from evenhand.spread import Adversary, Kernel, Spread
+from evenhand.environment import Adversary, AnonymousFeedback, Kernel
+from evenhand.environment.rewards import Bernoulli
+from evenhand.simulation import figures
+from evenhand.simulation.results import Results
 
 CATALOGUES = ("spring", "garden", "kitchen", "toys")
 ORDERS = [0.9, 0.7, 0.5, 0.3]  # mean total of a day, unknown to the policies
@@ -41,7 +42,7 @@ def warehouse(step: int, played: NDArray[Any], past: NDArray[Any]) -> NDArray[An
     return np.where(stays, 20.0, 1.0)
 
 
-def run(feedback: Spread) -> Results:
+def run(feedback: AnonymousFeedback) -> Results:
     """The three policies with this feedback."""
     world = Environment(Bernoulli(ORDERS), feedback=feedback, names=CATALOGUES, fractions=PROMISED)
     check_environment(world)  # raises AssertionError with the rule that is broken

@@ -15,9 +15,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from evenhand import Environment, compare, figures
+from evenhand import Environment, compare
 from evenhand.algorithms import eta_fucb, f_ts, fucb, lfg, ucb1
-from evenhand.rewards import Bernoulli
+from evenhand.environment.rewards import Bernoulli
+from evenhand.simulation import figures
 
 HORIZON, LANES = 10_000, 100
 

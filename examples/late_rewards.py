@@ -3,7 +3,7 @@
 A shop shows two of six offers to every visitor. Who orders does so within some days; that nobody orders is known only
 when the offer ends. So what has arrived looks better than it is. A merit function that levels off gives the good offers
 more, but not all, of the places. One policy goes by what has arrived, another allows for anything that is missing, a
-third takes the mean as it stands, a fourth knows of no merit. The run tells which of them copes best with this delay.
+third takes the mean as it stands, a fourth knows of no merit. The run shows which of them copes best with this delay.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from evenhand import Environment, check_environment, compare, figures
+from evenhand import Environment, check_environment, compare
 from evenhand.algorithms import cucb_d, fcts_d, fgreedy_d, op_fcts_d
-from evenhand.delays import Custom
-from evenhand.rewards import Bernoulli
-from evenhand.shares import proportional
+from evenhand.environment.delays import Custom
+from evenhand.environment.rewards import Bernoulli
+from evenhand.policy.shares import proportional
+from evenhand.simulation import figures
 
 OFFERS = ("boots", "kettle", "lamp", "rug", "tent", "vase")
 BUY = np.array([0.7, 0.6, 0.5, 0.3, 0.2, 0.1])  # unknown to the policies
@@ -69,9 +70,9 @@ def main(folder: Annotated[Path | None, typer.Argument(help="Where the figure go
     print(f"{'fair':<10} {'':>16} {'':>16}   " + " ".join(f"{share:>6.3f}" for share in fair))
     for label, found in results.final().items():
         regrets = (found[name] for name in ("fairness_regret", "reward_regret"))
-        told = " ".join(f"{regret['mean']:>8.1f} ± {regret['stderr']:<5.1f}" for regret in regrets)
+        columns = " ".join(f"{regret['mean']:>8.1f} ± {regret['stderr']:<5.1f}" for regret in regrets)
         cells = " ".join(f"{share:>6.3f}" for share in found["selection_fractions"]["mean"])
-        print(f"{label:<10} {told}   {cells}")
+        print(f"{label:<10} {columns}   {cells}")
 
     figures.save(figures.fractions(results, title="Places of each offer"), folder / "places")
     print(f"\nwrote places.png and places.svg to {folder}")

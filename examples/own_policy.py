@@ -1,9 +1,9 @@
-"""A policy that no paper has, put together from parts: a price on missing plays, Thompson sampling, arms that sleep.
+"""A policy that no paper has, composed of parts: a price on missing plays, Thompson sampling, and arms that sleep.
 
 A platform offers each order to two of five kinds of couriers, any of which may be off duty. Each kind is promised a
-share of the orders, but a promise may be broken where keeping it costs more than a missing order is worth. Fang et al.
-2022 put such a price on missing plays for one play a round, arms that never sleep, and upper confidence bounds. Here a
-posterior draw takes the place of the bounds, and the two restrictions fall away: no part knows of the others.
+share of the orders, but a promise may be broken where keeping it costs more than the price of a missing order. Fang et
+al. 2022 put such a price on missing plays for one play per round, arms that never sleep, and upper confidence bounds.
+Here, a posterior draw replaces the bounds, and the two restrictions do not apply: no part depends on another.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from evenhand import Environment, Policy, check_policy, compare, figures
+from evenhand import Environment, Policy, check_policy, compare
 from evenhand.algorithms import f_ts, thompson
-from evenhand.availability import Independent
-from evenhand.fairness import DeficitBonus
-from evenhand.index import BetaSample
-from evenhand.rewards import Bernoulli
-from evenhand.selection import TopM
+from evenhand.environment.availability import Independent
+from evenhand.environment.rewards import Bernoulli
+from evenhand.policy.fairness import DeficitBonus
+from evenhand.policy.index import BetaSample
+from evenhand.policy.selection import TopM
+from evenhand.simulation import figures
 
 COURIERS = ("bicycle", "scooter", "car", "van", "lorry")
 PROMISED = np.array([0.3, 0.3, 0.3, 0.2, 0.1])
@@ -47,12 +48,12 @@ def main(folder: Annotated[Path | None, typer.Argument(help="Where the figure go
     policies = {"own": own, "F-TS": f_ts(PROMISED, plays=2), "Thompson": thompson(plays=2)}
     results = compare(policies, world, horizon=5_000, lanes=100, seed=3)
 
-    # The own policy leaves the lorry out: it is so much worse than the others that the price is the lesser evil. F-TS
-    # keeps every promise at any cost, Thompson sampling leaves the van out as well. The penalised regret sees all that.
+    # The own policy leaves the lorry out: it earns so much less than the others that paying the price is cheaper. F-TS
+    # keeps every promise at any cost, Thompson sampling leaves out the van as well. The penalised regret counts both.
     print(f"{'policy':<10} {'penalised regret':>18}   " + " ".join(f"{name:>8}" for name in COURIERS))
     print(f"{'promised':<10} {'':>18}   " + " ".join(f"{share:>8.2f}" for share in PROMISED))
-    for label, found in results.final().items():
-        regret, shares = found["penalized_regret"], found["selection_fractions"]["mean"]
+    for label, measures in results.final().items():
+        regret, shares = measures["penalized_regret"], measures["selection_fractions"]["mean"]
         cells = " ".join(f"{share:>8.3f}" for share in shares)
         print(f"{label:<10} {regret['mean']:>10.1f} ± {regret['stderr']:<5.1f}   {cells}")
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from evenhand import Feedback, Policy, State, dump, restore
+from evenhand import Feedback, Observation, Policy, State, dump, restore
 from evenhand.algorithms import f_ts
 
 ARMS = ("search", "news", "partner")
@@ -52,7 +52,7 @@ def main(folder: Annotated[Path | None, typer.Argument(help="Where the state is 
 def show(policy: Policy, state: State, rng: np.random.Generator, visitors: np.random.Generator) -> str:
     """One visitor: decide, show the ad, report the click."""
     awake = visitors.random(len(ARMS)) < (1.0, 1.0, 0.8)  # the partner's budget is used up now and then
-    decision = policy.decide(state, rng, awake)
+    decision = policy.decide(state, Observation(awake), rng)
     clicked = (visitors.random(len(ARMS)) < CLICKS) & decision.played
     policy.observe(state, Feedback(received=decision.played, rewards=clicked), rng)
     return ARMS[int(decision.played.argmax())]

@@ -1,4 +1,4 @@
-"""The figures of the documentation, drawn anew with every build: ``python docs/make_figures.py FOLDER``."""
+"""The figures of the documentation, drawn anew with every build: ``python docs/_ext/make_figures.py FOLDER``."""
 
 from __future__ import annotations
 
@@ -9,25 +9,37 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand import Environment, Policy, State, compare, figures
+from evenhand import Environment, Policy, State, compare
 from evenhand.algorithms import ars_ucb, cucb_d, f_ts, fcts_d, fcucb_d, fucb, lfg, odaaf, thompson, tscsf_b, ucb1
-from evenhand.availability import Independent
-from evenhand.bounds import bound_for
-from evenhand.box import ConfidenceBox, best_in_box
-from evenhand.config import load
-from evenhand.delays import ByReward, Delay, Fixed, Geometric, PacketLoss, Pareto
-from evenhand.index import Memoryless
-from evenhand.merit import Power
-from evenhand.metrics import yardstick
-from evenhand.results import Results
-from evenhand.rewards import Bernoulli
-from evenhand.spread import Bounded, Decreasing, Discounted, Increasing, Polynomial, Spread
+from evenhand.config.toml import load
+from evenhand.environment import (
+    AnonymousFeedback,
+    Bounded,
+    ByReward,
+    Decreasing,
+    Delay,
+    Discounted,
+    Fixed,
+    Geometric,
+    Increasing,
+    PacketLoss,
+    Pareto,
+    Polynomial,
+)
+from evenhand.environment.availability import Independent
+from evenhand.environment.rewards import Bernoulli
+from evenhand.policy.confidence import ConfidenceIntervals, optimistic_means
+from evenhand.policy.index import Index
+from evenhand.policy.merit import Power
+from evenhand.simulation import figures
+from evenhand.simulation.measures import MEASURES
+from evenhand.simulation.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 THREE = Environment(Bernoulli([0.9, 0.5, 0.4]), fractions=[0.0, 0.02, 0.02])
 SLEEPING = Environment(Bernoulli([0.4, 0.5, 0.7]), Independent([0.9, 0.8, 0.7]), fractions=[0.5, 0.6, 0.4])
 # Orders of the letter are late, and so are refusals of the banner and the poster.
@@ -74,7 +86,7 @@ def bounds(folder: Path) -> None:
 
 
 def sleeping(folder: Path) -> None:
-    """Two plays a round, and arms that sleep: setting 1 of Huang et al. 2020."""
+    """Two plays per round, and arms that sleep: setting 1 of Huang et al. 2020."""
     shares = SLEEPING.fractions
     policies = {
         "TSCSF-B": tscsf_b(shares, eta=10.0, plays=2),
@@ -143,7 +155,7 @@ def optimistic_share(folder: Path) -> None:
     figure, both = panels(2)
     for axes, beta in zip(both, (2.0, 50.0), strict=True):
         power = Power(beta, exponent=4.0)
-        best = best_in_box(power, low, high)
+        best = optimistic_means(power, low, high)
         level = float((power(best) * best).sum() / power(best).sum())
         axes.set_title(f"f(x) = 1 + {beta:g} x⁴, λ = {level:.2f}", fontsize=10)
         draw_gain(axes, power, level, float(low[1]), float(high[1]), float(best[1]))
@@ -168,12 +180,12 @@ def draw_gain(axes: Axes, power: Power, level: float, low: float, high: float, b
 
 
 @dataclass(frozen=True)
-class UpperEnds(Memoryless):
+class UpperEnds(Index):
     """The upper end of every interval, in place of the point where a fair policy would earn most."""
 
-    box: ConfidenceBox
+    box: ConfidenceIntervals
 
-    def worth(self, state: State, rng: np.random.Generator, available: Any = None) -> Any:
+    def score(self, state: State, rng: np.random.Generator, available: Any = None) -> Any:
         """Upper ends, (…, arms)."""
         return self.box.of(state)[1]
 
@@ -187,11 +199,11 @@ def upper_ends(folder: Path) -> None:
     results = compare(policies, world, horizon=horizon, lanes=20, seed=1, progress=False)
     figure, both = panels(2)
     for axes, measure in zip(both, ("reward_regret", "fairness_regret"), strict=True):
-        for place, (label, record) in enumerate(results.records.items()):
+        for place, (label, record) in enumerate(results.policies.items()):
             mean = record.curves[measure].mean(axis=1)
             axes.plot(results.rounds, mean, color=figures.COLOURS[place], linewidth=1.6, label=label)
         axes.set_xlabel("round")
-        axes.set_ylabel(figures.LABELS[measure])
+        axes.set_ylabel(MEASURES[measure].measure.axis)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.yaxis.set_major_formatter("{x:,.0f}")
     handles, labels = both[0].get_legend_handles_labels()
@@ -201,13 +213,13 @@ def upper_ends(folder: Path) -> None:
 
 def profiles(folder: Path) -> None:
     """Which part of a reward arrives how many rounds after the play."""
-    short: dict[str, Spread] = {
+    short: dict[str, AnonymousFeedback] = {
         "random, 10 to 30 (on average)": Bounded(10, 31),
         "bounded, 30 to 40": Bounded(30, 40),
         "decreasing, 50": Decreasing(50),
         "increasing, 50": Increasing(50),
     }
-    endless: dict[str, Spread] = {"discounted, 0.9": Discounted(0.9), "polynomial, 2": Polynomial(2.0)}
+    endless: dict[str, AnonymousFeedback] = {"discounted, 0.9": Discounted(0.9), "polynomial, 2": Polynomial(2.0)}
     figure, both = panels(2)
     for place, (label, profile) in enumerate((short | endless).items()):
         axes, rounds = (both[0], 60) if label in short else (both[1], 1001)
@@ -229,7 +241,7 @@ def profiles(folder: Path) -> None:
     figures.save(figure, folder / "profiles")
 
 
-def parts_of(profile: Spread, rounds: int) -> Any:
+def parts_of(profile: AnonymousFeedback, rounds: int) -> Any:
     """What arrives of a reward of 1 in the round of the play and in those after it."""
     flow, played = profile.flow(lanes=1, rounds=rounds), np.ones((1, 1), dtype=bool)
     return [flow.step(np.array([float(round == 0)]), played, None).item() for round in range(rounds)]
@@ -259,9 +271,8 @@ def panels(number: int) -> tuple[Figure, list[Axes]]:
 
 def with_bounds(results: Results, policies: dict[str, Policy], world: Environment, measure: str, log: str) -> Figure:
     """Curves of a measure with the bounds that theorems give for it."""
-    found = {label: bound_for(policy, yardstick(policy, world), results.rounds) for label, policy in policies.items()}
-    known = {label: bound[1] for label, bound in found.items() if bound is not None and bound[0] == measure}
-    return figures.curves(results, measure, bounds=known, log=log)
+    bounds = figures.bounds_of(policies, world, results.rounds)
+    return figures.curves(results, measure, bounds=bounds.get(measure), log=log)
 
 
 if __name__ == "__main__":

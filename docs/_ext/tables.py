@@ -1,39 +1,34 @@
 """Parts of the pages that are read off the package itself, as Markdown, so that they cannot go stale.
 
-A page asks for one with a line of its own: ``<!-- generated: parts -->``, or ``<!-- generated: options simulate -->``.
+A page names one on a line of its own: ``<!-- generated: parts -->``, or ``<!-- generated: options simulate -->``.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import re
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
+
+import attrs
 
 import evenhand
 import evenhand.algorithms
 import evenhand.papers
 from evenhand import Environment, Policy, simulate
-from evenhand.merit import Power
-from evenhand.registry import ALGORITHMS, Algorithm
-from evenhand.rewards import Winners
-from evenhand.spread import Bounded
+from evenhand.algorithms.registry import ALGORITHMS, Algorithm
+from evenhand.environment import Bounded
+from evenhand.environment.rewards import Winners
+from evenhand.policy.merit import Power
+from evenhand.simulation.measures import MEASURES
 
-HERE = Path(__file__).parent
-MARKER = re.compile(r"^<!-- generated: (\w+)(?: ([\w -]+?))? -->$", flags=re.MULTILINE)
-SAMPLE: dict[str, Any] = {
-    "fractions": [0.1, 0.1],
-    "horizon": 100,
-    "eta": 10.0,
-    "penalties": 0.3,
-    "pulls": 5,
-    "merit": Power(),
-    "delay": 10,
-}
-#: What the algorithms of a module promise, in the order in which they are told.
+CLAIMS = Path(__file__).parents[1] / "_static" / "claims.json"  # of the full run that `keep_report.py` has kept
+MARKER = re.compile(r"^<!-- generated: (\w+)(?: ([\w. -]+?))? -->$", flags=re.MULTILINE)
+#: What the algorithms of a module promise, in the order of the page.
 GROUPS = {
     "baselines": "No promise",
     "minimum": "Minimum shares",
@@ -45,67 +40,58 @@ COLUMNS = {
     "lane": "replication, counted from 0",
     "round": "the checkpoint: rounds played so far",
     "arm": "name of the arm",
-    "reward": "rewards earned so far, weighed",
-    "regret": "regret",
-    "r_regret": "regret against the best policy that keeps the promises",
-    "time_averaged_regret": "regret a round, against the best policy that keeps the promises where there are any",
-    "penalized_regret": "regret and penalties for missing plays",
-    "unfairness": "plays missing, all arms together",
-    "violation": "plays missing, the arm furthest behind; negative where every arm is ahead",
-    "max_violation": "the largest violation so far",
-    "reward_regret": "reward lost against the fair shares by merit, rounds with a gain counted as 0",
-    "fairness_regret": "distance of the selection vector from the fair shares by merit, summed over rounds and arms",
-    "composite_regret": "the regret, where rewards come back as anonymous sums",
-    "adversarial_regret": "reward lost against the arms that earned most in hindsight",
-    "stuck": "1 if the arms played most in the last tenth of the rounds are not the best, else 0",
+    **{name: inspect.getdoc(type(metric)).rstrip(".") for name, metric in MEASURES.items()},
     "pulls": "plays so far",
     "fraction": "share of the rounds so far",
     "promised": "share that the policy promises, or else the environment's, or else the fair share by merit; "
     "missing where there is none",
-    "estimate": "mean of the rewards that arrived, at the end; missing where none did",
-    "worth": "index of the arm for the round after the last",
-}  # of the result files; measures are missing where they have no sense
+    "estimate": "mean of the rewards that arrived, at the end, in the unit of the rewards; missing where none did",
+    "score": "score of the arm for the round after the last",
+}  # of the result files; measures that do not apply are missing
+#: Modules whose names are those of others too: bare names lead to the others.
+UNLINKED = {
+    "evenhand.online.api.models",  # `Audit`, `Decision` and others are those of the package
+    "evenhand.online.api.problems",
+    "evenhand.online.server.auth",
+    "evenhand.papers.runner",  # `Store` is that of `online.store`
+}
 VARIANT = ("shape", "queue", "rest")  # fields that say which variant of a part it is, also where it is the default
 
 
 def fill_in(page: str) -> str:
     """The page with every marker replaced by what it asks for."""
-    return MARKER.sub(lambda found: MAKERS[found[1]](*filter(None, [found[2]])), page)
+    return MARKER.sub(lambda match: MAKERS[match[1]](*filter(None, [match[2]])), page)
 
 
 def parts() -> str:
     """Which algorithm is which choice of parts."""
-    return _grouped(["algorithm", "index", "evidence", "fairness", "selection", "cadence"], _parts_of)
+    return _grouped(["algorithm", "index", "evidence", "fairness", "selection", "schedule", "hold"], _parts_of)
 
 
 def _parts_of(entry: Algorithm) -> list[str]:
     policy = example_of(entry)
     evidence = ", ".join(f"`{name}`" for name in evidence_of(policy))
-    fairness, selection, cadence = (_told(part) for part in (policy.fairness, policy.selection, policy.cadence))
-    return [f"[`{entry.name}`]({link_to(entry)})", _told(policy.index), evidence, fairness, selection, cadence]
+    others = [policy.fairness, policy.selection, policy.schedule, policy.hold]
+    return [f"[`{entry.name}`]({link_to(entry)})", _shown(policy.index), evidence, *map(_shown, others)]
 
 
 def evidence_of(policy: Policy) -> list[str]:
-    """The kinds of evidence in the cadence, which decides alone where it has any, or else in the index."""
-    return _evidence_in(policy.cadence) or _evidence_in(policy.index)
+    """The kinds of evidence in the schedule, which decides alone where it has any, or else in the index."""
+    return _evidence_in(policy.schedule) or _evidence_in(policy.index)
 
 
 def _evidence_in(part: Any) -> list[str]:
-    if type(part).__module__ == "evenhand.evidence":
+    if type(part).__module__ == "evenhand.policy.evidence":
         return [type(part).__name__]
-    if not dataclasses.is_dataclass(part):
+    if not attrs.has(type(part)):
         return []
-    inside = [name for field in dataclasses.fields(part) for name in _evidence_in(getattr(part, field.name))]
+    inside = [name for field in attrs.fields(type(part)) for name in _evidence_in(getattr(part, field.name))]
     return list(dict.fromkeys(inside))
 
 
 def example_of(entry: Algorithm) -> Policy:
     """A policy of the algorithm, with sample values for the parameters that have no default."""
-    needed = [name for name, parameter in entry.parameters.items() if parameter.default is parameter.empty]
-    missing = [name for name in needed if name not in SAMPLE]
-    if missing:
-        raise KeyError(f"{entry.name} needs {missing}: give a sample value in SAMPLE of docs/tables.py")
-    return entry.build(**{name: SAMPLE[name] for name in needed})
+    return entry.example()
 
 
 def link_to(entry: Algorithm) -> str:
@@ -113,17 +99,17 @@ def link_to(entry: Algorithm) -> str:
     return f"../reference/algorithms.md#{entry.name.replace('_', '-')}"
 
 
-def _told(part: Any) -> str:
+def _shown(part: Any) -> str:
     """A part's name, what makes it differ from the plain one, and the index that it works on."""
-    told: list[str] = []
+    remarks: list[str] = []
     inner: dict[str, None] = {}
-    for field in dataclasses.fields(part):
+    for field in attrs.fields(type(part)):
         value = getattr(part, field.name)
         if isinstance(value, str | bool) and (value != field.default or field.name in VARIANT):
-            told.append(field.name if value is True else str(value))
-        elif hasattr(value, "worth"):
+            remarks.append(field.name if value is True else str(value))
+        elif hasattr(value, "score"):
             inner[f" of `{type(value).__name__}`"] = None
-    return f"`{type(part).__name__}`" + "".join(inner) + (f" ({', '.join(told)})" if told else "")
+    return f"`{type(part).__name__}`" + "".join(inner) + (f" ({', '.join(remarks)})" if remarks else "")
 
 
 def list_algorithms() -> str:
@@ -136,10 +122,10 @@ def list_algorithms() -> str:
 
 def algorithms() -> str:
     """The algorithms, in full."""
-    told = []
+    pieces = []
     for heading, entries in by_promise().items():
-        told += [f"## {heading}", *(_in_full(entry) for entry in entries)]
-    return "\n\n".join(told)
+        pieces += [f"## {heading}", *(_in_full(entry) for entry in entries)]
+    return "\n\n".join(pieces)
 
 
 def all_algorithms() -> list[Algorithm]:
@@ -189,8 +175,7 @@ def _in_full(entry: Algorithm) -> str:
 def papers() -> str:
     """The papers that the algorithms come from, with BibTeX entries."""
     used = {entry.paper.key: entry.paper for entry in all_algorithms()}
-    told = [used[key] for key in sorted(used)]
-    entries = [f"### {p.key}\n\n{_text(p.citation)}.\n\n```bibtex\n{p.bibtex()}\n```" for p in told]
+    entries = [f"### {p.key}\n\n{_text(p.citation)}.\n\n```bibtex\n{p.bibtex()}\n```" for _, p in sorted(used.items())]
     return "\n\n".join(entries)
 
 
@@ -220,12 +205,12 @@ def experiments() -> str:
 
 
 def verdicts() -> str:
-    """What became of the papers' claims in the full run that `keep_report.py` has kept."""
-    told = json.loads((HERE / "claims.json").read_text(encoding="utf-8"))
+    """The verdicts on the papers' claims in the full run."""
     rows = []
-    for one in told["experiments"]:
-        for place, verdict in enumerate(one["verdicts"]):
-            name = f'<a href="_static/report.html#{one["id"]}">{one["id"]}</a>' if place == 0 else ""
+    for experiment in json.loads(CLAIMS.read_text(encoding="utf-8"))["experiments"]:
+        link = f'<a href="_static/report.html#{experiment["id"]}">{experiment["id"]}</a>'
+        for place, verdict in enumerate(experiment["verdicts"]):
+            name = link if place == 0 else ""
             agree = sum(finding["holds"] for finding in verdict["findings"])
             status = verdict["status"] if verdict["status"] != "confirmed" else "**confirmed**"
             numbers = f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else ""
@@ -235,10 +220,10 @@ def verdicts() -> str:
 
 def full_run() -> str:
     """When, with what and on which machine the full run was made, and how many claims have which verdict."""
-    from evenhand.reproduction.report import counted
+    from evenhand.papers.report import counted
 
-    told = json.loads((HERE / "claims.json").read_text(encoding="utf-8"))
-    about, counts = told["about"], counted(told["experiments"])
+    claims = json.loads(CLAIMS.read_text(encoding="utf-8"))
+    about, counts = claims["about"], counted(claims["experiments"])
     total = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
     return (
         f"Of {sum(counts.values())} claims: {total}. Run on {about['date']} with Evenhand {about['version']}, "
@@ -251,8 +236,8 @@ def commands(group: str = "") -> str:
     rows = []
     for name, command in click_command(group).commands.items():
         path = f"{group} {name}".strip()
-        told = _text(" ".join(command.help.split("\n\n")[0].split()))
-        rows.append([f"[`{path}`](#evenhand-{path.replace(' ', '-')})", told])
+        summary = " ".join(command.help.split("\n\n")[0].split())
+        rows.append([f"[`{path}`](#evenhand-{path.replace(' ', '-')})", _text(summary)])
     return _table(["command", "what it does"], rows)
 
 
@@ -260,12 +245,12 @@ def click_command(path: str = "") -> Any:
     """A command of the command line, such as ``client decide``; without a path the whole of it."""
     import typer
 
-    from evenhand.cli import app
+    from evenhand.cli.main import app
 
-    found: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     for name in path.split():
-        found = found.commands[name]
-    return found
+        command = command.commands[name]
+    return command
 
 
 def spellings(parameter: Any) -> list[str]:
@@ -282,15 +267,46 @@ def columns(table: str) -> str:
     return _table(["column", "type", "what it is"], rows)
 
 
+def measures() -> str:
+    """The measures with their formulas."""
+    rows = [
+        [f"`{name}`", _text(one.formula.replace("``", "`").replace("|", "\\|")), one.unit, one.source]
+        for name, one in MEASURES.items()
+    ]
+    return _table(["measure", "at round t", "unit", "source"], rows)
+
+
+def bounds() -> str:
+    """The bounds that are drawn, with their premises."""
+    rows = []
+    for name, entry in ALGORITHMS.items():
+        if entry.bound is not None:
+            premises = "; ".join(premise.sentence for premise in entry.bound.holds_if)
+            rows.append([f"`{name}`", f"`{entry.bound.measure}`", entry.bound.source, premises])
+    return _table(["algorithm", "measure", "theorem", "premises"], rows)
+
+
 def names() -> str:
     """The names that ``import evenhand`` gives."""
     rows = []
-    for name in sorted(evenhand._HOME, key=str.lower):
-        home = f"evenhand.{evenhand._HOME[name]}"
+    for name in sorted(set(evenhand.__all__) - {"__version__"}, key=str.lower):
         thing = getattr(evenhand, name)
-        first = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
-        rows.append([f"{{py:obj}}`evenhand.{name} <{home}.{name}>`", _text(first.replace("``", "`"))])
+        summary = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+        link = f"{{py:obj}}`evenhand.{name} <{thing.__module__}.{name}>`"
+        rows.append([link, _text(summary.replace("``", "`"))])
     return _table(["name", "what it is"], rows)
+
+
+def modules(packages: str) -> str:
+    """The API of packages, named without ``evenhand.``: of each its own docstring, and every module in it."""
+    pieces = []
+    for package in (import_module(f"evenhand.{name}") for name in packages.split()):
+        inside = [f"{package.__name__}.{entry.name}" for entry in iter_modules(package.__path__) if not entry.ispkg]
+        for name in [package.__name__, *inside]:
+            option = "\n   :no-index:" if name in UNLINKED else ""
+            directive = f".. automodule:: {name}\n   :members:{option}"
+            pieces.append(f"## {name}\n\n```{{eval-rst}}\n{directive}\n```")
+    return "\n\n".join(pieces)
 
 
 def _text(text: str) -> str:
@@ -307,11 +323,14 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 MAKERS: dict[str, Callable[..., str]] = {
     "algorithms": algorithms,
+    "bounds": bounds,
     "columns": columns,
     "experiments": experiments,
     "full_run": full_run,
     "commands": commands,
     "list_algorithms": list_algorithms,
+    "measures": measures,
+    "modules": modules,
     "names": names,
     "options": options,
     "papers": papers,

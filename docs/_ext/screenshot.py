@@ -1,4 +1,4 @@
-"""Makes the picture of the page that the documentation shows: ``python docs/screenshot.py``; needs Chromium.
+"""Makes the picture of the page that the documentation shows: ``python docs/_ext/screenshot.py``; needs Chromium.
 
 Three days of an allocation are simulated into a database, with a clock of their own; then the service is started and
 its page drawn.
@@ -17,10 +17,11 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from evenhand.online.client import Client
-from evenhand.online.store import Decide, Report, Store
+from evenhand.online.store import Decide, Reward, Store
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.online.browsing import chromium
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "online"))
+from browsing import chromium  # noqa: E402
 
 ARMS = {"orchestra": 0.62, "jazz club": 0.55, "street theatre": 0.34, "puppet show": 0.41, "youth choir": 0.27}
 PROMISED = {"street theatre": 0.2, "puppet show": 0.1, "youth choir": 0.15}
@@ -28,7 +29,7 @@ DAY, ROUNDS, PORT = 86_400.0, 4_000, 8177
 
 
 def fill(database: str) -> None:
-    """Three days in which reports come some hours late, or never, and the choir is not always there."""
+    """Three days in which rewards arrive some hours late, or never, and the choir is not always available."""
     chance = random.Random(4)
     now = [time.time() - 3 * DAY]
     store = Store.open(database, clock=lambda: now[0])
@@ -37,12 +38,12 @@ def fill(database: str) -> None:
     for _ in range(ROUNDS):
         now[0] += 3 * DAY / ROUNDS * chance.expovariate(1.0) * 0.99
         while due and due[0][0] <= now[0]:
-            _, decision, arm = heapq.heappop(due)
-            store.ask("posters", Report([(decision, {arm: float(chance.random() < ARMS[arm])})]))
-        there = [arm for arm in ARMS if arm != "youth choir" or chance.random() < 0.8]
-        made = store.ask("posters", Decide(available=there))["decisions"][0]
+            _, id, arm = heapq.heappop(due)
+            store.run("posters", Reward([(id, {arm: float(chance.random() < ARMS[arm])})]))
+        present = [arm for arm in ARMS if arm != "youth choir" or chance.random() < 0.8]
+        [decision] = store.run("posters", Decide(available=present))["decisions"]
         if chance.random() < 0.95:
-            heapq.heappush(due, (now[0] + chance.lognormvariate(8.6, 1.3), made["id"], made["arms"][0]))
+            heapq.heappush(due, (now[0] + chance.lognormvariate(8.6, 1.3), decision["id"], decision["arms"][0]))
     store.close()
 
 
@@ -63,11 +64,11 @@ if __name__ == "__main__":
         database = f"{folder}/posters.db"
         fill(database)
         server = subprocess.Popen(
-            [sys.executable, "-m", "evenhand.cli", "serve", "--database", database, "--port", str(PORT)]
+            [sys.executable, "-m", "evenhand.cli.main", "serve", "--database", database, "--port", str(PORT)]
         )
         try:
             Client(f"http://127.0.0.1:{PORT}").allocations()  # waits for the server
-            draw(f"http://127.0.0.1:{PORT}", Path(__file__).parent / "_static" / "page.png")
+            draw(f"http://127.0.0.1:{PORT}", ROOT / "docs" / "_static" / "page.png")
         finally:
             server.terminate()
             server.wait()

@@ -2,14 +2,16 @@
 
 A page with the line ``<!-- examples: with a service -->`` finds one running, at the address in ``EVENHAND_URL``.
 
-``python docs/examples.py`` runs every page and puts the present output where another one is shown; what a page leaves
-out (``…``) stays left out. Needed when random streams or messages change, since the tests compare to the last digit.
+``python docs/_ext/examples.py`` runs every page and puts the present output where another one is shown; what a page
+leaves out (``…``) stays left out. Needed when random streams or messages change, since the tests compare to the last
+digit.
 """
 
 from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib
 import io
 import os
 import re
@@ -28,7 +30,7 @@ from unittest import mock
 
 from joblib.externals.loky import get_reusable_executor
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```(?:\{code-block\} )?(\w+)\n(?::caption: (\S+)\n)?(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 SERVED = "<!-- examples: with a service -->"
@@ -46,7 +48,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Output:
-    """What a page shows of an example's output, and what came out."""
+    """What a page shows of an example's output, and what it printed."""
 
     source: str
     shown: str
@@ -87,7 +89,7 @@ def run(text: str) -> Iterator[Output]:
     with service() if SERVED in text else contextlib.nullcontext():
         for block in blocks(text):
             if block.language == "python" and block.file:
-                run_tests_of(runpy.run_path(block.file))
+                run_tests_of(vars(importlib.import_module(Path(block.file).stem)))
             elif block.language == "console":
                 for line, shown in commands_of(block.content):
                     yield Output(line, shown, run_command(line))
@@ -100,7 +102,7 @@ def service() -> Iterator[None]:
     """A service on a database in the working directory; its address is in the environment meanwhile."""
     import uvicorn
 
-    from evenhand.online.service.app import create_app
+    from evenhand.online.server.app import create_app
     from evenhand.online.store import Store
 
     store = Store.open("evenhand.db")
@@ -125,7 +127,7 @@ def commands_of(content: str) -> list[tuple[str, str]]:
 
 def run_command(line: str) -> str:
     """What a command prints: first standard output, then standard error."""
-    from evenhand import cli
+    from evenhand.cli import main as cli
 
     program, *arguments = shlex.split(line)
     out, err = io.StringIO(), io.StringIO()
@@ -140,7 +142,7 @@ def run_command(line: str) -> str:
         elif program == "evenhand":
             cli.main()
         else:
-            raise ValueError(f"this is no command of ours: {line}")
+            raise ValueError(f"not one of the commands of the pages: {line}")
     return out.getvalue() + err.getvalue()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,8 +19,8 @@ LABELS = ("Promise", "Source")
 
 def complete(obj: Any, lines: list[str]) -> list[str]:
     """A docstring's lines, with the labelled paragraphs set off and the fields of a record listed."""
-    told = ["Fields:" if line == "Attributes:" else line for line in labelled(lines)]
-    return [*told, *fields(obj, told)]
+    body = ["Fields:" if line == "Attributes:" else line for line in labelled(lines)]
+    return [*body, *fields(obj, body)]
 
 
 def signature(what: str, obj: Any) -> tuple[str, str] | None:
@@ -33,43 +34,50 @@ def signature(what: str, obj: Any) -> tuple[str, str] | None:
     own = [p.replace(default=...) if inspect.isfunction(p.default) else p for p in plain.parameters.values()]
     if what == "method" and own and own[0].name == "self":
         own = own[1:]
-    kept = plain.replace(parameters=own)
+    shown = plain.replace(parameters=own)
     if inspect.isclass(obj):
-        kept = kept.replace(return_annotation=inspect.Signature.empty)
-    arguments, _, result = stringify_signature(kept).partition(" -> ")
+        shown = shown.replace(return_annotation=inspect.Signature.empty)
+    arguments, _, result = stringify_signature(shown).partition(" -> ")
     return arguments.replace("Ellipsis", "..."), result
 
 
 def labelled(lines: list[str]) -> list[str]:
     """``Promise: …`` and ``Source: …`` as paragraphs with a bold label; their indented lines are no definitions."""
-    made: list[str] = []
+    result: list[str] = []
     inside = False
     for line in lines:
         label = next((name for name in LABELS if line.startswith(f"{name}: ")), None)
         if label is not None:
-            made.append(line.replace(f"{label}:", f"**{label}:**", 1))
+            result.append(line.replace(f"{label}:", f"**{label}:**", 1))
         else:
-            made.append(line.strip() if inside else line)
+            result.append(line.strip() if inside else line)
         inside = bool(line.strip()) and (inside or label is not None)
-    return made
+    return result
 
 
 def fields(obj: Any, lines: list[str]) -> list[str]:
-    """The fields of a dataclass as a section *Fields*, from the comments beside them in the source."""
-    if not (inspect.isclass(obj) and dataclasses.is_dataclass(obj)) or "Fields:" in lines or "Args:" in lines:
+    """The fields of a record as a section *Fields*, from the comments beside them in the source."""
+    if not (inspect.isclass(obj) and is_record(obj)) or "Fields:" in lines or "Args:" in lines:
         return []
     own = set(vars(obj).get("__annotations__", ()))
-    told = re.findall(r"^    (\w+): (?:[^#\n]+?)  # (.+)$", inspect.getsource(obj), flags=re.MULTILINE)
-    kept = [f"    {name}: {comment}" for name, comment in told if name in own]
-    return ["", "Fields:", *kept, ""] if kept else []
+    commented = re.findall(r"^    (\w+): (?:[^#\n]+?)  # (.+)$", inspect.getsource(obj), flags=re.MULTILINE)
+    rows = [f"    {name}: {comment}" for name, comment in commented if name in own]
+    return ["", "Fields:", *rows, ""] if rows else []
 
 
-def meaning(target: str, known: Iterable[str]) -> str | None:
-    """The one documented object that a bare name can mean; None where there is none, or more than one."""
-    if target.startswith("evenhand.") and target.removeprefix("evenhand.") in evenhand._HOME:
-        name = target.removeprefix("evenhand.")
-        return f"evenhand.{evenhand._HOME[name]}.{name}"
-    if target in evenhand._HOME:
-        return f"evenhand.{evenhand._HOME[target]}.{target}"
-    found = [name for name in known if name.endswith(f".{target}")]
-    return found[0] if len(found) == 1 else None
+def is_record(obj: type) -> bool:
+    """Whether a class is a dataclass or made with attrs."""
+    return dataclasses.is_dataclass(obj) or hasattr(obj, "__attrs_attrs__")
+
+
+def meaning(target: str, documented: Iterable[str]) -> str | None:
+    """The one documented object that a name can mean, or None: a package's public name, or the end of a full name."""
+    if target in evenhand.__all__:
+        target = f"evenhand.{target}"
+    package, _, name = target.rpartition(".")
+    if package in sys.modules and hasattr(sys.modules[package], name):
+        thing = getattr(sys.modules[package], name)
+        home = f"{getattr(thing, '__module__', package)}.{getattr(thing, '__qualname__', name)}"
+        return home if home in documented else None
+    ends = [full for full in documented if full.endswith(f".{target}")]
+    return ends[0] if len(ends) == 1 else None
