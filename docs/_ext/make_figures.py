@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import evolve, frozen
 
-from evenhand import Environment, Policy, State, compare
+from evenhand import Environment, Observation, Policy, State, compare
 from evenhand.algorithms import ars_ucb, cucb_d, f_ts, fcts_d, fcucb_d, fucb, lfg, odaaf, thompson, tscsf_b, ucb1
 from evenhand.config.toml import load
 from evenhand.environment import (
@@ -179,22 +179,22 @@ def draw_gain(axes: Axes, power: Power, level: float, low: float, high: float, b
     axes.set_xlabel("mean of the poorer arm, x")
 
 
-@dataclass(frozen=True)
+@frozen
 class UpperEnds(Index):
     """The upper end of every interval, in place of the point where a fair policy would earn most."""
 
-    box: ConfidenceIntervals
+    confidence: ConfidenceIntervals
 
-    def score(self, state: State, rng: np.random.Generator, available: Any = None) -> Any:
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Any:
         """Upper ends, (…, arms)."""
-        return self.box.of(state)[1]
+        return self.confidence.of(state)[1]
 
 
 def upper_ends(folder: Path) -> None:
     """What is lost by taking the upper ends where the merit is steep."""
     power, horizon = Power(beta=50.0, exponent=4.0), 2000
     exact = fcucb_d(power, horizon=horizon)
-    policies = {"best point": exact, "upper ends": replace(exact, index=UpperEnds(exact.index.box))}  # type: ignore[attr-defined]
+    policies = {"best point": exact, "upper ends": evolve(exact, index=UpperEnds(exact.index.confidence))}  # type: ignore[attr-defined]
     world = Environment(Bernoulli(SEVEN), feedback=Geometric(0.05), merit=power)
     results = compare(policies, world, horizon=horizon, lanes=20, seed=1, progress=False)
     figure, both = panels(2)
