@@ -18,7 +18,7 @@ from evenhand.config import toml as config
 from evenhand.core.state import Array
 from evenhand.papers.chen2024.claims import closest, distance, lost_for_ever, part_of_plays, spread, widest
 from evenhand.papers.chen2024.settings import EXPERIMENTS, on_log
-from evenhand.papers.experiment import Experiment, PaperClaim, Run, Runs
+from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs
 from evenhand.papers.runner import judge
 from evenhand.papers.verdicts import below, within
 
@@ -27,13 +27,13 @@ BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 PARTS = sorted({part for experiment in EXPERIMENTS for part in experiment.parts})
 
 
-def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None = None) -> Run:
+def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None = None) -> CompletedRun:
     """A configuration at a small size; ``played`` says for some labels whose policy plays under them, and runs these
     labels only."""
     setup = config.load(FOLDER / f"{part}.toml", horizon=horizon, lanes=lanes)
     policies = setup.policies if played is None else {label: setup.policies[by] for label, by in played.items()}
     results = compare(policies, setup.environment, horizon, lanes, setup.seed, checkpoints=10)
-    return Run(results, setup, dict.fromkeys(policies, 1.0))
+    return CompletedRun(results, setup, dict.fromkeys(policies, 1.0))
 
 
 def claim_of(experiment: str, words: str) -> PaperClaim:
@@ -41,17 +41,17 @@ def claim_of(experiment: str, words: str) -> PaperClaim:
     return found
 
 
-def holds(claim: PaperClaim, run: Run, part: str) -> bool:
+def holds(claim: PaperClaim, run: CompletedRun, part: str) -> bool:
     findings = claim.test({part: run})
     assert findings
     return all(finding.holds for finding in findings)
 
 
-def curves(ends: Mapping[str, list[float]]) -> Run:
+def curves(ends: Mapping[str, list[float]]) -> CompletedRun:
     """A run of which only the reward regrets in the end are known, one per lane."""
     records = {label: SimpleNamespace(curves={"reward_regret": np.array([lanes])}) for label, lanes in ends.items()}
     results = SimpleNamespace(policies=records, rounds=np.array([100]))
-    return Run(cast(Any, results), cast(Any, None))
+    return CompletedRun(cast(Any, results), cast(Any, None))
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,9 @@ def test_a_regret_that_depends_on_the_delay_is_not_flat(late: float, flat: bool)
         for delay in range(0, 301, 50)
     }
     made = {
-        f"c2a-{delay:03}": Run(cast(Any, SimpleNamespace(policies=one, rounds=np.array([100]))), cast(Any, None))
+        f"c2a-{delay:03}": CompletedRun(
+            cast(Any, SimpleNamespace(policies=one, rounds=np.array([100]))), cast(Any, None)
+        )
         for delay, one in records.items()
     }
     found = test(made)
@@ -173,7 +175,7 @@ def test_the_nearest_to_failing_stands_for_all() -> None:
 def test_plays_count_up_to_the_round_that_is_asked() -> None:
     pulls = np.array([[[3, 1, 0]], [[4, 4, 4]], [[0, 0, 90]]])
     results = SimpleNamespace(rounds=np.array([2, 6, 10]), policies={"one": SimpleNamespace(pulls=pulls)})
-    run = Run(cast(Any, results), cast(Any, None))
+    run = CompletedRun(cast(Any, results), cast(Any, None))
     assert part_of_plays(run, "one", (0, 1), until=6).tolist() == [8 / 12]
     assert part_of_plays(run, "one", (0, 1), until=5).tolist() == [1.0]
     assert part_of_plays(run, "one", (2,)).tolist() == [1.0]

@@ -14,7 +14,7 @@ import pytest
 
 from evenhand import compare
 from evenhand.config import toml as config
-from evenhand.papers.experiment import Experiment, PaperClaim, Run, Runs
+from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs
 from evenhand.papers.fang2022 import claims
 from evenhand.papers.fang2022.claims import SETTINGS, Frontier
 from evenhand.papers.fang2022.settings import EXPERIMENTS, FILMS, film_grids, on_films
@@ -26,12 +26,12 @@ PARTS = sorted(part for experiment in EXPERIMENTS for part in experiment.parts)
 HARD, FAIR_LEARN, LFG = claims.POLICIES
 
 
-def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None = None) -> Run:
+def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None = None) -> CompletedRun:
     """A configuration at a small size; ``played`` says for some labels whose policy plays under them, and runs these
     labels only."""
     setup = config.load(FOLDER / f"{part}.toml", horizon=horizon, lanes=lanes)
     policies = setup.policies if played is None else {label: setup.policies[by] for label, by in played.items()}
-    return Run(compare(policies, setup.environment, horizon, lanes, setup.seed, checkpoints=1), setup)
+    return CompletedRun(compare(policies, setup.environment, horizon, lanes, setup.seed, checkpoints=1), setup)
 
 
 def claim_of(experiment: str, words: str) -> PaperClaim:
@@ -95,7 +95,7 @@ def test_the_lowest_penalised_regret_is_claimed_of_the_right_policy() -> None:
 # --- paths: F-2 -------------------------------------------------------------------------------------------------------
 
 
-def path_of(run: Run, name: str) -> list[float]:
+def path_of(run: CompletedRun, name: str) -> list[float]:
     return list(claims.missing(run, name))
 
 
@@ -107,7 +107,7 @@ def test_the_scale_is_read_off_the_parameters(runs: Runs) -> None:
         assert path_of(runs[part], HARD) == [round(1.0 - step / 20, 2) for step in range(21)]
 
 
-def made_up(pulls: Mapping[str, Any], promised: Any, means: Any, rounds: int) -> Run:
+def made_up(pulls: Mapping[str, Any], promised: Any, means: Any, rounds: int) -> CompletedRun:
     """A run in which policies made these plays, (lanes, arms)."""
     short = {
         label: np.maximum(np.asarray(promised) * rounds - plays, 0.0).sum(axis=-1) for label, plays in pulls.items()
@@ -125,7 +125,7 @@ def made_up(pulls: Mapping[str, Any], promised: Any, means: Any, rounds: int) ->
         information={"lanes": lanes},
     )
     setup = SimpleNamespace(environment=SimpleNamespace(means=np.asarray(means)))
-    return Run(cast(Any, results), cast(Any, setup))
+    return CompletedRun(cast(Any, results), cast(Any, setup))
 
 
 def test_an_arm_is_fair_down_to_the_first_step_at_which_it_is_not() -> None:
@@ -143,7 +143,7 @@ def test_an_arm_is_fair_down_to_the_first_step_at_which_it_is_not() -> None:
     assert claims.worse(run).tolist() == [False, True]
 
 
-def unfair_from(turns: list[float]) -> Run:
+def unfair_from(turns: list[float]) -> CompletedRun:
     """A run of setting 2 in which each arm but the first is unfair below an η of its own."""
     etas = [round(1.0 - step / 20, 2) for step in range(21)]
     pulls = {
@@ -174,7 +174,7 @@ def test_becoming_unfair_all_at_once_is_claimed_of_the_right_policy() -> None:
 # --- reward at the same unfairness: F-3 and F-5 -----------------------------------------------------------------------
 
 
-def frontier_run(**values: list[tuple[float, float]]) -> Run:
+def frontier_run(**values: list[tuple[float, float]]) -> CompletedRun:
     """A run in which policies have this unfairness and this mean reward, alike in three lanes."""
     records, means = {}, np.array([1.0, 0.0])
     for name, found in values.items():
@@ -184,7 +184,7 @@ def frontier_run(**values: list[tuple[float, float]]) -> Run:
             records[f"{name} x={place}"] = SimpleNamespace(pulls=pulls, curves=curves)
     results = SimpleNamespace(policies=records, information={"lanes": 3}, names=("1", "2"))
     setup = SimpleNamespace(environment=SimpleNamespace(means=means))
-    return Run(cast(Any, results), cast(Any, setup))
+    return CompletedRun(cast(Any, results), cast(Any, setup))
 
 
 def test_a_frontier_is_a_line_through_the_values_that_are_not_beaten() -> None:
@@ -324,7 +324,7 @@ def fourth(plays: Mapping[str, Mapping[int, float]]) -> Runs:
         results = SimpleNamespace(
             policies=records, rounds=np.array([20_000]), promised=promised, information={"lanes": 3}
         )
-        found[part] = Run(cast(Any, results), setup)
+        found[part] = CompletedRun(cast(Any, results), setup)
     return found
 
 

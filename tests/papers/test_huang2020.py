@@ -15,7 +15,7 @@ import pytest
 from evenhand import compare
 from evenhand.config import toml as config
 from evenhand.datasets import movielens
-from evenhand.papers.experiment import Experiment, PaperClaim, Run, Runs
+from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs
 from evenhand.papers.huang2020.claims import HORIZONS, distance_in_stars, furthest_behind, queue_over_index, settled
 from evenhand.papers.huang2020.settings import EXPERIMENTS, on_ratings
 from evenhand.papers.runner import judge
@@ -25,13 +25,13 @@ FOLDER = Path(str(files("evenhand.papers"))) / "huang2020"
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 
 
-def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None = None) -> Run:
+def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None = None) -> CompletedRun:
     """A configuration at a small size; ``played`` says for some labels whose policy plays under them, and runs these
     labels only."""
     setup = config.load(FOLDER / f"{part}.toml", horizon=horizon, lanes=lanes)
     policies = setup.policies if played is None else {label: setup.policies[by] for label, by in played.items()}
     options: dict[str, Any] = {"checkpoints": setup.checkpoints, "spacing": setup.spacing}
-    return Run(compare(policies, setup.environment, horizon, lanes, setup.seed, **options), setup)
+    return CompletedRun(compare(policies, setup.environment, horizon, lanes, setup.seed, **options), setup)
 
 
 def claim_of(experiment: str, words: str) -> PaperClaim:
@@ -39,7 +39,7 @@ def claim_of(experiment: str, words: str) -> PaperClaim:
     return found
 
 
-def holds(claim: PaperClaim, part: str, run: Run) -> bool:
+def holds(claim: PaperClaim, part: str, run: CompletedRun) -> bool:
     findings = claim.test({part: run})
     assert findings
     return all(finding.holds for finding in findings)
@@ -109,14 +109,14 @@ def test_the_queue_is_told_from_the_index() -> None:
 # --- the computations -------------------------------------------------------------------------------------------------
 
 
-def made(pulls: Any, promised: Any, rounds: Any, **record: Any) -> Run:
+def made(pulls: Any, promised: Any, rounds: Any, **record: Any) -> CompletedRun:
     """A run with a single policy "p" and plays (checkpoints, lanes, arms)."""
     records = {"p": SimpleNamespace(pulls=np.array(pulls), **record)}
     names = tuple(str(arm + 1) for arm in range(np.shape(pulls)[-1]))
     results = SimpleNamespace(
         policies=records, rounds=np.array(rounds), promised={"p": np.array(promised)}, names=names
     )
-    return Run(cast(Any, results), cast(Any, None))
+    return CompletedRun(cast(Any, results), cast(Any, None))
 
 
 def test_the_arm_that_misses_most() -> None:
@@ -147,7 +147,7 @@ def test_the_effect_of_the_queue_against_that_of_the_index() -> None:
 def test_distance_of_ratings_leaves_out_films_never_rated() -> None:
     run = made(np.zeros((1, 2, 2)), [0.0, 0.0], [10], estimate=np.array([[0.6, np.nan], [0.4, 1.0]]))
     truth = SimpleNamespace(environment=SimpleNamespace(means=np.array([0.5, 0.8])))
-    found = distance_in_stars(Run(run.results, cast(Any, truth)), "p", "estimate")
+    found = distance_in_stars(CompletedRun(run.results, cast(Any, truth)), "p", "estimate")
     # In stars: 0.5 in lane 1; 0.5 and 1 in lane 2.
     assert found.tolist() == pytest.approx([0.5, 0.75])
 

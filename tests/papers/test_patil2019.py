@@ -9,7 +9,7 @@ import pytest
 
 from evenhand.algorithms import ucb1
 from evenhand.config.toml import load
-from evenhand.papers.experiment import Run, Runs, experiments
+from evenhand.papers.experiment import CompletedRun, Runs, experiments
 from evenhand.papers.runner import judge
 from evenhand.policy.policy import Policy
 from evenhand.simulation.simulate import compare
@@ -23,7 +23,7 @@ def verdicts(**instead: Policy) -> dict[str, str]:
     setup = load(FOLDER / "p2b.toml", horizon=3000, lanes=10)
     policies = setup.policies | instead
     results = compare(policies, setup.environment, setup.horizon, setup.lanes, setup.seed, progress=False)
-    runs: Runs = {"p2b": Run(results, setup)}
+    runs: Runs = {"p2b": CompletedRun(results, setup)}
     return {verdict.claim.sentence: verdict.status for verdict in judge(EXPERIMENT, runs)}
 
 

@@ -21,12 +21,12 @@ from evenhand.papers import report, runner
 from evenhand.papers.data import recognised
 from evenhand.papers.experiment import (
     FOLDERS,
+    CompletedRun,
     Data,
     Experiment,
     Finding,
     PaperClaim,
     QuickSize,
-    Run,
     chosen,
     experiments,
 )
@@ -429,7 +429,7 @@ def test_ratings_of_too_few_users_are_refused(tmp_path: Path) -> None:
 # --- a part of the real work ------------------------------------------------------------------------------------------
 
 
-def scaled(run: Run) -> bool:
+def scaled(run: CompletedRun) -> bool:
     """Whether everything in a run is finite that must be."""
     return all(np.isfinite(record.pulls).all() for record in run.results.policies.values())
 

@@ -15,7 +15,7 @@ from evenhand.core.state import Array
 from evenhand.environment.environment import Environment
 from evenhand.environment.rewards import Bernoulli
 from evenhand.papers import verdicts as claims
-from evenhand.papers.experiment import Run
+from evenhand.papers.experiment import CompletedRun
 from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.setup import FiguresSettings, Setup
 
@@ -23,7 +23,7 @@ ROUNDS = np.arange(1, 401) * 10  # up to 4000
 LANES = 30
 
 
-def run_of(curves: dict[str, dict[str, Any]], rounds: Any = ROUNDS, pulls: Any = None) -> Run:
+def run_of(curves: dict[str, dict[str, Any]], rounds: Any = ROUNDS, pulls: Any = None) -> CompletedRun:
     """A run with the given curves, (checkpoints, lanes), by label and measure."""
     records = {}
     for label, measured in curves.items():
@@ -31,7 +31,9 @@ def run_of(curves: dict[str, dict[str, Any]], rounds: Any = ROUNDS, pulls: Any =
         plays = np.ones((len(rounds), lanes, 2), dtype=np.int32) if pulls is None else pulls
         records[label] = PolicyResult(plays, measured, np.zeros((lanes, 2)), np.zeros((lanes, 2)))
     results = Results(records, np.asarray(rounds), ("1", "2"), dict.fromkeys(curves), {"lanes": LANES})
-    return Run(results, Setup({}, Environment(Bernoulli([0.5, 0.5])), 4000, LANES, 0, 200, "even", FiguresSettings()))
+    return CompletedRun(
+        results, Setup({}, Environment(Bernoulli([0.5, 0.5])), 4000, LANES, 0, 200, "even", FiguresSettings())
+    )
 
 
 def noisy(curve: Any, spread: float, seed: int = 0) -> Array:
@@ -154,4 +156,4 @@ def test_a_regret_that_is_not_positive_has_no_exponent_and_proves_nothing() -> N
 def test_shares_are_of_the_rounds() -> None:
     results = compare([ucb1()], Environment(Bernoulli([0.9, 0.1])), 50, 4, progress=False)
     setup = Setup({}, Environment(Bernoulli([0.9, 0.1])), 50, 4, 0, 200, "even", FiguresSettings())
-    assert claims.shares(Run(results, setup), "ucb1").sum(axis=1) == pytest.approx(1.0)
+    assert claims.shares(CompletedRun(results, setup), "ucb1").sum(axis=1) == pytest.approx(1.0)

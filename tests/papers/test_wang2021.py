@@ -14,7 +14,7 @@ import pytest
 from evenhand.algorithms import fair_random
 from evenhand.config.toml import load, parse
 from evenhand.core.state import Array
-from evenhand.papers.experiment import Experiment, Finding, PaperClaim, Run, Runs
+from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, Runs
 from evenhand.papers.runner import Store, judge
 from evenhand.papers.wang2021.claims import (
     ARS,
@@ -36,12 +36,12 @@ FOLDER = Path(str(files("evenhand.papers"))) / "wang2021"
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 
 
-def run_of(part: str, horizon: int, lanes: int, policies: dict[str, Policy] | None = None) -> Run:
+def run_of(part: str, horizon: int, lanes: int, policies: dict[str, Policy] | None = None) -> CompletedRun:
     """A configuration at a small size, with its own policies or these."""
     setup = load(FOLDER / f"{part}.toml", horizon=horizon, lanes=lanes)
     size = setup.horizon, setup.lanes, setup.seed
     options: dict[str, Any] = {"checkpoints": setup.checkpoints, "spacing": setup.spacing}
-    return Run(compare(policies or setup.policies, setup.environment, *size, **options), setup)
+    return CompletedRun(compare(policies or setup.policies, setup.environment, *size, **options), setup)
 
 
 def claim_of(experiment: str, words: str) -> PaperClaim:
@@ -97,7 +97,7 @@ def test_most_is_more_than_half_of_the_spreads_for_sure(
     assert found.holds is holds
 
 
-def run_with(run: Run, label: str, measure: str, curve: Array) -> Run:
+def run_with(run: CompletedRun, label: str, measure: str, curve: Array) -> CompletedRun:
     """The run, with a measure of a policy as given, a value per checkpoint and lane."""
     record = run.results.policies[label]
     changed: PolicyResult = replace(record, curves=record.curves | {measure: curve})
@@ -171,7 +171,7 @@ def test_a_coupon_log_is_replayed(tmp_path: Path) -> None:
 # --- claims that a wrong policy must not pass -------------------------------------------------------------------------
 
 
-def under(run: Run, label: str, policy: str) -> Run:
+def under(run: CompletedRun, label: str, policy: str) -> CompletedRun:
     """The run, with what another policy did under a label."""
     results = run.results
     return replace(run, results=replace(results, policies=results.policies | {label: results.policies[policy]}))

@@ -21,7 +21,7 @@ from evenhand.environment.rewards import Rewards, Table
 
 
 @frozen
-class Run:
+class RunSettings:
     """What the tables may need of the run.
 
     Attributes:
@@ -43,7 +43,7 @@ KEYS = (
 )
 
 
-def environment(table: Mapping[str, Any], run: Run) -> Environment:
+def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
     """The environment that the section ``[environment]`` describes.
 
     Args:
@@ -55,7 +55,7 @@ def environment(table: Mapping[str, Any], run: Run) -> Environment:
 
     Example:
         >>> table = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}, "arms": ["tea", "coffee"]}
-        >>> environment(table, Run(Path(), lanes=1, seed=0)).names
+        >>> environment(table, RunSettings(Path(), lanes=1, seed=0)).names
         ('tea', 'coffee')
     """
     faults = [ConfigurationError(f"unknown key {key!r}{nearest(key, KEYS)}") for key in table if key not in KEYS]
@@ -91,7 +91,7 @@ def environment(table: Mapping[str, Any], run: Run) -> Environment:
     return Environment(**parts)
 
 
-def rewards(table: Any, arms: Any, run: Run) -> tuple[Rewards, tuple[str, ...]]:
+def rewards(table: Any, arms: Any, run: RunSettings) -> tuple[Rewards, tuple[str, ...]]:
     """Rewards and the names of the arms; means may be drawn, and a table may come from a CSV file."""
     values = _table(table)
     if isinstance(values.get("means"), Mapping):
@@ -106,7 +106,7 @@ def rewards(table: Any, arms: Any, run: Run) -> tuple[Rewards, tuple[str, ...]]:
     return model, names or tuple(str(arm + 1) for arm in range(model.means.shape[-1]))
 
 
-def availability(table: Any, model: Rewards | None, names: tuple[str, ...], run: Run) -> Any:
+def availability(table: Any, model: Rewards | None, names: tuple[str, ...], run: RunSettings) -> Any:
     """Who can play; sets may name their arms, and a log may come from a CSV file or from a reward table's blanks."""
     values = _table(table)
     if values.get("kind") == "joint" and isinstance(values.get("sets"), list):
@@ -124,7 +124,7 @@ def availability(table: Any, model: Rewards | None, names: tuple[str, ...], run:
     return build("availability", values, run.importing)
 
 
-def feedback(table: Any, names: tuple[str, ...], run: Run) -> Any:
+def feedback(table: Any, names: tuple[str, ...], run: RunSettings) -> Any:
     """When rewards become known; delays may come from a CSV file."""
     values = _table(table)
     if values.get("kind") == "empirical" and "samples" not in values:
@@ -135,7 +135,7 @@ def feedback(table: Any, names: tuple[str, ...], run: Run) -> Any:
     return build("feedback", values, run.importing)
 
 
-def dataset(table: Any, run: Run) -> Environment:
+def dataset(table: Any, run: RunSettings) -> Environment:
     """A data set: figures that ship with the package, or files of the user's own."""
     values: dict[str, Any] = {"kind": table} if isinstance(table, str) else _table(table)
     kind = values.pop("kind", None)
@@ -239,7 +239,7 @@ class _Collected:
             raise EvenhandError.together(self.errors)
 
 
-def _path(values: dict[str, Any], run: Run) -> Path:
+def _path(values: dict[str, Any], run: RunSettings) -> Path:
     """The path in a table, which is taken out of it; relative to the folder of the configuration."""
     path = values.pop("path", None)
     if not isinstance(path, str):
@@ -255,7 +255,7 @@ def _table(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _drawn(table: Mapping[str, Any], run: Run) -> PerLane:
+def _drawn(table: Mapping[str, Any], run: RunSettings) -> PerLane:
     """Means drawn anew in every lane, uniformly; the same for all policies."""
     known = {"kind", "arms", "low", "high"}
     if table.get("kind") != "uniform" or set(table) - known or "arms" not in table:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evenhand.algorithms.build import SHARED, Surroundings, build_policy, importing_from
-from evenhand.config.sources import Run, environment
+from evenhand.config.sources import RunSettings, environment
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.core.parts import build
 from evenhand.environment.environment import Environment
@@ -104,7 +104,7 @@ def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overr
     world: Environment | None = None
     policies: dict[str, Policy] = {}
     try:
-        world = environment(config.environment, Run(Path(folder), config.lanes, config.seed, importing))
+        world = environment(config.environment, RunSettings(Path(folder), config.lanes, config.seed, importing))
     except EvenhandError as error:
         faults.append(error.at("environment"))
     if world is not None:

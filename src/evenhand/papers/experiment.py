@@ -22,7 +22,7 @@ FOLDERS = ("patil2019", "huang2020", "fang2022", "chen2024", "wang2021")
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class CompletedRun:
     """A configuration that has been run.
 
     Attributes:
@@ -37,7 +37,7 @@ class Run:
 
 
 #: The runs of an experiment by the name of their configuration.
-Runs = Mapping[str, Run]
+Runs = Mapping[str, CompletedRun]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class PaperClaim:
 
 
 @dataclass(frozen=True)
-class Table:
+class ExperimentTable:
     """Numbers of an experiment, shown beside its figure.
 
     Attributes:
@@ -156,7 +156,7 @@ class Experiment:
     choices: tuple[str, ...] = ()
     data: tuple[Data, ...] = ()
     timed: bool = False
-    tables: Callable[[Runs], Sequence[Table]] | None = None
+    tables: Callable[[Runs], Sequence[ExperimentTable]] | None = None
 
     @cached_property
     def paper(self) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from evenhand.core.state import Array
-    from evenhand.papers.experiment import Run
+    from evenhand.papers.experiment import CompletedRun
 
 WIDTH, HEIGHT = 4.1, 3.1  # inches of a panel
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -59,7 +59,7 @@ def grid(panels: int, draw: Callable[[int, Axes], None], columns: int = 3, note:
 
 def curves(
     axes: Axes,
-    run: Run,
+    run: CompletedRun,
     measure: str,
     labels: Sequence[str] | Mapping[str, str] | None = None,
     *,
@@ -126,7 +126,7 @@ def bars(
     axes.bar(middle, heights, fill * width, yerr=error, error_kw={"linewidth": 0.8}, **look)
 
 
-def name_arms(axes: Axes, run: Run) -> None:
+def name_arms(axes: Axes, run: CompletedRun) -> None:
     """The arms' names below their places; long ones are turned."""
     names = [name.split(" (")[0] for name in run.results.names]
     long = max(map(len, names)) > 6
@@ -162,12 +162,12 @@ def line(place: int) -> dict[str, Any]:
     return {"color": COLOURS[place % len(COLOURS)], "linestyle": dashes}
 
 
-def lanes_of(run: Run, shown: str = "bands") -> str:
+def lanes_of(run: CompletedRun, shown: str = "bands") -> str:
     """What the bands, bars or whiskers are, for the small print."""
     return f"means of {count_lanes(run)} lanes; {shown}: ± 1 standard error"
 
 
-def _names(run: Run, labels: Sequence[str] | Mapping[str, str] | None) -> dict[str, str]:
+def _names(run: CompletedRun, labels: Sequence[str] | Mapping[str, str] | None) -> dict[str, str]:
     if isinstance(labels, Mapping):
         return dict(labels)
     return {label: label for label in (run.results.policies if labels is None else labels)}

@@ -20,7 +20,7 @@ from evenhand.config.toml import Setup, parse
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers.data import NEEDED
-from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Run, Runs
+from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import run_information
 from evenhand.simulation.simulate import compare
@@ -117,7 +117,7 @@ class Store:
         """Whether all of its configurations have been run, by whatever version."""
         return all((self.place(part) / "run.json").is_file() for part in experiment.parts)
 
-    def _kept(self, experiment: Experiment, part: str, setup: Setup) -> Run | None:
+    def _kept(self, experiment: Experiment, part: str, setup: Setup) -> CompletedRun | None:
         place = self.place(part)
         if not (place / "run.json").is_file():
             return None
@@ -129,9 +129,9 @@ class Store:
             )
         if stamp["key"] != key(setup) or (experiment.timed and not stamp["seconds"]):
             return None
-        return Run(Results.load(place), setup, stamp["seconds"])
+        return CompletedRun(Results.load(place), setup, stamp["seconds"])
 
-    def _made(self, experiment: Experiment, part: str, setup: Setup) -> Run:
+    def _made(self, experiment: Experiment, part: str, setup: Setup) -> CompletedRun:
         began = time.perf_counter()
         results, seconds = _timed(setup) if experiment.timed else (_simulated(setup, setup.policies, self.jobs), {})
         stamp = {
@@ -147,7 +147,7 @@ class Store:
         # Written last and at once: it marks the results as complete.
         text = json.dumps(stamp, indent=2)
         write_whole(place / "run.json", lambda path: path.write_text(text, "utf-8"))
-        return Run(results, setup, seconds)
+        return CompletedRun(results, setup, seconds)
 
 
 @dataclass(frozen=True)

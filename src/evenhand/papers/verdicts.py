@@ -15,7 +15,7 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
-from evenhand.papers.experiment import Finding, Run, Runs
+from evenhand.papers.experiment import CompletedRun, Finding, Runs
 from evenhand.theory.growth import Exponent, growth_exponent
 
 CONFIDENCE = 0.95
@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 Test = Callable[[Runs], Sequence[Finding]]
 
 
-def at(run: Run, label: str, measure: str, round: float | None = None) -> Array:
+def at(run: CompletedRun, label: str, measure: str, round: float | None = None) -> Array:
     """A measure of a policy at a round (between checkpoints on a straight line), or at the end, (lanes,)."""
     curve = run.results.policies[label].curves[measure]
     if round is None:
@@ -32,12 +32,12 @@ def at(run: Run, label: str, measure: str, round: float | None = None) -> Array:
     return np.array([np.interp(round, run.results.rounds, lane) for lane in curve.T])
 
 
-def shares(run: Run, label: str) -> Array:
+def shares(run: CompletedRun, label: str) -> Array:
     """The share of the rounds that each arm got in the end, (lanes, arms)."""
     return np.asarray(run.results.policies[label].pulls[-1] / run.results.rounds[-1])
 
 
-def count_lanes(run: Run) -> int:
+def count_lanes(run: CompletedRun) -> int:
     """How many lanes a run has."""
     return int(run.results.information["lanes"])
 
@@ -74,40 +74,40 @@ def ratio_within(text: str, over: Array, under: Array, least: float, most: float
     return Finding(text, mean, low, high, over.size, expected, least <= low and high <= most)
 
 
-def lower(run: Run, measure: str, policy: str, other: str, round: float | None = None) -> Finding:
+def lower(run: CompletedRun, measure: str, policy: str, other: str, round: float | None = None) -> Finding:
     """``policy`` has less of a measure than ``other``, lane by lane."""
     gap = at(run, policy, measure, round) - at(run, other, measure, round)
     when = "" if round is None else f" at round {round:,.0f}"
     return below(f"{_words(measure)}{when}: {policy} less {other}", gap, 0.0)
 
 
-def alike(run: Run, measure: str, policy: str, other: str, margin: float) -> Finding:
+def alike(run: CompletedRun, measure: str, policy: str, other: str, margin: float) -> Finding:
     """Two policies have the same of a measure in the end, up to a part of ``other``'s mean."""
     reference = at(run, other, measure)
     gap = (at(run, policy, measure) - reference) / abs(reference.mean())
     return within(f"{_words(measure)}: {policy} less {other}, as a part of the latter", gap, -margin, margin)
 
 
-def kept(run: Run, label: str, slack: float = 1.0) -> Finding:
+def kept(run: CompletedRun, label: str, slack: float = 1.0) -> Finding:
     """The arm furthest behind its promised share misses less than ``slack`` plays in the end."""
     return below(f"plays missing to the arm furthest behind: {label}", at(run, label, "violation"), slack, " plays")
 
 
-def sublinear(run: Run, label: str, measure: str, since: float = 0.1) -> Finding:
+def sublinear(run: CompletedRun, label: str, measure: str, since: float = 0.1) -> Finding:
     """The measure grows like a power of time below 1, as `growth_exponent` fits it lane by lane."""
     found = exponent(run, label, measure, since)
     text = f"growth exponent of the {_words(measure)}: {label}"
     return Finding(text, found.mean, found.low, found.high, found.lanes, "below 1", found.high < 1.0)
 
 
-def linear(run: Run, label: str, measure: str, since: float = 0.1) -> Finding:
+def linear(run: CompletedRun, label: str, measure: str, since: float = 0.1) -> Finding:
     """The measure grows like time itself: an exponent of 1 or more is not excluded."""
     found = exponent(run, label, measure, since)
     text = f"growth exponent of the {_words(measure)}: {label}"
     return Finding(text, found.mean, found.low, found.high, found.lanes, "1", found.lanes > 0 and found.high >= 1.0)
 
 
-def logarithmic(run: Run, label: str, measure: str) -> Finding:
+def logarithmic(run: CompletedRun, label: str, measure: str) -> Finding:
     """The measure grows like ln t: no more over the last doubling of the rounds than over the one before.
 
     The ratio of the two growths is 1 for ln t, ``sqrt(2)`` for the square root and 2 for t. It holds if the interval
@@ -149,7 +149,7 @@ def ratio(over: Array, under: Array) -> tuple[float, float, float]:
     return mean, mean - reach, mean + reach
 
 
-def exponent(run: Run, label: str, measure: str, since: float = 0.1) -> Exponent:
+def exponent(run: CompletedRun, label: str, measure: str, since: float = 0.1) -> Exponent:
     """The growth exponent of a measure; none where that is not positive, with an interval that proves nothing."""
     try:
         return growth_exponent(run.results.rounds, run.results.policies[label].curves[measure], since)

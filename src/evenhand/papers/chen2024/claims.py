@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.papers.experiment import Finding, Run, Runs
+from evenhand.papers.experiment import CompletedRun, Finding, Runs
 from evenhand.papers.verdicts import Test, above, alike, at, below, linear, lower, shares, sublinear, within
 from evenhand.policy.index import Exploring
 
@@ -91,7 +91,7 @@ def never_ends(part: str) -> Test:
     return test
 
 
-def lost_for_ever(run: Run, label: str) -> float:
+def lost_for_ever(run: CompletedRun, label: str) -> float:
     """The fairness regret per round of a policy that knows the means."""
     fair, plays = _fair_shares(run), run.setup.policies[label].plays
     index = run.setup.policies[label].index
@@ -102,14 +102,14 @@ def lost_for_ever(run: Run, label: str) -> float:
     return float(np.abs(fair - best).sum())
 
 
-def part_of_plays(run: Run, label: str, arms: Sequence[int], until: float = np.inf) -> Array:
+def part_of_plays(run: CompletedRun, label: str, arms: Sequence[int], until: float = np.inf) -> Array:
     """The part of all plays that some arms got up to the last checkpoint before a round, (lanes,)."""
     place = int(np.searchsorted(run.results.rounds, until, side="right")) - 1
     pulls = run.results.policies[label].pulls[place].astype(float)
     return np.asarray(pulls[:, list(arms)].sum(axis=1) / pulls.sum(axis=1))
 
 
-def _fair_shares(run: Run) -> Array:
+def _fair_shares(run: CompletedRun) -> Array:
     return np.asarray(run.results.promised[TS])
 
 
@@ -298,19 +298,19 @@ def wider_between(figure: int, policies: Sequence[str]) -> Test:
     return test
 
 
-def spread(run: Run, measure: str) -> Array:
+def spread(run: CompletedRun, measure: str) -> Array:
     """The highest regret less the lowest, by their means, (lanes,)."""
     ends = sorted((at(run, label, measure) for label in run.results.policies), key=lambda lanes: float(lanes.mean()))
     return np.asarray(ends[-1] - ends[0])
 
 
-def distance(run: Run, measure: str, one: str, other: str) -> Array:
+def distance(run: CompletedRun, measure: str, one: str, other: str) -> Array:
     """How far two policies' mean regrets are apart, (lanes,)."""
     gap = at(run, one, measure) - at(run, other, measure)
     return np.asarray(gap * np.sign(gap.mean()))
 
 
-def _with_exponent(run: Run, found: Finding) -> Finding:
+def _with_exponent(run: CompletedRun, found: Finding) -> Finding:
     merit: Any = run.setup.environment.merit
     return replace(found, text=f"{found.text}, c = {merit.exponent:g}")
 

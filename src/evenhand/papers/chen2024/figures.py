@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.papers import panels
 from evenhand.papers.chen2024.claims import CODE, MEASURES, POLICIES, TS
-from evenhand.papers.experiment import Run, Runs
+from evenhand.papers.experiment import CompletedRun, Runs
 from evenhand.papers.verdicts import at, shares
 from evenhand.simulation import measures
 from evenhand.simulation.results import mean_and_error
@@ -93,21 +93,21 @@ def times(parts: dict[str, str]) -> Callable[[Runs], Figure]:
     return draw
 
 
-def names_of(run: Run, radius: str = "") -> dict[str, str]:
+def names_of(run: CompletedRun, radius: str = "") -> dict[str, str]:
     """The policies of a run with this radius and those that have none, and what the legend calls them."""
     labels = run.results.policies
     return {name + radius if name + radius in labels else name: name for name in POLICIES if name in labels}
 
 
-def _regrets() -> list[Callable[[Run, dict[str, str], str, Axes], None]]:
+def _regrets() -> list[Callable[[CompletedRun, dict[str, str], str, Axes], None]]:
     return [partial(_regret, measure) for measure in MEASURES]
 
 
-def _regret(measure: str, run: Run, names: dict[str, str], title: str, axes: Axes) -> None:
+def _regret(measure: str, run: CompletedRun, names: dict[str, str], title: str, axes: Axes) -> None:
     panels.curves(axes, run, measure, names, log="xy", title=title, order=POLICIES)
 
 
-def _shares(run: Run, names: dict[str, str], title: str, axes: Axes) -> None:
+def _shares(run: CompletedRun, names: dict[str, str], title: str, axes: Axes) -> None:
     """Bars of the shares, and last in each group those of the optimal fair policy."""
     of = len(names) + 1
     bars = partial(panels.bars, axes, of=of, group=0.86, fill=0.95)

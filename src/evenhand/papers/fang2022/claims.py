@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask
-from evenhand.papers.experiment import Finding, Run, Runs
+from evenhand.papers.experiment import CompletedRun, Finding, Runs
 from evenhand.papers.verdicts import Test, above, at, below, count_lanes, interval, within
 
 #: The names of the policies in every configuration; each is a grid of its parameter but in settings 1 and 4.
@@ -43,7 +43,7 @@ CONSTANT = 8.0  # between the upper and the lower bounds, Theorems 4.2 and 4.6
 # Setting 1: the penalised regret at every horizon
 
 
-def penalised_regret(run: Run, name: str, rounds: float) -> Array:
+def penalised_regret(run: CompletedRun, name: str, rounds: float) -> Array:
     """The penalised regret of a policy at T, (lanes,); LFG's parameter is √T, so that every T has an LFG of its own."""
     own = grid(run, LFG) if name == LFG else [name]
     label = min(own, key=lambda one: abs(float(one.partition("=")[2] or 0.0) - math.sqrt(rounds)))
@@ -53,13 +53,13 @@ def penalised_regret(run: Run, name: str, rounds: float) -> Array:
 # Setting 2: plays missing to each arm over the scale η, from which every policy takes its parameter
 
 
-def promised(run: Run) -> Array:
+def promised(run: CompletedRun) -> Array:
     """The plays that each arm is promised in the end, (arms,); the same by all policies."""
     shares = np.asarray(next(iter(run.results.promised.values())))
     return np.asarray(shares * run.results.rounds[-1])
 
 
-def missing(run: Run, name: str) -> dict[float, Array]:
+def missing(run: CompletedRun, name: str) -> dict[float, Array]:
     """The part of its promised plays that is missing to each arm in the end, (lanes, arms), by η, from 1 down."""
     owed = promised(run)
     largest = {
@@ -74,13 +74,13 @@ def missing(run: Run, name: str) -> dict[float, Array]:
     return dict(sorted(found.items(), reverse=True))
 
 
-def worse(run: Run) -> Mask:
+def worse(run: CompletedRun) -> Mask:
     """Every arm but the best, (arms,)."""
     means = run.setup.environment.means
     return np.asarray(means < means.max())
 
 
-def fair_down_to(run: Run, name: str, step: float) -> Array:
+def fair_down_to(run: CompletedRun, name: str, step: float) -> Array:
     """The length of η over which an arm stays fair, from 1 down to the first step that leaves it unfair, (lanes, arms).
 
     An arm that is fair at 1, 0.9 and 0.8, unfair at 0.7 and fair at 0.6 has 0.3 with steps of 0.1.
@@ -113,7 +113,7 @@ class Frontier:
     reward: Array
 
     @classmethod
-    def of(cls, run: Run, name: str) -> Frontier:
+    def of(cls, run: CompletedRun, name: str) -> Frontier:
         """That of the policies of a grid, by their common name."""
         every = cls.everywhere(run, name)
         missing, earned = every.unfairness.mean(axis=1), every.reward.mean(axis=1)
@@ -123,7 +123,7 @@ class Frontier:
         return cls(every.unfairness[kept], every.reward[kept])
 
     @classmethod
-    def everywhere(cls, run: Run, name: str) -> Frontier:
+    def everywhere(cls, run: CompletedRun, name: str) -> Frontier:
         """All values of the grid, in the order of the configuration."""
         labels = grid(run, name)
         means = run.setup.environment.means
@@ -147,7 +147,7 @@ class Frontier:
         return np.asarray((1.0 - part) * values[left] + part * values[right])
 
 
-def grid(run: Run, name: str) -> list[str]:
+def grid(run: CompletedRun, name: str) -> list[str]:
     """The labels of the policies of a grid, in the order of the configuration."""
     return [label for label in run.results.policies if label.startswith(f"{name} ")]
 
@@ -158,7 +158,7 @@ def common(one: Frontier, other: Frontier) -> tuple[float, float]:
     return float(max(low for low, _ in ends)), float(min(high for _, high in ends))
 
 
-def earns_more(run: Run, name: str, other: str, where: str) -> list[Finding]:
+def earns_more(run: CompletedRun, name: str, other: str, where: str) -> list[Finding]:
     """A policy earns more than another at the same unfairness, at each of `PLACES`; names the least sure place.
 
     Where both reach less than a play per arm in common, there is nothing to compare, which is stated instead.
@@ -179,13 +179,13 @@ def earns_more(run: Run, name: str, other: str, where: str) -> list[Finding]:
 # Setting 4: the plays of an arm against its inverse gap
 
 
-def penalty(run: Run) -> float:
+def penalty(run: CompletedRun) -> float:
     """A, the same for all arms."""
     fairness: Any = run.setup.policies[HARD].fairness
     return float(np.max(fairness.penalties))
 
 
-def arms_of(part: str, run: Run) -> tuple[NDArray[np.intp], Array]:
+def arms_of(part: str, run: CompletedRun) -> tuple[NDArray[np.intp], Array]:
     """The arms of the kind that a case is about: their places, and their inverse gaps, both (arms,)."""
     gap = run.setup.environment.means.max() - run.setup.environment.means
     if GAP_CASES[part][0] == "critical":
@@ -195,18 +195,18 @@ def arms_of(part: str, run: Run) -> tuple[NDArray[np.intp], Array]:
     return places, np.asarray((gap[places] - penalty(run)) ** -2.0)
 
 
-def plays_of(run: Run, places: NDArray[np.intp]) -> Array:
+def plays_of(run: CompletedRun, places: NDArray[np.intp]) -> Array:
     """Plays in the end, (lanes, arms)."""
     return np.asarray(run.results.policies[HARD].pulls[-1][:, places], dtype=float)
 
 
-def level_of(run: Run, places: NDArray[np.intp]) -> Array:
+def level_of(run: CompletedRun, places: NDArray[np.intp]) -> Array:
     """The fairness level τ T of some arms, (arms,)."""
     shares = np.asarray(run.results.promised[HARD])
     return np.asarray(shares[places] * run.results.rounds[-1])
 
 
-def off_the_level(part: str, run: Run) -> tuple[Array, Array]:
+def off_the_level(part: str, run: CompletedRun) -> tuple[Array, Array]:
     """Inverse gaps (arms,) and plays (lanes, arms) of the arms of which proportion is claimed.
 
     They are the non-critical ones short of the fairness level, and the critical ones beyond it.
@@ -228,7 +228,7 @@ def power(inverse: Array, plays: Array) -> Array:
     return np.asarray(np.polyfit(np.log(inverse), np.log(plays).T, 1)[0])
 
 
-def bounds_of(part: str, run: Run) -> Array:
+def bounds_of(part: str, run: CompletedRun) -> Array:
     """The bounds of Theorem 4.2 (b) and (c) on the plays of the arms that a case is about, without O(1), (arms,)."""
     places, inverse = arms_of(part, run)
     means = run.setup.environment.means

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.papers import panels
-from evenhand.papers.experiment import Run, Runs
+from evenhand.papers.experiment import CompletedRun, Runs
 from evenhand.papers.fang2022 import claims
 from evenhand.papers.fang2022.claims import POLICIES, SETTINGS, Frontier, penalised_regret
 from evenhand.papers.verdicts import count_lanes
@@ -95,7 +95,7 @@ def over_gaps(runs: Runs) -> Figure:
     return panels.grid(len(claims.GAP_CASES), panel, note=panels.lanes_of(_any(runs), "bars"))
 
 
-def _fitted(axes: Axes, part: str, run: Run) -> None:
+def _fitted(axes: Axes, part: str, run: CompletedRun) -> None:
     """The straight line through the arms off the fairness level, if they are enough."""
     off, plays = claims.off_the_level(part, run)
     if len(off) < claims.LEAST:
@@ -106,12 +106,12 @@ def _fitted(axes: Axes, part: str, run: Run) -> None:
     axes.plot(ends, foot + slope * ends, label=label, linewidth=1.2, **panels.line(9))
 
 
-def _title(where: str, run: Run) -> str:
+def _title(where: str, run: CompletedRun) -> str:
     """As many films as there are: a user's copy may have others."""
     films = len(run.results.names)
     return f"{films} films" if where.endswith("films") else where
 
 
-def _any(runs: Runs) -> Run:
+def _any(runs: Runs) -> CompletedRun:
     """One of the runs, to tell what they have in common."""
     return next(iter(runs.values()))

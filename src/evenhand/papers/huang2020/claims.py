@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.core.state import Array
 from evenhand.datasets import movielens
-from evenhand.papers.experiment import Finding, Run, Runs
+from evenhand.papers.experiment import CompletedRun, Finding, Runs
 from evenhand.papers.verdicts import Test, above, at, below, lower, ratio_within, shares, sublinear, within
 from evenhand.theory.baseline import baseline_of
 from evenhand.theory.bounds import lfg_regret, tscsf_b_regret
@@ -40,7 +40,7 @@ BOUND_OF = {"TSCSF-B": tscsf_b_regret, "LFG": lfg_regret}
 # References
 
 
-def opt_nf(run: Run) -> float:
+def opt_nf(run: CompletedRun) -> float:
     """Time-averaged regret of Opt-NF, which is negative: it earns more than Opt-F."""
     baseline = baseline_of(next(iter(run.setup.policies.values())), run.setup.environment)
     assert baseline.best_fair is not None
@@ -48,23 +48,23 @@ def opt_nf(run: Run) -> float:
     return float(baseline.best_fair - baseline.best)
 
 
-def bound(run: Run, name: str, rounds: Any, eta: str = ETA) -> Array:
+def bound(run: CompletedRun, name: str, rounds: Any, eta: str = ETA) -> Array:
     """The bound on a policy's time-averaged regret at some rounds."""
     policy = run.setup.policies[f"{name} eta={eta}"]
     return BOUND_OF[name](rounds, run.setup.environment.arms, policy.plays, float(eta))
 
 
-def bounded_rounds(run: Run) -> Array:
+def bounded_rounds(run: CompletedRun) -> Array:
     """The checkpoints from round 2 on: at T = 1 the logarithm is 0."""
     return np.asarray(run.results.rounds[run.results.rounds >= 2], dtype=float)
 
 
-def horizons(run: Run) -> dict[int, str]:
+def horizons(run: CompletedRun) -> dict[int, str]:
     """The horizons that the run reaches, and their η."""
     return {horizon: eta for horizon, eta in HORIZONS.items() if horizon <= run.results.rounds[-1]}
 
 
-def excess_stars(run: Run, label: str, attribute: str) -> Array:
+def excess_stars(run: CompletedRun, label: str, attribute: str) -> Array:
     """The final ratings less the true ones, in stars, (lanes, films); NaN for films never rated.
 
     Args:
@@ -76,7 +76,7 @@ def excess_stars(run: Run, label: str, attribute: str) -> Array:
     return np.asarray((rating - run.setup.environment.means) * movielens.STARS)
 
 
-def distance_in_stars(run: Run, label: str, attribute: str) -> Array:
+def distance_in_stars(run: CompletedRun, label: str, attribute: str) -> Array:
     """Mean distance over the films of the final ratings from the true ones, (lanes,); films never rated are left out.
 
     Args:
@@ -290,25 +290,25 @@ def later_with_eta(runs: Runs) -> list[Finding]:
     return found
 
 
-def furthest_behind(run: Run, label: str) -> tuple[Array, str]:
+def furthest_behind(run: CompletedRun, label: str) -> tuple[Array, str]:
     """Plays missing in the end to the arm that misses most of them on average, (lanes,), and its name."""
     missing = _missing(run, label)
     arm = int(missing.mean(axis=0).argmax())
     return missing[:, arm], _arm(run, arm)
 
 
-def settled(run: Run, label: str, slack: float = SEEN) -> Array:
+def settled(run: CompletedRun, label: str, slack: float = SEEN) -> Array:
     """The last checkpoint at which some arm misses more than a part of the rounds so far, (lanes,); 0 for none."""
     late = run.results.policies[label].curves["violation"] > slack * run.results.rounds[:, np.newaxis]
     return np.asarray((late * run.results.rounds[:, np.newaxis]).max(axis=0), dtype=float)
 
 
-def _arm(run: Run, arm: int) -> str:
+def _arm(run: CompletedRun, arm: int) -> str:
     name = run.results.names[arm]
     return f"arm {name}" if name.isdecimal() else name
 
 
-def _missing(run: Run, label: str) -> Array:
+def _missing(run: CompletedRun, label: str) -> Array:
     """Plays missing to each arm in the end, (lanes, arms)."""
     promised = np.asarray(run.results.promised[label])
     return np.asarray((promised - shares(run, label)) * run.results.rounds[-1])

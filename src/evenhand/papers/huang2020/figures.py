@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.core.state import Array
 from evenhand.datasets import movielens
 from evenhand.papers import panels
-from evenhand.papers.experiment import Run, Runs, Table
+from evenhand.papers.experiment import CompletedRun, ExperimentTable, Runs
 from evenhand.papers.huang2020.claims import (
     BALANCED,
     BOUNDS,
@@ -100,7 +100,7 @@ def final_ratings(runs: Runs) -> Figure:
     return panels.grid(2, panel, columns=2, note=panels.lanes_of(run, "whiskers"))
 
 
-def rating_tables(runs: Runs) -> list[Table]:
+def rating_tables(runs: Runs) -> list[ExperimentTable]:
     """Final ratings in both readings beside the true ones: the numbers of `final_ratings`."""
     run = runs[FILMS]
     truth = run.setup.environment.means * movielens.STARS
@@ -114,7 +114,7 @@ def rating_tables(runs: Runs) -> list[Table]:
             film: tuple((float(mean[arm]), float(error[arm])) for mean, error in columns)
             for arm, film in enumerate(run.results.names)
         }
-        tables.append(Table(title, ("true", *labels), rows))
+        tables.append(ExperimentTable(title, ("true", *labels), rows))
     return tables
 
 
@@ -144,7 +144,7 @@ def films(runs: Runs) -> Figure:
     return panels.grid(3, panel, note=f"{panels.lanes_of(run)}; whiskers likewise")
 
 
-def _labels(run: Run, end: str) -> dict[str, str]:
+def _labels(run: CompletedRun, end: str) -> dict[str, str]:
     """The labels of the policies with an ending, and what the legend calls them."""
     return {name + end: label for name, label in NAMES.items() if name + end in run.results.policies}
 
@@ -154,7 +154,7 @@ def _look(name: str) -> dict[str, Any]:
     return panels.line(list(NAMES.values()).index(name))
 
 
-def _regret_panel(axes: Axes, run: Run, end: str, title: str) -> None:
+def _regret_panel(axes: Axes, run: CompletedRun, end: str, title: str) -> None:
     """Time-averaged regret, with Opt-F and Opt-NF, and the first rounds enlarged."""
     labels, free = _labels(run, end), opt_nf(run)
     panels.curves(axes, run, REGRET, labels, title=title, order=NAMES.values())
@@ -172,7 +172,7 @@ def _regret_panel(axes: Axes, run: Run, end: str, title: str) -> None:
     _make_room(axes, run, labels, free)
 
 
-def _make_room(axes: Axes, run: Run, labels: Mapping[str, str], least: float) -> None:
+def _make_room(axes: Axes, run: CompletedRun, labels: Mapping[str, str], least: float) -> None:
     """The rounds after the inset's fill the lower half on the right, which leaves the upper one to the inset."""
     rounds = run.results.rounds
     means = [run.results.policies[label].curves[REGRET].mean(axis=1) for label in labels]
@@ -184,7 +184,7 @@ def _make_room(axes: Axes, run: Run, labels: Mapping[str, str], least: float) ->
     axes.set_ylim(low - margin, high + margin)
 
 
-def _shares_panel(axes: Axes, run: Run, end: str, title: str) -> None:
+def _shares_panel(axes: Axes, run: CompletedRun, end: str, title: str) -> None:
     """Final shares of the rounds, a bar a policy, and what was promised."""
     labels, arms = _labels(run, end), len(run.results.names)
     for place, (label, name) in enumerate(labels.items()):
@@ -198,7 +198,7 @@ def _shares_panel(axes: Axes, run: Run, end: str, title: str) -> None:
     panels.name_arms(axes, run)
 
 
-def _fixed_eta(axes: Axes, run: Run, name: str, colour: str) -> None:
+def _fixed_eta(axes: Axes, run: CompletedRun, name: str, colour: str) -> None:
     rounds = bounded_rounds(run)
     mean, error = mean_and_error(run.results.policies[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :])
     low, middle, high = (_logarithm(values) for values in (mean - error, mean, mean + error))
@@ -207,7 +207,7 @@ def _fixed_eta(axes: Axes, run: Run, name: str, colour: str) -> None:
     axes.plot(rounds, np.log(bound(run, name, rounds)), color=colour, linestyle="--", label=f"{name}: bound")
 
 
-def _eta_by_horizon(axes: Axes, run: Run, name: str, colour: str) -> None:
+def _eta_by_horizon(axes: Axes, run: CompletedRun, name: str, colour: str) -> None:
     etas = horizons(run)
     means = [float(at(run, f"{name} eta={eta}", REGRET, end).mean()) for end, eta in etas.items()]
     bounds = [float(bound(run, name, end, eta)) for end, eta in etas.items()]
@@ -221,7 +221,7 @@ def _logarithm(values: Array) -> Array:
     return np.log(np.where(values > 0.0, values, np.nan))
 
 
-def _ratings_panel(axes: Axes, run: Run, attribute: str) -> None:
+def _ratings_panel(axes: Axes, run: CompletedRun, attribute: str) -> None:
     """The films side by side: the true ratings, and a marker with whiskers a policy and η."""
     places = np.arange(len(run.results.names))
     truth = run.setup.environment.means * movielens.STARS

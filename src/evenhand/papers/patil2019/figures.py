@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from evenhand.papers import panels
-from evenhand.papers.experiment import Run, Runs
+from evenhand.papers.experiment import CompletedRun, Runs
 from evenhand.papers.patil2019.claims import ETAS, label_of
 from evenhand.papers.verdicts import at
 from evenhand.simulation.results import mean_and_error
@@ -48,7 +48,7 @@ def over_eta(runs: Runs) -> Figure:
     return panels.grid(2, panel, columns=2, note=f"{panels.lanes_of(run)}, smaller than the markers")
 
 
-def _eta_line(axes: Axes, run: Run, surplus: str, measure: str, name: str, place: int) -> None:
+def _eta_line(axes: Axes, run: CompletedRun, surplus: str, measure: str, name: str, place: int) -> None:
     found = [mean_and_error(at(run, label_of(surplus, eta), measure) / run.setup.horizon) for eta in ETAS]
     means, errors = [float(mean) for mean, _ in found], [float(error) for _, error in found]
     panels.points(axes, [float(eta) for eta in ETAS], means, errors, name, place)

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.core.state import Array
 from evenhand.environment.rewards import Winners
-from evenhand.papers.experiment import Finding, Run, Runs
+from evenhand.papers.experiment import CompletedRun, Finding, Runs
 from evenhand.papers.verdicts import (
     CONFIDENCE,
     Test,
@@ -74,7 +74,7 @@ HARDLY = 0.1  # hardly any lanes: fewer than a tenth
 Interval = tuple[float, float, float]  # mean, lower end, upper end
 
 
-def stuck_share(run: Run, label: str) -> Interval:
+def stuck_share(run: CompletedRun, label: str) -> Interval:
     """The share of lanes that are stuck in the end, and Clopper and Pearson's 95 % interval."""
     from scipy.stats import binomtest
 
@@ -83,12 +83,12 @@ def stuck_share(run: Run, label: str) -> Interval:
     return stuck / lanes, float(ends.low), float(ends.high)
 
 
-def by_chance(run: Run) -> bool:
+def by_chance(run: CompletedRun) -> bool:
     """Whether the arm that pays is drawn with fixed chances, and no log is replayed."""
     return isinstance(run.setup.environment.rewards, Winners)
 
 
-def lost(run: Run) -> str:
+def lost(run: CompletedRun) -> str:
     """The regret of an adversarial case: by expected rewards where these exist, else in hindsight."""
     return REGRET if by_chance(run) else "adversarial_regret"
 
@@ -126,7 +126,7 @@ def outperforms(parts: Sequence[str], labels: Sequence[str], others: Sequence[st
 def plays_worse_arms_less(parts: Sequence[str], others: Sequence[str]) -> Test:
     """In each of the spreads the choice plays the worse arms less than each of the others does."""
 
-    def worse(run: Run, label: str) -> Array:
+    def worse(run: CompletedRun, label: str) -> Array:
         return np.asarray(run.results.policies[label].pulls[-1][:, 1:].sum(axis=-1), dtype=float)
 
     def test(runs: Runs) -> list[Finding]:
@@ -191,17 +191,17 @@ def in_most(text: str, tests: Sequence[Sequence[Interval]], needed: int, lanes: 
 
 
 def _differences(
-    runs: Runs, parts: Sequence[str], others: Sequence[str], values: Callable[[Run, str], Array]
+    runs: Runs, parts: Sequence[str], others: Sequence[str], values: Callable[[CompletedRun, str], Array]
 ) -> list[list[Interval]]:
     """The choice's values less those of the others, spread by spread."""
     return [[interval(values(runs[part], CHOICE) - values(runs[part], other)) for other in others] for part in parts]
 
 
-def _regrets(run: Run, label: str) -> Array:
+def _regrets(run: CompletedRun, label: str) -> Array:
     return at(run, label, REGRET)
 
 
-def _deviations(run: Run, label: str) -> Array:
+def _deviations(run: CompletedRun, label: str) -> Array:
     """Squares whose mean is the variance over the lanes."""
     regret = at(run, label, REGRET)
     return np.asarray((regret - regret.mean()) ** 2)
@@ -212,7 +212,7 @@ def hardly_stuck(parts: Sequence[str]) -> Test:
     return lambda runs: [_named(part, stuck_below(runs[part], CHOICE, HARDLY)) for part in parts]
 
 
-def stuck_below(run: Run, label: str, most: float) -> Finding:
+def stuck_below(run: CompletedRun, label: str, most: float) -> Finding:
     """Fewer than a share of the lanes are stuck in the end."""
     share, low, high = stuck_share(run, label)
     text = f"share of lanes stuck on a worse arm: {label}"
@@ -232,7 +232,7 @@ def bends(labels: Sequence[str], straight: bool) -> Test:
     return lambda runs: [_named(part, bend(runs[part], label, straight)) for part in KEPT_BACK for label in labels]
 
 
-def bend(run: Run, label: str, straight: bool) -> Finding:
+def bend(run: CompletedRun, label: str, straight: bool) -> Finding:
     """Whether the regret is linear (``straight``) or sublinear.
 
     With fixed chances by the growth exponent. On a log, where a regret may be negative for a while, by the regret of

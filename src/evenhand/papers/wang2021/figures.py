@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.papers import panels
-from evenhand.papers.experiment import Run, Runs
+from evenhand.papers.experiment import CompletedRun, Runs
 from evenhand.papers.verdicts import exponent
 from evenhand.papers.wang2021.claims import (
     ALPHAS,
@@ -65,7 +65,7 @@ def spreads(parts: Sequence[str], informed: Sequence[str]) -> Callable[[Runs], F
     return draw
 
 
-def _stuck_bars(axes: Axes, run: Run, labels: Sequence[str], order: Sequence[str], title: str) -> None:
+def _stuck_bars(axes: Axes, run: CompletedRun, labels: Sequence[str], order: Sequence[str], title: str) -> None:
     names = {CHOICE: "ARS-UCB\nk², α = 4", UCB: "UCB\nα = 4", UCB1: "UCB1", BOUND_TOLD: "ODAAF,\nboth given"}
     names |= {MEAN_TOLD: "ODAAF,\nmean given", COMPOSITE: "ODAAF"}
     for place, label in enumerate(labels):
