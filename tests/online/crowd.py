@@ -19,6 +19,7 @@ from evenhand.online import Bandit
 from evenhand.online.store import Store
 from tests.online.databases import PATIENCE, until
 from tests.online.running import Server
+from tests.online.store.kit import verified
 
 REPEATED = 0.2  # share of the answered requests that are sent again, as if the answer had been lost
 KEYLESS = 0.3  # share of the requests for decisions that come without an idempotency key
@@ -280,7 +281,7 @@ def check_kept(database: str, allocation: str, server: Server) -> None:
     last = read(database, "SELECT max(e.sequence) FROM events e", allocation)
     assert read(database, "SELECT s.sequence FROM snapshots s", allocation) == last
     store = Store.open(database)
-    assert store.verify(allocation) == last[0][0]
+    assert verified(store.database, allocation) == last[0][0]
     store.close()
 
 

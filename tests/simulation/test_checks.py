@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -62,9 +62,9 @@ def first_arms(played: Mask, number: int) -> Mask:
 class Skipping(Policy):
     """Counts every round twice."""
 
-    def apply(self, state: State, decision: Decision) -> None:
+    def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
         state.round += 1
-        super().apply(state, decision)
+        super().apply(state, decision, given)
 
 
 class Modest(Policy):
@@ -78,8 +78,8 @@ class Modest(Policy):
 class Boasting(Policy):
     """Counts every play twice."""
 
-    def apply(self, state: State, decision: Decision) -> None:
-        super().apply(state, decision)
+    def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
+        super().apply(state, decision, given)
         state.tally.pulls += decision.played
 
 
@@ -106,9 +106,9 @@ class TwoWays(Policy):
 class Overhearing(Policy):
     """Takes a reward for received from everybody."""
 
-    def observe(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+    def observe(self, state: State, feedback: Feedback, rng: np.random.Generator, given: Container[str] = ()) -> None:
         everybody = np.ones_like(state.tally.received)
-        super().observe(state, Feedback(everybody, feedback.rewards), rng)
+        super().observe(state, Feedback(everybody, feedback.rewards), rng, given)
 
 
 @frozen

@@ -18,7 +18,7 @@ from evenhand.cli.output import Interrupted
 from evenhand.cli.reproduce import reproduce
 from evenhand.cli.serve import serve
 from evenhand.cli.simulate import check, simulate
-from evenhand.cli.store import export, verify
+from evenhand.cli.store import db, export, verify
 from evenhand.core.errors import EvenhandError
 
 app = typer.Typer(
@@ -159,6 +159,7 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(client.app, name="client")
 app.command()(export)
 app.command()(verify)
+app.add_typer(db, name="db")
 
 if __name__ == "__main__":
     main()

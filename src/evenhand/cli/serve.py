@@ -20,6 +20,9 @@ def serve(
     max_batch: Annotated[int, typer.Option(min=1, help="Largest number of decisions or rewards per request.")] = 1000,
     max_arms: Annotated[int, typer.Option(min=1, help="Largest number of arms per allocation.")] = 100_000,
     log_level: Annotated[str, typer.Option(help="'error', 'warning', 'info' (every request) or 'debug'.")] = "warning",
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="First bring the tables of the database to this version.")
+    ] = False,
     own: Import = None,
 ) -> None:
     """Serve allocations over HTTP: decisions, rewards and audits for programs, and a page for people.
@@ -36,4 +39,4 @@ def serve(
     from evenhand.online.server import run as server
     from evenhand.online.server.settings import Settings
 
-    server.serve(database, Settings(host, max_body, max_batch, max_arms), port, log_level)
+    server.serve(database, Settings(host, max_body, max_batch, max_arms), port, log_level, upgrade)

@@ -1,8 +1,9 @@
-"""``evenhand export`` and ``evenhand verify``: what is in a database of the service."""
+"""``evenhand export``, ``evenhand verify`` and ``evenhand db``: what is in a database of the service."""
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,11 @@ import typer
 
 from evenhand.cli.options import AsJson, Database, Import, Name
 from evenhand.cli.output import note, print_json
-from evenhand.core.errors import StateError
+from evenhand.core.errors import EvenhandError, StateError
 
 if TYPE_CHECKING:
     from evenhand.online.store import Store
+    from evenhand.online.store.database import Database as StoreDatabase
 
 
 def export(
@@ -48,10 +50,17 @@ def export(
 def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Allocations. Default: all.")] = None,
     database: Database = "evenhand.db",
+    redecide: Annotated[
+        bool,
+        typer.Option(
+            "--redecide",
+            help="Also decide every round again; only like processors and the same versions decide alike.",
+        ),
+    ] = False,
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rebuild allocations from their events alone, and compare them with the stored state.
+    """Apply the events of allocations again, and compare the result with everything stored; writes nothing.
 
     Examples:
 
@@ -59,21 +68,49 @@ def verify(
 
       evenhand verify drinks --database evenhand.db --json
     """
-    verified: dict[str, int] = {}
-    faults: list[str] = []
-    with _store(database) as store:
-        for name in names or [one.name for one in store.allocations()]:
-            try:
-                verified[name] = store.verify(name)
-            except StateError as fault:
-                faults.append(str(fault))
+    from evenhand.online.store.verify import verify
+
+    with _database(database) as opened:
+        found = verify(opened, names or (), redecide)
     if as_json:
-        print_json({"verified": verified, "faults": faults})
+        print_json({"verified": found.events, "faults": list(found.faults)})
     else:
-        for name, events in verified.items():
-            print(f"{name}: {events:,} events, replayed to the same state")
-    if faults:
-        raise StateError("\n".join(faults))
+        for name, events in found.events.items():
+            print(f"{name}: {events:,} events result in the stored state")
+    if found.faults:
+        raise StateError("\n".join(found.faults))
+
+
+db = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Maintain the database of the service.")
+
+
+@db.command()
+def upgrade(database: Database = "evenhand.db") -> None:
+    """Bring the tables of a database to this version of Evenhand; make a backup first.
+
+    Examples:
+
+      evenhand db upgrade --database postgresql://evenhand@localhost/evenhand
+    """
+    from evenhand.online.store.database import HEAD
+
+    with _database(database, read_only=False) as opened:
+        before = opened.revision()
+        opened.migrate()
+        opened.check_version()
+    note(f"{opened.name} has version {HEAD}" + (" already" if before == HEAD else f"; it had {before or 'no tables'}"))
+
+
+@contextmanager
+def _database(name: str, read_only: bool = True) -> Iterator[StoreDatabase]:
+    """An existing database."""
+    from evenhand.online.store.database import Database
+
+    opened = Database(name, read_only)
+    if not opened.exists:
+        raise EvenhandError(f"there is no database {opened.name}; `evenhand serve` creates one")
+    with closing(opened):
+        yield opened
 
 
 def _store(database: str) -> closing[Store]:

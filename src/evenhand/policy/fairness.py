@@ -271,6 +271,8 @@ class DeficitBonus(Fairness):
 class Queue:
     """The recursive virtual queues, each by what happened since it was last empty."""
 
+    exact: ClassVar[bool] = True
+
     rounds: Array  # (…, arms) rounds since the queue was last empty
     plays: Array  # (…, arms) plays of the arm in those rounds
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -188,19 +188,34 @@ class Policy(Part):
         propensities = None if drawn else inclusion
         return Decision(state.round + 1, played, propensities, observation.available, inclusion, chosen, chance)
 
-    def apply(self, state: State, decision: Decision) -> None:
-        """Record a decision, whether it was just chosen or is read from a log: updates ``state`` in place."""
-        for record in self._after_decision:
-            record(state, decision)
+    def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
+        """Record a decision, whether it was just chosen or is read from a log: updates ``state`` in place.
+
+        Args:
+            state: updated in place.
+            decision: that was made.
+            given: slots of the parts that do not record it, as what they remember is known from elsewhere.
+        """
+        for slot, record in self._after_decision:
+            if slot not in given:
+                record(state, decision)
         state.round += 1
         state.tally.pulls += decision.played
 
-    def observe(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived at the end of a round, on the scale [0, 1]; updates ``state`` in place."""
+    def observe(self, state: State, feedback: Feedback, rng: np.random.Generator, given: Container[str] = ()) -> None:
+        """Record what arrived at the end of a round, on the scale [0, 1]; updates ``state`` in place.
+
+        Args:
+            state: updated in place.
+            feedback: what arrived.
+            rng: the policy's own random stream.
+            given: slots of the parts that do not record it, as what they remember is known from elsewhere.
+        """
         state.tally.received += feedback.received
         state.tally.rewards += feedback.rewards
-        for record in self._after_feedback:
-            record(state, feedback, rng)
+        for slot, record in self._after_feedback:
+            if slot not in given:
+                record(state, feedback, rng)
 
     def _select(self, state: State, observation: Observation, rng: np.random.Generator) -> tuple[Mask, NDArray[Any]]:
         """Who plays, and the probability with which each arm was selected."""
@@ -234,17 +249,21 @@ class Policy(Part):
         return self.index.random and not self.fairness.ignores_score and not self.schedule.alone
 
     @cached_property
-    def _after_decision(self) -> tuple[Callable[[State, Decision], None], ...]:
+    def _after_decision(self) -> tuple[tuple[str, Callable[[State, Decision], None]], ...]:
         """The records of the parts that have any; asking all in every round costs as much as playing."""
         return self._overridden("after_decision")
 
     @cached_property
-    def _after_feedback(self) -> tuple[Callable[[State, Feedback, np.random.Generator], None], ...]:
+    def _after_feedback(self) -> tuple[tuple[str, Callable[[State, Feedback, np.random.Generator], None]], ...]:
         return self._overridden("after_feedback")
 
     def _overridden(self, member: str) -> tuple[Any, ...]:
-        parts = ((getattr(self, slot), base) for slot, (base, _) in SLOTS.items())
-        return tuple(getattr(p, member) for p, base in parts if getattr(type(p), member) is not getattr(base, member))
+        parts = ((slot, getattr(self, slot), base) for slot, (base, _) in SLOTS.items())
+        return tuple(
+            (slot, getattr(own, member))
+            for slot, own, base in parts
+            if getattr(type(own), member) is not getattr(base, member)
+        )
 
     @cached_property
     def _by_lane(self) -> bool:

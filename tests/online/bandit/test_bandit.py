@@ -22,9 +22,10 @@ from evenhand.algorithms import find
 from evenhand.algorithms.build import Surroundings, build_policy
 from evenhand.algorithms.registry import ALGORITHMS
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
-from evenhand.core.state import Feedback, Observation
+from evenhand.core.state import Feedback, Observation, dump
 from evenhand.online import Bandit
 from evenhand.online.bandit import pending
+from evenhand.online.bandit.chance import Chance
 from evenhand.online.bandit.pending import RewardError
 from evenhand.policy.merit import Custom, Power
 
@@ -98,7 +99,7 @@ def test_every_algorithm_is_tested() -> None:
 
 @dataclass
 class ByHand:
-    """The plain policy with a state and a stream of its own."""
+    """The plain policy with a state and streams of its own."""
 
     name: str
     plays: int
@@ -106,16 +107,19 @@ class ByHand:
     def __post_init__(self) -> None:
         table = {"algorithm": self.name, **PARAMETERS[self.name]}
         self.policy = build_policy(table, Surroundings(len(ARMS), self.plays))
-        self.state, self.rng = self.policy.start(len(ARMS)), np.random.default_rng(5)
+        self.state, self.chance, self.learned = self.policy.start(len(ARMS)), Chance(5), 0
 
     def decide(self, available: list[str] | None) -> set[str]:
         mask = None if available is None else np.array([arm in available for arm in ARMS])
-        decision = self.policy.decide(self.state, Observation(None if mask is None or mask.all() else mask), self.rng)
+        observation = Observation(None if mask is None or mask.all() else mask)
+        decision = self.policy.decide(self.state, observation, self.chance.deciding(self.state.clock))
         return {arm for arm, plays in zip(ARMS, decision.played, strict=True) if plays}
 
     def observe(self, rewards: dict[str, float]) -> None:
         received = np.array([float(arm in rewards) for arm in ARMS])
-        self.policy.observe(self.state, Feedback(received, np.array([rewards.get(arm, 0.0) for arm in ARMS])), self.rng)
+        feedback = Feedback(received, np.array([rewards.get(arm, 0.0) for arm in ARMS]))
+        self.learned += 1
+        self.policy.observe(self.state, feedback, self.chance.learning(self.learned))
 
 
 @pytest.mark.parametrize(("name", "plays"), CASES)
@@ -129,7 +133,7 @@ def test_decides_as_the_plain_policy(name: str, plays: int) -> None:
         rewards = {arm: float(world.random()) for arm in choice.arms}  # no whole numbers: Thompson's trials draw, too
         assert set(bandit.observe(choice.id, rewards).values()) == {"accepted"}
         plain.observe(rewards)
-    assert bandit.rng.bit_generator.state == plain.rng.bit_generator.state
+    assert dump(bandit.state) == dump(plain.state)
 
 
 @pytest.mark.parametrize(("name", "plays"), [case for case in CASES if case[0] not in ORDERED])

@@ -244,8 +244,8 @@ def test_a_clock_that_jumps_back_keeps_the_order() -> None:
     for name, second in (("1", 100.0), ("2", 3.0), ("3", 104.0)):
         pending.enter(name, ["a"], second)
     assert [entry.time for entry in pending.waiting.values()] == [100.0, 100.0, 104.0]
-    assert pending.expire(50.0) == []
-    assert [name for name, _ in pending.expire(110.0)] == ["1", "2"]
+    assert pending.overdue(50.0) == {}
+    assert list(pending.overdue(110.0)) == ["1", "2"]
 
 
 def test_settled_decisions_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +274,7 @@ def test_a_book_is_restored() -> None:
     pending.enter("2", ["a"], 1.0)
     pending.enter("3", ["b"], 8.0)
     pending.write("1", "b", 1.0)
-    pending.expire(6.0)
+    pending.close(pending.overdue(6.0))
     plain = json.loads(json.dumps(pending.dump()))
     assert plain == {
         "waiting": {"3": [8.0, {"b": None}, False]},

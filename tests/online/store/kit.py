@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import event, func, select, text
+from sqlalchemy import event, func, select, text, update
 from sqlalchemy.exc import OperationalError
 
+from evenhand.core.errors import StateError
 from evenhand.online import Bandit
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import SNAPSHOT_EVERY, all_events, row_of
 from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.database import Database
-from evenhand.online.store.events import Event, bandit_from, replay
+from evenhand.online.store.events import Event, bandit_from, chained, fold
+from evenhand.online.store.verify import verify
 from evenhand.online.store.writer import Observer, Writer
 
 START = 1_800_000_000.0  # seconds since the epoch
@@ -102,8 +104,33 @@ def rebuilt(events: Sequence[Event]) -> tuple[Bandit, bool]:
     """The bandit that events come to, and whether it is closed."""
     bandit, closed = bandit_from(events[0]), False
     for one in events[1:]:
-        closed = replay(bandit, one, closed)
+        closed = fold(bandit, one, closed)
     return bandit, closed
+
+
+def verified(database: Database, name: str) -> int:
+    """The number of events of an allocation in which verifying finds no fault.
+
+    Raises:
+        StateError: there is a fault.
+    """
+    found = verify(database, [name])
+    if found.faults:
+        raise StateError("\n".join(found.faults))
+    return found.events[name]
+
+
+def rechain(database: Database) -> None:
+    """Make the hashes fit rows that were changed, so that only what the events say can be at fault."""
+    with database.transaction(writes=True) as connection:
+        rows = connection.execute(select(tables.events).order_by(tables.events.c.allocation, tables.events.c.sequence))
+        before: dict[int, str] = {}
+        for row in rows.all():
+            previous = before.get(row.allocation, "")
+            chain = chained(previous, row.sequence, row.time, row.kind, row.round, row.version, row.body)
+            where = (tables.events.c.allocation == row.allocation, tables.events.c.sequence == row.sequence)
+            connection.execute(update(tables.events).where(*where).values(chain=chain))
+            before[row.allocation] = chain
 
 
 def kinds(events: Sequence[Event]) -> list[str]:

@@ -16,7 +16,7 @@ from evenhand.online.store import Change, Decide, ReadAudit, Reward, Store, Tota
 from evenhand.online.store.commands import Command
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import StoreUnavailable
-from tests.online.store.kit import Clock, Driven, Outcome, failing
+from tests.online.store.kit import Clock, Driven, Outcome, failing, verified
 from tests.online.store.twin import Twin
 
 ARMS = ["tea", "coffee", "cocoa"]
@@ -145,7 +145,7 @@ def check(data: st.DataObject, database: Database, case: str) -> None:
     (summary,) = [one for one in store.allocations() if one.name == name]
     present = len(twin.bandit.names) - len(twin.bandit.retired)
     assert (summary.round, summary.arms, summary.closed) == (twin.bandit.state.round, present, twin.closed)
-    assert store.verify(name) == len(events) == events[-1].sequence
+    assert verified(store.database, name) == len(events) == events[-1].sequence
 
 
 @pytest.fixture

@@ -18,14 +18,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert
 
+from evenhand import __version__
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online import Bandit
 from evenhand.online.bandit import pending
 from evenhand.online.store import Change, Decide, ReadAudit, Reward, Store, Total, tables
 from evenhand.online.store.database import Database
-from evenhand.online.store.events import KINDS, Event, bandit_from, event_of, replay, settings_of
+from evenhand.online.store.events import KINDS, Event, bandit_from, event_of, fold, settings_of
 from evenhand.online.store.export import log
-from tests.online.store.kit import Clock, Driven, change_rows, events_of, kinds, rebuilt
+from tests.online.store.kit import Clock, Driven, change_rows, events_of, kinds, rebuilt, verified
 
 ARMS = ["tea", "coffee", "cocoa"]
 HOSTILE = [
@@ -114,30 +115,32 @@ def test_every_kind_is_looked_at(lives: dict[str, list[Event]], copy: Database) 
     changes = {event.body["change"] for event in drinks if event.kind == "change"}
     assert changes == {"add", "retire", "bring_back", "promise", "close"}
     store = Store(copy)
-    assert {name: store.verify(name) for name in lives} == {name: len(events) for name, events in lives.items()}
+    assert {name: verified(store.database, name) for name in lives} == {
+        name: len(events) for name, events in lives.items()
+    }
     store.close()
 
 
 def test_an_event_and_its_row_are_the_same(lives: dict[str, list[Event]]) -> None:
     for event in lives["drinks"]:
-        row = event.row(7)
+        row = event.row(7, before="")
         assert row["allocation"] == 7
-        assert event_of(SimpleNamespace(**row)) == event
+        assert event_of(SimpleNamespace(**row)) == event._replace(chain=row["chain"])
 
 
 def test_replaying_tells_whether_it_is_closed(lives: dict[str, list[Event]]) -> None:
     first, *events = lives["drinks"]
     bandit, closed = bandit_from(first), [False]
     for event in events:
-        closed.append(replay(bandit, event, closed[-1]))
+        closed.append(fold(bandit, event, closed[-1]))
     assert closed == [False] * len(events) + [True]
     again = Event(99, 0.0, "change", bandit.state.round, {"change": "reopen"})
-    assert replay(bandit, again, closed=True) is False
+    assert fold(bandit, again, closed=True) is False
 
 
 def test_a_bandit_is_made_as_its_first_event_tells(lives: dict[str, list[Event]]) -> None:
     for first, *_ in lives.values():
-        assert settings_of(bandit_from(first)) == first.body
+        assert settings_of(bandit_from(first)) | {"evenhand": __version__} == first.body
 
 
 def test_hostile_names_are_written_and_read_back(either: Database, clock: Clock) -> None:
@@ -153,7 +156,7 @@ def test_hostile_names_are_written_and_read_back(either: Database, clock: Clock)
     odd.run(Change("promise", {"fractions": {"☕🫖": 0.125}}))
     again = Driven(either, "odd", clock)
     assert again.run(Decide(key="é☕"))["decisions"][0]["round"] == 12
-    assert store.verify("odd") == 26
+    assert verified(store.database, "odd") == 26
     assert odd.rebuilt()[0].names == tuple(HOSTILE)
     store.close()
 
@@ -220,13 +223,13 @@ def test_a_damaged_event_is_told_or_does_no_harm(lives: dict[str, list[Event]], 
     match data.draw(st.sampled_from(["body", "body", "body", "kind", "round", "time"])):
         case "body":
             body = json.dumps(mutated(data, event.body))
-            row = event.row(1) | {"body": body}
+            row = event.row(1, before="") | {"body": body}
         case "kind":
-            row = event.row(1) | {"kind": data.draw(st.sampled_from([*KINDS, "sleep", ""]))}
+            row = event.row(1, before="") | {"kind": data.draw(st.sampled_from([*KINDS, "sleep", ""]))}
         case "round":
-            row = event.row(1) | {"round": data.draw(st.none() | st.integers(-2, 12) | st.just(2**62))}
+            row = event.row(1, before="") | {"round": data.draw(st.none() | st.integers(-2, 12) | st.just(2**62))}
         case "time":
-            row = event.row(1) | {"time": data.draw(st.floats(allow_nan=False))}
+            row = event.row(1, before="") | {"time": data.draw(st.floats(allow_nan=False))}
     with suppress(StateError):
         events[place] = event_of(SimpleNamespace(**row))
         bandit, closed = rebuilt(events)
@@ -255,7 +258,7 @@ def test_a_damaged_database_is_told_or_does_no_harm(
         change_rows(database, change, **where)
         store = Store(database, Clock())
         for look in (
-            lambda: store.verify(name),
+            lambda: verified(store.database, name),
             lambda: list(log(database, name)),
             lambda: list(log(database, name, estimate=True)),
             lambda: store.run(name, Reward((("1", {"tea": 1.0, "coffee": 0.5}), ("2", {"tea": 1.0})))),
@@ -290,7 +293,7 @@ def test_a_damaged_snapshot_is_ignored_or_told_or_does_no_harm(
         put(database, sequence, packed)
         store = Store(database, Clock())
         with suppress(StateError):
-            assert store.verify("drinks") == len(events)
+            assert verified(store.database, "drinks") == len(events)
             assert store.run("drinks", ReadAudit())["sequence"] == len(events)
         store.close()
 
@@ -302,17 +305,28 @@ def put(database: Database, sequence: int, packed: bytes) -> None:
         connection.execute(insert(tables.snapshots), {"allocation": 1, "sequence": sequence, "state": packed})
 
 
-def test_a_deep_or_strange_snapshot_is_ignored(lives: dict[str, list[Event]], copy: Database) -> None:
-    store = Store(copy, Clock())
+def test_a_deep_or_strange_snapshot_is_found_and_does_no_harm(lives: dict[str, list[Event]], copy: Database) -> None:
     for content in (b"[" * 100_000, b'{"bandit":' * 50_000, b"\xff" * 100, b"null", b"{}", b'{"bandit":{}}'):
         put(copy, 5, zlib.compress(content))
-        assert store.verify("drinks") == len(lives["drinks"])
-    store.close()
+        with pytest.raises(StateError, match="the snapshot after event 5 is damaged"):
+            verified(copy, "drinks")
+        store = Store(copy, Clock())
+        assert store.run("drinks", ReadAudit())["sequence"] == len(lives["drinks"])
 
 
-def test_an_event_of_the_wrong_bandit_is_found() -> None:
-    bandit = Bandit(ARMS, "ucb1", seed=1)
-    wrong = Event(2, 0.0, "decide", 1, {"arms": ["cocoa"], "propensity": [1.0]})
-    message = r"event 2 \(decide\) records \['cocoa'\], but its replay results in \['tea'\]"
-    with pytest.raises(StateError, match=message):
-        replay(bandit, wrong, closed=False)
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (Event(2, 0.0, "decide", 1, {"arms": ["tea", "coffee"]}), "tea, coffee cannot have played"),
+        (Event(2, 0.0, "decide", 1, {"arms": ["tea"], "available": ["coffee"]}), "tea cannot have played"),
+        (Event(2, 0.0, "decide", 2, {"arms": ["tea"]}), "it is of round 2, which should be 1"),
+        (Event(2, 0.0, "reward", 1, {"rewards": {"tea": 1.0}, "late": []}), "there is no decision '1'"),
+        (Event(2, 0.0, "total", 1, {"value": 1.0}), "it is of round 1, which should be 0"),
+        (Event(2, 0.0, "expire", None, {"closed": {"1": ["tea"]}}), "decision 1 does not wait for rewards of tea"),
+        (Event(2, 0.0, "change", 0, {"change": "retire"}), "there is no change 'retire' with no values"),
+        (Event(2, 0.0, "decide", 1, {"arms": ["tea"], "memory": {"index": {}}}), "has no memory to be recorded"),
+    ],
+)
+def test_an_event_that_cannot_follow_is_found(wrong: Event, message: str) -> None:
+    with pytest.raises(StateError, match=rf"event 2 \({wrong.kind}\) cannot be replayed: .*{message}"):
+        fold(Bandit(ARMS, "ucb1", seed=1), wrong, closed=False)

@@ -25,7 +25,7 @@ from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, KeyReused, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event
 from evenhand.online.store.writer import ANSWER_LIFETIME, MAX_GROUP, MAX_QUEUE, Writer
-from tests.online.store.kit import Clock, Driven, Held, Outcome, answered, change_rows, count, failing, kinds
+from tests.online.store.kit import Clock, Driven, Held, Outcome, answered, change_rows, count, failing, kinds, verified
 
 WEEK = 7 * 86_400.0
 
@@ -411,9 +411,9 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def noted(bandit: Bandit, event: Event, closed: bool) -> bool:
         found.append(event.sequence)
-        return events.replay(bandit, event, closed)
+        return events.fold(bandit, event, closed)
 
-    monkeypatch.setattr(live, "replay", noted)
+    monkeypatch.setattr(live, "fold", noted)
     return found
 
 
@@ -533,7 +533,7 @@ def test_two_writers_take_turns(either: Database, clock: Clock) -> None:
     audits = [driven.run(ReadAudit()) for driven in (one, two)]
     assert audits[0] == audits[1]
     assert one.rebuilt()[0].dump() == twin.dump()
-    assert store.verify("drinks") == audits[0]["sequence"]
+    assert verified(store.database, "drinks") == audits[0]["sequence"]
     store.close()
 
 
@@ -561,7 +561,7 @@ def test_two_stores_at_once_lose_and_double_nothing(either: Database, clock: Clo
     assert {line["arm"]: line["plays"] for line in audits[0]["lines"]} == {
         arm: list(told.values()).count(arm) for arm in ("tea", "coffee", "cocoa")
     }
-    assert one.verify("drinks") == audits[0]["sequence"] == 1 + 2 * total
+    assert verified(one.database, "drinks") == audits[0]["sequence"] == 1 + 2 * total
     one.close()
     other.close()
 

@@ -29,7 +29,7 @@ NEW_ARM: tuple[tuple[str, str, float | None], ...] = (
 )
 
 
-def add(memory: Memory, arm: str, values: Mapping[str, float]) -> None:
+def add(memory: Memory, arm: str, values: Mapping[str, float], checked: bool = False) -> None:
     """Add an arm; see `evenhand.online.Bandit.add`."""
     _check_changeable(memory)
     (arm,) = checked_names([arm])
@@ -49,11 +49,11 @@ def add(memory: Memory, arm: str, values: Mapping[str, float]) -> None:
             parameters[parameter] = [*parameters[parameter], validate.number(name, value, low=0.0)]
         elif value is not None:
             raise EvenhandError(f"{memory.label} has no {name} per arm here")
-    _change(memory, Arms((*memory.names, arm), memory.retired), parameters, [arm])
+    _change(memory, Arms((*memory.names, arm), memory.retired), parameters, [arm], checked)
     memory.availability.clear()  # it is unknown whether the new arm would have been available
 
 
-def retire(memory: Memory, arm: str) -> None:
+def retire(memory: Memory, arm: str, checked: bool = False) -> None:
     """Retire an arm; see `evenhand.online.Bandit.retire`."""
     _check_changeable(memory)
     memory.arms.check(arm)
@@ -61,20 +61,20 @@ def retire(memory: Memory, arm: str) -> None:
         raise EvenhandError(f"arm {arm!r} is already retired")
     if len(memory.arms) - len(memory.retired) <= memory.plays:
         raise EvenhandError(f"arm {arm!r} cannot retire: plays = {memory.plays} needs at least as many arms")
-    _change(memory, Arms(memory.names, memory.retired | {arm}), _with_fraction(memory, arm, 0.0), [arm])
+    _change(memory, Arms(memory.names, memory.retired | {arm}), _with_fraction(memory, arm, 0.0), [arm], checked)
 
 
-def bring_back(memory: Memory, arm: str, fraction: float) -> None:
+def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False) -> None:
     """Bring back a retired arm; see `evenhand.online.Bandit.bring_back`."""
     memory.arms.check(arm)
     if arm not in memory.retired:
         raise EvenhandError(f"arm {arm!r} is not retired")
     parameters = _with_fraction(memory, arm, validate.number("fraction", fraction, 0.0, 1.0))
-    _change(memory, Arms(memory.names, memory.retired - {arm}), parameters, [arm])
+    _change(memory, Arms(memory.names, memory.retired - {arm}), parameters, [arm], checked)
     memory.availability.clear()  # it is unknown whether it would have been available
 
 
-def promise(memory: Memory, fractions: Mapping[str, float]) -> None:
+def promise(memory: Memory, fractions: Mapping[str, float], checked: bool = False) -> None:
     """Change promised shares; see `evenhand.online.Bandit.promise`."""
     _check_changeable(memory)
     if not isinstance(memory.parameters.get("fractions"), list):
@@ -85,7 +85,7 @@ def promise(memory: Memory, fractions: Mapping[str, float]) -> None:
     for arm, share in fractions.items():
         memory.arms.check_active(arm, "bring it back with its share")
         shares[memory.arms.place[arm]] = validate.number(f"fractions[{arm!r}]", share, 0.0, 1.0)
-    _change(memory, memory.arms, memory.parameters | {"fractions": shares}, list(fractions))
+    _change(memory, memory.arms, memory.parameters | {"fractions": shares}, list(fractions), checked)
 
 
 def _check_changeable(memory: Memory) -> None:
@@ -106,9 +106,17 @@ def _with_fraction(memory: Memory, arm: str, fraction: float) -> dict[str, Any]:
     return memory.parameters | {"fractions": shares}
 
 
-def _change(memory: Memory, arms: Arms, parameters: Mapping[str, Any], begun: Collection[str]) -> None:
-    """Use other arms and parameters, all at once or not at all; the promises to ``begun`` begin with the next round."""
-    policy, old = memory.built(arms.names, parameters), len(memory.arms)
+def _change(memory: Memory, arms: Arms, parameters: Mapping[str, Any], begun: Collection[str], checked: bool) -> None:
+    """Use other arms and parameters, all at once or not at all; the promises to ``begun`` begin with the next round.
+
+    Args:
+        memory: updated in place.
+        arms: from now on.
+        parameters: from now on.
+        begun: names of the arms whose promise begins.
+        checked: whether the promises are known to be feasible; see `Memory.built`.
+    """
+    policy, old = memory.built(arms.names, parameters, checked), len(memory.arms)
     places = [arms.place[arm] for arm in begun]
     state = _grown_state(memory, policy, old, len(arms))
     state.begun.rounds[places] = state.round

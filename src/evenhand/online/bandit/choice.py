@@ -23,6 +23,7 @@ class Choice:
         version: of the policy: the number of changes of arms and promises so far.
         propensity: of each of ``arms``, the probability with which it was to play; None where the policy has no closed
             form, and `propensities` estimates it.
+        silent: whether the policy had to decide without a reward of the round before, from which it would have learned.
 
     Example:
         >>> from evenhand.online import Bandit
@@ -36,6 +37,7 @@ class Choice:
     arms: tuple[str, ...]
     version: int
     propensity: tuple[float, ...] | None
+    silent: bool
     _names: tuple[str, ...] = field(repr=False)
     _available: Mask = field(repr=False)
     _propensities: Callable[[Sequence[str]], Propensities] = field(repr=False)

@@ -2,60 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import partial
 
 import numpy as np
 
-from evenhand.core.state import Decision, Mask, Observation, State
+from evenhand.core.state import Decision, Feedback, Mask, Observation, State
+from evenhand.online.bandit.arms import Available
 from evenhand.online.bandit.choice import Choice
 from evenhand.online.bandit.memory import Memory
-from evenhand.online.bandit.propensities import copied, propensities
+from evenhand.online.bandit.propensities import Propensities, copied, propensities
 from evenhand.online.bandit.rewards import close
 from evenhand.policy.fairness import owed
 
 
 def decide(memory: Memory, available: Iterable[str] | None, now: float) -> Choice:
     """Decide the next round; see `evenhand.online.Bandit.decide`."""
-    able, mask, packed = memory.arms.available(available)
+    able = memory.arms.available(available)
     close(memory, now)
-    decision, before = _decided(memory, mask)
+    decision, before, silent = _decided(memory, able.mask)
     (played,) = decision.played.nonzero()
     if len(played) > 1:
         played = played[np.argsort(-1.0 * decision.inclusion[played], kind="stable")]
     places, names = played.tolist(), memory.names
     id, arms = str(decision.round), tuple([names[place] for place in places])
-    memory.pending.enter(id, arms, now)
-    if mask is not None:
-        memory.statistics.miss(mask)
-    memory.availability.add(packed)
-    _note_deficits(memory, places, now)
+    record(memory, decision, places, able, now)
     seed = (memory.seed, decision.round)
-    estimate = partial(propensities, memory.policy, before, mask, decision, memory.arms.place, seed)
+    estimate = partial(propensities, memory.policy, before, able.mask, decision, memory.arms.place, seed)
     propensity = tuple(map(float, decision.inclusion[played].tolist())) if before is None else None
-    return Choice(id, decision.round, arms, memory.version, propensity, names, able, estimate)
+    return Choice(id, decision.round, arms, memory.version, propensity, silent, names, able.arms, estimate)
 
 
-def _decided(memory: Memory, mask: Mask | None) -> tuple[Decision, State | None]:
-    """The policy's decision, and the state before it where the policy draws.
-
-    Only such a policy can fail after it has changed something; then state and random numbers are restored.
-    """
+def _decided(memory: Memory, mask: Mask | None) -> tuple[Decision, State | None, bool]:
+    """The policy's decision, the state before it where the policy draws, and whether a reward was missing before."""
     silent = memory.in_order and _silent(memory)
-    if not memory.policy.draws:
-        if silent:
-            memory.learn([], [])
-        return memory.policy.decide(memory.state, Observation(mask), memory.rng), None
-    saved, random = copied(memory.state), memory.rng.bit_generator.state
+    saved, learned = copied(memory.state) if silent else memory.state, memory.learned
+    if silent:
+        memory.learn([], [])
+    state = memory.state
+    before = copied(state) if memory.policy.draws else None
     try:
-        before = saved
-        if silent:
-            memory.learn([], [])
-            before = copied(memory.state)
-        return memory.policy.decide(memory.state, Observation(mask), memory.rng), before
-    except BaseException:
-        memory.state, memory.rng.bit_generator.state = saved, random
+        decision = memory.policy.choose(state, Observation(mask), memory.chance.deciding(state.clock))
+    except BaseException:  # nothing has changed but that
+        memory.state, memory.learned = saved, learned
         raise
+    return decision, before, silent
+
+
+def estimated(memory: Memory, arms: Sequence[str], available: Iterable[str] | None, silent: bool) -> Propensities:
+    """The propensities of the next decision, of which a log says who plays; changes nothing.
+
+    Args:
+        memory: before the decision.
+        arms: that play.
+        available: names of the arms that could play; None for all that are not retired.
+        silent: whether the policy had to decide without a reward of the round before.
+    """
+    able, before = memory.arms.available(available), _before(memory, silent)
+    played = np.zeros(len(memory.arms), dtype=bool)
+    played[[memory.arms.place[arm] for arm in arms]] = True
+    decision = Decision(before.clock, played, None, able.mask, played)
+    names = [memory.names[place] for place in np.flatnonzero(able.arms).tolist()]
+    seed = (memory.seed, before.clock)
+    return propensities(memory.policy, before, able.mask, decision, memory.arms.place, seed, names)
+
+
+def decided_again(memory: Memory, available: Iterable[str] | None, silent: bool) -> Decision:
+    """What this computer and this version decide for the next round; changes nothing. See `estimated`."""
+    mask = memory.arms.available(available).mask
+    before = _before(memory, silent)
+    return memory.policy.choose(before, Observation(mask), memory.chance.deciding(before.clock))
+
+
+def _before(memory: Memory, silent: bool) -> State:
+    """A copy of the state right before the next decision."""
+    before = copied(memory.state)
+    if silent:
+        nothing = np.zeros(len(memory.arms))
+        memory.policy.observe(before, Feedback(nothing, nothing), memory.chance.learning(memory.learned + 1))
+    return before
+
+
+def record(
+    memory: Memory,
+    decision: Decision,
+    places: Sequence[int],
+    available: Available,
+    now: float,
+    given: Container[str] = (),
+) -> None:
+    """Record a decision, whether it was just made or is read from a log.
+
+    Args:
+        memory: updated in place.
+        decision: that was made.
+        places: of the arms that play, in the order in which they are named.
+        available: the arms that could play.
+        now: seconds since the epoch.
+        given: slots of the parts that do not record it; see `evenhand.Policy.apply`.
+    """
+    memory.policy.apply(memory.state, decision, given)
+    names = memory.names
+    memory.pending.enter(str(decision.round), [names[place] for place in places], now)
+    if available.mask is not None:
+        memory.statistics.miss(available.mask)
+    memory.availability.add(available.packed)
+    _note_deficits(memory, places, now)
 
 
 def _silent(memory: Memory) -> bool:

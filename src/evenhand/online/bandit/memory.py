@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from evenhand.environment.availability import Always
 from evenhand.online.bandit.arguments import PER_ARM, RewardRange, by_arm
 from evenhand.online.bandit.arms import Arms, checked_names
 from evenhand.online.bandit.availability import RecentAvailability
+from evenhand.online.bandit.chance import Chance
 from evenhand.online.bandit.deficits import DeficitHistory
 from evenhand.online.bandit.pending import PendingRewards
 from evenhand.online.bandit.statistics import Statistics
@@ -40,7 +41,8 @@ class Memory:
         parameters: the algorithm's; those with one value per arm as lists.
         policy: made from the algorithm and its parameters.
         state: of the policy, in a single lane; its rewards are scaled to [0, 1].
-        rng: of the policy.
+        chance: the random streams of the policy.
+        learned: how often the policy was given feedback.
         version: changes of arms and promises so far.
         pending: rewards that can still arrive, and the last that have.
         statistics: counts per arm, in the user's unit.
@@ -60,6 +62,7 @@ class Memory:
         missing: str,
         rewards: tuple[float, float],
         parameters: Mapping[str, Any],
+        checked: bool = False,
     ) -> None:
         names = checked_names(arms)
         self.algorithm, parameters = split(algorithm, parameters)
@@ -75,9 +78,10 @@ class Memory:
             )
         lists = {name: by_arm(name, value, names) if name in PER_ARM else value for name, value in parameters.items()}
         self.version = 0
-        self.adopt(Arms(names), lists, self.built(names, lists))
+        self.adopt(Arms(names), lists, self.built(names, lists, checked))
         self.state = self.started(self.policy, len(names))
-        self.rng = np.random.default_rng(self.seed)
+        self.chance = Chance(self.seed)
+        self.learned = 0
         self.pending = PendingRewards(window)
         self.statistics = Statistics.empty(len(names))
         self.deficit_history = DeficitHistory()
@@ -114,8 +118,13 @@ class Memory:
         """What messages and lists call the policy: the algorithm, or the kinds of its parts."""
         return label_of(self.algorithm)
 
-    def built(self, names: Sequence[str], parameters: Mapping[str, Any]) -> Policy:
+    def built(self, names: Sequence[str], parameters: Mapping[str, Any], checked: bool = False) -> Policy:
         """The policy for some arms.
+
+        Args:
+            names: of the arms.
+            parameters: the algorithm's.
+            checked: whether the promises are known to be feasible, as they were when they were made.
 
         Raises:
             EvenhandError: a parameter is missing, unknown or out of range.
@@ -129,7 +138,7 @@ class Memory:
         if policy.schedule.free:
             raise EvenhandError("a free start exists in simulations only, where arms can be pulled before round 1")
         # Each share is at most 1, so that only their sum can be too large.
-        if policy.fractions is not None and np.sum(policy.fractions) > self.plays:
+        if not checked and policy.fractions is not None and np.sum(policy.fractions) > self.plays:
             check_shares(np.asarray(policy.fractions), self.plays, Always(), names)
         return policy
 
@@ -145,13 +154,20 @@ class Memory:
         state.begun = Begun(np.zeros(arms), np.zeros(arms))
         return state
 
-    def learn(self, places: Sequence[int], rewards: Sequence[float]) -> None:
-        """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times."""
+    def learn(self, places: Sequence[int], rewards: Sequence[float], given: Container[str] = ()) -> None:
+        """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times.
+
+        Args:
+            places: of the arms.
+            rewards: of each.
+            given: slots of the parts that do not learn from them; see `evenhand.Policy.observe`.
+        """
         received, sums = np.zeros(len(self.arms)), np.zeros(len(self.arms))
         for place, reward in zip(places, rewards, strict=True):
             received[place] += 1.0
             sums[place] += self.reward_range.scaled(reward)
-        self.policy.observe(self.state, Feedback(received, sums), self.rng)
+        self.learned += 1
+        self.policy.observe(self.state, Feedback(received, sums), self.chance.learning(self.learned), given)
 
     def pending_counts(self) -> Array:
         """(arms,), the number of rewards that can still arrive."""

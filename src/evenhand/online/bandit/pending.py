@@ -53,8 +53,9 @@ class PendingRewards:
         >>> pending = PendingRewards(window=60.0)
         >>> pending.enter("1", ["tea", "coffee"], time=0.0)
         >>> pending.write("1", "tea", 0.5)
-        >>> pending.counts(), pending.expire(now=60.0)
-        ({'coffee': 1}, [('1', ['coffee'])])
+        0.0
+        >>> pending.counts(), pending.overdue(now=60.0)
+        ({'coffee': 1}, {'1': ['coffee']})
     """
 
     window: float | None = None
@@ -78,12 +79,13 @@ class PendingRewards:
         """The rewards of a decision; None where there is none, or it is no longer remembered."""
         return self.waiting.get(name) or self.settled.get(name)
 
-    def write(self, name: str, arm: str, reward: float) -> None:
-        """Record a reward that is accepted or late."""
+    def write(self, name: str, arm: str, reward: float) -> float:
+        """Record a reward that is accepted or late; returns when the decision was made, in seconds."""
         entry = self.waiting.get(name) or self.settled[name]
         entry.rewards[arm] = reward
         if not entry.closed and None not in entry.rewards.values():
             self._settle(name)
+        return entry.time
 
     def due(self, now: float) -> bool:
         """Whether the window of the oldest waiting decision has passed."""
@@ -91,15 +93,20 @@ class PendingRewards:
             return False
         return self.waiting[next(iter(self.waiting))].time + self.window <= now
 
-    def expire(self, now: float) -> list[tuple[str, list[str]]]:
-        """Close the decisions whose window has passed; returns each with the arms whose rewards are missing."""
-        closed = []
-        while self.due(now):
-            name, entry = next(iter(self.waiting.items()))
-            entry.closed = True
-            closed.append((name, [arm for arm, reward in entry.rewards.items() if reward is None]))
+    def overdue(self, now: float) -> dict[str, list[str]]:
+        """The decisions whose window has passed, each with the arms whose rewards are missing."""
+        overdue: dict[str, list[str]] = {}
+        for name, entry in self.waiting.items():
+            if self.window is None or entry.time + self.window > now:
+                break
+            overdue[name] = [arm for arm, reward in entry.rewards.items() if reward is None]
+        return overdue
+
+    def close(self, names: Iterable[str]) -> None:
+        """Close these decisions: a reward of theirs is late from now on."""
+        for name in names:
+            self.waiting[name].closed = True
             self._settle(name)
-        return closed
 
     def counts(self) -> dict[str, int]:
         """The number of pending rewards of each arm that has any."""

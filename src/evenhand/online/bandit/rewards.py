@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
@@ -25,17 +25,37 @@ def observe(memory: Memory, decision: str, rewards: Mapping[str, float], now: fl
     accepted = {arm: values[arm] for arm in values if status[arm] == "accepted"}
     if accepted:
         _check_learnable(memory, decision)
-    place, statistics = memory.arms.place, memory.statistics
-    for arm, reward in values.items():
-        if status[arm] == "late":
-            statistics.late[place[arm]] += 1.0
-        if status[arm] != "duplicate":
-            memory.pending.write(decision, arm, reward)
-    for arm, reward in accepted.items():
-        statistics.receive(place[arm], reward, max(0.0, now - entry.time))
-    if accepted:
-        memory.learn([place[arm] for arm in accepted], list(accepted.values()))
+    record(memory, decision, accepted, {arm: values[arm] for arm in values if status[arm] == "late"}, now)
     return status
+
+
+def record(
+    memory: Memory,
+    decision: str,
+    accepted: Mapping[str, float],
+    late: Mapping[str, float],
+    now: float,
+    given: Container[str] = (),
+) -> None:
+    """Record rewards, whether they have just arrived or are read from a log.
+
+    Args:
+        memory: updated in place.
+        decision: its id.
+        accepted: rewards that arrived in time, by arm.
+        late: those that arrived after their window.
+        now: seconds since the epoch.
+        given: slots of the parts that do not learn from them; see `evenhand.Policy.observe`.
+    """
+    place, statistics = memory.arms.place, memory.statistics
+    for arm, reward in late.items():
+        statistics.late[place[arm]] += 1.0
+        memory.pending.write(decision, arm, reward)
+    for arm, reward in accepted.items():
+        delay = max(0.0, now - memory.pending.write(decision, arm, reward))
+        statistics.receive(place[arm], reward, delay)
+    if accepted:
+        memory.learn([place[arm] for arm in accepted], list(accepted.values()), given)
 
 
 def _status(decision: str, entry: DecisionRewards, arm: str, reward: float) -> str:
@@ -82,17 +102,37 @@ def observe_total(memory: Memory, value: float) -> None:
     entry = memory.pending.waiting.get(str(round))
     if entry is None:
         raise RewardError(f"the window of round {round} has passed; decide before the next total")
+    record_total(memory, value)
+
+
+def record_total(memory: Memory, value: float, given: Container[str] = ()) -> None:
+    """Record the total of the round just decided, whether it has just arrived or is read from a log."""
+    round = memory.state.round
+    entry = memory.pending.waiting[str(round)]
     memory.pending.waiting.clear()  # earlier rounds get no total of their own any more
     memory.last_total = round
     places = [memory.arms.place[arm] for arm in entry.rewards]
-    memory.learn(places, [value / len(places)] * len(places))
+    memory.learn(places, [value / len(places)] * len(places), given)
 
 
 def close(memory: Memory, now: float) -> dict[str, list[str]]:
     """Close the decisions whose window has passed; returns their ids with the arms whose rewards are missing."""
     if not memory.pending.due(now):
         return {}
-    closed = dict(memory.pending.expire(now))
+    closed = memory.pending.overdue(now)
+    record_closed(memory, closed)
+    return closed
+
+
+def record_closed(memory: Memory, closed: Mapping[str, Sequence[str]], given: Container[str] = ()) -> None:
+    """Record that the windows of decisions have passed, whether just now or by a log.
+
+    Args:
+        memory: updated in place.
+        closed: the ids of the decisions, with the arms whose rewards are missing.
+        given: slots of the parts that do not learn from it; see `evenhand.Policy.observe`.
+    """
+    memory.pending.close(closed)
     places = [memory.arms.place[arm] for arms in closed.values() for arm in arms]
     for place in places:
         memory.statistics.lost[place] += 1.0
@@ -100,5 +140,4 @@ def close(memory: Memory, now: float) -> dict[str, list[str]]:
             memory.statistics.learn(place, 0.0)
     # A policy that learns in the order of rounds is given missing rewards before the next decision.
     if places and memory.missing == "zero" and not memory.in_order:
-        memory.learn(places, [0.0] * len(places))
-    return closed
+        memory.learn(places, [0.0] * len(places), given)

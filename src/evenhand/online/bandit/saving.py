@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand import __version__
+from evenhand.core import validate
 from evenhand.core.errors import StateError
 from evenhand.core.files import write_whole
 from evenhand.core.state import dump as dump_record
@@ -42,7 +43,7 @@ def dump(memory: Memory) -> dict[str, Any]:
         "retired": sorted(memory.retired),
         "version": memory.version,
         "state": dump_record(memory.state),
-        "random": memory.rng.bit_generator.state,
+        "learned": memory.learned,
         "pending": memory.pending.dump(),
         "statistics": dump_record(memory.statistics),
         "deficit_history": memory.deficit_history.dump(),
@@ -78,7 +79,7 @@ def restore(memory: Memory, plain: Mapping[str, Any]) -> None:
         memory.adopt(Arms(memory.names, plain["retired"]), memory.parameters, memory.policy)
         memory.version, memory.last_total = plain["version"], plain["last_total"]
         memory.state = restore_record(memory.state, plain["state"])
-        memory.rng.bit_generator.state = plain["random"]
+        memory.learned = validate.whole("learned", plain["learned"], low=0)
         memory.pending = PendingRewards.restored(memory.pending.window, plain["pending"], memory.arms.place)
         memory.statistics = restore_record(memory.statistics, plain["statistics"])
         memory.deficit_history = DeficitHistory.restored(plain["deficit_history"])

@@ -32,8 +32,15 @@ GC_THRESHOLD = 50_000  # objects between garbage collections; at Python's 700 th
 SWITCH_INTERVAL = 0.001  # seconds between switches of the threads that write and the one that answers
 
 
-def serve(database: str, settings: Settings, port: int, log_level: str = "warning") -> None:
+def serve(database: str, settings: Settings, port: int, log_level: str = "warning", upgrade: bool = False) -> None:
     """Serve a database until a signal stops the server.
+
+    Args:
+        database: a path to an SQLite file, or a URL; created if it does not exist.
+        settings: of the server.
+        port: to listen on; 0 for a free one.
+        log_level: ``error``, ``warning``, ``info`` or ``debug``.
+        upgrade: whether to bring the tables of an earlier version to this one.
 
     Raises:
         EvenhandError: the database cannot be used, other computers could send requests without a key, or the host or
@@ -44,7 +51,7 @@ def serve(database: str, settings: Settings, port: int, log_level: str = "warnin
     if not Database(database).exists:
         check_keys(settings, has_keys=False)
     metrics = Metrics()
-    store = Store.open(database, observer=metrics)
+    store = Store.open(database, upgrade=upgrade, observer=metrics)
     try:
         has_keys = store.keys.any()
         check_keys(settings, has_keys)

@@ -14,15 +14,17 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from evenhand.core.errors import StateError
 from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.replay import Recorder
 from evenhand.online.bandit.saving import DAMAGE
 from evenhand.online.store import tables
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
-from evenhand.online.store.events import Event, bandit_from, encode, event_of, replay
+from evenhand.online.store.events import Event, bandit_from, encode, event_of, fold
 
 LOG = logging.getLogger("evenhand.store")
 SNAPSHOT_EVERY = 20_000  # events, the most that a start has to replay
 CHUNK = 5_000  # events per read
+EVENT_COLUMNS = [column for column in tables.events.c if column.name != "allocation"]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of an allocation
 
 
@@ -37,6 +39,8 @@ class Allocation:
         sequence: of the last event.
         closed: whether it decides no more.
         snapshot: sequence of the event after which the last snapshot was written.
+        chain: of the last event that is in the database; see `evenhand.online.store.events.chained`.
+        recorder: says what events must record of the memories of the policy's parts.
         unwritten: events that are not yet in the database.
     """
 
@@ -46,11 +50,18 @@ class Allocation:
     sequence: int
     closed: bool
     snapshot: int
+    chain: str
+    recorder: Recorder = field(init=False)
     unwritten: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.recorder = Recorder(self.bandit)
 
     def record(self, kind: str, time: float, round: int | None, body: Mapping[str, Any]) -> None:
         """Record an event that the bandit has applied."""
         self.sequence += 1
+        if memory := self.recorder.changes():
+            body = {**body, "memory": memory}
         self.unwritten.append(Event(self.sequence, time, kind, round, body))
 
     def expire(self, now: float) -> None:
@@ -64,8 +75,9 @@ class Allocation:
             for event in read_events(connection, self.id, self.sequence, sequence):
                 if event.sequence != self.sequence + 1:
                     break
-                self.closed = replay(self.bandit, event, self.closed)
-                self.sequence = event.sequence
+                self.closed = fold(self.bandit, event, self.closed)
+                self.sequence, self.chain = event.sequence, event.chain
+            self.recorder.mark()
         if sequence != self.sequence:
             raise StateError(f"there should be {sequence} events, but only the first {self.sequence} exist")
 
@@ -73,7 +85,11 @@ class Allocation:
         """Write the unwritten events."""
         if not self.unwritten:
             return
-        connection.execute(insert(tables.events), [event.row(self.id) for event in self.unwritten])
+        rows = []
+        for event in self.unwritten:
+            rows.append(event.row(self.id, self.chain))
+            self.chain = rows[-1]["chain"]
+        connection.execute(insert(tables.events), rows)
         self.unwritten = []
         connection.execute(
             update(tables.allocations)
@@ -103,7 +119,7 @@ class Allocation:
 def read_events(connection: Connection, id: int, after: int, until: int) -> Iterator[Event]:
     """The events of an allocation from after one up to another, in order."""
     table = tables.events.c
-    query = select(table.sequence, table.time, table.kind, table.round, table.body).order_by(table.sequence)
+    query = select(*EVENT_COLUMNS).order_by(table.sequence)
     while after < until:
         end = min(after + CHUNK, until)
         where = (table.allocation == id, table.sequence > after, table.sequence <= end)
@@ -141,10 +157,11 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> Row[int, in
 
 def from_snapshot(connection: Connection, id: int, name: str, until: int) -> Allocation:
     """The allocation at its last snapshot up to an event; without one that can be read, after its first event."""
-    table = tables.snapshots.c
+    table, events = tables.snapshots.c, tables.events.c
+    same = (events.allocation == table.allocation) & (events.sequence == table.sequence)
     where = (table.allocation == id, table.sequence <= until)
-    query = select(table.sequence, table.state).where(*where).order_by(table.sequence.desc())
-    row = connection.execute(query.limit(1)).one_or_none()
+    query = select(table.sequence, table.state, events.chain).join_from(tables.snapshots, tables.events, same)
+    row = connection.execute(query.where(*where).order_by(table.sequence.desc()).limit(1)).one_or_none()
     if row is not None:
         try:
             state = json.loads(zlib.decompress(row.state))
@@ -154,7 +171,7 @@ def from_snapshot(connection: Connection, id: int, name: str, until: int) -> All
                 "the snapshot of %s is damaged; replaying all events: %s: %s", name, type(error).__name__, error
             )
         else:
-            return Allocation(id, name, bandit, row.sequence, bool(state["closed"]), row.sequence)
+            return Allocation(id, name, bandit, row.sequence, bool(state["closed"]), row.sequence, row.chain)
     return from_first_event(connection, id, name)
 
 
@@ -163,4 +180,4 @@ def from_first_event(connection: Connection, id: int, name: str) -> Allocation:
     first = next(read_events(connection, id, 0, 1), None)
     if first is None:
         raise StateError(f"allocation {name!r} has no events")
-    return Allocation(id, name, bandit_from(first), 1, False, 1)
+    return Allocation(id, name, bandit_from(first), 1, False, 1, first.chain)

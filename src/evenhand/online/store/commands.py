@@ -14,10 +14,11 @@ from sqlalchemy import Connection, select
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.online.bandit.pending import RewardError
+from evenhand.online.bandit.replay import apply_change
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import Allocation
+from evenhand.online.store.allocation import EVENT_COLUMNS, Allocation
 from evenhand.online.store.errors import Closed, Conflict
-from evenhand.online.store.events import apply_change, damage_as_state_error, encode, event_of, settings_of
+from evenhand.online.store.events import damage_as_state_error, encode, event_of, settings_of
 
 Answer = dict[str, Any]
 Rounds = Sequence[Sequence[str] | None]
@@ -47,9 +48,9 @@ class CommandContext:
         """The bodies of all events of a kind about a round, in order."""
         self.allocation.flush(self.connection)
         table = tables.events.c
-        columns = select(table.sequence, table.time, table.kind, table.round, table.body)
         where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
-        return [event_of(row).body for row in self.connection.execute(columns.where(*where).order_by(table.sequence))]
+        query = select(*EVENT_COLUMNS).where(*where).order_by(table.sequence)
+        return [event_of(row).body for row in self.connection.execute(query)]
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,8 @@ class Decide(Command):
         elif propensities:
             body["propensity"] = [propensities[arm]["value"] for arm in choice.arms]
             body["stderr"] = [propensities[arm]["stderr"] for arm in choice.arms]
+        if choice.silent:
+            body["silent"] = True
         context.record("decide", choice.round, body)
         return {
             "id": choice.id,
@@ -310,10 +313,7 @@ class Change(Command):
         if self.change in ("close", "reopen") and allocation.closed == (self.change == "close"):
             state = "closed" if allocation.closed else "open"
             raise Conflict(f"allocation {allocation.name!r} is already {state}")
-        try:
-            apply_change(allocation.bandit, body)
-        except TypeError as error:
-            raise EvenhandError(f"{self.change}: {error}") from None
+        apply_change(allocation.bandit, self.change, {name: body[name] for name in self.values})
         allocation.closed = {"close": True, "reopen": False}.get(self.change, allocation.closed)
         round = int(allocation.bandit.state.round)
         context.record("change", round, body)

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from alembic import command
 from alembic.config import Config
-from alembic.util import CommandError
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, TimeoutError
 
 from evenhand.core.errors import EvenhandError
@@ -22,6 +23,7 @@ from evenhand.online.store.errors import StoreUnavailable
 
 LOG = logging.getLogger("evenhand.store")
 LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, where commands print the same
+HEAD = "0001"  # version of the tables
 LOCK_TIMEOUT = 10  # seconds that a transaction waits for the lock of another one
 MIGRATION_LOCK = 4_907_133_402  # number of the PostgreSQL lock under which one process at a time migrates
 #: A server that stops within a transaction must not lock its allocation for ever.
@@ -36,6 +38,7 @@ class Database:
 
     Args:
         name: a path, or a URL such as ``sqlite:///evenhand.db`` or ``postgresql://user@host/name``.
+        read_only: whether nothing is ever written; then a copy on a medium that cannot be written to will do.
 
     Raises:
         EvenhandError: it is not the name of a database of these two kinds.
@@ -48,14 +51,17 @@ class Database:
         'postgresql://evenhand:***@db/evenhand'
     """
 
-    def __init__(self, name: str) -> None:
-        self.url = _url(name)
+    def __init__(self, name: str, read_only: bool = False) -> None:
+        self.url, self.read_only = _url(name), read_only
         lite = self.url.get_backend_name() == "sqlite"
         shown = self.url.set(drivername=self.url.get_backend_name(), query={})
         self.name = str(self.url.database) if lite else shown.render_as_string(hide_password=True)
         options: dict[str, Any] = {"timeout": LOCK_TIMEOUT} if lite else POSTGRESQL
+        address = self.url
+        if lite and read_only:
+            address, options = URL.create("sqlite", database=_read_only_address(self.name)), options | {"uri": True}
         self.engine = create_engine(
-            self.url,
+            address,
             connect_args=options,
             pool_size=8,
             max_overflow=8,
@@ -63,7 +69,7 @@ class Database:
             pool_pre_ping=not lite,
         )
         if lite:
-            _prepare(self.engine)
+            _prepare(self.engine, read_only)
         self._failure = ""  # why it cannot be used at the moment, which is logged once
 
     @property
@@ -109,20 +115,64 @@ class Database:
         with self.transaction(writes=False) as connection:
             connection.execute(text("SELECT count(*) FROM allocations WHERE id = 0"))
 
+    def check_version(self) -> None:
+        """Return if the tables are those of this version.
+
+        Raises:
+            EvenhandError: there are none, or they are of another version; the message has the remedy.
+            StoreUnavailable: the database cannot be reached.
+        """
+        revision = self.revision()
+        if revision == HEAD:
+            return
+        if revision is None:
+            raise EvenhandError(f"the database {self.name} is empty; `evenhand serve` creates its tables")
+        if revision in _known_revisions():
+            raise EvenhandError(
+                f"the database {self.name} has version {revision}, this version of Evenhand needs {HEAD}: "
+                "back it up, and run `evenhand db upgrade`"
+            )
+        raise EvenhandError(
+            f"the database {self.name} has version {revision}, which is later than {HEAD} of this Evenhand: "
+            "use a later version of Evenhand"
+        )
+
+    def revision(self) -> str | None:
+        """The version of the tables; None where there are none."""
+        with self.transaction(writes=False) as connection:
+            if not inspect(connection).has_table("alembic_version"):
+                return None
+            row = connection.execute(text("SELECT version_num FROM alembic_version")).one_or_none()
+        return None if row is None else str(row.version_num)
+
     def migrate(self) -> None:
-        """Create the tables or bring them up to date; one process at a time does, the others wait."""
-        config = Config()
-        config.set_main_option("script_location", "evenhand.online.store:migrations")
+        """Create the tables or bring them to this version; one process at a time does, the others wait."""
+        config = _migrations()
         with self.transaction(writes=True) as connection:
             if self.engine.dialect.name == "postgresql":
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
             config.attributes["connection"] = connection
-            try:
-                command.upgrade(config, "head")
-            except CommandError as error:
-                raise EvenhandError(
-                    f"the database {self.name} was created by another version of Evenhand, which may be newer: {error}"
-                ) from None
+            command.upgrade(config, "head")
+
+
+def _migrations() -> Config:
+    config = Config()
+    config.set_main_option("script_location", "evenhand.online.store:migrations")
+    return config
+
+
+def _known_revisions() -> set[str]:
+    return {script.revision for script in ScriptDirectory.from_config(_migrations()).walk_revisions()}
+
+
+def _read_only_address(path: str) -> str:
+    """The address under which SQLite reads a file and writes nothing.
+
+    Without its log of writes, which only a server makes, it is read as it stands: in a folder that cannot be written to
+    SQLite could not read it otherwise.
+    """
+    whole = "" if Path(f"{path}-wal").exists() else "&immutable=1"
+    return f"file:{quote(path)}?mode=ro{whole}"
 
 
 def _url(name: str) -> URL:
@@ -148,12 +198,14 @@ def _url(name: str) -> URL:
     return url.set(drivername="sqlite")
 
 
-def _prepare(engine: Engine) -> None:
+def _prepare(engine: Engine, read_only: bool) -> None:
     """Configure SQLite: commits are durable, readers do not wait for the writer, and a writer locks from the start."""
 
     @event.listens_for(engine, "connect")
     def opened(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # transactions begin explicitly, below
+        if read_only:
+            return
         _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")

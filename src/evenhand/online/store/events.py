@@ -1,25 +1,110 @@
-"""The events of an allocation, and how a bandit replays them."""
+"""The events of an allocation: what happened, as facts, and how a bandit takes them over.
+
+Applying an event uses nothing but counting, comparing, and +, −, ×, ÷ in a fixed order, on numbers that stand in the
+events. So a replay results in the same state on every processor and with every later version. What would need more, a
+draw or a logarithm, was done when the event was written, and its result is in the event.
+"""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple, NotRequired
 
 import orjson
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
 
 from evenhand.core.errors import EvenhandError, StateError
+from evenhand.online.bandit import replay
 from evenhand.online.bandit.arguments import as_plain, from_plain
 from evenhand.online.bandit.bandit import Bandit
-from evenhand.online.bandit.choice import Choice
 from evenhand.online.bandit.saving import DAMAGE
 
-KINDS = ("create", "decide", "reward", "total", "expire", "change")
+VERSION = 1  # of the bodies of events that this version of the package writes
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
-#: The part of an event's body that its replay must reproduce.
-REPRODUCED = {"decide": "arms", "reward": "late", "expire": "closed"}
+STRICT = with_config(ConfigDict(extra="forbid"))
+
+
+@STRICT
+class Created(TypedDict):
+    """An allocation was created; the first event."""
+
+    evenhand: str  # version of the package that wrote it
+    algorithm: Any  # a name, or a table of parts
+    arms: list[str]
+    plays: int
+    seed: int
+    window: float | None
+    missing: str
+    rewards: list[float]
+    parameters: dict[str, Any]
+
+
+@STRICT
+class Decided(TypedDict):
+    """A round was decided."""
+
+    arms: list[str]  # that play, the one with the largest propensity first
+    available: NotRequired[list[str]]  # left out for all that are not retired
+    propensity: NotRequired[list[float]]  # of each of `arms`
+    stderr: NotRequired[list[float]]  # of the propensities, where they are estimated
+    silent: NotRequired[bool]  # a reward of the round before was missing
+    memory: NotRequired[dict[str, Any]]  # what parts of the policy remember now
+
+
+@STRICT
+class Rewarded(TypedDict):
+    """Rewards of one decision arrived."""
+
+    rewards: dict[str, float]  # by arm
+    late: list[str]  # those of these arms that came after their window
+    forgotten: NotRequired[bool]  # the bandit remembers the decision no more, and only counts
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
+class Totalled(TypedDict):
+    """The total of a round arrived."""
+
+    value: float
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
+class Expired(TypedDict):
+    """Windows of decisions passed."""
+
+    closed: dict[str, list[str]]  # by decision, the arms whose rewards are missing
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
+class Changed(TypedDict):
+    """Arms or promises changed, or the allocation was closed or opened again."""
+
+    change: Literal["add", "retire", "bring_back", "promise", "close", "reopen"]
+    arm: NotRequired[str]
+    fraction: NotRequired[float]
+    penalty: NotRequired[float]
+    weight: NotRequired[float]
+    fractions: NotRequired[dict[str, float]]
+    memory: NotRequired[dict[str, Any]]
+
+
+BODIES: dict[str, TypeAdapter[Any]] = {
+    "create": TypeAdapter(Created),
+    "decide": TypeAdapter(Decided),
+    "reward": TypeAdapter(Rewarded),
+    "total": TypeAdapter(Totalled),
+    "expire": TypeAdapter(Expired),
+    "change": TypeAdapter(Changed),
+}
+KINDS = tuple(BODIES)
+#: By kind and version, how the body of an event becomes one of the next version.
+UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
 def encode_fast(value: Any) -> str:
@@ -41,6 +126,7 @@ class Event(NamedTuple):
         kind: ``create``, ``decide``, ``reward``, ``total``, ``expire`` or ``change``.
         round: of a decision, reward or total; the round after which a change took effect; else None.
         body: what happened, as plain JSON values.
+        chain: of the events up to this one, as it is in the database; empty where it is not there yet.
     """
 
     sequence: int
@@ -48,32 +134,61 @@ class Event(NamedTuple):
     kind: str
     round: int | None
     body: Mapping[str, Any]
+    chain: str = ""
 
-    def row(self, allocation: int) -> dict[str, Any]:
-        """The event as a row of its table."""
+    def row(self, allocation: int, before: str) -> dict[str, Any]:
+        """The event as a row of its table.
+
+        Args:
+            allocation: its id.
+            before: the chain of the event before; empty for the first.
+        """
+        body = encode_fast(self.body) if self.kind in ("decide", "reward") else encode(self.body)
         return {
             "allocation": allocation,
             "sequence": self.sequence,
             "time": self.time,
             "kind": self.kind,
             "round": self.round,
-            "body": encode_fast(self.body) if self.kind in ("decide", "reward") else encode(self.body),
+            "version": VERSION,
+            "body": body,
+            "chain": chained(before, self.sequence, self.time, self.kind, self.round, VERSION, body),
         }
 
 
+def chained(before: str, *row: Any) -> str:
+    """A hash of a row and of all rows before it, so that a row that is edited, lost or added is noticed.
+
+    Example:
+        >>> chained("", 1, 0.0, "create", None, 1, "{}")
+        '43b9eebd44a23569c9a5eb062f9aa91d'
+    """
+    return blake2b(repr((before, *row)).encode(), digest_size=16).hexdigest()
+
+
 def event_of(row: Any) -> Event:
-    """The event of a row of its table.
+    """The event of a row of its table, brought up to the present version.
 
     Raises:
-        StateError: its body is not a JSON object.
+        StateError: its body is damaged, or was written by a later version.
     """
+    label = f"event {row.sequence} ({row.kind})"
+    if row.kind not in BODIES:
+        raise StateError(f"{label} is of no known kind; this version knows {', '.join(KINDS)}")
+    if row.version > VERSION:
+        raise StateError(f"{label} has version {row.version}; this version of Evenhand reads up to {VERSION}")
     try:
         body = json.loads(row.body)
-    except (RecursionError, ValueError) as error:
-        raise StateError(f"event {row.sequence} ({row.kind}) is damaged: {error}") from None
-    if not isinstance(body, dict):
-        raise StateError(f"event {row.sequence} ({row.kind}) is damaged: its body is not a JSON object")
-    return Event(row.sequence, row.time, row.kind, row.round, body)
+        for version in range(row.version, VERSION):
+            body = UPCASTS.get((row.kind, version), dict)(body)
+        BODIES[row.kind].validate_python(body, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise StateError(f"{label} is damaged: {where or 'its body'}: {first['msg']}") from None
+    except (RecursionError, TypeError, ValueError) as error:
+        raise StateError(f"{label} is damaged: {error}") from None
+    return Event(row.sequence, row.time, row.kind, row.round, body, row.chain)
 
 
 @contextmanager
@@ -88,7 +203,7 @@ def damage_as_state_error() -> Iterator[None]:
 
 
 def settings_of(bandit: Bandit) -> dict[str, Any]:
-    """The settings of a bandit: the body of the event that creates its allocation."""
+    """The settings of a bandit: the body of the event that creates its allocation, without the version."""
     return {
         "algorithm": as_plain("algorithm", bandit.algorithm),
         "arms": list(bandit.names),
@@ -109,7 +224,7 @@ def bandit_from(event: Event) -> Bandit:
     """
     if event.kind != "create":
         raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation")
-    settings = dict(event.body)
+    settings = {name: value for name, value in event.body.items() if name != "evenhand"}
     try:
         parameters = {name: from_plain(value) for name, value in settings.pop("parameters").items()}
         return Bandit(settings.pop("arms"), from_plain(settings.pop("algorithm")), **settings, **parameters)
@@ -117,8 +232,8 @@ def bandit_from(event: Event) -> Bandit:
         raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation: {error}") from None
 
 
-def replay(bandit: Bandit, event: Event, closed: bool) -> bool:
-    """Apply an event to a bandit again, and check that the result is the recorded one.
+def fold(bandit: Bandit, event: Event, closed: bool) -> bool:
+    """Bring a bandit to where it was after an event.
 
     Args:
         bandit: after the previous event.
@@ -129,79 +244,36 @@ def replay(bandit: Bandit, event: Event, closed: bool) -> bool:
         Whether it is closed after it.
 
     Raises:
-        StateError: the result differs, or the event is damaged.
+        StateError: the event is damaged, or does not follow the one before.
     """
     try:
-        result = _apply(bandit, event)
-        recorded = event.body.get(REPRODUCED.get(event.kind, ""))
+        _fold(bandit, event)
+        replay.replay_memory(bandit, event.body.get("memory", {}))
     except DAMAGE as error:
         raise StateError(f"event {event.sequence} ({event.kind}) cannot be replayed: {error}") from None
-    if result != recorded:
-        raise StateError(
-            f"event {event.sequence} ({event.kind}) records {recorded}, but its replay results in {result}"
-        )
     if event.kind == "change":
         return {"close": True, "reopen": False}.get(event.body["change"], closed)
     return closed
 
 
-def _apply(bandit: Bandit, event: Event) -> Any:
-    body = event.body
+def _fold(bandit: Bandit, event: Event) -> None:
+    body, round = event.body, event.round
+    facts = {name: value for name, value in body.items() if name not in ("memory", "stderr", "change")}
     match event.kind:
-        case "decide":
-            choice = bandit.decide(body.get("available"), event.time)
-            _check_round(event, choice.round)
-            _check_propensity(choice, body.get("propensity"))
-            return list(choice.arms)
+        case "decide" if round is not None:
+            replay.replay_decision(bandit, round, facts.pop("arms"), event.time, **facts)
         case "reward" if "forgotten" in body:
             for arm in body["rewards"]:
                 bandit.count_late(arm)
-            return list(body["rewards"])
         case "reward":
-            statuses = bandit.observe(str(event.round), body["rewards"], event.time)
-            return [arm for arm, status in statuses.items() if status == "late"]
-        case "total":
-            _check_round(event, bandit.state.round)
-            return bandit.observe_total(body["value"])
+            replay.replay_rewards(bandit, str(round), body["rewards"], body["late"], event.time)
+        case "total" if round is not None:
+            replay.replay_total(bandit, round, body["value"])
         case "expire":
-            return bandit.expire(event.time)
+            replay.replay_expiry(bandit, body["closed"])
         case "change":
-            _check_round(event, bandit.state.round)
-            return apply_change(bandit, body)
-    raise StateError(f"there is no kind of event {event.kind!r}")
-
-
-def _check_round(event: Event, round: int) -> None:
-    if event.round != round:
-        raise StateError(f"it is of round {event.round}, which should be {round}")
-
-
-def _check_propensity(choice: Choice, recorded: Sequence[float] | None) -> None:
-    """Exact propensities must be reproduced, except for the last digits, in which computers differ."""
-    exact = choice.propensity
-    if exact is None:
-        return
-    if recorded is None or len(recorded) != len(exact) or not all(map(_close, recorded, exact)):
-        raise StateError(f"it records the propensities {recorded}, but they are {list(exact)}")
-
-
-def _close(recorded: float, exact: float) -> bool:
-    return math.isclose(recorded, exact, rel_tol=1e-6, abs_tol=1e-9)
-
-
-def apply_change(bandit: Bandit, values: Mapping[str, Any]) -> None:
-    """Apply a change of arms or promises to a bandit; closing and reopening do not concern it."""
-    arguments = {name: value for name, value in values.items() if name != "change"}
-    match values["change"]:
-        case "add":
-            bandit.add(**arguments)
-        case "retire":
-            bandit.retire(**arguments)
-        case "bring_back":
-            bandit.bring_back(**arguments)
-        case "promise":
-            bandit.promise(**arguments)
-        case "close" | "reopen" if not arguments:
-            pass
-        case unknown:
-            raise EvenhandError(f"there is no change {unknown!r} with {', '.join(arguments) or 'no values'}")
+            if round != bandit.state.round:
+                raise StateError(f"it is of round {round}, which should be {bandit.state.round}")
+            replay.replay_change(bandit, body["change"], facts)
+        case kind:
+            raise StateError(f"there is no event {kind!r} of round {round}")

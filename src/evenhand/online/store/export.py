@@ -17,11 +17,12 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.online.bandit.bandit import Bandit
-from evenhand.online.bandit.choice import Choice
+from evenhand.online.bandit.decisions import estimated
+from evenhand.online.bandit.propensities import Propensities
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import all_events, row_of
+from evenhand.online.store.allocation import EVENT_COLUMNS, all_events, row_of
 from evenhand.online.store.database import Database
-from evenhand.online.store.events import Event, bandit_from, damage_as_state_error, event_of, replay
+from evenhand.online.store.events import Event, bandit_from, damage_as_state_error, event_of, fold
 
 MAX_ROUNDS = 5_000  # per piece
 MAX_CHARACTERS = 20_000_000  # of available arms per piece, of which each row has its own copy
@@ -208,7 +209,7 @@ def _pieces(
     since: int,
     last: int,
     available: list[tuple[int, str]],
-    estimates: Iterator[Choice] | None,
+    estimates: Iterator[tuple[int, Propensities]] | None,
 ) -> Iterator[pd.DataFrame]:
     size = max(1, min(MAX_ROUNDS, MAX_CHARACTERS // max(len(arms) for _, arms in available)))
     for first in range(since, last + 1, size):
@@ -234,7 +235,7 @@ def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
 def _by_round(connection: Connection, id: int, first: int, last: int) -> dict[int, tuple[Event, list[Event]]]:
     """The decisions of some rounds, each with its rewards."""
     table = tables.events.c
-    columns = select(table.sequence, table.time, table.kind, table.round, table.body)
+    columns = select(*EVENT_COLUMNS)
     where = (table.allocation == id, table.round >= first, table.round <= last, table.kind.in_(("decide", "reward")))
     rounds: dict[int, tuple[Event, list[Event]]] = {}
     for row in connection.execute(columns.where(*where).order_by(table.round, table.sequence)):
@@ -263,7 +264,7 @@ def _rows(
 def _available(connection: Connection, id: int) -> list[tuple[int, str]]:
     """The arms that are not retired, as a JSON list, after each round with a change."""
     table = tables.events.c
-    columns = select(table.sequence, table.time, table.kind, table.round, table.body)
+    columns = select(*EVENT_COLUMNS)
     where = (table.allocation == id, table.kind.in_(("create", "change")))
     available, arms = [], {}
     for row in connection.execute(columns.where(*where).order_by(table.sequence)):
@@ -279,21 +280,23 @@ def _available(connection: Connection, id: int) -> list[tuple[int, str]]:
     return available
 
 
-def _estimated(estimates: Iterator[Choice] | None, round: int, arms: list[str]) -> list[float] | None:
+def _estimated(estimates: Iterator[tuple[int, Propensities]] | None, round: int, arms: list[str]) -> list[float] | None:
     """The estimated propensities of the arms of a round."""
-    for choice in estimates or ():
-        if choice.round == round:
-            return [choice.propensities.values[arm] for arm in arms]
+    for estimated_round, estimate in estimates or ():
+        if estimated_round == round:
+            return [estimate.values[arm] for arm in arms]
     return None
 
 
-def _estimates(database: Database, id: int) -> Iterator[Choice]:
-    """The decisions without recorded propensities, decided again; replays all events from the first."""
+def _estimates(database: Database, id: int) -> Iterator[tuple[int, Propensities]]:
+    """The propensities of the rounds without recorded ones, estimated from the state before; replays all events."""
     bandit: Bandit | None = None
     for event in all_events(database, id):
         if bandit is None:
             bandit = bandit_from(event)
-        elif event.kind != "decide" or "propensity" in event.body:
-            replay(bandit, event, closed=False)
-        else:
-            yield bandit.decide(event.body.get("available"), event.time)
+            continue
+        if event.kind == "decide" and "propensity" not in event.body:
+            body = event.body
+            estimate = estimated(bandit, body["arms"], body.get("available"), body.get("silent", False))
+            yield event.round or 0, estimate
+        fold(bandit, event, closed=False)

@@ -14,11 +14,12 @@ import numpy as np
 from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 
-from evenhand.core.errors import EvenhandError, StateError
+from evenhand import __version__
+from evenhand.core.errors import EvenhandError
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.memory import label_of
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import NAME, SNAPSHOT_EVERY, from_first_event, from_snapshot, read_events, row_of
+from evenhand.online.store.allocation import NAME, SNAPSHOT_EVERY, read_events
 from evenhand.online.store.api_keys import Keys
 from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.database import Database
@@ -91,24 +92,27 @@ class Store:
         self._lock = Lock()  # of the writers
 
     @classmethod
-    def open(cls, database: str = "evenhand.db", new: bool = True, **options: Any) -> Store:
-        """The store in a database, whose tables are created or brought up to date.
+    def open(cls, database: str = "evenhand.db", new: bool = True, upgrade: bool = False, **options: Any) -> Store:
+        """The store in a database.
 
         Args:
             database: a path to an SQLite file, or a URL such as ``postgresql://user@host/name``.
-            new: whether to create it if there is none.
+            new: whether to create the tables if there are none.
+            upgrade: whether to bring tables of an earlier version to this one.
             **options: further arguments of the class.
 
         Raises:
-            EvenhandError: it is not such a database, was created by a newer version, or does not exist and must not be
-                created.
+            EvenhandError: it is not such a database, its tables are of another version, or it does not exist and must
+                not be created.
             StoreUnavailable: it cannot be reached.
         """
         opened = Database(database)
         if not new and not opened.exists:
             raise EvenhandError(f"there is no database {opened.name}; `evenhand serve` creates one")
         try:
-            opened.migrate()
+            if upgrade or (new and opened.revision() is None):
+                opened.migrate()
+            opened.check_version()
         except BaseException:
             opened.close()
             raise
@@ -195,7 +199,8 @@ class Store:
             row = {"algorithm": label_of(settings["algorithm"])[:100], "arms": len(settings["arms"]), "created": now}
             row |= {"name": name, "sequence": 1, "round": 0, "closed": False}
             (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
-            connection.execute(insert(tables.events), Event(1, now, "create", None, settings).row(id))
+            body = settings | {"evenhand": __version__}
+            connection.execute(insert(tables.events), Event(1, now, "create", None, body).row(id, before=""))
         return True
 
     def allocations(self) -> list[AllocationSummary]:
@@ -204,29 +209,6 @@ class Store:
         query = select(table.name, table.algorithm, table.arms, table.round, table.closed, table.created)
         with self.database.transaction(writes=False) as connection:
             return [AllocationSummary(*row) for row in connection.execute(query.order_by(table.name))]
-
-    def verify(self, name: str) -> int:
-        """Check that an allocation can be rebuilt from its events alone, with the same state.
-
-        Returns:
-            The number of events.
-
-        Raises:
-            UnknownAllocation: there is no allocation of that name.
-            StateError: an event is missing or damaged, or its replay has another result.
-        """
-        with self.database.transaction(writes=False) as connection:
-            row = row_of(connection, name)
-            try:
-                replayed = from_first_event(connection, row.id, name)
-                restored = from_snapshot(connection, row.id, name, row.sequence)
-                for allocation in (replayed, restored):
-                    allocation.catch_up(connection, row.sequence)
-            except StateError as error:
-                raise StateError(f"allocation {name!r}: {error}") from None
-        if (restored.closed, restored.bandit.dump()) != (replayed.closed, replayed.bandit.dump()):
-            raise StateError(f"allocation {name!r}: its snapshot differs from the state that its events result in")
-        return int(row.sequence)
 
     # --- commands -----------------------------------------------------------------------------------------------------
 

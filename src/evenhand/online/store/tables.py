@@ -46,7 +46,9 @@ events = Table(
     Column("time", Double, nullable=False),
     Column("kind", String(10), nullable=False),
     Column("round", BigInteger),  # of a decision, reward or total
+    Column("version", Integer, nullable=False),  # of the body
     Column("body", Text, nullable=False),  # JSON
+    Column("chain", String(32), nullable=False),  # hash of this row and of all before it
     Index("events_by_round", "allocation", "round"),
     sqlite_with_rowid=False,
 )

@@ -29,7 +29,9 @@ def upgrade() -> None:
         sa.Column("time", sa.Double, nullable=False),
         sa.Column("kind", sa.String(10), nullable=False),
         sa.Column("round", sa.BigInteger),
+        sa.Column("version", sa.Integer, nullable=False),
         sa.Column("body", sa.Text, nullable=False),
+        sa.Column("chain", sa.String(32), nullable=False),
         sqlite_with_rowid=False,
     )
     op.create_index("events_by_round", "events", ["allocation", "round"])

@@ -1,0 +1,224 @@
+"""Whether a database holds what its events say; reads only."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Row, func, select, text
+
+from evenhand.core.errors import EvenhandError, StateError
+from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.decisions import decided_again
+from evenhand.online.bandit.memory import label_of
+from evenhand.online.bandit.saving import DAMAGE, FORMAT
+from evenhand.online.store import tables
+from evenhand.online.store.allocation import CHUNK, EVENT_COLUMNS
+from evenhand.online.store.database import Database
+from evenhand.online.store.errors import UnknownAllocation
+from evenhand.online.store.events import Event, bandit_from, chained, event_of, fold
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found.
+
+    Attributes:
+        events: of each allocation that is in order, by name.
+        faults: a sentence for each fault; empty if all is in order.
+    """
+
+    events: dict[str, int]
+    faults: tuple[str, ...]
+
+
+def verify(database: Database, names: Sequence[str] = (), redecide: bool = False) -> Verification:
+    """Apply all events again, and compare the result with everything else that the database says.
+
+    Args:
+        database: is only read.
+        names: of allocations; all, and the database's own consistency, where there is none.
+        redecide: whether to decide every round again as well, and compare; equal decisions can be expected only of a
+            computer with a like processor, the same NumPy, and the same version of Evenhand.
+
+    Raises:
+        EvenhandError: it is not a database of the service, or one of a later version.
+        UnknownAllocation: there is no allocation of a given name.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Decide, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide(count=3))
+        >>> verify(store.database)
+        Verification(events={'drinks': 4}, faults=())
+        >>> store.close()
+    """
+    database.check_version()
+    events: dict[str, int] = {}
+    faults: list[str] = []
+    with database.transaction(writes=False) as connection:
+        if not names:
+            faults += _database_faults(connection)
+        for row in _rows(connection, names):
+            found = list(_faults(connection, row, redecide))
+            faults += [f"allocation {row.name!r}: {fault}" for fault in found]
+            if not found:
+                events[row.name] = row.sequence
+    return Verification(events, tuple(faults))
+
+
+def _rows(connection: Connection, names: Sequence[str]) -> list[Row[Any]]:
+    rows = connection.execute(select(tables.allocations).order_by(tables.allocations.c.name)).all()
+    known = {row.name: row for row in rows}
+    for name in names:
+        if name not in known:
+            raise UnknownAllocation(f"there is no allocation {name!r}")
+    return [known[name] for name in names] if names else list(rows)
+
+
+def _database_faults(connection: Connection) -> Iterator[str]:
+    """What is wrong with the file, and rows that belong to no allocation."""
+    if connection.dialect.name == "sqlite":
+        for (line,) in connection.execute(text("PRAGMA integrity_check(10)")):
+            if line != "ok":
+                yield f"SQLite finds the file damaged: {line}"
+    known = select(tables.allocations.c.id)
+    for table in (tables.events, tables.snapshots, tables.answers):
+        count = connection.execute(
+            select(func.count()).select_from(table).where(table.c.allocation.not_in(known))
+        ).scalar_one()
+        if count:
+            yield f"{count:,} rows of {table.name} belong to no allocation"
+
+
+def _faults(connection: Connection, row: Row[Any], redecide: bool) -> Iterator[str]:
+    """What is wrong with an allocation; what follows from an earlier fault is left out."""
+    snapshots = {
+        snapshot.sequence: snapshot.state
+        for snapshot in connection.execute(select(tables.snapshots).where(tables.snapshots.c.allocation == row.id))
+    }
+    bandit, closed, first, last = None, False, None, 0
+    try:
+        for event in _events(connection, row.id):
+            if bandit is None:
+                first, bandit = event, bandit_from(event)
+            else:
+                if redecide and event.kind == "decide":
+                    yield from _redecided(bandit, event)
+                closed = fold(bandit, event, closed)
+            last = event.sequence
+            if last in snapshots:
+                yield from _snapshot_faults(snapshots.pop(last), last, bandit, closed)
+    except StateError as error:
+        yield str(error)
+        return
+    if bandit is None or first is None:
+        yield "it has no events"
+        return
+    yield from _row_faults(row, bandit, first, last, closed)
+    for sequence in snapshots:
+        yield f"there is a snapshot after event {sequence}, but no such event"
+    yield from _answer_faults(connection, row.id)
+
+
+def _events(connection: Connection, id: int) -> Iterator[Event]:
+    """All events of an allocation, each checked to follow the one before."""
+    table, sequence, chain = tables.events.c, 0, ""
+    while True:
+        where = (table.allocation == id, table.sequence > sequence)
+        query = select(*EVENT_COLUMNS).where(*where).order_by(table.sequence).limit(CHUNK)
+        rows = connection.execute(query).all()
+        if not rows:
+            return
+        for row in rows:
+            if row.sequence != sequence + 1:
+                raise StateError(f"event {sequence + 1} is missing; event {row.sequence} comes next")
+            expected = chained(chain, row.sequence, row.time, row.kind, row.round, row.version, row.body)
+            if row.chain != expected:
+                raise StateError(f"event {row.sequence} ({row.kind}) was edited, or events before it were exchanged")
+            yield event_of(row)
+            sequence, chain = row.sequence, row.chain
+
+
+def _redecided(bandit: Bandit, event: Event) -> Iterator[str]:
+    body = event.body
+    decision = decided_again(bandit, body.get("available"), body.get("silent", False))
+    arms = {bandit.names[place] for place in np.flatnonzero(decision.played).tolist()}
+    if arms != set(body["arms"]):
+        yield (
+            f"event {event.sequence}: round {event.round} was decided for {', '.join(body['arms'])}, but this computer "
+            f"and version decide for {', '.join(sorted(arms))}"
+        )
+
+
+def _snapshot_faults(packed: bytes, sequence: int, bandit: Bandit, closed: bool) -> Iterator[str]:
+    try:
+        state = json.loads(zlib.decompress(packed))
+        if state["bandit"]["format"] != FORMAT:  # of another version, which the events replace
+            return
+        differs = Bandit.restored(state["bandit"]).dump() != bandit.dump() or state["closed"] != closed
+    except (*DAMAGE, EvenhandError, zlib.error) as error:
+        yield f"the snapshot after event {sequence} is damaged: {error}"
+        return
+    if differs:
+        yield f"the snapshot after event {sequence} differs from the state that the events result in"
+
+
+def _row_faults(row: Row[Any], bandit: Bandit, first: Event, last: int, closed: bool) -> Iterator[str]:
+    """Where the row of an allocation says something else than its events."""
+    expected = {
+        "algorithm": label_of(bandit.algorithm)[:100],
+        "arms": len(bandit.names) - len(bandit.retired),
+        "created": first.time,
+        "sequence": last,
+        "round": int(bandit.state.round),
+        "closed": closed,
+    }
+    for name, value in expected.items():
+        if getattr(row, name) != value:
+            yield f"its {name} is recorded as {getattr(row, name)!r}, but its events result in {value!r}"
+
+
+def _answer_faults(connection: Connection, id: int) -> Iterator[str]:
+    """Answers to idempotency keys that say something else than the events."""
+    answers = select(tables.answers.c.key, tables.answers.c.body).where(tables.answers.c.allocation == id)
+    for key, body in connection.execute(answers.order_by(tables.answers.c.key)):
+        try:
+            wrong = list(_unfounded(connection, id, json.loads(body)))
+        except DAMAGE as error:
+            wrong = [f"it is damaged: {error!r}"]
+        for what in wrong:
+            yield f"the answer to the idempotency key {key!r} differs from the events: {what}"
+
+
+def _unfounded(connection: Connection, id: int, answer: Any) -> Iterator[str]:
+    """The parts of an answer that no event bears out."""
+    for decision in answer.get("decisions", ()):
+        found = _bodies(connection, id, "decide", decision["round"])
+        if [body["arms"] for body in found] != [decision["arms"]] or decision["id"] != str(decision["round"]):
+            yield f"decision {decision['id']}"
+        elif decision["propensity"] != found[0].get("propensity"):
+            yield f"the propensities of decision {decision['id']}"
+    for result in answer.get("results", ()):
+        if result["status"] in ("accepted", "late"):
+            found = _bodies(connection, id, "reward", int(result["decision"]))
+            status = {arm: "late" if arm in body["late"] else "accepted" for body in found for arm in body["rewards"]}
+            if status.get(result["arm"]) != result["status"]:
+                yield f"the reward of arm {result['arm']!r} for decision {result['decision']}"
+    if "status" in answer and not _bodies(connection, id, "total", answer["round"]):
+        yield f"the total of round {answer['round']}"
+    if "version" in answer and not _bodies(connection, id, "change", answer["round"]):
+        yield f"the change after round {answer['round']}"
+
+
+def _bodies(connection: Connection, id: int, kind: str, round: int) -> list[Any]:
+    table = tables.events.c
+    where = (table.allocation == id, table.round == round, table.kind == kind)
+    return [json.loads(body) for (body,) in connection.execute(select(table.body).where(*where))]
