@@ -8,7 +8,7 @@ draw or a logarithm, was done when the event was written, and its result is in t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple, NotRequired
@@ -189,6 +189,26 @@ def event_of(row: Any) -> Event:
     except (RecursionError, TypeError, ValueError) as error:
         raise StateError(f"{label} is damaged: {error}") from None
     return Event(row.sequence, row.time, row.kind, row.round, body, row.chain)
+
+
+def linked(rows: Iterable[Any], sequence: int, chain: str) -> Iterator[Event]:
+    """The events of rows that follow each other.
+
+    Args:
+        rows: of the table of events.
+        sequence: of the event before them; 0 for none.
+        chain: of that event; empty for none.
+
+    Raises:
+        StateError: a row is missing, edited or damaged.
+    """
+    for row in rows:
+        if row.sequence != sequence + 1:
+            raise StateError(f"event {sequence + 1} is missing; event {row.sequence} comes next")
+        if row.chain != chained(chain, row.sequence, row.time, row.kind, row.round, row.version, row.body):
+            raise StateError(f"event {row.sequence} ({row.kind}) was edited, or events before it were exchanged")
+        sequence, chain = row.sequence, row.chain
+        yield event_of(row)
 
 
 @contextmanager

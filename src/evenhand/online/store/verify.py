@@ -20,7 +20,7 @@ from evenhand.online.store import tables
 from evenhand.online.store.allocation import CHUNK, EVENT_COLUMNS
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
-from evenhand.online.store.events import Event, bandit_from, chained, event_of, fold
+from evenhand.online.store.events import Event, bandit_from, fold, linked
 
 
 @dataclass(frozen=True)
@@ -137,14 +137,8 @@ def _events(connection: Connection, id: int) -> Iterator[Event]:
         rows = connection.execute(query).all()
         if not rows:
             return
-        for row in rows:
-            if row.sequence != sequence + 1:
-                raise StateError(f"event {sequence + 1} is missing; event {row.sequence} comes next")
-            expected = chained(chain, row.sequence, row.time, row.kind, row.round, row.version, row.body)
-            if row.chain != expected:
-                raise StateError(f"event {row.sequence} ({row.kind}) was edited, or events before it were exchanged")
-            yield event_of(row)
-            sequence, chain = row.sequence, row.chain
+        yield from linked(rows, sequence, chain)
+        sequence, chain = rows[-1].sequence, rows[-1].chain
 
 
 def _redecided(bandit: Bandit, event: Event) -> Iterator[str]:
