@@ -360,7 +360,7 @@ def promise(
     fractions: Annotated[list[str], typer.Argument(metavar="ARM=SHARE", help="New share of each arm.")],
     again: IdempotencyKey = None,
 ) -> Answer:
-    """Promise arms other shares of the rounds from now on; the promises of other arms do not change.
+    """Promise arms other shares of the rounds from now on; arms with these shares already keep what they are owed.
 
     Examples:
 
@@ -393,7 +393,10 @@ def reopen(client: Client, name: Name, again: IdempotencyKey = None) -> Answer:
 
 
 def _changed(change: ChangeResult) -> Answer:
-    text = f"changed: version {change.version}, from round {change.round + 1} on"
+    if change.changed:
+        text = f"changed: version {change.version}, from round {change.round + 1} on"
+    else:
+        text = f"nothing changed: the promised shares are these already, version {change.version}"
     return Answer(change.model_dump(), lambda: print(text))
 
 

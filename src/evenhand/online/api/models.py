@@ -323,6 +323,7 @@ class ChangeResult(Answer):
 
     version: int = Field(description="of the policy from now on")
     round: int = Field(description="the round after which the change takes effect")
+    changed: bool = Field(description="false where arms were promised the shares that they have: nothing has changed")
 
 
 class AuditLine(Answer):
@@ -337,8 +338,14 @@ class AuditLine(Answer):
     share: float | None = Field(description="plays per round since then; null before the first")
     low_share: float | None = Field(description="lower end of its 95 % interval")
     high_share: float | None = Field(description="upper end")
-    deficit: float | None = Field(description="plays behind the promise; negative where ahead; null for no promise")
+    deficit: float | None = Field(
+        description="plays behind all promises since the first one; negative where ahead; null for no promise"
+    )
     worst: float | None = Field(description="the largest deficit so far")
+    resets: int = Field(description="promises to it that have ended: the share was changed, or the arm retired")
+    lapsed: float = Field(
+        description="the part of the deficit from these, which is not made up for; negative where ahead"
+    )
     all_plays: int = Field(description="from the first round on")
     available: float | None = Field(description="share of all rounds in which it was available")
     received: int = Field(description="rewards received in time")

@@ -28,8 +28,10 @@ class Account:
         since: (arms,), rounds before each arm's promise began.
         plays_before: (arms,), plays before it began.
         pulls: (arms,), plays so far.
-        deficits: (arms,), plays behind the promise; −inf where no share of the rounds is promised.
+        deficits: (arms,), plays behind the promises since the first one; −inf where no share of the rounds is promised.
         worst: (arms,), the largest deficits so far; −inf for none.
+        resets: (arms,), promises that have ended.
+        lapsed: (arms,), the part of the deficits from these; negative where ahead.
         received: (arms,), rewards received in time.
         known: (arms,), these and, where missing rewards count as zero, the missing ones.
         sums: (arms,), of the known rewards.
@@ -58,6 +60,8 @@ class Account:
     pulls: Array
     deficits: Array
     worst: Array
+    resets: Array
+    lapsed: Array
     received: Array
     known: Array
     sums: Array

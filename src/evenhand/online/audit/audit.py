@@ -185,6 +185,8 @@ def _lines(account: Account, places: Places) -> tuple[Line, ...]:
         _or_none(high_share),
         _or_none(account.deficits[places]),
         _or_none(account.worst[places]),
+        _whole(account.resets[places]),
+        account.lapsed[places].tolist(),
         _whole(pulls),
         _or_none(_ratio(round - account.missed[places], np.full(len(places), float(round)))),
         _whole(account.received[places]),

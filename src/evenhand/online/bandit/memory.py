@@ -163,14 +163,21 @@ class Memory:
         return counts
 
     def deficits(self) -> Array:
-        """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised."""
+        """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised.
+
+        The policy makes up for these.
+        """
         if self._fractions is None:
             return np.zeros(len(self.arms))
         return deficits_of(self._fractions, self.state.round, self.state)
 
+    def total_deficits(self) -> Array:
+        """(arms,), the plays behind all promises since the first one: these, and what lapsed with earlier promises."""
+        return self.deficits() + self.statistics.lapsed
+
     def worst_deficits(self) -> Array:
-        """(arms,), the largest of these at the end of any round so far; −inf where the promise has seen none."""
-        now = np.where(self.state.round > self.state.begun.rounds, self.deficits(), -np.inf)
+        """(arms,), the largest of these at the end of any round so far; −inf where no promise has seen one."""
+        now = np.where(self.state.round > self.state.begun.rounds, self.total_deficits(), -np.inf)
         return np.maximum(self.statistics.worst, now)
 
 

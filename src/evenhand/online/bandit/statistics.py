@@ -22,16 +22,18 @@ class Statistics:
     late: Array  # (arms,) rewards received after their window
     lost: Array  # (arms,) rewards missing when their window had passed
     missed: Array  # (arms,) rounds in which the arm was not available
-    worst: Array  # (arms,) largest deficit right before a play, in plays; −inf for none
+    worst: Array  # (arms,) largest deficit right before a play or a reset, in plays; −inf for none
+    resets: Array  # (arms,) promises that have ended, so that the deficit began anew
+    lapsed: Array  # (arms,) plays behind these promises when they ended, in sum; negative where ahead
     delays: Array  # (RECENT,) seconds from decision to reward, a ring of the last ones; NaN where there is none yet
     count: int  # delays so far
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:
         """Nothing has happened."""
-        received, known, sums, spread, late, lost, missed = np.zeros((7, arms))
+        received, known, sums, spread, late, lost, missed, resets, lapsed = np.zeros((9, arms))
         worst, delays = np.full(arms, -np.inf), np.full(RECENT, np.nan)
-        return cls(received, known, sums, spread, late, lost, missed, worst, delays, count=0)
+        return cls(received, known, sums, spread, late, lost, missed, worst, resets, lapsed, delays, count=0)
 
     def receive(self, place: int, reward: float, delay: float) -> None:
         """A reward of an arm has arrived in time, after a delay in seconds."""
@@ -57,6 +59,6 @@ class Statistics:
         self.missed += np.logical_not(available)
 
     def note(self, place: int, deficit: float) -> None:
-        """The deficit of an arm right before a play."""
+        """The deficit of an arm right before a play or a reset."""
         if deficit > self.worst.item(place):
             self.worst[place] = deficit

@@ -166,8 +166,8 @@ async def describe(request: Request, name: Name) -> Response:
 async def change(request: Request, name: Name, message: models.ChangeRequest, key: IdempotencyKey = None) -> Response:
     """Change arms or promises, or close or reopen an allocation.
 
-    What an arm is owed under a new promise counts from the next round. Promised shares that cannot be kept are refused,
-    and nothing changes.
+    What an arm is owed under a new promise counts from the next round. An arm that is promised the share that it has
+    keeps what it is owed. Promised shares that cannot be kept are refused, and nothing changes.
     """
     service = service_of(request)
     values = message.model_dump(exclude={"change"}, exclude_none=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 from sqlalchemy import Connection, select
 
 from evenhand.core import validate
@@ -295,9 +296,9 @@ class Change(Command):
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
         >>> store.run("drinks", Change("add", {"arm": "mate"}))
-        {'version': 1, 'round': 0}
+        {'version': 1, 'round': 0, 'changed': True}
         >>> store.run("drinks", Change("close"))
-        {'version': 1, 'round': 0}
+        {'version': 1, 'round': 0, 'changed': True}
         >>> store.close()
     """
 
@@ -305,19 +306,22 @@ class Change(Command):
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, context: CommandContext) -> Answer:
-        """Change it."""
+        """Change it; a promise of the shares that arms have changes nothing, and is no event."""
         allocation, body = context.allocation, _json_values({**self.values, "change": self.change})
-        if self.change in ("close", "reopen") and allocation.closed == (self.change == "close"):
+        bandit, closes = allocation.bandit, self.change in ("close", "reopen")
+        if closes and allocation.closed == (self.change == "close"):
             state = "closed" if allocation.closed else "open"
             raise Conflict(f"allocation {allocation.name!r} is already {state}")
+        version = bandit.version
         try:
-            apply_change(allocation.bandit, body)
+            apply_change(bandit, body)
         except TypeError as error:
             raise EvenhandError(f"{self.change}: {error}") from None
-        allocation.closed = {"close": True, "reopen": False}.get(self.change, allocation.closed)
-        round = int(allocation.bandit.state.round)
-        context.record("change", round, body)
-        return {"version": allocation.bandit.version, "round": round}
+        round, changed = int(bandit.state.round), closes or bandit.version != version
+        if changed:
+            allocation.closed = {"close": True, "reopen": False}.get(self.change, allocation.closed)
+            context.record("change", round, body)
+        return {"version": bandit.version, "round": round, "changed": changed}
 
 
 def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -378,7 +382,8 @@ class ReadGauges(Command):
     def run(self, context: CommandContext) -> Answer:
         """Decisions with a pending reward, the largest deficit (None if nothing is promised), the last round."""
         bandit = context.allocation.bandit
-        largest = None if bandit.fractions is None else float(bandit.deficits().max())
+        shares = bandit.fractions
+        largest = None if shares is None else float(np.where(shares > 0.0, bandit.total_deficits(), 0.0).max())
         return {"pending": len(bandit.pending.waiting), "largest_deficit": largest, "round": int(bandit.state.round)}
 
 
