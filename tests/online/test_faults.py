@@ -403,15 +403,15 @@ def test_a_client_that_says_everything_twice(database: str, serve: Serve) -> Non
         for name, reward in rewards.items():
             bandit.observe(name, reward)
     promise = {"change": "promise", "fractions": {"tea": 0.3}}
-    assert twice("changes", promise, "promise") == [{"version": 1, "round": 24}] * 2
+    assert twice("changes", promise, "promise") == [{"version": 1, "round": 24, "changed": True}] * 2
     bandit.promise({"tea": 0.3})
     server.kill()
     server.start()
     for turn, answer in enumerate(told):
         assert server.post(f"{PAGE}/decisions", {"count": 2}, f"decide-{turn}").json() == answer
     reused = server.post(f"{PAGE}/decisions", {"count": 3}, "decide-0")
-    assert (reused.status_code, reused.json()["error"]["code"]) == (409, "key_reused")
-    assert server.post(f"{PAGE}/changes", promise, "promise").json() == {"version": 1, "round": 24}
+    assert (reused.status_code, reused.json()["error"]["code"]) == (422, "key_reused")
+    assert server.post(f"{PAGE}/changes", promise, "promise").json() == {"version": 1, "round": 24, "changed": True}
     lines = server.http.get(f"{PAGE}/audit").json()["lines"]
     assert lines == plain(bandit)["lines"]
 

@@ -52,6 +52,8 @@ def test_an_empty_audit() -> None:
         high_share=None,
         deficit=0.0,
         worst=None,
+        resets=0,
+        lapsed=0.0,
         all_plays=0,
         available=None,
         received=0,
@@ -318,8 +320,8 @@ HOSTILE = ["$x$\n<b>", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名
 
 
 LINE = (
-    "arm retired promised since rounds plays share low_share high_share deficit worst all_plays available received "
-    "estimate low high pending lost late"
+    "arm retired promised since rounds plays share low_share high_share deficit worst resets lapsed all_plays "
+    "available received estimate low high pending lost late"
 )
 
 

@@ -638,6 +638,46 @@ def test_a_new_arm_makes_no_claim_on_the_past() -> None:
     assert np.flatnonzero(plays).tolist() == [0, 4, 7]
 
 
+@pytest.mark.parametrize("name", ["fucb", "tscsf_b", "lfg", "f_ts", "ars_fucb"])
+def test_the_same_promise_again_changes_nothing(name: str) -> None:
+    """9 % sent every five rounds to ten arms, of all or of one: nobody is left behind, and decisions stay the same."""
+    arms = [str(arm) for arm in range(10)]
+    parameters = {"eta": 1.0} if name in ("tscsf_b", "lfg") else {}
+    bandit, other = (Bandit(arms, name, fractions=[0.09] * 10, seed=1, **parameters) for _ in range(2))
+    world = np.random.default_rng(1)
+    for round in range(1000):
+        if round % 5 == 0:
+            assert bandit.promise(dict.fromkeys(arms, 0.09)) == ()
+            assert bandit.promise({arms[round % 10]: np.float64(0.09)}) == ()
+        for_both = float(world.random() < 0.1 * int(other.decide().arms[0]))
+        choice = bandit.decide()
+        for one in (bandit, other):
+            one.observe(choice.id, {choice.arms[0]: for_both})
+    assert bandit.dump()["state"] == other.dump()["state"]
+    assert bandit.version == 0
+    audit = bandit.audit()
+    assert all(line.plays >= 80 and line.resets == 0 and line.lapsed == 0.0 for line in audit.lines)
+    assert max(line.deficit or 0.0 for line in audit.lines) <= 2.0
+
+
+def test_promises_that_change_do_not_hide_what_was_owed() -> None:
+    """9 % and 9.01 % in turn: what lapsed stays in the deficit, in the largest deficit and in the history."""
+    bandit = Bandit([str(arm) for arm in range(10)], "fucb", fractions=[0.09] * 10, seed=1)
+    for round in range(1, 1001):
+        bandit.decide()
+        if round % 5 == 0:
+            bandit.promise(dict.fromkeys(bandit.names, 0.09 + 0.0001 * (round // 5 % 2)))
+    audit = bandit.audit(limit=10)
+    last = audit.lines[0]
+    assert (last.resets, last.since, last.rounds) == (200, 1000, 0)
+    assert last.deficit == last.lapsed == pytest.approx(90.05 - last.all_plays, abs=1e-6)
+    assert last.all_plays == 1
+    assert last.worst == pytest.approx(last.deficit)
+    assert audit.deficit_history is not None
+    assert audit.deficit_history.largest[-1] == pytest.approx(last.deficit, abs=0.5)
+    assert "lapsed" in str(audit)
+
+
 def test_a_changed_promise_empties_the_queue_of_that_arm_only() -> None:
     """The recursive queue grows by the share in every round without a play."""
     bandit = Bandit(["a", "b", "c"], "tscsf_b", fractions=[0.3, 0.3, 0.0], eta=0.0, queue="recursive")
@@ -833,6 +873,7 @@ class MetricRecorder:
     played: list[tuple[str, ...]] = field(default_factory=list)
     promises: dict[str, tuple[float, int]] = field(default_factory=dict)  # share, since
     worst: dict[str, float] = field(default_factory=dict)
+    lapsed: dict[str, list[float]] = field(default_factory=dict)  # deficits when promises ended
 
     def expire(self, now: float) -> None:
         for play in self.plays:
@@ -841,14 +882,21 @@ class MetricRecorder:
 
     def deficit(self, arm: str) -> float:
         share, since = self.promises[arm]
-        return share * (len(self.rounds) - since) - sum(arm in arms for arms in self.played[since:])
+        now = share * (len(self.rounds) - since) - sum(arm in arms for arms in self.played[since:])
+        return now + sum(self.lapsed.get(arm, []))
+
+    def begin(self, arm: str, share: float) -> None:
+        """A new promise; what was owed under the one before lapses."""
+        if arm in self.promises and self.promises[arm][0]:
+            self.lapsed.setdefault(arm, []).append(self.deficit(arm) - sum(self.lapsed.get(arm, [])))
+        self.promises[arm] = (share, len(self.rounds))
 
     def enter(self, decision: str, arms: tuple[str, ...], available: list[str], now: float) -> None:
         self.plays += [Play(decision, arm, now) for arm in arms]
         self.rounds.append(available)
         self.played.append(arms)
-        for arm, (_, since) in self.promises.items():
-            if len(self.rounds) > since:
+        for arm, (share, since) in self.promises.items():
+            if share and len(self.rounds) > since:
                 self.worst[arm] = max(self.worst.get(arm, -math.inf), self.deficit(arm))
 
 
@@ -912,7 +960,7 @@ class Life(RuleBasedStateMachine):
     @rule(data=st.data(), share=st.sampled_from([0.0, 0.1, 0.4]))
     def promise(self, data: st.DataObject, share: float) -> None:
         arm = data.draw(st.sampled_from(self.able()))
-        self.attempt(lambda: self.bandit.promise({arm: share}), arm, share, refused=not self.shares)
+        self.attempt(lambda: self.bandit.promise({arm: share}), arm, share, refused=not self.shares, same=True)
 
     @precondition(lambda self: len(self.bandit.names) < 7)
     @rule(share=st.sampled_from([0.0, 0.1, 0.4]))
@@ -933,7 +981,9 @@ class Life(RuleBasedStateMachine):
         given = share if self.shares else 0.0
         self.attempt(lambda: self.bandit.bring_back(arm, given), arm, given)
 
-    def attempt(self, act: Callable[[], None], arm: str, share: float, refused: bool = False) -> None:
+    def attempt(
+        self, act: Callable[[], object], arm: str, share: float, refused: bool = False, same: bool = False
+    ) -> None:
         """A change that happens, or is refused and changes nothing."""
         total = share + sum(r for other, (r, _) in self.recorder.promises.items() if other != arm)
         refused = refused or (self.shares and total > self.bandit.plays + 1e-9)
@@ -943,10 +993,13 @@ class Life(RuleBasedStateMachine):
                 act()
             assert self.bandit.dump() == before
         else:
-            act()
-            assert self.bandit.version == version + 1
-            self.recorder.promises[arm] = (share, len(self.recorder.rounds))
-            self.recorder.worst.pop(arm, None)
+            kept = act() == ()
+            assert kept == (same and self.recorder.promises[arm][0] == share)
+            assert self.bandit.version == version + (not kept)
+            if kept:
+                assert self.bandit.dump() == before
+            else:
+                self.recorder.begin(arm, share)
 
     @rule()
     def save_and_load(self) -> None:
@@ -971,6 +1024,8 @@ class Life(RuleBasedStateMachine):
             assert line.plays == sum(line.arm in arms for arms in recorder.played[since:])
             there = sum(line.arm in available for available in recorder.rounds)
             assert line.available == (pytest.approx(there / len(recorder.rounds)) if recorder.rounds else None)
+            lapsed = recorder.lapsed.get(line.arm, []) if self.shares else []
+            assert (line.resets, line.lapsed) == (len(lapsed), pytest.approx(sum(lapsed), abs=1e-8))
             if self.shares and share:
                 worst = recorder.worst.get(line.arm)
                 assert line.deficit == pytest.approx(recorder.deficit(line.arm), abs=1e-8)

@@ -64,7 +64,7 @@ DESCRIPTION = {
     "closed": True,
     "created": 1790000000.0,
 }
-CHANGED = {"version": 3, "round": 120}
+CHANGED = {"version": 3, "round": 120, "changed": True}
 
 Answer = httpx.Response | Exception
 

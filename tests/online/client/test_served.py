@@ -445,7 +445,14 @@ def test_totals_of_commands(served: str, run: Run, client: Client) -> None:
 
 def test_changes_by_commands(served: str, run: Run, client: Client) -> None:
     assert run("change", "add", served, "mate", "--fraction", "0.25").out == "changed: version 1, from round 1 on\n"
-    assert run("change", "promise", served, "coffee=0.1", "mate=0.3", "--json").told == {"version": 2, "round": 0}
+    assert run("change", "promise", served, "coffee=0.1", "mate=0.3", "--json").told == {
+        "version": 2,
+        "round": 0,
+        "changed": True,
+    }
+    same = run("change", "promise", served, "coffee=0.1", "mate=0.3").out
+    assert same == "nothing changed: the promised shares are these already, version 2\n"
+    assert not client.promise(served, {"coffee": 0.1}).changed
     assert run("change", "retire", served, "mate").status == 0
     assert run("change", "bring-back", served, "mate", "--fraction", "0.5").status == 0
     assert {line.arm: line.promised for line in client.audit(served).lines} == {"tea": 0.0, "coffee": 0.1, "mate": 0.5}

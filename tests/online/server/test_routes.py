@@ -153,8 +153,16 @@ def test_allocations_are_listed_by_name(drinks: Asking) -> None:
 def test_arms_and_promises_change(drinks: Asking) -> None:
     changes = f"{ONE}/changes"
     decide(drinks, count=10)
-    assert drinks.post(changes, {"change": "add", "arm": "mate", "fraction": 0.1}).json() == {"version": 1, "round": 10}
-    assert drinks.post(changes, {"change": "retire", "arm": "cocoa"}).json() == {"version": 2, "round": 10}
+    assert drinks.post(changes, {"change": "add", "arm": "mate", "fraction": 0.1}).json() == {
+        "version": 1,
+        "round": 10,
+        "changed": True,
+    }
+    assert drinks.post(changes, {"change": "retire", "arm": "cocoa"}).json() == {
+        "version": 2,
+        "round": 10,
+        "changed": True,
+    }
     assert drinks.get(ONE).json()["retired"] == ["cocoa"]
     assert drinks.post(changes, {"change": "promise", "fractions": {"tea": 0.3}}).json()["version"] == 3
     back = {"change": "bring_back", "arm": "cocoa", "fraction": 0.25}
@@ -259,7 +267,7 @@ def test_a_request_with_a_key_is_carried_out_once(drinks: Asking, route: str, fi
     state = drinks.get(ONE).json()
     again = drinks.post(f"{ONE}/{route}", first, headers=key)
     assert (again.status_code, again.json()) == (200, once.json())
-    refused(drinks.post(f"{ONE}/{route}", other, headers=key), 409, "key_reused")
+    refused(drinks.post(f"{ONE}/{route}", other, headers=key), 422, "key_reused")
     assert drinks.get(ONE).json() == state
 
 

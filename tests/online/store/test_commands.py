@@ -405,7 +405,7 @@ def test_arms_and_promises_change(drinks: Driven, store: Store) -> None:
         ("promise", {"fractions": {"tea": 0.125, "mate": 0.0}}),
     ]
     for version, (name, values) in enumerate(changes, 1):
-        assert drinks.run(Change(name, values)) == {"version": version, "round": 4}
+        assert drinks.run(Change(name, values)) == {"version": version, "round": 4, "changed": True}
         assert last(drinks) == (START, "change", 4, {"change": name, **values})
     bandit, _ = drinks.rebuilt()
     assert bandit.fractions is not None
@@ -415,10 +415,20 @@ def test_arms_and_promises_change(drinks: Driven, store: Store) -> None:
     assert [(one.arms, one.round) for one in store.allocations()] == [(3, 4)]
 
 
+def test_an_equal_promise_is_no_event(drinks: Driven) -> None:
+    drinks.run(Decide(count=4))
+    same = {"version": 0, "round": 4, "changed": False}
+    assert drinks.run(Change("promise", {"fractions": {"tea": 0, "coffee": 1 / 3}}, key="k")) == same
+    assert kinds(drinks.events()) == ["create", *["decide"] * 4]
+    assert drinks.run(Change("promise", {"fractions": {"tea": 0.1, "coffee": 1 / 3}}))["changed"]
+    assert [line["since"] for line in drinks.run(ReadAudit())["lines"]] == [4, 0, 0]
+    assert drinks.run(Change("promise", {"fractions": {"tea": 0, "coffee": 1 / 3}}, key="k")) == same
+
+
 def test_a_closed_allocation_decides_no_more_but_hears_reports(drinks: Driven, store: Store) -> None:
     drinks.run(Decide())
     assert isinstance(drinks.refused(Change("reopen")), Conflict)
-    assert drinks.run(Change("close")) == {"version": 0, "round": 1}
+    assert drinks.run(Change("close")) == {"version": 0, "round": 1, "changed": True}
     assert last(drinks) == (START, "change", 1, {"change": "close"})
     assert isinstance(drinks.refused(Change("close")), Conflict)
     refused = drinks.refused(Decide())
@@ -428,7 +438,7 @@ def test_a_closed_allocation_decides_no_more_but_hears_reports(drinks: Driven, s
     again = Driven(drinks.database, clock=drinks.clock)
     assert isinstance(again.refused(Decide()), Closed)
     assert statuses(again.run(Reward((("1", {"tea": 1.0}),)))) == [("1", "tea", "accepted")]
-    assert again.run(Change("retire", {"arm": "cocoa"})) == {"version": 1, "round": 1}
+    assert again.run(Change("retire", {"arm": "cocoa"})) == {"version": 1, "round": 1, "changed": True}
     assert again.run(Describe())["closed"] is True
     again.run(Change("reopen"))
     assert [one.closed for one in store.allocations()] == [False]
@@ -471,7 +481,7 @@ def test_a_change_that_cannot_be_made_changes_nothing(drinks: Driven, command: C
     assert fault in str(refused)
     assert kinds(drinks.events()) == ["create"]
     assert drinks.run(Describe())["version"] == 0
-    assert drinks.run(Change("add", {"arm": "mate"})) == {"version": 1, "round": 0}
+    assert drinks.run(Change("add", {"arm": "mate"})) == {"version": 1, "round": 0, "changed": True}
 
 
 @pytest.mark.parametrize(
@@ -577,6 +587,8 @@ def test_a_command_is_told_from_others() -> None:
     ]
     assert len({command.digest() for command in commands}) == len(commands)
     assert Decide(available=("tea",), key="a").digest() == Decide(available=["tea"], key="b").digest()
+    assert Total(1.0).digest() == Total(1).digest()
+    assert Decide(request=["decisions", {}]).digest() == Total(1.0, request=["decisions", {}]).digest()
     assert Reward([("1", {"a": 1.0, "b": 0.0})]).digest() == Reward((("1", {"b": 0.0, "a": 1.0}),)).digest()
 
 

@@ -27,7 +27,8 @@ from evenhand.online.store.events import Event
 from evenhand.online.store.writer import ANSWER_LIFETIME, MAX_GROUP, MAX_QUEUE, Writer
 from tests.online.store.kit import Clock, Driven, Held, Outcome, answered, change_rows, count, failing, kinds
 
-WEEK = 7 * 86_400.0
+DAY = 86_400.0
+WEEK = 7 * DAY
 
 
 def rounds(outcome: Outcome) -> list[int]:
@@ -51,7 +52,7 @@ def test_a_group_is_one_transaction_in_the_order_of_asking(lite: Database, drink
     first, report, change, second = driven.group(commands)
     assert (rounds(first), rounds(second)) == ([1, 2], [3])
     assert answered(report)["results"][0]["status"] == "accepted"
-    assert answered(change) == {"version": 1, "round": 2}
+    assert answered(change) == {"version": 1, "round": 2, "changed": True}
     assert [events for events, _ in heard] == [5]
     assert all(0.0 < seconds < 60.0 for _, seconds in heard)
     assert kinds(driven.events()) == ["create", "decide", "decide", "reward", "change", "decide"]
@@ -359,33 +360,53 @@ def test_a_refused_request_leaves_its_key_free(drinks: Driven) -> None:
     assert rounds(drinks.run(Decide(key="k"))) == [1]
 
 
-def test_answers_are_kept_for_a_week(drinks: Driven, clock: Clock) -> None:
-    assert ANSWER_LIFETIME == WEEK
-    first = drinks.run(Decide(key="k"))
-    drinks.run(Decide(key="j"))
-    clock.now += WEEK
-    assert drinks.run(Decide(key="k")) == first
-    clock.now += 1.0
-    assert rounds(drinks.run(Decide(count=2, key="k"))) == [3, 4]
-    assert rounds(drinks.run(Decide(count=2, key="k"))) == [3, 4]
-    clock.now -= WEEK + 1.0
-    assert rounds(drinks.run(Decide(count=2, key="k"))) == [3, 4]
-    assert rounds(drinks.run(Decide(key="j"))) == [2]
-
-
 def test_old_answers_make_room(lite: Database, store: Store, clock: Clock, drinks: Driven) -> None:
-    """Also those whose keys nobody asks for again: as soon as the bandit is written down whole."""
+    """As soon as a snapshot is written after a week in which something happened every day; those of others stay."""
+    assert ANSWER_LIFETIME == WEEK
     store.create("films", ["heat"], "ucb1", seed=1)
     films = Driven(lite, "films", clock)
     films.run(Decide(key="k"))
-    driven = Driven(lite, clock=clock, snapshot=4)
-    driven.run(Decide(key="k"))
-    clock.now += WEEK + 1.0
+    driven = Driven(lite, clock=clock, snapshot=1)
+    first = driven.run(Decide(key="k"))
+    for _ in range(7):
+        clock.now += DAY
+        driven.run(Decide())
+    assert driven.run(Decide(key="k")) == first
+    clock.now += 1.0
     driven.run(Decide(key="j"))
     assert count(lite, "answers") == 3
+    clock.now += DAY
     driven.run(Decide())
     assert count(lite, "answers") == 2
-    assert rounds(driven.run(Decide(count=2, key="k"))) == [4, 5]
+    assert rounds(driven.run(Decide(count=2, key="k"))) == [11, 12]
+    assert rounds(driven.run(Decide(key="j"))) == [9]
+    assert rounds(films.run(Decide(key="k"))) == [1]
+
+
+@pytest.mark.parametrize("jump", [30 * DAY, -30 * DAY], ids=["ahead", "back"])
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.usefixtures("drinks")
+def test_keys_survive_a_clock_that_jumps(lite: Database, clock: Clock, jump: float, restart: bool) -> None:
+    """Of before, during and after the jump, also where snapshots are written and the process starts anew meanwhile."""
+    driven, answers = Driven(lite, clock=clock, snapshot=1), {}
+
+    def keyed(key: str) -> None:
+        answers[key] = driven.run(Decide(key=key))
+        assert {key: driven.run(Decide(key=key)) for key in answers} == answers
+
+    keyed("before")
+    clock.now += jump
+    driven = Driven(lite, clock=clock, snapshot=1) if restart else driven
+    keyed("during")
+    driven.run(Decide())
+    clock.now -= jump
+    driven = Driven(lite, clock=clock, snapshot=1) if restart else driven
+    keyed("after")
+    driven.run(Decide())
+    clock.now += 60.0
+    keyed("later")
+    driven.run(Decide())
+    assert {key: driven.run(Decide(key=key)) for key in answers} == answers
 
 
 def test_what_only_reads_needs_no_key(drinks: Driven) -> None:
@@ -517,7 +538,7 @@ def test_two_writers_take_turns(either: Database, clock: Clock) -> None:
     """As two processes do: each goes through what the other one wrote before it goes on."""
     store = Store(either, clock)
     store.create("drinks", ["tea", "coffee"], "thompson", seed=3, window=60.0)
-    one, two = Driven(either, clock=clock, snapshot=6), Driven(either, clock=clock, snapshot=9)
+    one, two = Driven(either, clock=clock, snapshot=6), Driven(either, clock=clock, snapshot=1)
     twin = Bandit(["tea", "coffee"], "thompson", seed=3, window=60.0)
     for round in range(1, 31):
         driven, other = (one, two) if round % 3 else (two, one)

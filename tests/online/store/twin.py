@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,6 @@ from evenhand.core.errors import EvenhandError
 from evenhand.online import Bandit
 from evenhand.online.store.commands import Change, Command, Decide, ReadAudit, Reward, Total
 from evenhand.online.store.errors import Closed, Conflict, KeyReused
-from evenhand.online.store.writer import ANSWER_LIFETIME
 from tests.online.store.kit import Outcome
 
 ORDERED = ("exp3",)  # those of the tested that learn from the round just decided only
@@ -37,7 +36,7 @@ class Twin:
     rewards: dict[str, dict[str, float | None]] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     totals: dict[int, float] = field(default_factory=dict)
-    answers: dict[str, tuple[Command, dict[str, Any], float]] = field(default_factory=dict)
+    answers: dict[str, tuple[Command, dict[str, Any]]] = field(default_factory=dict)
 
     def copy(self) -> Twin:
         """Another one that is the same."""
@@ -59,8 +58,8 @@ class Twin:
 
     def outcome(self, command: Command, now: float) -> Outcome:
         key, bare = command.key, replace(command, key=None)
-        if key in self.answers and now - self.answers[key][2] <= ANSWER_LIFETIME:
-            known, then, _ = self.answers[key]
+        if key in self.answers:
+            known, then = self.answers[key]
             if known != bare:
                 return KeyReused(f"the idempotency key {key!r} was used for another request; use a new one")
             return then
@@ -69,7 +68,7 @@ class Twin:
         except EvenhandError as error:
             return error
         if key is not None:
-            self.answers[key] = bare, answer, now
+            self.answers[key] = bare, answer
         return answer
 
     def answer(self, command: Command, now: float) -> Any:
@@ -171,6 +170,8 @@ class Twin:
                 raise Conflict(f"allocation {self.name!r} is already {'closed' if self.closed else 'open'}")
             self.closed = not self.closed
         else:
-            method: Callable[..., None] = getattr(self.bandit, command.change)
+            before, method = self.bandit.version, getattr(self.bandit, command.change)
             method(**command.values)
-        return {"version": self.bandit.version, "round": self.bandit.state.round}
+            if self.bandit.version == before:
+                return {"version": before, "round": self.bandit.state.round, "changed": False}
+        return {"version": self.bandit.version, "round": self.bandit.state.round, "changed": True}

@@ -386,6 +386,8 @@ class Audit(Answer):
     """What each arm was promised, and what it received."""
 
     name: str = Field(description="of the allocation")
+    sequence: int = Field(description="of the last event: grows with everything that happens to the allocation")
+    closed: bool = Field(description="whether the allocation decides no more")
     algorithm: str
     round: int
     version: int
@@ -404,7 +406,8 @@ class Audit(Answer):
         from evenhand.online.audit.lines import Line
 
         parts: dict[str, Any] = vars(self) | {"lines": tuple(Line(**vars(line)) for line in self.lines)}
-        del parts["name"]
+        for field in ("name", "sequence", "closed"):  # of the allocation, not of its bandit
+            del parts[field]
         if self.delays is not None:
             bins = self.delays.bins
             parts["delays"] = Delays(self.delays.count, self.delays.quantiles, bins.edges, bins.counts)
@@ -441,9 +444,9 @@ CODES: dict[str, tuple[int, str]] = {
     "method_not_allowed": (405, "the page does not accept this method"),
     "conflict": (409, "another allocation of that name, or another total of that round, exists"),
     "closed": (409, "the allocation is closed and decides no more until it is reopened"),
-    "key_reused": (409, "the idempotency key was used for another request"),
     "too_large": (413, "the body, the batch or the number of arms is over the limit"),
     "unsupported_media_type": (415, "the body must be application/json"),
+    "key_reused": (422, "the idempotency key was used for another request"),
     "invalid": (422, "the request is invalid; `details` lists where"),
     "infeasible": (422, "the promised shares cannot be kept; nothing was changed"),
     "internal": (500, "an error of the server, which its log explains"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-from collections import Counter
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -56,18 +55,16 @@ async def decide(
     """
     service = service_of(request)
     if isinstance(message, models.ListedRounds):
-        command = Decide(rounds=message.rounds, propensities=message.propensities, key=key)
+        command = Decide(rounds=message.rounds, propensities=message.propensities, **once(request, key))
         number = len(message.rounds)
     else:
-        command = Decide(message.count, message.available, propensities=message.propensities, key=key)
+        command = Decide(message.count, message.available, propensities=message.propensities, **once(request, key))
         number = message.count
     check_batch(service.settings, "decisions", number)
     if message.propensities:
         arms = len((await service.run(name, Describe()))["arms"])
         check_propensities(service.settings, number, arms)
-    answer = await service.run(name, command)
-    service.metrics.decisions.inc(number)
-    return JsonResponse(answer)
+    return JsonResponse(await service.run(name, command))
 
 
 @router.post(
@@ -87,10 +84,7 @@ async def reward(request: Request, name: Name, message: models.RewardRequest, ke
     service = service_of(request)
     check_batch(service.settings, "rewards", len(message.rewards))
     rewards = tuple((entry.decision, entry.rewards) for entry in message.rewards)
-    answer = await service.run(name, Reward(rewards, key=key))
-    for status, count in Counter(result["status"] for result in answer["results"]).items():
-        service.metrics.rewards.labels(status).inc(count)
-    return JsonResponse(answer)
+    return JsonResponse(await service.run(name, Reward(rewards, **once(request, key))))
 
 
 @router.post(
@@ -104,7 +98,8 @@ async def total(request: Request, name: Name, message: models.TotalRequest, key:
 
     It is credited in equal parts to the arms that played in that round.
     """
-    return JsonResponse(await service_of(request).run(name, Total(message.value, message.round, key=key)))
+    command = Total(message.value, message.round, **once(request, key))
+    return JsonResponse(await service_of(request).run(name, command))
 
 
 # --- allocations ------------------------------------------------------------------------------------------------------
@@ -175,7 +170,7 @@ async def change(request: Request, name: Name, message: models.ChangeRequest, ke
         arms = (await service.run(name, Describe()))["arms"]
         if message.arm not in arms:  # an arm that exists is refused for that, unless the request is a repetition
             check_arms(service.settings, len(arms) + 1)
-    return JsonResponse(await service.run(name, Change(message.change, values, key=key)))
+    return JsonResponse(await service.run(name, Change(message.change, values, **once(request, key))))
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -273,6 +268,15 @@ async def metrics(request: Request) -> Response:
     """Metrics for Prometheus."""
     content = await run_in_threadpool(service_of(request).metrics.exposition)
     return Response(content, media_type=CONTENT_TYPE_LATEST)
+
+
+# --- repetitions ------------------------------------------------------------------------------------------------------
+
+
+def once(request: Request, key: str | None) -> dict[str, Any]:
+    """The options of a command with an idempotency key, which is recognised by route and body, and counted once."""
+    received = key and [request.url.path.rpartition("/")[2], request.state.body]
+    return {"key": key, "request": received, "done": service_of(request).metrics.carried_out}
 
 
 # --- limits of a request ----------------------------------------------------------------------------------------------

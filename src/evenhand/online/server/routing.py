@@ -43,7 +43,7 @@ IdempotencyKey = Annotated[
         max_length=200,
         pattern=IDEMPOTENCY_KEY,
         description="any string, new for each request: a request sent again with the same key is not carried out "
-        "again, and has the answer of the first time (for seven days)",
+        "again, and has the answer of the first time (for seven days at least)",
         examples=["7c1f2d90-order-17"],
     ),
 ]
@@ -275,7 +275,7 @@ class Arguments:
                 details += describe_errors(error, parameter.hint, value, place, MAX_DETAILS)
                 count += error.error_count()
         if self._body:
-            body = await _json_body(request)
+            body = request.state.body = await _json_body(request)
             try:
                 values[self._body] = self._message.validate_python(body)
             except ValidationError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -24,6 +24,10 @@ Answer = dict[str, Any]
 Rounds = Sequence[Sequence[str] | None]
 
 
+def _uncounted(answer: Answer) -> None:
+    """Count nothing."""
+
+
 @dataclass(frozen=True)
 class CommandContext:
     """What the commands of a transaction run on.
@@ -33,12 +37,14 @@ class CommandContext:
         now: seconds since the epoch.
         connection: of the transaction.
         answers: rows of answers with an idempotency key, to be written with the events.
+        carried_out: commands that were carried out now, and not repeated, with their answers.
     """
 
     allocation: Allocation
     now: float
     connection: Connection
     answers: list[dict[str, Any]] = field(default_factory=list)
+    carried_out: list[tuple[Command, Answer]] = field(default_factory=list)
 
     def record(self, kind: str, round: int, body: Mapping[str, Any]) -> None:
         """Record an event that the bandit has applied."""
@@ -59,10 +65,16 @@ class Command(ABC):
 
     Attributes:
         key: idempotency key: repeated with the same key, a command is not carried out again and has the same answer.
+        request: the request as it was received, as plain JSON values, by which a repetition is recognised; None for the
+            command's own values.
+        done: called with the answer after the command was carried out and committed; not for a repetition.
     """
 
     reads: ClassVar[bool] = False  # whether it changes nothing
+    kind: ClassVar[str]  # what it is called in `digest`, which is stored
     key: str | None = field(default=None, kw_only=True)
+    request: Any = field(default=None, kw_only=True)
+    done: Callable[[Answer], object] = field(default=_uncounted, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.key is not None and not (0 < len(self.key) <= 200 and self.key.isprintable()):
@@ -73,9 +85,32 @@ class Command(ABC):
         """Carry it out; nothing has changed if it raises."""
 
     def digest(self) -> str:
-        """A hash of its content without the key."""
-        content = [type(self).__name__, {name: value for name, value in vars(self).items() if name != "key"}]
-        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+        """A hash of the request in canonical JSON, which does not depend on the order of names or on Python."""
+        values = {name: value for name, value in vars(self).items() if name not in ("key", "request", "done")}
+        received = [self.kind, values] if self.request is None else self.request
+        return hashlib.sha256(canonical(received).encode()).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted names, without spaces, and with whole numbers as integers: equal values are equal texts.
+
+    Example:
+        >>> canonical({"value": 1.0, "round": 3}) == canonical({"round": 3.0, "value": 1})
+        True
+
+    Source: RFC 8785, simplified: its order of names and its form of other numbers are not needed here.
+    """
+    return json.dumps(_whole_as_integers(value), sort_keys=True, separators=(",", ":"))
+
+
+def _whole_as_integers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {name: _whole_as_integers(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole_as_integers(one) for one in value]
+    return value
 
 
 @dataclass(frozen=True)
@@ -102,6 +137,7 @@ class Decide(Command):
         >>> store.close()
     """
 
+    kind: ClassVar[str] = "decide"
     count: int = 1
     available: Sequence[str] | None = None
     rounds: Rounds | None = None
@@ -173,6 +209,7 @@ class Reward(Command):
         >>> store.close()
     """
 
+    kind: ClassVar[str] = "reward"
     rewards: Sequence[tuple[str, Mapping[str, float]]] = ()
 
     def run(self, context: CommandContext) -> Answer:
@@ -261,6 +298,7 @@ class Total(Command):
         >>> store.close()
     """
 
+    kind: ClassVar[str] = "total"
     value: float
     round: int | None = None
 
@@ -302,6 +340,7 @@ class Change(Command):
         >>> store.close()
     """
 
+    kind: ClassVar[str] = "change"
     change: str
     values: Mapping[str, Any] = field(default_factory=dict)
 
@@ -352,6 +391,7 @@ class ReadAudit(Command):
     """
 
     reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "audit"
     limit: int | None = None
 
     def run(self, context: CommandContext) -> Answer:
@@ -378,12 +418,13 @@ class ReadGauges(Command):
     """
 
     reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "gauges"
 
     def run(self, context: CommandContext) -> Answer:
         """Decisions with a pending reward, the largest deficit (None if nothing is promised), the last round."""
         bandit = context.allocation.bandit
-        shares = bandit.fractions
-        largest = None if shares is None else float(np.where(shares > 0.0, bandit.total_deficits(), 0.0).max())
+        promised = () if bandit.fractions is None else np.flatnonzero(bandit.fractions)
+        largest = float(bandit.total_deficits()[promised].max()) if len(promised) else None
         return {"pending": len(bandit.pending.waiting), "largest_deficit": largest, "round": int(bandit.state.round)}
 
 
@@ -404,6 +445,7 @@ class Describe(Command):
     """
 
     reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "describe"
 
     def run(self, context: CommandContext) -> Answer:
         """The settings, as plain JSON values."""
