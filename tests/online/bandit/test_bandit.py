@@ -642,7 +642,7 @@ def test_a_new_arm_makes_no_claim_on_the_past() -> None:
 def test_the_same_promise_again_changes_nothing(name: str) -> None:
     """9 % sent every five rounds to ten arms, of all or of one: nobody is left behind, and decisions stay the same."""
     arms = [str(arm) for arm in range(10)]
-    parameters = {"eta": 1.0} if name in ("tscsf_b", "lfg") else {}
+    parameters: dict[str, Any] = {"eta": 1.0} if name in ("tscsf_b", "lfg") else {}
     bandit, other = (Bandit(arms, name, fractions=[0.09] * 10, seed=1, **parameters) for _ in range(2))
     world = np.random.default_rng(1)
     for round in range(1000):
@@ -1025,7 +1025,8 @@ class Life(RuleBasedStateMachine):
             there = sum(line.arm in available for available in recorder.rounds)
             assert line.available == (pytest.approx(there / len(recorder.rounds)) if recorder.rounds else None)
             lapsed = recorder.lapsed.get(line.arm, []) if self.shares else []
-            assert (line.resets, line.lapsed) == (len(lapsed), pytest.approx(sum(lapsed), abs=1e-8))
+            assert line.resets == len(lapsed)
+            assert line.lapsed == pytest.approx(sum(lapsed), abs=1e-8)
             if self.shares and share:
                 worst = recorder.worst.get(line.arm)
                 assert line.deficit == pytest.approx(recorder.deficit(line.arm), abs=1e-8)
