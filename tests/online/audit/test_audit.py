@@ -98,7 +98,7 @@ def test_every_number_by_hand() -> None:
     assert a.high == 1.0
 
 
-def test_the_worst_deficit_is_that_of_the_promise_that_holds() -> None:
+def test_deficits_count_from_the_first_promise() -> None:
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
     for _ in range(4):
         bandit.decide(available=["b"])
@@ -107,11 +107,12 @@ def test_the_worst_deficit_is_that_of_the_promise_that_holds() -> None:
         bandit.decide(available=["a"])
     assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-2.0, 2.0)
     bandit.promise({"a": 0.25})
-    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (0.0, None)
+    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-2.0, 2.0)
+    assert (line_of(bandit, "a").resets, line_of(bandit, "a").lapsed) == (1, -2.0)
     bandit.decide(available=["a"])
-    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-0.75, -0.75)
+    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-2.75, 2.0)
     bandit.decide(available=["b"])
-    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-0.5, -0.5)
+    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-2.5, 2.0)
 
 
 def test_the_interval_of_a_share_counts_from_when_its_promise_began() -> None:
