@@ -38,7 +38,7 @@ CONTRACT = """
 horizon = 2000            # rounds
 lanes = 600               # independent replications
 seed = 7
-plays = 1                 # arms played a round (m), default 1
+plays = 1                 # arms played per round (m), default 1
 [environment]
 rewards      = { kind = "bernoulli", means = [0.9, 0.8, 0.7] }
 availability = { kind = "always" }

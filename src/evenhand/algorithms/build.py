@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from attrs import field, frozen
 
 from evenhand.algorithms.registry import Algorithm, find
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
-from evenhand.core.parts import build, class_of, import_object, kinds
+from evenhand.core.imports import import_object
+from evenhand.core.parts import build, class_of, kinds, parameters_of
 from evenhand.core.state import Array
 from evenhand.policy.policy import SLOTS, Policy
 
@@ -77,7 +79,7 @@ def _by_algorithm(table: Mapping[str, Any], surroundings: Surroundings) -> Polic
     parameters = {name: value for name, value in table.items() if name != "algorithm"}
     entry = _entry(table["algorithm"], surroundings)
     known = entry.parameters
-    faults = [_unknown(entry.name, name, known) for name in parameters if name not in known or name in ("plays",)]
+    faults = [_unknown(entry.name, name, known) for name in parameters if name not in known or name == "plays"]
     if "horizon" in parameters and surroundings.horizon is not None:
         faults.append(_unknown(entry.name, "horizon", known))
     if surroundings.plays > 1 and "plays" not in known:
@@ -137,11 +139,11 @@ def _part(slot: str, value: Any, surroundings: Surroundings) -> Any:
         raise ConfigurationError(f"must be a table such as {{ kind = '{next(iter(kinds(slot)))}' }}, got {value!r}")
     filled = {name: _value(name, one, surroundings) for name, one in value.items()}
     cls, _ = class_of(slot, value, surroundings.importing)
-    names = {parameter.name: parameter.default for parameter in getattr(cls, "__attrs_attrs__", ())}
+    names = parameters_of(cls)
     if slot == "selection" and "plays" in names:
         filled.setdefault("plays", surroundings.plays)
     for name, default in surroundings.shared.items():
-        if name in names and value is not None and default is not None:
+        if name in names and default is not None:
             filled.setdefault(name, default)
     return build(slot, filled, surroundings.importing)
 
@@ -172,7 +174,7 @@ def _missing(algorithm: str, name: str, surroundings: Surroundings) -> str:
     )
 
 
-def importing_from(folder: Any) -> Callable[[str], Any]:
+def importing_from(folder: Path | None) -> Callable[[str], Any]:
     """How to find ``module:name`` beside a file of the user's own.
 
     Example:

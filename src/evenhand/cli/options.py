@@ -25,7 +25,7 @@ def import_own(sources: list[str] | None) -> list[str] | None:
         ['math']
     """
     if sources:
-        from evenhand.core.parts import import_source
+        from evenhand.core.imports import import_source
 
         for source in sources:
             import_source(source)

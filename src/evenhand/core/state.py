@@ -146,7 +146,7 @@ class State:
     schedule: Any = None
     hold: Any = None
     begun: Any = None  # `Begun`, or None where every promise holds from round 1 on
-    unit: Any = None  # `Unit` of the rewards, or None where they are in [0, 1]
+    unit: Unit | None = None  # of the rewards; None where they are in [0, 1]
 
     @property
     def clock(self) -> int:

@@ -15,6 +15,7 @@ from evenhand.core.state import Array, PerLane
 
 NO_NUMBER = (str, bytes, bool, np.bool_)  # though one could be made of it
 PerArm = float | Sequence[float] | NDArray[Any]
+Rows = Sequence[Sequence[float]] | NDArray[Any]
 TINY = float(np.finfo(float).tiny)
 
 # Converters of the arguments of parts. Their messages lack the argument's name, which `evenhand.core.parts.part` adds.
@@ -211,19 +212,6 @@ def same_length(name: str, values: Array, others: Array, of: str) -> None:
         raise EvenhandError(f"{name} has {entries} entries, but there are {expected} {of}")
 
 
-def _subject(name: str) -> str:
-    """The name that a message begins with, if it is known."""
-    return f"{name} " if name else ""
-
-
-def _range(low: float, high: float, inf: bool = False) -> str:
-    if low == -math.inf and high == math.inf:
-        return "a finite number"
-    if high == math.inf:
-        return f"a number of at least {low:g}" + (" or inf" if inf else "")
-    return f"a number in [{low:g}, {high:g}]"
-
-
 def table(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
     """``values`` as an array of rows within [low, high]."""
     try:
@@ -246,3 +234,16 @@ def rows_sum_to_one(name: str, array: Array) -> None:
     if wrong.size:
         where = f"{name}[{wrong[0]}]" if len(array) > 1 else name
         raise EvenhandError(_subject(where) + f"must sum to 1, it sums to {sums[wrong[0]]:.6g}")
+
+
+def _subject(name: str) -> str:
+    """The name that a message begins with, if it is known."""
+    return f"{name} " if name else ""
+
+
+def _range(low: float, high: float, inf: bool = False) -> str:
+    if low == -math.inf and high == math.inf:
+        return "a finite number"
+    if high == math.inf:
+        return f"a number of at least {low:g}" + (" or inf" if inf else "")
+    return f"a number in [{low:g}, {high:g}]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -30,8 +31,8 @@ def _rewards(value: Rewards) -> Rewards:
 
 def _names(value: Sequence[str]) -> tuple[str, ...]:
     names = tuple(map(str, value))
-    for name in names:
-        if names.count(name) > 1:
+    for name, number in Counter(names).items():
+        if number > 1:
             raise EvenhandError(f"two arms are named {name!r}; names must differ")
     return names
 

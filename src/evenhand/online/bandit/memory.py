@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.algorithms.build import Surroundings, build_policy
+from evenhand.algorithms.build import PER_ARM, Surroundings, build_policy
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Begun, Feedback, State, Unit
 from evenhand.environment.availability import Always
-from evenhand.online.bandit.arguments import PER_ARM, RewardRange, by_arm
+from evenhand.online.bandit.arguments import RewardRange, by_arm
 from evenhand.online.bandit.arms import Arms, checked_names
 from evenhand.online.bandit.availability import RecentAvailability
 from evenhand.online.bandit.deficits import DeficitHistory
