@@ -19,10 +19,10 @@ from evenhand.core.errors import ConfigurationError, StateError
 from evenhand.core.parts import build, kinds, part, plain, register
 from evenhand.core.state import Array, Observation, State
 from evenhand.policy.confidence import ConfidenceIntervals
+from evenhand.policy.custom_merit import Custom
 from evenhand.policy.fairness import DeficitFirst
 from evenhand.policy.hold import CustomSize, HoldFor
 from evenhand.policy.index import UCB, Index
-from evenhand.policy.merit import Custom
 
 LANES = [[0.1, 0.2], [0.3, 0.05]]
 POWER = {"kind": "power", "beta": 1.5, "exponent": 2.0}

@@ -96,7 +96,7 @@ def naming_arguments(cls: P) -> P:
     """A class whose errors name the arguments that are wrong, all of them; for one without a name in a slot.
 
     Example:
-        >>> from evenhand.policy.merit import Custom
+        >>> from evenhand.policy.custom_merit import Custom
         >>> Custom(lambda mean: 1.0 + mean, resolution=0)
         Traceback (most recent call last):
         ...

@@ -19,7 +19,8 @@ from evenhand.core.validate import PerArm
 from evenhand.environment.availability import Always, Availability
 from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
 from evenhand.environment.rewards import Rewards
-from evenhand.policy.merit import Merit, MeritLike, as_merit
+from evenhand.policy.custom_merit import MeritLike, as_merit
+from evenhand.policy.merit import Merit
 
 DRAWN_AHEAD = 100_000  # numbers drawn at a time: enough to make calls cheap, few enough for the cache
 

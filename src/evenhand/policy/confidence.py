@@ -12,9 +12,10 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array, Mask, Observation, State
+from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.evidence import Evidence, Received, as_evidence
 from evenhand.policy.index import Index
-from evenhand.policy.merit import Merit, as_merit
+from evenhand.policy.merit import Merit
 
 ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles the digits near the end
 

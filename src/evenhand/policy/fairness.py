@@ -16,7 +16,8 @@ from evenhand.core import validate
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Decision, Feedback, Shape, State
-from evenhand.policy.merit import Merit, as_merit, share_limit
+from evenhand.policy.custom_merit import as_merit
+from evenhand.policy.merit import Merit, share_limit
 from evenhand.policy.mixing import MixingRule, as_mixing
 
 BILLION = 1e9  # what is due is counted in billionths of a play

@@ -26,7 +26,8 @@ from evenhand.core.state import Feedback, Observation
 from evenhand.online import Bandit
 from evenhand.online.bandit import pending
 from evenhand.online.bandit.pending import RewardError
-from evenhand.policy.merit import Custom, Power
+from evenhand.policy.custom_merit import Custom
+from evenhand.policy.merit import Power
 
 ARMS = ("red", "green", "blue", "black")
 SHARES = [0.1, 0.2, 0.0, 0.15]

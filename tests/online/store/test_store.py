@@ -18,7 +18,7 @@ from evenhand.online import Bandit
 from evenhand.online.store import AllocationSummary, Change, Decide, Describe, ReadAudit, Reward, Store, tables
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
-from evenhand.policy.merit import Custom
+from evenhand.policy.custom_merit import Custom
 from tests.online.store.kit import (
     START,
     Clock,
