@@ -43,7 +43,7 @@ class Surroundings:
     importing: Callable[[str], Any] | None = None
 
 
-def build_policy(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
+def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
     """The policy that a table describes: ``algorithm`` with its parameters, or a table for each slot.
 
     What is not given comes from the surroundings, or is the default of the part.
@@ -75,7 +75,7 @@ def half_range(means: Array) -> Array:
     return np.asarray((means.max(axis=-1, keepdims=True) - means.min(axis=-1, keepdims=True)) / 2.0)
 
 
-def _by_algorithm(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
+def _by_algorithm(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
     parameters = {name: value for name, value in table.items() if name != "algorithm"}
     entry = _entry(table["algorithm"], surroundings)
     known = entry.parameters
@@ -98,7 +98,7 @@ def _by_algorithm(table: Mapping[str, Any], surroundings: Surroundings) -> Polic
     return policy
 
 
-def _entry(name: Any, surroundings: Surroundings) -> Algorithm:
+def _entry(name: object, surroundings: Surroundings) -> Algorithm:
     """The algorithm of a name, or the user's own function ``module:name``."""
     if not isinstance(name, str):
         raise ConfigurationError(f"algorithm must be a name such as 'fucb', got {name!r}")
@@ -110,7 +110,7 @@ def _entry(name: Any, surroundings: Surroundings) -> Algorithm:
     return find(name)
 
 
-def _by_parts(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
+def _by_parts(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
     if not set(SLOTS) & set(table):
         raise ConfigurationError(f"give an algorithm, or a table for one of {', '.join(SLOTS)}")
     parts: dict[str, Any] = {}
@@ -131,7 +131,7 @@ def _by_parts(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
     return Policy(**parts)
 
 
-def _part(slot: str, value: Any, surroundings: Surroundings) -> Any:
+def _part(slot: str, value: object, surroundings: Surroundings) -> Any:
     """A part of a policy, with what its table leaves to the surroundings."""
     if isinstance(value, str):
         value = {"kind": value}
@@ -148,7 +148,7 @@ def _part(slot: str, value: Any, surroundings: Surroundings) -> Any:
     return build(slot, filled, surroundings.importing)
 
 
-def _value(name: str, value: Any, surroundings: Surroundings) -> Any:
+def _value(name: str, value: object, surroundings: Surroundings) -> object:
     """A parameter as the algorithm or the part takes it."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in PER_ARM and number:
@@ -160,7 +160,7 @@ def _value(name: str, value: Any, surroundings: Surroundings) -> Any:
     return value
 
 
-def _unknown(algorithm: str, name: str, known: Mapping[str, Any]) -> str:
+def _unknown(algorithm: str, name: str, known: Mapping[str, object]) -> str:
     if name in ("plays", "horizon"):
         return f"unknown parameter {name!r} of {algorithm}: it is set for the whole run"
     return f"unknown parameter {name!r} of {algorithm}{nearest(name, set(known) - {'plays', 'horizon'})}"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from evenhand.algorithms.citations import PAPERS, Paper
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
@@ -18,7 +18,7 @@ from evenhand.theory.bounds import Bound
 F = TypeVar("F", bound=Callable[..., Policy])
 
 #: Values for the parameters without defaults, for examples with two arms.
-SAMPLE: dict[str, Any] = {
+SAMPLE: dict[str, object] = {
     "fractions": [0.1, 0.1],
     "horizon": 100,
     "eta": 10.0,

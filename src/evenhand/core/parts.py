@@ -135,7 +135,7 @@ def kinds(slot: str) -> dict[str, type]:
     return _KINDS[slot]
 
 
-def build(slot: str, table: Any, importing: Callable[[str], Any] | None = None) -> Any:
+def build(slot: str, table: object, importing: Callable[[str], object] | None = None) -> Any:
     """The part that a plain form describes.
 
     Args:
@@ -182,7 +182,7 @@ def build(slot: str, table: Any, importing: Callable[[str], Any] | None = None) 
     return cls(**values)
 
 
-def plain(part: Any) -> Any:
+def plain(part: object) -> Any:
     """The plain form of a part: a table with its kind and every argument, made of JSON values only.
 
     Arrays become lists; infinity and NaN become the strings ``"inf"``, ``"-inf"`` and ``"nan"``; rows of `PerLane`
@@ -216,7 +216,7 @@ def plain(part: Any) -> Any:
 
 
 def class_of(
-    slot: str, table: Mapping[str, Any], importing: Callable[[str], Any] | None = None
+    slot: str, table: Mapping[str, Any], importing: Callable[[str], object] | None = None
 ) -> tuple[type, dict[str, Any]]:
     """The class that a table names, and the other keys of the table; see `build`.
 
@@ -261,7 +261,7 @@ def parameters_of(cls: type) -> dict[str, attrs.Attribute[Any]]:
     return {parameter.alias: parameter for parameter in fields if parameter.init}
 
 
-def _value(parameter: attrs.Attribute[Any], value: Any, importing: Callable[[str], Any] | None) -> Any:
+def _value(parameter: attrs.Attribute[Any], value: object, importing: Callable[[str], object] | None) -> Any:
     """An argument from its plain form, converted and checked."""
     slot = parameter.metadata.get("slot")
     try:

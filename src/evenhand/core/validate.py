@@ -113,10 +113,10 @@ def whole_numbers(value: PerArm) -> Array:
     return array
 
 
-def choice(*options: str) -> Callable[[Any, attrs.Attribute[str], str], None]:
+def choice(*options: str) -> Callable[[object, attrs.Attribute[str], str], None]:
     """A check that an argument is one of the options, for ``attrs.field(validator=…)``."""
 
-    def check(instance: Any, parameter: attrs.Attribute[str], value: str) -> None:
+    def check(instance: object, parameter: attrs.Attribute[str], value: str) -> None:
         one_of(parameter.name, value, options)
 
     return check
@@ -141,7 +141,7 @@ def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf
     return result
 
 
-def whole(name: str, value: Any, low: int = 1) -> int:
+def whole(name: str, value: object, low: int = 1) -> int:
     """``value`` as an int of at least ``low``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise EvenhandError(_subject(name) + f"must be a whole number, got {value!r}")
@@ -150,7 +150,7 @@ def whole(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
-def part(name: str, value: Any, base: type, example: str) -> None:
+def part(name: str, value: object, base: type, example: str) -> None:
     """Complain unless ``value`` is an object of the base class of such parts."""
     if not isinstance(value, base):
         remedy = ""
@@ -168,7 +168,7 @@ def one_of(name: str, value: str, choices: Sequence[str]) -> str:
     return value
 
 
-def per_arm(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
+def per_arm(name: str, values: object, low: float = -math.inf, high: float = math.inf) -> Array:
     """``values``, one per arm, as an array within [low, high]; a `PerLane` stays one."""
     array = np.asarray(values, dtype=object)
     try:
@@ -184,7 +184,7 @@ def per_arm(name: str, values: Any, low: float = -math.inf, high: float = math.i
     return PerLane(array) if isinstance(values, PerLane) else array
 
 
-def per_arm_or_one(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
+def per_arm_or_one(name: str, values: object, low: float = -math.inf, high: float = math.inf) -> Array:
     """Like `per_arm`, but a single number stands for every arm."""
     if isinstance(values, int | float | np.number) and not isinstance(values, bool):
         return np.asarray([number(name, values, low, high)])
@@ -212,7 +212,7 @@ def same_length(name: str, values: Array, others: Array, of: str) -> None:
         raise EvenhandError(f"{name} has {entries} entries, but there are {expected} {of}")
 
 
-def table(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
+def table(name: str, values: object, low: float = -math.inf, high: float = math.inf) -> Array:
     """``values`` as an array of rows within [low, high]."""
     try:
         array = np.asarray(values, dtype=float)

@@ -103,7 +103,7 @@ class TopM(Selection):
         return chance if available is None else chance * available
 
 
-def _one_play(instance: Any, parameter: Any, value: int) -> None:
+def _one_play(instance: object, parameter: object, value: int) -> None:
     if value != 1:
         raise EvenhandError(f"plays must be 1 for a categorical draw, got {value!r}; use DependentRounding(plays)")
 
