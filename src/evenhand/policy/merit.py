@@ -66,7 +66,21 @@ class Merit(Part, ABC):
 
 
 def better(merit: Merit, level: Array, *candidates: Array) -> Array:
-    """The candidate at which ``f(x)(x − λ)`` is largest, place by place."""
+    """The candidate at which ``f(x)(x − λ)`` is largest, place by place.
+
+    Args:
+        merit: f.
+        level: (…, 1), λ in [0, 1].
+        candidates: x in [0, 1], each (…, arms) or (…, 1); of equal ones the first.
+
+    Returns:
+        (…, arms).
+
+    Example:
+        >>> import numpy as np
+        >>> better(Linear(slope=2.0), np.array([0.5]), np.array([0.6, 0.2]), np.array([0.4, 0.7]))
+        array([0.6, 0.7])
+    """
     best = candidates[0]
     value = merit(best) * (best - level)
     for other in candidates[1:]:
@@ -433,6 +447,17 @@ def _power(x: Array, exponent: float) -> Array:
 
 
 def check_positive(what: str, smallest: float) -> None:
-    """Refuse a merit function whose smallest value is not above 0."""
+    """Refuse a merit function whose smallest value is not above 0.
+
+    Raises:
+        EvenhandError: names the function and the value.
+
+    Example:
+        >>> check_positive("a linear merit", -0.5)
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: a linear merit must be positive for every mean in [0, 1], its smallest value
+        is -0.5
+    """
     if not smallest > 0.0:
         raise EvenhandError(f"{what} must be positive for every mean in [0, 1], its smallest value is {smallest:g}")
