@@ -127,26 +127,6 @@ def test_of_a_batch_that_cannot_be_decided_nothing_is(drinks: Driven, command: D
     assert drinks.rebuilt()[0].state.round == before["state"]["round"] + 1
 
 
-def test_a_batch_that_runs_beyond_the_horizon_is_refused_whole(store: Store, lite: Database) -> None:
-    """Of round 3 on this policy remembers too little; round 2 of the batch had been decided in memory."""
-    store.create("sums", ["a", "b"], "ars_clw", parameters={"horizon": 3, "first_horizon": 1}, seed=1)
-    driven = Driven(lite, "sums")
-    driven.run(Decide())
-    rounds = 0
-    while not isinstance(outcome := driven.group([Decide()])[0], BaseException):
-        rounds += 1
-        assert rounds < 1000, "the horizon should have been in the way"
-        driven.run(Total(0.5))
-    assert "longer horizon" in str(outcome)
-    again = Driven(lite, "sums")
-    store.create("more", ["a", "b"], "ars_clw", parameters={"horizon": 3, "first_horizon": 1}, seed=1)
-    batch = Driven(lite, "more")
-    assert "longer horizon" in str(batch.refused(Decide(count=rounds + 5)))
-    assert kinds(batch.events()) == ["create"]
-    assert batch.run(Decide())["decisions"][0]["round"] == 1
-    assert again.refused(Decide()).args == outcome.args
-
-
 # --- Reports ----------------------------------------------------------------------------------------------------------
 
 
