@@ -117,8 +117,8 @@ def availability(table: Any, model: Rewards | None, names: tuple[str, ...], run:
             headed, values["table"] = logs.read_availability(path)
             if headed != names:
                 raise EvenhandError(_other_arms("availability log", path.name, headed, names))
-        elif isinstance(model, Table):
-            values["table"] = ~np.isnan(model.values)
+        elif model is not None and model.unknown is not None:
+            values["table"] = ~model.unknown
         else:
             raise EvenhandError("kind 'log' needs a path, unless the rewards are a table with blanks")
     return build("availability", values, run.importing)
