@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import os
 import platform
 from collections import Counter
@@ -23,6 +22,7 @@ from evenhand.core.files import write_whole
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
 from evenhand.papers.runner import Store, Verdict, code_version
 from evenhand.simulation import figures
+from evenhand.simulation.files import without_infinities
 
 STATUSES = ("confirmed", "not confirmed", "not runnable here")
 
@@ -54,7 +54,7 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Ve
             for verdict in verdicts
         ],
     }
-    text = json.dumps(_plain(entry), indent=1, ensure_ascii=False)
+    text = json.dumps(without_infinities(entry), indent=1, ensure_ascii=False)
     write_whole(store.folder / "verdicts" / f"{experiment.id}.json", lambda path: path.write_text(text, "utf-8"))
 
 
@@ -199,14 +199,3 @@ def _embedded(path: Path, changed: int) -> dict[str, Any]:
 
 def _text(content: str, path: Path) -> None:
     path.write_text(content, encoding="utf-8")
-
-
-def _plain(value: Any) -> Any:
-    """Without numbers that JSON does not know: an infinite end of an interval is null."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
