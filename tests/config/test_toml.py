@@ -205,7 +205,7 @@ def test_drawn_means_differ_between_lanes_and_follow_the_seed() -> None:
                     "rewards": BERNOULLI | {"means": {"kind": "uniform", "arms": 3, "low": 0.8, "high": 0.2}}
                 }
             },
-            "environment.rewards.means.high must be a number of at least 2.0, got 1.0",
+            "environment.rewards.means.high must be a number of at least 0.8, got 0.2",
         ),
         ({"spacing": "linear"}, "spacing should be 'even' or 'log', got 'linear'"),
     ],

@@ -28,6 +28,7 @@ from evenhand.policy.merit import Merit, Power
 from evenhand.policy.selection import Categorical, Selected, Selection, TopM
 from evenhand.simulation import checks
 from evenhand.simulation.checks import ENVIRONMENT_CHECKS, POLICY_CHECKS
+from evenhand.simulation.promises import promise_is_kept
 
 ARMS = 4
 
@@ -258,17 +259,17 @@ BREACHES: dict[str, Breach] = {
     "dice of its own": (own_dice, checks.same_seed_same_run, "the same seed gives another run"),
     "promised shares of the rounds": (
         lambda: Policy(index=Mean(), fairness=Ignoring()),
-        checks.promise_is_kept,
+        promise_is_kept,
         r"arm \d is .* plays behind its promised share",
     ),
     "promised probabilities": (
         lambda: Policy(fairness=Even(fractions=np.array([0.6, 0.1, 0.1, 0.1])), selection=Categorical()),
-        checks.promise_is_kept,
+        promise_is_kept,
         "round 1: an arm plays with less than its promised probability",
     ),
     "promised shares by merit": (
         lambda: Policy(index=Mean(), fairness=Even(merit=Power(beta=50.0, exponent=4.0)), selection=Categorical()),
-        checks.promise_is_kept,
+        promise_is_kept,
         r"arm 1 deserves .* of the rounds by merit",
     ),
 }
