@@ -32,6 +32,7 @@ from evenhand.environment.rewards import Beta, Categorical, Gaussian, Table, Win
 from evenhand.policy.fairness import MeritShares, VirtualQueue
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
 from evenhand.policy.merit import Linear, Power, Softmax, Tabulated, Threshold
+from evenhand.simulation.setup import Setup
 
 BERNOULLI = {"kind": "bernoulli", "means": [0.9, 0.8, 0.7]}
 CONTRACT = """
@@ -50,12 +51,12 @@ fractions = [0.05, 0.05, 0.02]
 """
 
 
-def parse(*policies: dict[str, Any], **changes: Any) -> config.Setup:
+def parse(*policies: dict[str, Any], **changes: Any) -> Setup:
     data: dict[str, Any] = {"horizon": 100, "lanes": 4, "environment": {"rewards": BERNOULLI}}
     return config.parse({**data, "policies": list(policies) or [{"algorithm": "ucb1"}], **changes})
 
 
-def world(**environment: Any) -> config.Setup:
+def world(**environment: Any) -> Setup:
     return parse(environment={"rewards": BERNOULLI, **environment})
 
 

@@ -13,6 +13,7 @@ from evenhand.core.errors import ConfigurationError, DataError
 from evenhand.datasets import popular, rows
 from evenhand.datasets.popular import Histograms, count, shipped
 from evenhand.environment.rewards import Categorical
+from evenhand.simulation.setup import Setup
 
 # (user, film, rating): Amélie has 3, 5, 5 and 4 stars, Red 1 star, Blue 2 and 4; nobody rated Grey.
 RATED = [(7, 12, 3), (7, 30, 1), (8, 12, 5), (9, 12, 5), (9, 4, 2), (10, 12, 4), (10, 4, 4)]
@@ -218,7 +219,7 @@ def test_the_figures_that_ship() -> None:
 # --- in a configuration -----------------------------------------------------------------------------------------------
 
 
-def of_dataset(dataset: object, folder: Path) -> config.Setup:
+def of_dataset(dataset: object, folder: Path) -> Setup:
     run = {"horizon": 9, "lanes": 2, "policies": [{"algorithm": "ucb1"}]}
     return config.parse({**run, "environment": {"dataset": dataset}}, folder)
 
