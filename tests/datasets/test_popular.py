@@ -190,7 +190,7 @@ def test_too_few_ratings(tmp_path: Path) -> None:
         DataError, match=r"no film in the figures that ship .* than 5000 ratings; the most rated has 329"
     ):
         popular.popular(more_than=5000)
-    with pytest.raises(DataError, match=r"films with more than 105 ratings only: give more_than of at least 105"):
+    with pytest.raises(DataError, match=r"only films with more than 105 ratings: give more_than of at least 105"):
         popular.popular(more_than=104)
 
 
