@@ -307,7 +307,8 @@ def test_a_name_is_given_once() -> None:
     assert plain(build("index", "own_of_this_test")) == {"kind": "own_of_this_test"}
     register("index", "own_of_this_test", First)  # once more is fine: a module may be loaded again
     with pytest.raises(
-        EvenhandError, match=r"^two classes are registered as index 'own_of_this_test': .*First and .*Own$"
+        EvenhandError,
+        match=r"^two classes are registered as index 'own_of_this_test': .*First and .*Own; give one another name$",
     ):
         register("index", "own_of_this_test", Own)
     with pytest.raises(EvenhandError, match=r"^there is no slot 'indx'; did you mean 'index'\?$"):

@@ -77,7 +77,7 @@ def half_range(means: Array) -> Array:
 
 def _by_algorithm(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
     parameters = {name: value for name, value in table.items() if name != "algorithm"}
-    entry = _entry(table["algorithm"], surroundings)
+    entry = entry_of(table["algorithm"], surroundings.importing)
     known = entry.parameters
     faults = [_unknown(entry.name, name, known) for name in parameters if name not in known or name == "plays"]
     if "horizon" in parameters and surroundings.horizon is not None:
@@ -98,12 +98,20 @@ def _by_algorithm(table: Mapping[str, object], surroundings: Surroundings) -> Po
     return policy
 
 
-def _entry(name: object, surroundings: Surroundings) -> Algorithm:
-    """The algorithm of a name, or the user's own function ``module:name``."""
+def entry_of(name: object, importing: Callable[[str], object] | None = None) -> Algorithm:
+    """The algorithm of a name, or the user's own function ``module:name``.
+
+    Raises:
+        ConfigurationError: there is none.
+
+    Example:
+        >>> entry_of("fucb").source
+        'Patil et al. 2019, section 5, Algorithm 3.'
+    """
     if not isinstance(name, str):
         raise ConfigurationError(f"algorithm must be a name such as 'fucb', got {name!r}")
-    if ":" in name and surroundings.importing is not None:
-        function = surroundings.importing(name)
+    if ":" in name and importing is not None:
+        function = importing(name)
         if not callable(function):
             raise ConfigurationError(f"algorithm {name!r} must be a function that returns a Policy, got {function!r}")
         return Algorithm(name, function)

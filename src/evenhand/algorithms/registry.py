@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from evenhand.algorithms.citations import PAPERS, Paper
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
+from evenhand.core.imports import same_definition
 from evenhand.policy.merit import Power
 from evenhand.policy.policy import Policy
 from evenhand.theory.bounds import Bound
@@ -125,7 +126,7 @@ def algorithm(paper: str | None = None, bound: Bound | None = None) -> Callable[
 
     def enter(build: F) -> F:
         known = ALGORITHMS.get(build.__name__)
-        if known is not None and known.build.__module__ != build.__module__:
+        if known is not None and not same_definition(known.build, build):
             raise EvenhandError(f"there are two algorithms named {build.__name__!r}; give one another name")
         publication = None if paper is None else PAPERS[paper]
         ALGORITHMS[build.__name__] = Algorithm(build.__name__, build, publication, bound)

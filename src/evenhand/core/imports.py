@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,12 +66,26 @@ def import_object(name: str, folder: Path | None = None) -> Any:
     return getattr(module, attribute)
 
 
+def same_definition(one: type | Callable[..., Any], other: type | Callable[..., Any]) -> bool:
+    """Whether two classes or functions are one definition, loaded twice: again, or as a script and as a module.
+
+    Example:
+        >>> from evenhand.policy.selection import Categorical, TopM
+        >>> same_definition(TopM, TopM), same_definition(TopM, Categorical)
+        (True, False)
+    """
+    if one.__qualname__ != other.__qualname__:
+        return False
+    return one.__module__ == other.__module__ or None is not _file(one.__module__) == _file(other.__module__)
+
+
 def _module_of(path: Path) -> ModuleType:
     """The module of a file, loaded once."""
     name = path.stem
     loaded = sys.modules.get(name)
-    if loaded is not None and getattr(loaded, "__file__", None) == str(path.resolve()):
-        return loaded
+    for known in ("__main__", name):  # the script that runs need not be loaded a second time
+        if _file(known) == path.resolve():
+            return sys.modules[known]
     if not path.is_file():
         raise FileNotFoundError(path)
     if loaded is not None or name in sys.stdlib_module_names:
@@ -86,3 +101,9 @@ def _module_of(path: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+def _file(module: str) -> Path | None:
+    """The file that a module was loaded from."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return None if file is None else Path(file).resolve()

@@ -20,6 +20,7 @@ import numpy as np
 
 from evenhand.core.definition import check_definition
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest
+from evenhand.core.imports import same_definition
 from evenhand.core.state import PerLane
 
 #: The modules in which the parts of each slot are defined, loaded when a kind of the slot is first asked for.
@@ -111,8 +112,10 @@ def register(slot: str, kind: str, cls: type) -> None:
     if slot not in _KINDS:
         raise EvenhandError(f"there is no slot {slot!r}{nearest(slot, _KINDS)}")
     known = _KINDS[slot].get(kind)
-    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise EvenhandError(f"two classes are registered as {slot} {kind!r}: {_path(known)} and {_path(cls)}")
+    if known is not None and not same_definition(known, cls):
+        raise EvenhandError(
+            f"two classes are registered as {slot} {kind!r}: {_path(known)} and {_path(cls)}; give one another name"
+        )
     check_definition(slot, cls)
     _KINDS[slot][kind] = cls
     _NAMES[cls] = (slot, kind)
