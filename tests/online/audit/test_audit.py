@@ -204,7 +204,7 @@ def test_intervals_of_unbounded_rewards(offset: float) -> None:
 
 
 def test_zeros_count_in_the_estimate_where_they_count_as_zero() -> None:
-    """Only clicks are reported: one in four plays."""
+    """Only clicks are sent: one in four plays."""
     bandit = Bandit(["a"], "ucb1", window=5.0, missing="zero")
     for second in range(4):
         bandit.decide(now=float(second))
