@@ -990,8 +990,9 @@ TestLife = Life.TestCase
 
 @pytest.mark.parametrize("name", ["fucb", "thompson", "ars_clw"])
 def test_memory_stays_flat(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two rounds at which everything that is kept for a while is as full: the trail has 255 points after 255
-    times a power of 2. Whatever was kept of every decision would take at least the 8 bytes of a place in a list."""
+    """Between two rounds at which everything that is kept for a while is as full: the deficit history has 255 points
+    after 255 times a power of 2. Whatever was kept of every decision would take at least the 8 bytes of a place in a
+    list."""
     monkeypatch.setattr(pending, "REMEMBERED", 300)
     parameters = PARAMETERS[name]
     bandit, first, last = Bandit(ARMS, name, seed=5, window=50.0, **parameters), 255 * 8, 255 * 32
