@@ -24,7 +24,7 @@ class Twin:
         name: of the allocation.
         bandit: that gets the calls.
         closed: whether it decides no more.
-        rewards: of each decision the arms that played, with what was reported; None for nothing yet.
+        rewards: of each decision the arms that played, with their rewards; None for none yet.
         lost: decisions whose window has passed.
         totals: by round.
         answers: by key the command without it, its answer, and when that was given.
@@ -76,8 +76,8 @@ class Twin:
             case Decide():
                 return self.decide(command, now)
             case Reward():
-                told = [line for one in command.rewards for line in self.report(*one, now)]
-                return {"results": told}
+                results = [line for one in command.rewards for line in self.rewarded(*one, now)]
+                return {"results": results}
             case Total():
                 return self.total(command)
             case Change():
@@ -93,18 +93,20 @@ class Twin:
         before, choices = self.bandit.dump(), []
         try:
             choices = [self.bandit.decide(available, now) for available in rounds]
-            return {"decisions": [self.told(choice, now, command.propensities) for choice in choices]}
+            return {"decisions": [self.answer_of(choice, now, command.propensities) for choice in choices]}
         except EvenhandError:
             self.bandit = Bandit.restored(json.loads(json.dumps(before)))
             raise
 
-    def told(self, choice: Any, now: float, asked: bool) -> Any:
+    def answer_of(self, choice: Any, now: float, requested: bool) -> Any:
         self.rewards[choice.id] = dict.fromkeys(choice.arms)
-        chances, known = None, None if choice.propensity is None else list(choice.propensity)
-        if asked:
-            found = choice.propensities
-            chances = {arm: {"value": part, "stderr": found.stderr[arm]} for arm, part in found.values.items()}
-            known = [found.values[arm] for arm in choice.arms]
+        propensities, known = None, None if choice.propensity is None else list(choice.propensity)
+        if requested:
+            estimated = choice.propensities
+            propensities = {
+                arm: {"value": part, "stderr": estimated.stderr[arm]} for arm, part in estimated.values.items()
+            }
+            known = [estimated.values[arm] for arm in choice.arms]
         return {
             "id": choice.id,
             "round": choice.round,
@@ -112,10 +114,10 @@ class Twin:
             "arms": choice.arms,
             "version": choice.version,
             "propensity": known,
-            "propensities": chances,
+            "propensities": propensities,
         }
 
-    def report(self, decision: str, rewards: Mapping[str, float], now: float) -> list[Any]:
+    def rewarded(self, decision: str, rewards: Mapping[str, float], now: float) -> list[Any]:
         """Together where all can be taken in, else one by one."""
         judged = {arm: self.judged(decision, arm, reward) for arm, reward in rewards.items()}
         if set(judged.values()) <= {"accepted", "late", "duplicate"} and self.bandit.pending.find(decision):
@@ -140,12 +142,12 @@ class Twin:
             return "invalid"
         if arm not in self.rewards.get(decision, {}):
             return "unknown"
-        known, there = self.rewards[decision][arm], self.bandit.pending.find(decision) is not None
-        if self.totals and not there:
+        known, remembered = self.rewards[decision][arm], self.bandit.pending.find(decision) is not None
+        if self.totals and not remembered:
             return "invalid"
         if known is not None:
             return "duplicate" if known == reward else "conflict"
-        if not there or decision in self.lost:
+        if not remembered or decision in self.lost:
             return "late"
         last = decision == str(self.bandit.state.round)
         return "invalid" if self.totals or (self.bandit.algorithm in ORDERED and not last) else "accepted"

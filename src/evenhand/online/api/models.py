@@ -386,11 +386,11 @@ class Audit(Answer):
     """What each arm was promised, and what it received."""
 
     name: str = Field(description="of the allocation")
-    sequence: int = Field(description="of the last event: grows with everything that happens to the allocation")
+    sequence: int = Field(description="of the last event, which every decision, reward and change increases")
     closed: bool = Field(description="whether the allocation decides no more")
     algorithm: str
-    round: int
-    version: int
+    round: int = Field(description="rounds decided")
+    version: int = Field(description="changes of arms and promises so far")
     time: float = Field(description="of this audit, in seconds since the epoch")
     arms: int = Field(description="how many there are; there may be fewer lines")
     fault: str = Field(description="why the promises cannot be kept with the availability seen; empty if they can")
@@ -406,8 +406,8 @@ class Audit(Answer):
         from evenhand.online.audit.lines import Line
 
         parts: dict[str, Any] = vars(self) | {"lines": tuple(Line(**vars(line)) for line in self.lines)}
-        for field in ("name", "sequence", "closed"):  # of the allocation, not of its bandit
-            del parts[field]
+        for name in ("name", "sequence", "closed"):  # of the allocation, not of its bandit
+            del parts[name]
         if self.delays is not None:
             bins = self.delays.bins
             parts["delays"] = Delays(self.delays.count, self.delays.quantiles, bins.edges, bins.counts)

@@ -19,7 +19,7 @@ class Account:
         round: rounds decided.
         version: changes of arms and promises so far.
         plays: arms that play per round.
-        limits: the smallest and the largest reward; None where there are no limits.
+        limits: the smallest and the largest reward.
         names: (arms,), of the arms.
         active: (arms,), False where an arm is retired.
         fractions: (arms,), promised share of the rounds; None where no share is promised.
@@ -35,7 +35,6 @@ class Account:
         received: (arms,), rewards received in time.
         known: (arms,), these and, where missing rewards count as zero, the missing ones.
         sums: (arms,), of the known rewards.
-        spread: (arms,), sums of the squared distances of the known rewards from their mean.
         pending: (arms,), rewards that can still arrive.
         lost: (arms,), rewards missing when their window had passed.
         late: (arms,), rewards received afterwards.
@@ -50,7 +49,7 @@ class Account:
     round: int
     version: int
     plays: int
-    limits: tuple[float, float] | None
+    limits: tuple[float, float]
     names: Sequence[str]
     active: Mask
     fractions: Array | None
@@ -65,7 +64,6 @@ class Account:
     received: Array
     known: Array
     sums: Array
-    spread: Array
     pending: Array
     lost: Array
     late: Array

@@ -34,7 +34,7 @@ class Line:
         received: rewards received before their window had passed.
         estimate: mean of the known rewards: those received in time, and zeros for missing rewards where these count as
             zero; None without any.
-        low: lower end of its 95 % confidence interval; None where too few rewards are known.
+        low: lower end of its 95 % confidence interval; None where no reward is known.
         high: upper end.
         pending: rewards that can still arrive.
         lost: rewards that were missing when their window had passed.

@@ -1,4 +1,4 @@
-"""What a bandit hands over to be audited."""
+"""The account of a bandit, from which its audit is made."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ def account(memory: Memory) -> Account:
         received=counts.received,
         known=counts.known,
         sums=counts.sums,
-        spread=counts.spread,
         pending=memory.pending_counts(),
         lost=counts.lost,
         late=counts.late,

@@ -18,7 +18,6 @@ class Statistics:
     received: Array  # (arms,) rewards received in time
     known: Array  # (arms,) known rewards: those received in time, and lost ones where these count as zero
     sums: Array  # (arms,) of the known rewards
-    spread: Array  # (arms,) sum of the squared distances of the known rewards from their mean
     late: Array  # (arms,) rewards received after their window
     lost: Array  # (arms,) rewards missing when their window had passed
     missed: Array  # (arms,) rounds in which the arm was not available
@@ -31,9 +30,9 @@ class Statistics:
     @classmethod
     def empty(cls, arms: int) -> Statistics:
         """Nothing has happened."""
-        received, known, sums, spread, late, lost, missed, resets, lapsed = np.zeros((9, arms))
+        received, known, sums, late, lost, missed, resets, lapsed = np.zeros((8, arms))
         worst, delays = np.full(arms, -np.inf), np.full(RECENT, np.nan)
-        return cls(received, known, sums, spread, late, lost, missed, worst, resets, lapsed, delays, count=0)
+        return cls(received, known, sums, late, lost, missed, worst, resets, lapsed, delays, count=0)
 
     def receive(self, place: int, reward: float, delay: float) -> None:
         """A reward of an arm has arrived in time, after a delay in seconds."""
@@ -48,11 +47,8 @@ class Statistics:
 
     def learn(self, place: int, reward: float) -> None:
         """A reward of an arm is known."""
-        known, total = self.known.item(place), self.sums.item(place)
-        before, after = total / max(known, 1.0), (total + reward) / (known + 1.0)
-        self.known[place] = known + 1.0
-        self.sums[place] = total + reward
-        self.spread[place] += (reward - before if known else 0.0) * (reward - after)  # Welford's method
+        self.known[place] += 1.0
+        self.sums[place] += reward
 
     def miss(self, available: Mask) -> None:
         """A round in which only these arms, (arms,), were available."""

@@ -19,7 +19,8 @@ from evenhand.online.api import models
 from evenhand.online.api.json import JsonResponse
 from evenhand.online.api.problems import Refused
 from evenhand.online.server.auth import Caller
-from evenhand.online.server.routing import ANY_KEY, HEALTH, IdempotencyKey, Name, needs, router_of_scopes, service_of
+from evenhand.online.server.routing import ANY_KEY, HEALTH, IdempotencyKey, Name, needs, router_of_scopes
+from evenhand.online.server.service import service_of
 from evenhand.online.server.settings import Settings
 from evenhand.online.store import Change, Decide, Describe, ReadAudit, Reward, Total
 
@@ -105,13 +106,15 @@ async def total(request: Request, name: Name, message: models.TotalRequest, key:
 # --- allocations ------------------------------------------------------------------------------------------------------
 
 
-_create = needs("administer", "infeasible", "conflict", body=True)
-_create["responses"] |= {200: {"model": models.Allocation, "description": "it exists with the same settings"}}
-
-
 @router.post(
     "/v1/allocations",
-    **_create,
+    **needs(
+        "administer",
+        "infeasible",
+        "conflict",
+        body=True,
+        answers={200: {"model": models.Allocation, "description": "it exists with the same settings"}},
+    ),
     tags=["allocations"],
     status_code=201,
     response_model=models.Allocation,
@@ -175,18 +178,23 @@ async def change(request: Request, name: Name, message: models.ChangeRequest, ke
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
-_audit = needs("read", "unknown_allocation", "invalid")
-_audit["responses"] |= {304: {"description": "nothing has happened since the answer with that ETag"}}
-_log = needs("read", "unknown_allocation", "invalid")
-_log["responses"] |= {
-    200: {
-        "description": "the log",
-        "content": {kind: {"schema": {"type": "string"}} for kind in models.LOG_TYPES.values()},
+
+def _text(description: str, *media_types: str) -> dict[int, dict[str, Any]]:
+    """The description of a successful answer that is not JSON."""
+    return {
+        200: {"description": description, "content": {kind: {"schema": {"type": "string"}} for kind in media_types}}
     }
-}
 
 
-@router.get("/v1/allocations/{name}/audit", **_audit, tags=["results"], response_model=models.Audit)
+UNCHANGED = {304: {"description": "nothing has happened since the answer with that ETag"}}
+
+
+@router.get(
+    "/v1/allocations/{name}/audit",
+    **needs("read", "unknown_allocation", "invalid", answers=UNCHANGED),
+    tags=["results"],
+    response_model=models.Audit,
+)
 async def audit(
     request: Request,
     name: Name,
@@ -204,7 +212,12 @@ async def audit(
     return JsonResponse(answer, headers=headers)
 
 
-@router.get("/v1/allocations/{name}/log", **_log, tags=["results"], response_class=StreamingResponse)
+@router.get(
+    "/v1/allocations/{name}/log",
+    **needs("read", "unknown_allocation", "invalid", answers=_text("the log", *models.LOG_TYPES.values())),
+    tags=["results"],
+    response_class=StreamingResponse,
+)
 async def log(
     request: Request,
     name: Name,
@@ -234,11 +247,6 @@ def _etag(answer: dict[str, Any]) -> str:
 
 # --- server -----------------------------------------------------------------------------------------------------------
 
-_metrics = needs("read")
-_metrics["responses"] |= {
-    200: {"description": "the metrics", "content": {"text/plain": {"schema": {"type": "string"}}}}
-}
-
 
 @router.get("/v1/access", **needs(ANY_KEY), tags=["server"], response_model=models.AccessInfo)
 async def access(request: Request) -> Response:
@@ -263,7 +271,9 @@ async def readyz(request: Request) -> Response:
     return JsonResponse({"status": "ok"})
 
 
-@router.get("/metrics", **_metrics, tags=["server"], response_class=Response)
+@router.get(
+    "/metrics", **needs("read", answers=_text("the metrics", "text/plain")), tags=["server"], response_class=Response
+)
 async def metrics(request: Request) -> Response:
     """Metrics for Prometheus."""
     content = await run_in_threadpool(service_of(request).metrics.exposition)

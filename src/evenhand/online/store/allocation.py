@@ -18,7 +18,7 @@ from evenhand.online.bandit.saving import DAMAGE
 from evenhand.online.store import tables
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
-from evenhand.online.store.events import Event, bandit_from, encode, event_of, replay
+from evenhand.online.store.events import EVENTS, Event, bandit_from, encode, event_of, replay
 
 LOG = logging.getLogger("evenhand.store")
 SNAPSHOT_EVERY = 20_000  # events, the most that a start has to replay
@@ -103,7 +103,7 @@ class Allocation:
 def read_events(connection: Connection, id: int, after: int, until: int) -> Iterator[Event]:
     """The events of an allocation from after one up to another, in order."""
     table = tables.events.c
-    query = select(table.sequence, table.time, table.kind, table.round, table.body).order_by(table.sequence)
+    query = EVENTS.order_by(table.sequence)
     while after < until:
         end = min(after + CHUNK, until)
         where = (table.allocation == id, table.sequence > after, table.sequence <= end)

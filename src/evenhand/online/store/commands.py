@@ -18,7 +18,15 @@ from evenhand.online.bandit.pending import RewardError
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import Allocation
 from evenhand.online.store.errors import Closed, Conflict
-from evenhand.online.store.events import apply_change, damage_as_state_error, encode, event_of, settings_of
+from evenhand.online.store.events import (
+    EVENTS,
+    apply_change,
+    closed_after,
+    damage_as_state_error,
+    encode,
+    event_of,
+    settings_of,
+)
 
 Answer = dict[str, Any]
 Rounds = Sequence[Sequence[str] | None]
@@ -54,9 +62,8 @@ class CommandContext:
         """The bodies of all events of a kind about a round, in order."""
         self.allocation.flush(self.connection)
         table = tables.events.c
-        columns = select(table.sequence, table.time, table.kind, table.round, table.body)
         where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
-        return [event_of(row).body for row in self.connection.execute(columns.where(*where).order_by(table.sequence))]
+        return [event_of(row).body for row in self.connection.execute(EVENTS.where(*where).order_by(table.sequence))]
 
 
 @dataclass(frozen=True)
@@ -358,7 +365,7 @@ class Change(Command):
             raise EvenhandError(f"{self.change}: {error}") from None
         round, changed = int(bandit.state.round), closes or bandit.version != version
         if changed:
-            allocation.closed = {"close": True, "reopen": False}.get(self.change, allocation.closed)
+            allocation.closed = closed_after(self.change, allocation.closed)
             context.record("change", round, body)
         return {"version": bandit.version, "round": round, "changed": changed}
 

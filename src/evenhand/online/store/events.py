@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import orjson
+from sqlalchemy import select
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online.bandit.arguments import as_plain, from_plain
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.choice import Choice
 from evenhand.online.bandit.saving import DAMAGE
+from evenhand.online.store import tables
 
 KINDS = ("create", "decide", "reward", "total", "expire", "change")
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
@@ -51,14 +53,12 @@ class Event(NamedTuple):
 
     def row(self, allocation: int) -> dict[str, Any]:
         """The event as a row of its table."""
-        return {
-            "allocation": allocation,
-            "sequence": self.sequence,
-            "time": self.time,
-            "kind": self.kind,
-            "round": self.round,
-            "body": encode_fast(self.body) if self.kind in ("decide", "reward") else encode(self.body),
-        }
+        body = encode_fast(self.body) if self.kind in ("decide", "reward") else encode(self.body)
+        return {"allocation": allocation, **self._asdict(), "body": body}
+
+
+#: The query of the events of all allocations, whose rows `event_of` reads.
+EVENTS = select(*(tables.events.c[name] for name in Event._fields))
 
 
 def event_of(row: Any) -> Event:
@@ -141,7 +141,7 @@ def replay(bandit: Bandit, event: Event, closed: bool) -> bool:
             f"event {event.sequence} ({event.kind}) records {recorded}, but its replay results in {result}"
         )
     if event.kind == "change":
-        return {"close": True, "reopen": False}.get(event.body["change"], closed)
+        return closed_after(event.body["change"], closed)
     return closed
 
 
@@ -187,6 +187,11 @@ def _check_propensity(choice: Choice, recorded: Sequence[float] | None) -> None:
 
 def _close(recorded: float, exact: float) -> bool:
     return math.isclose(recorded, exact, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def closed_after(change: str, closed: bool) -> bool:
+    """Whether an allocation is closed after a change, given whether it was closed before."""
+    return {"close": True, "reopen": False}.get(change, closed)
 
 
 def apply_change(bandit: Bandit, values: Mapping[str, Any]) -> None:
