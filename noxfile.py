@@ -117,9 +117,3 @@ def benchmarks(session: nox.Session) -> None:
 def ci(session: nox.Session) -> None:
     """What the continuous integration runs, in a clone of the last commit."""
     session.run(".ci/run", external=True)
-
-
-@nox.session(venv_backend="none")
-def words(session: nox.Session) -> None:
-    """The wording of code, messages and documentation against tools/words.txt; arguments are paths."""
-    session.run("python3", "tools/words.py", *session.posargs, external=True)

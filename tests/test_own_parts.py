@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import json
 import random
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,7 +15,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from joblib.externals.loky import get_reusable_executor
 
 from evenhand import Environment, Policy, Results, check_environment, check_policy, compare
 from evenhand.algorithms.registry import ALGORITHMS
@@ -22,6 +22,9 @@ from evenhand.cli import main as cli
 from evenhand.core.parts import plain
 from evenhand.environment import Bernoulli
 from evenhand.online import Bandit
+from evenhand.online.evaluation.estimators import evaluate
+from evenhand.online.evaluation.log import read_log
+from evenhand.online.evaluation.targets import Learner
 from evenhand.simulation.setup import read_setup
 
 PAGE = (Path(__file__).parents[1] / "docs/howto/checks.md").read_text(encoding="utf-8")
@@ -63,9 +66,7 @@ def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
         cli.main()
 
 
-def test_they_keep_the_rules(mine: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(folder))
-    get_reusable_executor().shutdown(wait=True)  # processes that began earlier do not know the folder
+def test_they_keep_the_rules(mine: Any) -> None:
     check_policy(Policy(mine.KLUCB(), mine.DebtFirst(FRACTIONS)), arms=3)
     check_environment(Environment(Bernoulli([0.9, 0.8, 0.7]), feedback=mine.Weekly(days=3)))
 
@@ -92,33 +93,96 @@ def test_the_debt_is_paid_first(mine: Any) -> None:
     assert (share[:, 2] >= 0.3 * 600 - 2).all()
 
 
-def test_in_a_configuration(mine: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    config = str(folder / "mine.toml")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_in_a_configuration(
+    mine: Any, folder: Path, jobs: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config, size = str(folder / "mine.toml"), ["--horizon", "40", "--lanes", "3", "--jobs", jobs]
     run(["check", config], monkeypatch)
-    run(["simulate", config, "--horizon", "40", "--lanes", "3", "--no-figures", "--out", str(tmp_path)], monkeypatch)
+    run(["simulate", config, *size, "--no-figures", "--out", str(tmp_path)], monkeypatch)
     final = Results.load(tmp_path).final()
     assert set(final) == {"parts", "algorithm"}
     assert final["parts"] == final["algorithm"]
     assert "longest_wait" in final["parts"]
 
 
+FLOORS = "fairness = { kind = 'mine:DebtFirst', fractions = { tea = 0.2, coffee = 0.2, cocoa = 0.2 } }"
+EVALUATED = {
+    "registered": ["--import", "mine.py", "--algorithm", "kl_debt", "--set", "fractions=0.2"],
+    "function": ["--algorithm", "mine:kl_debt", "--set", "fractions=0.2"],
+    "table": ["--algorithm", f"{{ label = 'own', index = 'mine:KLUCB', {FLOORS} }}"],
+    "json": ["--algorithm", '{"algorithm": "mine:kl_debt", "fractions": 0.2}'],
+    "file": ["--algorithm", "policy.toml"],
+}
+
+
+@pytest.mark.parametrize("own", EVALUATED.values(), ids=list(EVALUATED))
 def test_in_the_evaluation_of_a_log(
-    mine: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mine: Any,
+    folder: Path,
+    own: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "policy.toml").write_text(f"index = 'mine:KLUCB'\n{FLOORS}\n", encoding="utf-8")
     customers, log = random.Random(1), tmp_path / "log.csv"
     with log.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["timestamp", "item_id", "reward", "propensity_score"])
         for second in range(60):
             rows.writerow([second, customers.choice(NAMES), float(customers.random() < 0.5), 1 / 3])
-    own = ["--import", str(folder / "mine.py"), "--algorithm", "kl_debt", "--set", "fractions=0.2"]
     run(["evaluate", str(log), *own, "--json"], monkeypatch)
-    assert "kl_debt" in json.dumps(json.loads(capsys.readouterr().out))
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["target"] in ("kl_debt", "mine:kl_debt", "own", "mine:KLUCB + mine:DebtFirst")
+    learner = Learner("kl_debt", {"fractions": 0.2})
+    assert printed["estimates"] == evaluate(read_log(log), learner).to_json()["estimates"]
 
 
-@pytest.mark.parametrize("form", ["table", "algorithm"])
+def test_in_the_list_of_algorithms(
+    mine: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    run(["algorithms", "kl_debt", "--import", "mine.py"], monkeypatch)
+    printed = capsys.readouterr().out
+    assert printed.startswith("kl_debt  KL-UCB that pays debts first.\n")
+    assert "promise" not in printed
+
+
+SCRIPT = """
+if __name__ == "__main__":
+    import other
+    from evenhand import compare
+    from evenhand.config.toml import load
+
+    setup = load("mine.toml")
+    assert type(setup.policies["parts"].index) is KLUCB
+    results = compare(setup.policies, setup.environment, 30, 2, jobs=2, metrics=setup.metrics, progress=False)
+    assert results.final()["parts"] == results.final()["algorithm"]
+    print("done")
+"""
+
+
+def test_in_a_script_that_loads_a_configuration_of_its_own_parts(tmp_path: Path) -> None:
+    """It is loaded as ``__main__``, and by another module as ``mine``."""
+    (tmp_path / "mine.py").write_text(block("mine.py") + SCRIPT, encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(block("mine.toml"), encoding="utf-8")
+    (tmp_path / "other.py").write_text("import mine\n", encoding="utf-8")
+    words = [sys.executable, "mine.py"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+@pytest.mark.parametrize("form", ["table", "algorithm", "algorithm in a table"])
 def test_in_a_bandit_that_is_saved_and_loaded(mine: Any, form: str, tmp_path: Path) -> None:
-    bandit = Bandit(NAMES, TABLE) if form == "table" else Bandit(NAMES, "kl_debt", fractions=FRACTIONS)
+    whole = {"algorithm": "kl_debt", "fractions": FRACTIONS}
+    bandits = {
+        "table": lambda: Bandit(NAMES, TABLE),
+        "algorithm": lambda: Bandit(NAMES, "kl_debt", fractions=FRACTIONS),
+        "algorithm in a table": lambda: Bandit(NAMES, whole),
+    }
+    bandit = bandits[form]()
     for _ in range(25):
         choice = bandit.decide(now=0.0)
         bandit.observe(choice.id, dict.fromkeys(choice.arms, 0.5), now=0.0)

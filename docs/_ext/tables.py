@@ -113,7 +113,7 @@ def _shown(part: Any) -> str:
 
 
 def list_algorithms() -> str:
-    """The algorithms, a line each, by what they promise."""
+    """The algorithms, one line each, by what they promise."""
     return _grouped(
         ["algorithm", "what it is", "source"],
         lambda e: [f"[`{e.name}`](#{e.name.replace('_', '-')})", _text(e.summary), _text(e.source)],
@@ -142,7 +142,7 @@ def by_promise() -> dict[str, list[Algorithm]]:
 
 
 def _grouped(head: Iterable[str], row: Callable[[Algorithm], list[str]]) -> str:
-    """A table for each kind of promise, a row an algorithm."""
+    """A table for each kind of promise, one row per algorithm."""
     head = list(head)
     pieces = [f"**{heading}**\n\n{_table(head, map(row, entries))}" for heading, entries in by_promise().items()]
     return "\n\n".join(pieces)

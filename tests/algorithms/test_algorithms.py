@@ -1,4 +1,4 @@
-"""Every published algorithm keeps every rule, in all its variants, and is told about in full."""
+"""Every published algorithm keeps every rule, in all its variants, and is documented in full."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_bad_parameters_are_refused(name: str, given: dict[str, Any], message: s
         ALGORITHMS[name].build(**VARIANTS[name][0] | given)
 
 
-# --- What is told of them --------------------------------------------------------------------------------------------
+# --- What is shown of them --------------------------------------------------------------------------------------------
 
 EVERY = pytest.mark.parametrize("name", list(ALGORITHMS))
 
@@ -262,9 +262,9 @@ def test_there_is_a_bibtex_entry(name: str) -> None:
 @EVERY
 def test_every_parameter_has_help_and_no_other(name: str) -> None:
     algorithm = ALGORITHMS[name]
-    told = algorithm.parameter_help()
-    assert list(told) == list(algorithm.parameters)
-    for words in told.values():
+    shown = algorithm.parameter_help()
+    assert list(shown) == list(algorithm.parameters)
+    for words in shown.values():
         assert words.endswith(".")
 
 

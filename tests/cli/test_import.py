@@ -10,6 +10,7 @@ import pytest
 from evenhand.cli import main as cli
 
 COMMANDS = [
+    ("algorithms",),
     ("check", "config.toml"),
     ("simulate", "config.toml"),
     ("evaluate", "log.csv", "--shares", "uniform"),

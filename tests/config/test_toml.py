@@ -32,13 +32,14 @@ from evenhand.environment.rewards import Beta, Categorical, Gaussian, Table, Win
 from evenhand.policy.fairness import MeritShares, VirtualQueue
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
 from evenhand.policy.merit import Linear, Power, Softmax, Tabulated, Threshold
+from evenhand.simulation.setup import Setup
 
 BERNOULLI = {"kind": "bernoulli", "means": [0.9, 0.8, 0.7]}
 CONTRACT = """
 horizon = 2000            # rounds
 lanes = 600               # independent replications
 seed = 7
-plays = 1                 # arms played a round (m), default 1
+plays = 1                 # arms played per round (m), default 1
 [environment]
 rewards      = { kind = "bernoulli", means = [0.9, 0.8, 0.7] }
 availability = { kind = "always" }
@@ -50,12 +51,12 @@ fractions = [0.05, 0.05, 0.02]
 """
 
 
-def parse(*policies: dict[str, Any], **changes: Any) -> config.Setup:
+def parse(*policies: dict[str, Any], **changes: Any) -> Setup:
     data: dict[str, Any] = {"horizon": 100, "lanes": 4, "environment": {"rewards": BERNOULLI}}
     return config.parse({**data, "policies": list(policies) or [{"algorithm": "ucb1"}], **changes})
 
 
-def world(**environment: Any) -> config.Setup:
+def world(**environment: Any) -> Setup:
     return parse(environment={"rewards": BERNOULLI, **environment})
 
 
@@ -191,13 +192,49 @@ def test_drawn_means_differ_between_lanes_and_follow_the_seed() -> None:
             {"environment": {"rewards": BERNOULLI, "feedback": {"kind": "geom"}}},
             "environment.feedback: unknown kind 'geom'",
         ),
+        (
+            {"environment": {"rewards": BERNOULLI, "arms": "tea"}},
+            "environment.arms must be a list of names, got 'tea'",
+        ),
+        (
+            {"environment": {"rewards": BERNOULLI | {"means": {"kind": "uniform", "arms": 3, "low": "a"}}}},
+            "environment.rewards.means.low must be a number, got 'a'",
+        ),
+        (
+            {
+                "environment": {
+                    "rewards": BERNOULLI | {"means": {"kind": "uniform", "arms": 3, "low": 0.8, "high": 0.2}}
+                }
+            },
+            "environment.rewards.means.high must be a number of at least 0.8, got 0.2",
+        ),
         ({"spacing": "linear"}, "spacing should be 'even' or 'log', got 'linear'"),
     ],
 )
-def test_a_wrong_file_is_told_where_and_what_would_be_right(changes: dict[str, Any], complaint: str) -> None:
+def test_a_wrong_file_is_refused_with_the_place_and_the_remedy(changes: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigurationError) as error:
         parse(**changes)
     assert complaint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"availability": {"kind": "joint", "sets": [["1"], ["2"]], "probabilities": [0.5, 0.5]}},
+        {"availability": {"kind": "log", "path": "log.csv"}},
+        {"availability": {"kind": "log"}},
+        {"feedback": {"kind": "empirical", "path": "log.csv"}},
+        {"penalties": {"kind": "half_range"}},
+    ],
+    ids=str,
+)
+def test_what_needs_the_rewards_is_not_blamed_for_their_fault(table: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("tea,coffee\n1,1\n")
+    environment = {"rewards": {"kind": "bernoulli", "means": [2.0, 0.5]}, **table}
+    data = {"horizon": 1, "policies": [{"algorithm": "ucb1"}], "environment": environment}
+    with pytest.raises(ConfigurationError) as error:
+        config.parse(data, tmp_path)
+    assert str(error.value) == "environment.rewards.means[0] must be a number in [0, 1], got 2.0"
 
 
 @pytest.mark.parametrize(

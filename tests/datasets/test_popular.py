@@ -13,6 +13,7 @@ from evenhand.core.errors import ConfigurationError, DataError
 from evenhand.datasets import popular, rows
 from evenhand.datasets.popular import Histograms, count, shipped
 from evenhand.environment.rewards import Categorical
+from evenhand.simulation.setup import Setup
 
 # (user, film, rating): Amélie has 3, 5, 5 and 4 stars, Red 1 star, Blue 2 and 4; nobody rated Grey.
 RATED = [(7, 12, 3), (7, 30, 1), (8, 12, 5), (9, 12, 5), (9, 4, 2), (10, 12, 4), (10, 4, 4)]
@@ -189,7 +190,7 @@ def test_too_few_ratings(tmp_path: Path) -> None:
         DataError, match=r"no film in the figures that ship .* than 5000 ratings; the most rated has 329"
     ):
         popular.popular(more_than=5000)
-    with pytest.raises(DataError, match=r"films with more than 105 ratings only: give more_than of at least 105"):
+    with pytest.raises(DataError, match=r"only films with more than 105 ratings: give more_than of at least 105"):
         popular.popular(more_than=104)
 
 
@@ -218,7 +219,7 @@ def test_the_figures_that_ship() -> None:
 # --- in a configuration -----------------------------------------------------------------------------------------------
 
 
-def of_dataset(dataset: object, folder: Path) -> config.Setup:
+def of_dataset(dataset: object, folder: Path) -> Setup:
     run = {"horizon": 9, "lanes": 2, "policies": [{"algorithm": "ucb1"}]}
     return config.parse({**run, "environment": {"dataset": dataset}}, folder)
 

@@ -26,9 +26,9 @@ document.addEventListener('securitypolicyviolation', (event) => window.refused.p
 
 def chromium(playwright: Playwright) -> str:
     """The path of a Chromium; installs Playwright's where there is none."""
-    given = os.environ.get(GIVEN)
-    if given:
-        return given
+    path = os.environ.get(GIVEN)
+    if path:
+        return path
     for program in PROGRAMS:
         path = shutil.which(program)
         if path is not None:
@@ -67,7 +67,7 @@ class Visit:
     page: Page
     url: str
     pardoned: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def open(self, name: str | None = None) -> Page:
@@ -80,7 +80,7 @@ class Visit:
 
     def check(self) -> None:
         """Nothing went wrong, and nobody else was asked."""
-        foreign = [url for url in self.asked if not url.startswith(self.url + "/")]
+        foreign = [url for url in self.requests if not url.startswith(self.url + "/")]
         assert not foreign, f"requests to others: {foreign}"
         errors = [error for error in self.errors if not any(re.search(known, error) for known in self.pardoned)]
         assert not errors, f"errors on the page: {errors}"
@@ -95,7 +95,7 @@ def visit(browser: Browser, url: str, **context: Any) -> Iterator[Visit]:
         page = around.new_page()
         visit = Visit(page, url)
         page.add_init_script(WATCH)
-        page.on("request", lambda request: visit.asked.append(request.url))
+        page.on("request", lambda request: visit.requests.append(request.url))
         page.on("pageerror", lambda error: visit.errors.append(str(error)))
         page.on("console", lambda said: visit.errors.append(said.text) if said.type in ("error", "warning") else None)
         yield visit

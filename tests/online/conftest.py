@@ -55,8 +55,8 @@ def own_postgres() -> Iterator[Postgres]:
 @pytest.fixture(scope="session")
 def launcher() -> Iterator[Launcher]:
     """Starts processes of the service."""
-    with Launcher() as made:
-        yield made
+    with Launcher() as started:
+        yield started
 
 
 @pytest.fixture

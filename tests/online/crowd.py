@@ -1,4 +1,4 @@
-"""Clients that ask a service at the same time, and what its events must say about all that they were told."""
+"""Clients that ask a service at the same time, and what its events must say about all answers that they received."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ LOOKS = 0.2  # chance that a client reads the audit, too
 
 
 @dataclass
-class Told:
-    """What the clients were told, for good.
+class Received:
+    """The answers that the clients received.
 
     Attributes:
         arms: that play in each decision, by its id.
         rewards: that were acknowledged, by decision and arm.
-        servers: that told of each decision, by its id.
+        servers: that returned each decision, by its id.
         open: decisions that were asked for without a key and not answered: made or not, nobody knows.
         refused: what the service said when it was unavailable.
         answered: requests that were answered.
@@ -48,10 +48,10 @@ class Told:
 
 
 class Crowd:
-    """Clients, a thread each, that ask for decisions and report rewards until the ``with`` block ends.
+    """Clients, a thread each, that request decisions and send rewards until the ``with`` block ends.
 
     A request that cannot be answered is sent again until it is, with the same idempotency key; but for some that have
-    none. Every report goes to a server picked at random, often not the one that decided. Whatever a service answers but
+    none. Every reward goes to a server picked at random, often not the one that decided. Whatever a service answers but
     what was asked for and 503 in the shape of an error, makes the ``with`` block fail.
 
     Args:
@@ -62,7 +62,7 @@ class Crowd:
     """
 
     def __init__(self, servers: Sequence[str], allocation: str, clients: int = 6, seed: int = 0) -> None:
-        self.told = Told()
+        self.received = Received()
         self._servers, self._allocation = servers, allocation
         self._failures: list[BaseException] = []
         self._lock, self._over, self._hopeless = Lock(), Event(), Event()
@@ -94,59 +94,59 @@ class Crowd:
 
     def _counts(self) -> tuple[int, int]:
         with self._lock:
-            return self.told.answered, len(self.told.refused)
+            return self.received.answered, len(self.received.refused)
 
     def _live(self, name: str) -> None:
-        chance, pending = random.Random(name), list[tuple[str, str]]()
+        rng, pending = random.Random(name), list[tuple[str, str]]()
         try:
             with httpx.Client(timeout=PATIENCE, trust_env=False) as http:
                 for turn in count():
                     if self._over.is_set():
                         return
-                    self._decide(http, chance, f"{name}-{turn}", pending)
-                    self._report(http, chance, pending)
-                    if chance.random() < LOOKS:
-                        self._look(http, chance)
+                    self._decide(http, rng, f"{name}-{turn}", pending)
+                    self._reward(http, rng, pending)
+                    if rng.random() < LOOKS:
+                        self._look(http, rng)
         except BaseException as error:  # it must fail the test, not only the thread
             self._failures.append(error)
             self._over.set()
 
-    def _decide(self, http: httpx.Client, chance: random.Random, key: str, pending: list[tuple[str, str]]) -> None:
-        keyless, asked = chance.random() < KEYLESS, {"count": chance.choice((1, 1, 1, 2, 5))}
-        server, answer = self._ask(http, chance, "decisions", asked, None if keyless else key, again=not keyless)
+    def _decide(self, http: httpx.Client, rng: random.Random, key: str, pending: list[tuple[str, str]]) -> None:
+        keyless, body = rng.random() < KEYLESS, {"count": rng.choice((1, 1, 1, 2, 5))}
+        server, answer = self._ask(http, rng, "decisions", body, None if keyless else key, again=not keyless)
         if answer is None:
             return
-        if not keyless and chance.random() < REPEATED:
-            assert self._ask(http, chance, "decisions", asked, key)[1] == answer, f"{key} was answered otherwise before"
-        assert len(answer["decisions"]) == asked["count"]
+        if not keyless and rng.random() < REPEATED:
+            assert self._ask(http, rng, "decisions", body, key)[1] == answer, f"{key} was answered otherwise before"
+        assert len(answer["decisions"]) == body["count"]
         with self._lock:
             for decision in answer["decisions"]:
-                assert decision["id"] not in self.told.arms, f"decision {decision['id']} was told of twice"
-                self.told.arms[decision["id"]] = tuple(decision["arms"])
-                self.told.servers[decision["id"]] = server
+                assert decision["id"] not in self.received.arms, f"decision {decision['id']} was returned twice"
+                self.received.arms[decision["id"]] = tuple(decision["arms"])
+                self.received.servers[decision["id"]] = server
         pending += [(decision["id"], arm) for decision in answer["decisions"] for arm in decision["arms"]]
 
-    def _report(self, http: httpx.Client, chance: random.Random, pending: list[tuple[str, str]]) -> None:
-        chance.shuffle(pending)
-        known = {pending.pop(): round(chance.random(), 3) for _ in range(min(chance.randrange(4), len(pending)))}
+    def _reward(self, http: httpx.Client, rng: random.Random, pending: list[tuple[str, str]]) -> None:
+        rng.shuffle(pending)
+        known = {pending.pop(): round(rng.random(), 3) for _ in range(min(rng.randrange(4), len(pending)))}
         if not known:
             return
-        asked = {"rewards": [{"decision": name, "rewards": {arm: reward}} for (name, arm), reward in known.items()]}
-        _, answer = self._ask(http, chance, "rewards", asked)
+        body = {"rewards": [{"decision": name, "rewards": {arm: reward}} for (name, arm), reward in known.items()]}
+        _, answer = self._ask(http, rng, "rewards", body)
         assert [(one["decision"], one["arm"]) for one in answer["results"]] == list(known)
         assert {one["status"] for one in answer["results"]} <= {"accepted", "late", "duplicate"}, answer
-        if chance.random() < REPEATED:
-            _, answer = self._ask(http, chance, "rewards", asked)
+        if rng.random() < REPEATED:
+            _, answer = self._ask(http, rng, "rewards", body)
             assert {one["status"] for one in answer["results"]} == {"duplicate"}, answer
         with self._lock:
-            self.told.rewards |= known
+            self.received.rewards |= known
 
-    def _look(self, http: httpx.Client, chance: random.Random) -> None:
-        """Read the audit; whoever it is asked of, it has all that was told to anybody before."""
+    def _look(self, http: httpx.Client, rng: random.Random) -> None:
+        """Read the audit of any server; it has all that any client has received before."""
         with self._lock:
-            known = max(map(int, self.told.arms), default=0)
+            known = max(map(int, self.received.arms), default=0)
         try:
-            answer = http.get(f"{chance.choice(self._servers)}/v1/allocations/{self._allocation}/audit")
+            answer = http.get(f"{rng.choice(self._servers)}/v1/allocations/{self._allocation}/audit")
         except httpx.TransportError:
             return
         if answer.status_code != 200:
@@ -157,7 +157,7 @@ class Crowd:
     def _ask(
         self,
         http: httpx.Client,
-        chance: random.Random,
+        rng: random.Random,
         path: str,
         body: Mapping[str, Any],
         key: str | None = None,
@@ -167,7 +167,7 @@ class Crowd:
         url, headers = f"/v1/allocations/{self._allocation}/{path}", {} if key is None else {"Idempotency-Key": key}
         end = time.monotonic() + PATIENCE
         while not self._hopeless.is_set():
-            server, reached = chance.choice(self._servers), True
+            server, reached = rng.choice(self._servers), True
             try:
                 answer = http.post(server + url, json=body, headers=headers)
             except httpx.TransportError as error:
@@ -175,16 +175,16 @@ class Crowd:
             else:
                 if answer.status_code == 200:
                     with self._lock:
-                        self.told.answered += 1
+                        self.received.answered += 1
                     return server, answer.json()
                 check_unavailable(answer)
                 why = answer.json()["error"]["message"]
                 with self._lock:
-                    self.told.refused.append(why)
+                    self.received.refused.append(why)
             self._over.wait(0.1)
             if not again:
                 with self._lock:
-                    self.told.open += body["count"] if reached else 0
+                    self.received.open += body["count"] if reached else 0
                 return server, None
             assert time.monotonic() < end, f"no answer for {PATIENCE} s; the last: {why}"
         raise AssertionError("the test has failed")
@@ -234,26 +234,26 @@ def read_events(database: str, allocation: str) -> list[Happened]:
     return [Happened(row.sequence, row.time, row.kind, row.round, json.loads(row.body)) for row in rows]
 
 
-def check_events(events: Sequence[Happened], told: Told) -> None:
-    """Whatever the clients were told is there, once; and besides only what they may not have heard of."""
+def check_events(events: Sequence[Happened], received: Received) -> None:
+    """Every answer that the clients received is in the events, once; other events are of answers that were lost."""
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))
     rounds = [event.round for event in events if event.kind == "decide"]
     assert rounds == list(range(1, len(rounds) + 1))
     decided = {str(event.round): tuple(event.body["arms"]) for event in events if event.kind == "decide"}
-    assert told.arms.items() <= decided.items()
-    assert len(decided) - len(told.arms) <= told.open
-    reports = [event for event in events if event.kind == "reward"]
-    times = Counter((str(event.round), arm) for event in reports for arm in event.body["rewards"])
+    assert received.arms.items() <= decided.items()
+    assert len(decided) - len(received.arms) <= received.open
+    rewards = [event for event in events if event.kind == "reward"]
+    times = Counter((str(event.round), arm) for event in rewards for arm in event.body["rewards"])
     assert set(times.values()) <= {1}
-    assert told.rewards == {(str(e.round), arm): value for e in reports for arm, value in e.body["rewards"].items()}
+    assert received.rewards == {(str(e.round), arm): value for e in rewards for arm, value in e.body["rewards"].items()}
 
 
 def replayed(events: Sequence[Happened]) -> Bandit:
     """A bandit that goes through the events, and must decide each time as they say."""
     first, *rest = events
-    made = dict(first.body)
-    parameters, algorithm, arms = made.pop("parameters"), made.pop("algorithm"), made.pop("arms")
-    bandit = Bandit(arms, algorithm, **made, **parameters)
+    settings = dict(first.body)
+    parameters, algorithm, arms = settings.pop("parameters"), settings.pop("algorithm"), settings.pop("arms")
+    bandit = Bandit(arms, algorithm, **settings, **parameters)
     for event in rest:
         body = event.body
         match event.kind:
@@ -261,8 +261,8 @@ def replayed(events: Sequence[Happened]) -> Bandit:
                 choice = bandit.decide(body.get("available"), event.time)
                 assert (choice.round, choice.arms) == (event.round, tuple(body["arms"]))
             case "reward":
-                found = bandit.observe(str(event.round), body["rewards"], event.time)
-                assert [arm for arm, status in found.items() if status == "late"] == body["late"]
+                statuses = bandit.observe(str(event.round), body["rewards"], event.time)
+                assert [arm for arm, status in statuses.items() if status == "late"] == body["late"]
             case "total":
                 bandit.observe_total(body["value"])
             case "expire":
@@ -285,6 +285,6 @@ def check_kept(database: str, allocation: str, server: Server) -> None:
     store.close()
 
 
-def audit_of(told: Mapping[str, Any]) -> dict[str, Any]:
+def audit_of(audit: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of an audit that do not depend on when and where it is asked for."""
-    return {name: told[name] for name in ("algorithm", "round", "version", "fault", "lines", "deficit_history")}
+    return {name: audit[name] for name in ("algorithm", "round", "version", "fault", "lines", "deficit_history")}

@@ -44,9 +44,9 @@ def free_port() -> int:
     It is below those that the system hands out by itself, so that it stays free while a server that is to come back to
     it is away.
     """
-    chance = random.SystemRandom()
+    rng = random.SystemRandom()
     while True:
-        port = chance.randrange(20_000, 30_000)
+        port = rng.randrange(20_000, 30_000)
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 continue

@@ -27,11 +27,11 @@ def serve() -> None:
     """Answer requests until there are no more."""
     begun = []
     for line in sys.stdin:
-        asked = json.loads(line)
-        if isinstance(asked, int):
-            answer = ended(asked)
+        message = json.loads(line)
+        if isinstance(message, int):
+            answer = ended(message)
         else:
-            answer = os.fork() or become(**asked)
+            answer = os.fork() or become(**message)
             begun.append(answer)
         print(json.dumps(answer), flush=True)
     for process in begun:

@@ -1,6 +1,6 @@
 """What must not be lost: the service is killed, its database goes away or fills up, clocks jump, clients repeat.
 
-In each test clients keep what they were told; the events in the database must say the same, once, and a bandit that
+In each test clients keep the answers received; the events in the database must say the same, once, and a bandit that
 goes through the events must come to what the service says that it has.
 """
 
@@ -27,12 +27,21 @@ from sqlalchemy import make_url
 
 from evenhand.online import Bandit
 from evenhand.online.store import Decide, ReadAudit, Reward, Store
-from tests.online.crowd import Crowd, Told, audit_of, check_events, check_kept, check_unavailable, read_events, replayed
+from tests.online.crowd import (
+    Crowd,
+    Received,
+    audit_of,
+    check_events,
+    check_kept,
+    check_unavailable,
+    read_events,
+    replayed,
+)
 from tests.online.databases import Postgres, make_database, until
 from tests.online.running import Server
 
 Serve = Callable[..., Server]
-#: Draws at random, so that a replay must repeat every draw; and reports come late now and then.
+#: Draws at random, so that a replay must repeat every draw; and rewards come late now and then.
 DRINKS: dict[str, Any] = {
     "name": "drinks",
     "arms": ["tea", "coffee", "cocoa"],
@@ -53,18 +62,18 @@ Store.__init__ = partialmethod(Store.__init__, snapshot=40)
 """
 
 
-def check(database: str, server: Server, told: Told) -> None:
-    """All that was told is in the database, in the log, and in the service, once."""
+def check(database: str, server: Server, received: Received) -> None:
+    """All that clients received is in the database, in the log, and in the service, once."""
     audit, events = {"sequence": 0}, read_events(database, "drinks")
     while audit["sequence"] != len(events):  # reading may find that windows have passed, which is an event
         audit, events = server.http.get(f"{PAGE}/audit").json(), read_events(database, "drinks")
-    check_events(events, told)
+    check_events(events, received)
     assert audit_of(audit) == audit_of(plain(replayed(events)))
     log = list(csv.DictReader(io.StringIO(server.http.get(f"{PAGE}/log?format=csv").text)))
     assert [(row["decision_id"], row["item_id"]) for row in log] == [
         (str(event.round), arm) for event in events if event.kind == "decide" for arm in event.body["arms"]
     ]
-    assert told.rewards == {(r["decision_id"], r["item_id"]): float(r["reward"]) for r in log if r["reward"]}
+    assert received.rewards == {(r["decision_id"], r["item_id"]): float(r["reward"]) for r in log if r["reward"]}
     check_kept(database, "drinks", server)
 
 
@@ -85,7 +94,7 @@ def test_killed_again_and_again_on_sqlite(sqlite: str, serve: Serve) -> None:
             server.kill()
             server.start()
         crowd.reach(10)
-    check(sqlite, server, crowd.told)
+    check(sqlite, server, crowd.received)
 
 
 def test_killed_again_and_again_on_postgresql(own_postgres: Postgres, serve: Serve) -> None:
@@ -104,7 +113,7 @@ def test_killed_again_and_again_on_postgresql(own_postgres: Postgres, serve: Ser
         own_postgres.start()
         server.start()
         crowd.reach(10)
-    check(database, server, crowd.told)
+    check(database, server, crowd.received)
 
 
 def test_a_polite_stop_answers_what_was_asked(database: str, serve: Serve) -> None:
@@ -116,7 +125,7 @@ def test_a_polite_stop_answers_what_was_asked(database: str, serve: Serve) -> No
         server.start()
         crowd.reach(40)
     assert "Traceback" not in server.log()
-    check(database, server, crowd.told)
+    check(database, server, crowd.received)
 
 
 # --- The database goes away -------------------------------------------------------------------------------------------
@@ -139,7 +148,7 @@ def test_postgresql_goes_away_and_comes_back(own_postgres: Postgres, serve: Serv
             own_postgres.start()
             until(server.ready, server.log)
         crowd.reach(40)
-    check(database, server, crowd.told)
+    check(database, server, crowd.received)
 
 
 @contextmanager
@@ -184,7 +193,7 @@ def test_another_program_locks_the_file(sqlite: str, serve: Serve) -> None:
             check_unavailable(server.post("/v1/allocations", DRINKS))
             assert server.http.get("/v1/allocations").status_code == 200
         crowd.reach(40)
-    check(sqlite, server, crowd.told)
+    check(sqlite, server, crowd.received)
 
 
 def test_the_folder_is_away_for_a_while(tmp_path: Path, serve: Serve) -> None:
@@ -198,13 +207,13 @@ def test_the_folder_is_away_for_a_while(tmp_path: Path, serve: Serve) -> None:
         with moved(database):
             crowd.reach(either=30)
         crowd.reach(40)
-    check(database, server, crowd.told)
+    check(database, server, crowd.received)
 
 
 # --- The disk is full -------------------------------------------------------------------------------------------------
 
 
-#: A process whose files cannot grow beyond 400 kB until it is told otherwise; as good as a full disk, for anybody.
+#: A process whose files cannot grow beyond 400 kB until that limit is lifted; as good as a full disk, for anybody.
 LIMITED = """
 import resource, signal
 most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
@@ -310,7 +319,7 @@ def test_the_disk_is_full_for_a_while(way: Callable[[Serve, str], Filling], serv
             crowd.reach(40)
         assert re.search("cannot be used: .*(disk|space)", server.log()), server.log()
         assert "can be used again" in server.log()
-        check(database, server, crowd.told)
+        check(database, server, crowd.received)
 
 
 # --- Clocks jump ------------------------------------------------------------------------------------------------------
@@ -319,8 +328,8 @@ def test_the_disk_is_full_for_a_while(way: Callable[[Serve, str], Filling], serv
 def test_a_clock_that_jumps_back(database: str) -> None:
     """A window of 10 s. The second decision is made when the clock is 50 s behind: it is as old as the first.
 
-    What was reported is learned from; what was not is lost when the clock is 10 s beyond the first, not before and not
-    because it jumped; and the bandit that is made from the events is the same.
+    Rewards that were sent are learned from; the others are lost when the clock is 10 s beyond the first, not before and
+    not because it jumped; and the bandit that is made from the events is the same.
     """
     clock = [100.0]
     store = Store.open(database, clock=lambda: clock[0])
@@ -333,19 +342,19 @@ def test_a_clock_that_jumps_back(database: str) -> None:
         played.append(decision["arms"][0])
         return str(decision["id"])
 
-    def report(now: float, decision: str) -> str:
+    def reward(now: float, decision: str) -> str:
         clock[0] = now
         (answer,) = store.run("drinks", Reward([(decision, {played[int(decision) - 1]: 1.0})]))["results"]
         return str(answer["status"])
 
     played: list[str] = []
     assert [decide(100.0), decide(50.0), decide(50.0), decide(101.0)] == ["1", "2", "3", "4"]
-    assert report(40.0, "1") == "accepted"  # before it was made, by this clock
-    assert report(40.0, "1") == "duplicate"
-    assert report(109.9, "2") == "accepted"
-    assert report(110.0, "3") == "late"
-    assert report(30.0, "4") == "accepted"
-    assert report(30.0, "3") == "duplicate"
+    assert reward(40.0, "1") == "accepted"  # before it was made, by this clock
+    assert reward(40.0, "1") == "duplicate"
+    assert reward(109.9, "2") == "accepted"
+    assert reward(110.0, "3") == "late"
+    assert reward(30.0, "4") == "accepted"
+    assert reward(30.0, "3") == "duplicate"
     clock[0] = 111.0
     audit = store.run("drinks", ReadAudit())
     assert [sum(line[name] for line in audit["lines"]) for name in ("received", "lost", "late", "pending")] == [
@@ -366,9 +375,9 @@ def test_answers_are_kept_when_the_clock_jumps_back(database: str) -> None:
     clock = [1e9]
     store = Store.open(database, clock=lambda: clock[0])
     store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-    told = store.run("drinks", Decide(count=3, key="a"))
+    answer = store.run("drinks", Decide(count=3, key="a"))
     clock[0] = 0.0
-    assert store.run("drinks", Decide(count=3, key="a")) == told
+    assert store.run("drinks", Decide(count=3, key="a")) == answer
     assert [decision["round"] for decision in store.run("drinks", Decide(key="b"))["decisions"]] == [4]
     store.close()
 
@@ -377,7 +386,7 @@ def test_answers_are_kept_when_the_clock_jumps_back(database: str) -> None:
 
 
 def test_a_client_that_says_everything_twice(database: str, serve: Serve) -> None:
-    """And even after the service was killed; it comes to what a bandit does that is told everything once."""
+    """And even after the service was killed; the result is that of a bandit to which everything is said once."""
     server = serve(database, first=HASTY)
     bandit = Bandit(DRINKS["arms"], "f_ts", fractions=DRINKS["parameters"]["fractions"], seed=7)
     create = DRINKS | {"window": None, "missing": "lost"}
@@ -388,42 +397,42 @@ def test_a_client_that_says_everything_twice(database: str, serve: Serve) -> Non
         assert [answer.status_code for answer in answers] == [200, 200], answers[1].text
         return [answer.json() for answer in answers]
 
-    told = []
+    answers = []
     for turn in range(12):
         first, again = twice("decisions", {"count": 2}, f"decide-{turn}")
         assert first == again
-        told.append(first)
+        answers.append(first)
         for decision in first["decisions"]:
             assert decision["arms"] == list(bandit.decide().arms)
         rewards = {decision["id"]: {decision["arms"][0]: turn % 3 / 2} for decision in first["decisions"]}
         body = {"rewards": [{"decision": name, "rewards": reward} for name, reward in rewards.items()]}
-        first, again = twice("rewards", body, f"report-{turn}" if turn % 2 else None)
+        first, again = twice("rewards", body, f"reward-{turn}" if turn % 2 else None)
         assert [answer["status"] for answer in first["results"]] == ["accepted"] * 2
         assert [answer["status"] for answer in again["results"]] == (["accepted"] if turn % 2 else ["duplicate"]) * 2
         for name, reward in rewards.items():
             bandit.observe(name, reward)
     promise = {"change": "promise", "fractions": {"tea": 0.3}}
-    assert twice("changes", promise, "promise") == [{"version": 1, "round": 24}] * 2
+    assert twice("changes", promise, "promise") == [{"version": 1, "round": 24, "changed": True}] * 2
     bandit.promise({"tea": 0.3})
     server.kill()
     server.start()
-    for turn, answer in enumerate(told):
+    for turn, answer in enumerate(answers):
         assert server.post(f"{PAGE}/decisions", {"count": 2}, f"decide-{turn}").json() == answer
     reused = server.post(f"{PAGE}/decisions", {"count": 3}, "decide-0")
-    assert (reused.status_code, reused.json()["error"]["code"]) == (409, "key_reused")
-    assert server.post(f"{PAGE}/changes", promise, "promise").json() == {"version": 1, "round": 24}
+    assert (reused.status_code, reused.json()["error"]["code"]) == (422, "key_reused")
+    assert server.post(f"{PAGE}/changes", promise, "promise").json() == {"version": 1, "round": 24, "changed": True}
     lines = server.http.get(f"{PAGE}/audit").json()["lines"]
     assert lines == plain(bandit)["lines"]
 
 
-def test_a_total_that_is_told_twice(database: str, serve: Serve) -> None:
+def test_a_total_that_is_sent_twice(database: str, serve: Serve) -> None:
     server = serve(database)
-    create = {"name": "drinks", "arms": ["tea", "coffee"], "algorithm": "ucb1", "seed": 1, "rewards": None}
+    create = {"name": "drinks", "arms": ["tea", "coffee"], "algorithm": "ucb1", "seed": 1}
     assert server.post("/v1/allocations", create).status_code == 201
     for round in (1, 2, 3):
         server.post(f"{PAGE}/decisions", {})
         total = {"value": 0.5, "round": round}
         key = f"total-{round}" if round > 1 else None
-        told = [server.post(f"{PAGE}/totals", total, key).json() for _ in range(2)]
-        assert [one["status"] for one in told] == ["accepted", "duplicate" if key is None else "accepted"]
+        results = [server.post(f"{PAGE}/totals", total, key).json() for _ in range(2)]
+        assert [one["status"] for one in results] == ["accepted", "duplicate" if key is None else "accepted"]
     assert [event.body for event in read_events(database, "drinks") if event.kind == "total"] == [{"value": 0.5}] * 3

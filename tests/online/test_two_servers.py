@@ -37,18 +37,20 @@ def pair(database: str, serve: Serve) -> tuple[Server, Server]:
 
 
 def test_one_allocation_is_one(database: str, pair: tuple[Server, Server]) -> None:
-    """Made on both at once, decided and reported on both at once: the rounds follow each other and keep the promises.
+    """Made on both at once, decided and rewarded on both at once: the rounds follow each other and keep the promises.
 
     FUCB owes an arm with share r less than one play after any number of rounds: r t − plays < 1.
     """
     with ThreadPoolExecutor(2) as both:
-        made = list(both.map(lambda server: server.post("/v1/allocations", DRINKS).status_code, pair))
-    assert sorted(made) == [200, 201]
+        statuses = list(both.map(lambda server: server.post("/v1/allocations", DRINKS).status_code, pair))
+    assert sorted(statuses) == [200, 201]
     with Crowd([server.url for server in pair], "drinks", seed=1) as crowd:
         crowd.reach(400)
     events = read_events(database, "drinks")
-    check_events(events, crowd.told)
-    assert min(Counter(crowd.told.servers.values()).values()) > len(crowd.told.arms) / 10, "one server was kept waiting"
+    check_events(events, crowd.received)
+    assert min(Counter(crowd.received.servers.values()).values()) > len(crowd.received.arms) / 10, (
+        "one server was kept waiting"
+    )
     played = [event.body["arms"][0] for event in events if event.kind == "decide"]
     for arm, share in SHARES.items():
         plays = accumulate(name == arm for name in played)
@@ -61,14 +63,14 @@ def test_one_allocation_is_one(database: str, pair: tuple[Server, Server]) -> No
         check_kept(database, "drinks", server)
 
 
-def test_a_report_goes_to_either(pair: tuple[Server, Server]) -> None:
+def test_a_reward_goes_to_either(pair: tuple[Server, Server]) -> None:
     first, second = pair
     assert first.post("/v1/allocations", DRINKS).status_code == 201
     for _ in range(5):
         (decision,) = first.post(f"{PAGE}/decisions", {}).json()["decisions"]
-        report = {"rewards": [{"decision": decision["id"], "rewards": {decision["arms"][0]: 0.5}}]}
+        body = {"rewards": [{"decision": decision["id"], "rewards": {decision["arms"][0]: 0.5}}]}
         for server, status in ((second, "accepted"), (first, "duplicate"), (second, "duplicate")):
-            (answer,) = server.post(f"{PAGE}/rewards", report).json()["results"]
+            (answer,) = server.post(f"{PAGE}/rewards", body).json()["results"]
             assert answer["status"] == status
         first, second = second, first
 
@@ -87,7 +89,7 @@ def test_a_change_on_one_holds_on_the_other_at_once(pair: tuple[Server, Server])
 
 
 def test_a_request_repeated_at_the_other_server_is_the_same_request(pair: tuple[Server, Server]) -> None:
-    """Both are asked at the same time, again and again: one of them is first, and the other tells the same."""
+    """Both are asked at the same time, again and again: one of them is first, and the other repeats its answer."""
     assert pair[0].post("/v1/allocations", DRINKS).status_code == 201
     with ThreadPoolExecutor(2) as both:
         for turn in range(20):
@@ -114,6 +116,6 @@ def test_one_goes_on_when_the_other_is_killed(database: str, pair: tuple[Server,
         second.start()
         crowd.reach(20)
     events = read_events(database, "drinks")
-    check_events(events, crowd.told)
-    told = audit_of(json.loads(json.dumps(replayed(events).audit().to_json())))
-    assert [audit_of(server.http.get(f"{PAGE}/audit").json()) for server in pair] == [told, told]
+    check_events(events, crowd.received)
+    audit = audit_of(json.loads(json.dumps(replayed(events).audit().to_json())))
+    assert [audit_of(server.http.get(f"{PAGE}/audit").json()) for server in pair] == [audit, audit]

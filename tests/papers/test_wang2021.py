@@ -18,9 +18,9 @@ from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperC
 from evenhand.papers.runner import Store, judge
 from evenhand.papers.wang2021.claims import (
     ARS,
-    BOUND_TOLD,
+    BOUND_GIVEN,
     CHOICE,
-    MEAN_TOLD,
+    MEAN_GIVEN,
     NAMES,
     bend,
     by_chance,
@@ -183,11 +183,11 @@ def holds(claim: PaperClaim, runs: Runs) -> bool:
 
 def test_only_the_right_policy_outperforms_elimination() -> None:
     policies = load(FOLDER / "w2-10-30.toml", horizon=8000).policies
-    shown = {label: policies[label] for label in (CHOICE, MEAN_TOLD, BOUND_TOLD)}
+    shown = {label: policies[label] for label in (CHOICE, MEAN_GIVEN, BOUND_GIVEN)}
     right = dict.fromkeys(BY_ID["W-2"].parts, run_of("w2-10-30", 8000, 6, shown))
     claim = claim_of("W-2", "k² and α = 4 significantly outperforms")
     assert holds(claim, right)
-    assert not holds(claim, {part: under(run, CHOICE, MEAN_TOLD) for part, run in right.items()})
+    assert not holds(claim, {part: under(run, CHOICE, MEAN_GIVEN) for part, run in right.items()})
 
 
 def test_playing_at_random_is_not_logarithmic() -> None:

@@ -15,8 +15,9 @@ from evenhand import EvenhandError, Policy
 from evenhand.algorithms import fcucb_d, op_fcucb_d, opse
 from evenhand.core.state import ALL_AVAILABLE, Array, Mask, Observation, State, Tally
 from evenhand.policy.confidence import ITERATIONS, ConfidenceIntervals, OptimisticShares, optimistic_means
+from evenhand.policy.custom_merit import Custom
 from evenhand.policy.evidence import Optimistic, Pessimistic
-from evenhand.policy.merit import Custom, Linear, Merit, Power, Softmax, Tabulated, Threshold
+from evenhand.policy.merit import Linear, Merit, Power, Softmax, Tabulated, Threshold
 from evenhand.policy.schedule import Elimination
 
 ROUNDING = 1e-13  # of a ratio, which is at most 1

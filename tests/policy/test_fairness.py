@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from evenhand import EvenhandError, Policy
 from evenhand.core.state import ALL_AVAILABLE, Array, Begun, Decision, Observation, State, Tally
+from evenhand.policy.custom_merit import Custom
 from evenhand.policy.fairness import (
     DeficitBonus,
     DeficitFirst,
@@ -29,7 +30,7 @@ from evenhand.policy.fairness import (
     owed,
 )
 from evenhand.policy.index import BetaSample, Index
-from evenhand.policy.merit import Custom, Linear, Merit, Power, Tabulated, Threshold
+from evenhand.policy.merit import Linear, Merit, Power, Tabulated, Threshold
 from evenhand.policy.mixing import Doubling, ForChoices
 from evenhand.policy.selection import Categorical, DependentRounding, Selection, SystematicSampling
 

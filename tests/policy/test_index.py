@@ -39,7 +39,7 @@ SIGMAS = 5.0  # a mean of many draws is off by more with a chance below 1e-6
 
 
 def state_of(pulls: Any, rewards: Any, round: int, received: Any = None) -> State:
-    """A state with these counts; every reward received unless told otherwise."""
+    """A state with these counts; every reward received unless given otherwise."""
     counts = np.asarray(pulls, dtype=float)
     arrived = counts if received is None else np.asarray(received, dtype=float)
     return State(round, Tally(counts, arrived, np.asarray(rewards, dtype=float)))

@@ -10,8 +10,9 @@ import pytest
 
 from evenhand import EvenhandError
 from evenhand.core.state import Array
+from evenhand.policy.custom_merit import Custom, as_merit
 from evenhand.policy.fairness import MeritShares
-from evenhand.policy.merit import Custom, Linear, Merit, Power, Softmax, Tabulated, Threshold, as_merit, share_limit
+from evenhand.policy.merit import Linear, Merit, Power, Softmax, Tabulated, Threshold, share_limit
 
 GRID = np.linspace(0.0, 1.0, 2001)
 LEVELS = np.linspace(0.0, 1.0, 51)

@@ -1,4 +1,4 @@
-"""Who plays: every choice against plain sorting, and frequencies against the probabilities that are told."""
+"""Who plays: every choice against plain sorting, and frequencies against the probabilities that are reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def chosen(selection: Selection, claim: Claim, available: Any, rng: np.random.Generator, pulls: Any = None) -> Selected:
-    """Who plays, after the given plays of each arm; none unless told otherwise."""
+    """Who plays, after the given plays of each arm; none unless given otherwise."""
     counts = np.zeros(claim.score.shape) if pulls is None else np.asarray(pulls, dtype=float)
     state = State(round=9, tally=Tally(counts, counts, np.zeros_like(counts)))
     return selection.select(claim, state, Observation(available), rng)

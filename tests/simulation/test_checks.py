@@ -22,11 +22,13 @@ from evenhand.environment.delays import ByReward, Empirical, Geometric
 from evenhand.environment.environment import World
 from evenhand.environment.feedback import FeedbackModel, Immediate
 from evenhand.environment.rewards import Bernoulli, Beta, Gaussian, Rewards, Table
-from evenhand.policy.fairness import Claim
+from evenhand.policy.fairness import Claim, Fairness, Ranking, Shares
 from evenhand.policy.index import UCB, Index
-from evenhand.policy.selection import Selected, Selection, TopM
+from evenhand.policy.merit import Merit, Power
+from evenhand.policy.selection import Categorical, Selected, Selection, TopM
 from evenhand.simulation import checks
 from evenhand.simulation.checks import ENVIRONMENT_CHECKS, POLICY_CHECKS
+from evenhand.simulation.promises import promise_is_kept
 
 ARMS = 4
 
@@ -139,6 +141,15 @@ class Moody(Mean):
         return np.asarray(Mean.score(self, state, observation, rng) + (np.arange(state.arms) == favoured))
 
 
+@frozen
+class Blank(Mean):
+    """Has no score for arms without a reward."""
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        score = Mean.score(self, state, observation, rng)
+        return np.where(state.tally.received > 0, score, np.nan)
+
+
 def own_dice() -> Policy:
     """A policy that does not draw from the stream it is given. Local, so that other processes get it by value."""
 
@@ -148,6 +159,29 @@ def own_dice() -> Policy:
             return np.random.default_rng().random(state.tally.pulls.shape)
 
     return Policy(index=OwnDice())
+
+
+@frozen
+class Ignoring(Fairness):
+    """Reports promised shares and ranks the arms by score all the same."""
+
+    fractions: Array = field(factory=lambda: np.full(ARMS, 0.2))
+
+    def claim(self, score: Array, state: State) -> Ranking:
+        return Ranking(score)
+
+
+@frozen
+class Even(Fairness):
+    """Reports a promise and gives every arm the same share."""
+
+    fractions: Array | None = None
+    merit: Merit | None = None
+
+    gives = Shares
+
+    def claim(self, score: Array, state: State) -> Shares:
+        return Shares(np.ones_like(score))
 
 
 Breach = tuple[Callable[[], Policy], Callable[[Policy, int], None], str]
@@ -207,6 +241,11 @@ BREACHES: dict[str, Breach] = {
     "decides otherwise than it chooses": (TwoWays, checks.choosing_changes_nothing, "round 3: apply and decide give"),
     "counts plays twice": (Boasting, checks.tallies_are_sound, "the pulls in the state are not the plays"),
     "receives what was not played": (Overhearing, checks.tallies_are_sound, "more rewards were received"),
+    "scores that are no numbers": (
+        lambda: Policy(index=Blank()),
+        checks.scores_are_sound,
+        "after round 1: the score of an arm is NaN",
+    ),
     "one lane is another matter": (
         lambda: Policy(index=Lopsided()),
         checks.one_lane_is_any_lane,
@@ -218,6 +257,21 @@ BREACHES: dict[str, Breach] = {
         "the saved state continues differently",
     ),
     "dice of its own": (own_dice, checks.same_seed_same_run, "the same seed gives another run"),
+    "promised shares of the rounds": (
+        lambda: Policy(index=Mean(), fairness=Ignoring()),
+        promise_is_kept,
+        r"arm \d is .* plays behind its promised share",
+    ),
+    "promised probabilities": (
+        lambda: Policy(fairness=Even(fractions=np.array([0.6, 0.1, 0.1, 0.1])), selection=Categorical()),
+        promise_is_kept,
+        "round 1: an arm plays with less than its promised probability",
+    ),
+    "promised shares by merit": (
+        lambda: Policy(index=Mean(), fairness=Even(merit=Power(beta=50.0, exponent=4.0)), selection=Categorical()),
+        promise_is_kept,
+        r"arm 1 deserves .* of the rounds by merit",
+    ),
 }
 
 

@@ -11,7 +11,8 @@ from evenhand import Environment, EvenhandError, InfeasiblePromise, PerLane, Pol
 from evenhand.algorithms import fair_random, fucb, hard_threshold_ucb, lfg, thompson, tscsf_b, ucb1
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli, Gaussian, Table
-from evenhand.simulation.simulate import BLOCK, CHECKPOINTS, checkpoint_rounds
+from evenhand.simulation.setup import CHECKPOINTS
+from evenhand.simulation.simulate import BLOCK, checkpoint_rounds
 
 SHARES = [0.1, 0.2, 0.15]
 WORLD = Environment(Bernoulli([0.8, 0.5, 0.3]), Independent([0.9, 0.8, 1.0]), fractions=SHARES, penalties=0.2)

@@ -14,23 +14,9 @@ from scipy.optimize import linprog
 from evenhand.core.state import Array
 from evenhand.environment.availability import Always, Availability, Independent, Joint, Logged
 from evenhand.theory.achievable import GAP, TOLERANCE, cutting_planes, inclusion_of, played_by
+from tests.theory.availability_sets import listed
 
 CHANCES = st.one_of(st.just(0.0), st.just(1.0), st.floats(0.001, 0.999))
-
-
-def listed(availability: Availability, arms: int) -> list[tuple[tuple[bool, ...], float]]:
-    """Every set of available arms with its chance, from the model's parameters alone."""
-    if isinstance(availability, Independent):
-        chance = availability.probabilities.tolist()
-        sets = itertools.product((False, True), repeat=arms)
-        return [(s, float(np.prod([p if on else 1.0 - p for p, on in zip(chance, s, strict=True)]))) for s in sets]
-    if isinstance(availability, Joint):
-        rows = [tuple(bool(x) for x in row) for row in availability.sets]
-        return list(zip(rows, availability.probabilities.tolist(), strict=True))
-    if isinstance(availability, Logged):
-        rows = [tuple(bool(x) for x in row) for row in availability.table]
-        return [(row, 1.0 / len(rows)) for row in rows]
-    return [((True,) * arms, 1.0)]
 
 
 def slow_inclusion(priority: Array, availability: Availability, plays: int) -> Array:
@@ -148,7 +134,7 @@ def test_cutting_planes_find_the_optimum_over_the_polymatroid(kind: str, plays: 
         availability = models(4, seed)[kind]
         gains = np.round(rng.normal(0.3, 0.5, 4), 1)
         fractions = border(availability, plays, 4, rng) * (1.0 if seed % 2 else rng.random(4))
-        limit = np.full(4, 3.0 * np.abs(gains).max() + 1.0)  # more than twice the range of the worths
+        limit = np.full(4, 3.0 * np.abs(gains).max() + 1.0)  # more than twice the range of the gains
         found = cutting_planes(gains, fractions, inclusion_of(plays, availability, 4), limit)
         # GAP is what it promises; a constraint missed by SOLVER costs at most its price.
         expected = polymatroid_optimum(gains, fractions, plays, availability)

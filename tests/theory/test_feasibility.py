@@ -13,24 +13,10 @@ from evenhand import EvenhandError, InfeasiblePromise
 from evenhand.core.state import Array
 from evenhand.environment.availability import Always, Availability, Independent, Joint, Logged
 from evenhand.theory.achievable import TOLERANCE
-from evenhand.theory.feasibility import check_shares, most_overasking
+from evenhand.theory.feasibility import check_shares, largest_excess
+from tests.theory.availability_sets import listed
 
 TENTHS = st.integers(0, 10).map(lambda n: n / 10.0)
-
-
-def listed(availability: Availability, arms: int) -> list[tuple[tuple[bool, ...], float]]:
-    """Every set of available arms with its chance, from the model's parameters alone."""
-    if isinstance(availability, Independent):
-        chance = availability.probabilities.tolist()
-        sets = itertools.product((False, True), repeat=arms)
-        return [(s, float(np.prod([p if on else 1.0 - p for p, on in zip(chance, s, strict=True)]))) for s in sets]
-    if isinstance(availability, Joint):
-        rows = [tuple(bool(x) for x in row) for row in availability.sets]
-        return list(zip(rows, availability.probabilities.tolist(), strict=True))
-    if isinstance(availability, Logged):
-        rows = [tuple(bool(x) for x in row) for row in availability.table]
-        return [(row, 1.0 / len(rows)) for row in rows]
-    return [((True,) * arms, 1.0)]
 
 
 def excess(group: tuple[int, ...], fractions: Array, plays: int, availability: Availability) -> float:
@@ -46,7 +32,7 @@ def worst_excess(fractions: Array, plays: int, availability: Availability) -> fl
 
 
 def compare_with_all_subsets(fractions: Array, plays: int, availability: Availability) -> None:
-    arms, asked, reach = most_overasking(fractions, plays, availability)
+    arms, asked, reach = largest_excess(fractions, plays, availability)
     assert asked - reach == pytest.approx(excess(tuple(arms), fractions, plays, availability), abs=1e-12)
     assert asked == pytest.approx(float(fractions[arms].sum()), abs=1e-12)
     worst = worst_excess(fractions, plays, availability)
@@ -83,8 +69,8 @@ def test_many_arms_that_are_always_there_are_asked_at_once() -> None:
     """A group an arm would take a hundred gigabytes."""
     fractions = np.zeros(300_000)
     fractions[[7, 70_000, 299_999]] = 0.5, 0.75, 0.5
-    assert most_overasking(fractions, 1, Always()) == ([7, 70_000, 299_999], 1.75, 1.0)
-    assert most_overasking(fractions, 4, Always()) == ([70_000], 0.75, 1.0)  # a quarter is left; of three, 1.25
+    assert largest_excess(fractions, 1, Always()) == ([7, 70_000, 299_999], 1.75, 1.0)
+    assert largest_excess(fractions, 4, Always()) == ([70_000], 0.75, 1.0)  # a quarter is left; of three, 1.25
 
 
 @settings(max_examples=40, deadline=None)
@@ -189,7 +175,7 @@ def test_thirty_sleeping_arms() -> None:
     # Ten arms awake half the time, together in 1 − 2^−10 of the rounds; twenty others are always there.
     chance, fractions = np.ones(30), np.zeros(30)
     chance[:10], fractions[:10] = 0.5, 0.1
-    arms, asked, reach = most_overasking(fractions, 1, Independent(chance))
+    arms, asked, reach = largest_excess(fractions, 1, Independent(chance))
     assert arms == list(range(10))
     assert asked == pytest.approx(1.0, abs=1e-12)
     assert reach == pytest.approx(1.0 - 0.5**10, abs=1e-12)

@@ -1,4 +1,4 @@
-"""The prophet's optima against brute force: every availability set, every subset that could play."""
+"""The optima against brute force: every availability set, every subset that could play."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from evenhand.environment.availability import Always, Availability, Independent,
 from evenhand.policy.merit import Linear, Merit, Power, Threshold
 from evenhand.theory.achievable import GAP
 from evenhand.theory.oracle import fair_shares, merits_of, optimal, optimal_fair, optimal_penalized
+from tests.theory.availability_sets import listed
 
 KINDS = ["always", "independent", "joint", "logged"]
 METHODS = ["auto", "reduced", "dual"]
 # HiGHS meets every constraint to 1e-7; what missing it is gains is its price, and no price exceeds the range of the
-# worths, which is at most 3 in these tests.
+# gains, which is at most 3 in these tests.
 PRECISION = 3 * 1e-7
 
 
@@ -37,21 +38,6 @@ def models(arms: int, seed: int) -> dict[str, Availability]:
         "joint": Joint(sets, rng.dirichlet(np.ones(5))),
         "logged": Logged(rng.integers(0, 2, (12, arms))),
     }
-
-
-def listed(availability: Availability, arms: int) -> list[tuple[tuple[bool, ...], float]]:
-    """Every set of available arms with its chance, from the model's parameters alone."""
-    if isinstance(availability, Independent):
-        chance = availability.probabilities.tolist()
-        sets = itertools.product((False, True), repeat=arms)
-        return [(s, float(np.prod([p if on else 1.0 - p for p, on in zip(chance, s, strict=True)]))) for s in sets]
-    if isinstance(availability, Joint):
-        rows = [tuple(bool(x) for x in row) for row in availability.sets]
-        return list(zip(rows, availability.probabilities.tolist(), strict=True))
-    if isinstance(availability, Logged):
-        rows = [tuple(bool(x) for x in row) for row in availability.table]
-        return [(row, 1.0 / len(rows)) for row in rows]
-    return [((True,) * arms, 1.0)]
 
 
 def within_reach(availability: Availability, plays: int, arms: int, rng: np.random.Generator) -> Array:
@@ -307,7 +293,7 @@ def test_an_arm_of_negative_worth_never_plays() -> None:
 
 
 def test_penalised_optimum_is_equation_nine() -> None:
-    # Fang et al. 2022, eq. (9): the loss of the prophet is Σ min(Δ, A) τ, so he earns μ* less that.
+    # Fang et al. 2022, eq. (9): the optimal policy loses Σ min(Δ, A) τ, so it earns μ* less that.
     for seed in range(10):
         rng = np.random.default_rng(seed)
         means, fractions, penalties = rng.random(6), rng.dirichlet(np.ones(7))[:6], rng.random(6)

@@ -187,7 +187,7 @@ def test_the_proof_of_theorem_1_bounds_the_r_regret_of_naive(shares: list[float]
 
 @pytest.mark.parametrize("shares", SHARES)
 def test_theorem_5_bounds_the_r_regret_of_every_fair_policy(shares: list[float]) -> None:
-    # FUCB and F-TS owe up to a play an arm, which costs them at most the sum of the gaps.
+    # FUCB and F-TS owe up to a play per arm, which costs them at most the sum of the gaps.
     bound = bounds.any_fair_regret(2000, MEANS, shares)
     for policy in (fair_random(shares), naive(shares, horizon=2000), t_fucb(shares, horizon=2000)):
         assert highest(policy, WORLD, "r_regret", [2000])[0] < bound

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from evenhand.algorithms.indices import EvidenceLike, beta_under, ucb_under
+from evenhand.algorithms.indices import beta_under, ucb_under
 from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
 from evenhand.policy.confidence import ConfidenceIntervals
+from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.index import UCB, BetaSample, Committed, EmpiricalMean
 from evenhand.policy.policy import Policy
 from evenhand.policy.schedule import Elimination, Quotas
@@ -25,7 +26,7 @@ def ucb1(*, exploration: float = 2.0, evidence: EvidenceLike = "received", plays
         exploration: c ≥ 0.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> ucb1().name
@@ -47,7 +48,7 @@ def thompson(*, evidence: EvidenceLike = "received", plays: int = 1) -> Policy:
     Args:
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> thompson(plays=2).plays
@@ -90,7 +91,7 @@ def cucb_d(*, radius: str = "paper", plays: int = 1) -> Policy:
     Args:
         radius: ``"paper"`` as above, or ``"code"`` for the ``sqrt((m + 1) ln t / max(M, 1))`` of the code published
             with Chen et al. 2024.
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> cucb_d(plays=3).index.exploration, cucb_d(plays=3, radius="code").index.exploration
@@ -111,7 +112,7 @@ def mp_ts_d(*, plays: int = 1) -> Policy:
     Promise: none; a baseline that earns much and is not fair.
 
     Args:
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> mp_ts_d(plays=3).plays
@@ -134,7 +135,7 @@ def opse(*, horizon: int, plays: int = 1) -> Policy:
 
     Args:
         horizon: T, rounds.
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> opse(horizon=1000).schedule.confidence.scale

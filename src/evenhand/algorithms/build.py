@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from attrs import field, frozen
 
 from evenhand.algorithms.registry import Algorithm, find
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
-from evenhand.core.parts import build, class_of, import_object, kinds
+from evenhand.core.imports import import_object
+from evenhand.core.parts import build, class_of, kinds, parameters_of
 from evenhand.core.state import Array
 from evenhand.policy.policy import SLOTS, Policy
 
@@ -41,7 +43,7 @@ class Surroundings:
     importing: Callable[[str], Any] | None = None
 
 
-def build_policy(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
+def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
     """The policy that a table describes: ``algorithm`` with its parameters, or a table for each slot.
 
     What is not given comes from the surroundings, or is the default of the part.
@@ -73,11 +75,11 @@ def half_range(means: Array) -> Array:
     return np.asarray((means.max(axis=-1, keepdims=True) - means.min(axis=-1, keepdims=True)) / 2.0)
 
 
-def _by_algorithm(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
+def _by_algorithm(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
     parameters = {name: value for name, value in table.items() if name != "algorithm"}
-    entry = _entry(table["algorithm"], surroundings)
+    entry = entry_of(table["algorithm"], surroundings.importing)
     known = entry.parameters
-    faults = [_unknown(entry.name, name, known) for name in parameters if name not in known or name in ("plays",)]
+    faults = [_unknown(entry.name, name, known) for name in parameters if name not in known or name == "plays"]
     if "horizon" in parameters and surroundings.horizon is not None:
         faults.append(_unknown(entry.name, "horizon", known))
     if surroundings.plays > 1 and "plays" not in known:
@@ -96,19 +98,27 @@ def _by_algorithm(table: Mapping[str, Any], surroundings: Surroundings) -> Polic
     return policy
 
 
-def _entry(name: Any, surroundings: Surroundings) -> Algorithm:
-    """The algorithm of a name, or the user's own function ``module:name``."""
+def entry_of(name: object, importing: Callable[[str], object] | None = None) -> Algorithm:
+    """The algorithm of a name, or the user's own function ``module:name``.
+
+    Raises:
+        ConfigurationError: there is none.
+
+    Example:
+        >>> entry_of("fucb").source
+        'Patil et al. 2019, section 5, Algorithm 3.'
+    """
     if not isinstance(name, str):
         raise ConfigurationError(f"algorithm must be a name such as 'fucb', got {name!r}")
-    if ":" in name and surroundings.importing is not None:
-        function = surroundings.importing(name)
+    if ":" in name and importing is not None:
+        function = importing(name)
         if not callable(function):
             raise ConfigurationError(f"algorithm {name!r} must be a function that returns a Policy, got {function!r}")
         return Algorithm(name, function)
     return find(name)
 
 
-def _by_parts(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
+def _by_parts(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
     if not set(SLOTS) & set(table):
         raise ConfigurationError(f"give an algorithm, or a table for one of {', '.join(SLOTS)}")
     parts: dict[str, Any] = {}
@@ -129,7 +139,7 @@ def _by_parts(table: Mapping[str, Any], surroundings: Surroundings) -> Policy:
     return Policy(**parts)
 
 
-def _part(slot: str, value: Any, surroundings: Surroundings) -> Any:
+def _part(slot: str, value: object, surroundings: Surroundings) -> Any:
     """A part of a policy, with what its table leaves to the surroundings."""
     if isinstance(value, str):
         value = {"kind": value}
@@ -137,16 +147,16 @@ def _part(slot: str, value: Any, surroundings: Surroundings) -> Any:
         raise ConfigurationError(f"must be a table such as {{ kind = '{next(iter(kinds(slot)))}' }}, got {value!r}")
     filled = {name: _value(name, one, surroundings) for name, one in value.items()}
     cls, _ = class_of(slot, value, surroundings.importing)
-    names = {parameter.name: parameter.default for parameter in getattr(cls, "__attrs_attrs__", ())}
+    names = parameters_of(cls)
     if slot == "selection" and "plays" in names:
         filled.setdefault("plays", surroundings.plays)
     for name, default in surroundings.shared.items():
-        if name in names and value is not None and default is not None:
+        if name in names and default is not None:
             filled.setdefault(name, default)
     return build(slot, filled, surroundings.importing)
 
 
-def _value(name: str, value: Any, surroundings: Surroundings) -> Any:
+def _value(name: str, value: object, surroundings: Surroundings) -> object:
     """A parameter as the algorithm or the part takes it."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in PER_ARM and number:
@@ -158,7 +168,7 @@ def _value(name: str, value: Any, surroundings: Surroundings) -> Any:
     return value
 
 
-def _unknown(algorithm: str, name: str, known: Mapping[str, Any]) -> str:
+def _unknown(algorithm: str, name: str, known: Mapping[str, object]) -> str:
     if name in ("plays", "horizon"):
         return f"unknown parameter {name!r} of {algorithm}: it is set for the whole run"
     return f"unknown parameter {name!r} of {algorithm}{nearest(name, set(known) - {'plays', 'horizon'})}"
@@ -172,7 +182,7 @@ def _missing(algorithm: str, name: str, surroundings: Surroundings) -> str:
     )
 
 
-def importing_from(folder: Any) -> Callable[[str], Any]:
+def importing_from(folder: Path | None) -> Callable[[str], Any]:
     """How to find ``module:name`` beside a file of the user's own.
 
     Example:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.parts import kinds
-from evenhand.policy.evidence import Evidence
+from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.index import UCB, BetaSample, Index, Mean
-
-EvidenceLike = Evidence | str | Mapping[str, object]
 
 
 def beta_under(evidence: EvidenceLike) -> Index:

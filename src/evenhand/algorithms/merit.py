@@ -7,10 +7,10 @@ from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
 from evenhand.core.errors import ConfigurationError
 from evenhand.policy.confidence import ConfidenceIntervals, OptimisticShares
+from evenhand.policy.custom_merit import MeritLike
 from evenhand.policy.evidence import Evidence, Optimistic, Pessimistic, Received
 from evenhand.policy.fairness import MeritShares
 from evenhand.policy.index import BetaSample, EmpiricalMean, Exploring, Index
-from evenhand.policy.merit import MeritLike
 from evenhand.policy.policy import Policy
 from evenhand.policy.schedule import ForcedStart, NoSchedule, Schedule
 from evenhand.policy.selection import Categorical, DependentRounding
@@ -27,10 +27,10 @@ def fcucb_d(
     cap: bool = False,
     plays: int = 1,
 ) -> Policy:
-    """FCUCB-D: shares by merit at the point of the confidence box where a fair policy would earn most.
+    """FCUCB-D: shares by merit at the point of the confidence intervals where a fair policy earns most.
 
-    ``μ~ = argmax_{x ∈ box} Σ f(x_i) x_i / Σ f(x_j)``, ``p_i = m f(μ~_i) / Σ f(μ~_j)``, box ``S/M ± c`` cut to [0, 1],
-    ``c = sqrt(ln(4 m K T) / max(M, 1))``
+    ``μ~ = argmax_{x ∈ C} Σ f(x_i) x_i / Σ f(x_j)``, ``p_i = m f(μ~_i) / Σ f(μ~_j)``, C being the
+    intervals ``S/M ± c`` cut to [0, 1], ``c = sqrt(ln(4 m K T) / max(M, 1))``
 
     Promise: every arm plays in proportion to its merit in the long run; reward and fairness regret are at most of order
         sqrt(T) for delays that do not depend on the reward (Theorem 6).
@@ -47,7 +47,7 @@ def fcucb_d(
         free_start: instead of the first rounds, one pull of every arm before round 1 that no measure sees, as in the
             published code.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.policy.merit import Power
@@ -57,7 +57,7 @@ def fcucb_d(
     Source: Chen et al. 2024, Algorithm 1 and Theorem 6.
     """
     intervals = _merit_intervals(4.0, radius, delta, plays, horizon, Received(), Received())
-    return _by_merit("fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, _start(free_start))
+    return _by_merit("fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, ForcedStart(free_start))
 
 
 @algorithm("chen2024")
@@ -71,9 +71,9 @@ def op_fcucb_d(
     cap: bool = False,
     plays: int = 1,
 ) -> Policy:
-    """OP-FCUCB-D: FCUCB-D with a box that allows for any missing rewards, however they depend on their delay.
+    """OP-FCUCB-D: FCUCB-D with intervals that allow for any missing rewards, however they depend on their delay.
 
-    box ``[max(S/N − c, 0), min((S + N − M)/N + c, 1)]``, ``c = sqrt(ln(6 m K T) / N)``, then as FCUCB-D
+    intervals ``[max(S/N − c, 0), min((S + N − M)/N + c, 1)]``, ``c = sqrt(ln(6 m K T) / N)``, then as FCUCB-D
 
     Promise: every arm plays in proportion to its merit in the long run, also when the delay depends on the reward, as
         far as rewards arrive at all (Theorem 8).
@@ -86,7 +86,7 @@ def op_fcucb_d(
         free_start: instead of the first rounds, one pull of every arm before round 1 that no measure sees, as in the
             published code.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.policy.merit import Power
@@ -96,7 +96,7 @@ def op_fcucb_d(
     Source: Chen et al. 2024, Algorithm 3 and Theorem 8.
     """
     intervals = _merit_intervals(6.0, radius, delta, plays, horizon, Pessimistic(), Optimistic())
-    return _by_merit("op_fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, _start(free_start))
+    return _by_merit("op_fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, ForcedStart(free_start))
 
 
 @algorithm("chen2024")
@@ -112,7 +112,7 @@ def fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, pla
         merit: f, a positive function of the mean reward.
         free_start: one pull of every arm before round 1 that no measure sees, as in the published code.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.policy.merit import Power
@@ -121,7 +121,7 @@ def fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, pla
 
     Source: Chen et al. 2024, Algorithm 2 and Theorem 7.
     """
-    return _by_merit("fcts_d", BetaSample(), merit, cap, plays, _free(free_start))
+    return _by_merit("fcts_d", BetaSample(), merit, cap, plays, _free_start(free_start))
 
 
 @algorithm("chen2024")
@@ -138,7 +138,7 @@ def op_fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, 
         merit: f, a positive function of the mean reward.
         free_start: one pull of every arm before round 1 that no measure sees, as in the published code.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.policy.merit import Power
@@ -147,7 +147,7 @@ def op_fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, 
 
     Source: Chen et al. 2024, Algorithm 4 and Theorem 9.
     """
-    return _by_merit("op_fcts_d", beta_under("both"), merit, cap, plays, _free(free_start))
+    return _by_merit("op_fcts_d", beta_under("both"), merit, cap, plays, _free_start(free_start))
 
 
 @algorithm("chen2024")
@@ -162,7 +162,7 @@ def fgreedy_d(merit: MeritLike, *, epsilon: float = 0.13, cap: bool = False, pla
         merit: f, a positive function of the mean reward.
         epsilon: ε in [0, 1]; the paper gives none, 0.13 is the published code's.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.policy.merit import Power
@@ -178,7 +178,7 @@ def fgreedy_d(merit: MeritLike, *, epsilon: float = 0.13, cap: bool = False, pla
 def fairx_ucb(merit: MeritLike, *, horizon: int) -> Policy:
     """FairX-UCB: shares by merit at the best point of the confidence intervals, one play per round.
 
-    ``μ~ = argmax_{x ∈ box} Σ f(x_i) x_i / Σ f(x_j)``, ``p_i = f(μ~_i) / Σ f(μ~_j)``
+    ``μ~ = argmax_{x ∈ C} Σ f(x_i) x_i / Σ f(x_j)``, ``p_i = f(μ~_i) / Σ f(μ~_j)``
 
     Promise: every arm plays in proportion to its merit in the long run, when no reward is late.
 
@@ -230,7 +230,7 @@ def _by_merit(name: str, index: Index, merit: MeritLike, cap: bool, plays: int, 
 def _merit_intervals(
     factor: float, radius: str, delta: float, plays: int, horizon: int, lower: Evidence, upper: Evidence
 ) -> ConfidenceIntervals:
-    """The theorem's box, ``ln(factor m K T)``, or that of the published code, ``ln(factor K t / δ)/2``."""
+    """The theorem's intervals, ``ln(factor m K T)``, or that of the published code, ``ln(factor K t / δ)/2``."""
     validate.one_of("radius", radius, ("theorem", "code"))
     validate.whole("horizon", horizon)
     if radius == "theorem":
@@ -240,11 +240,6 @@ def _merit_intervals(
     return ConfidenceIntervals(factor / delta, scale=0.5, anytime=True, lower=lower, upper=upper)
 
 
-def _start(free: bool) -> Schedule:
-    """Every arm once before anything else, in the first rounds or free of charge."""
-    return ForcedStart(free)
-
-
-def _free(start: bool) -> Schedule:
+def _free_start(asked_for: bool) -> Schedule:
     """The free pull of every arm before round 1, if it is asked for."""
-    return ForcedStart(free=True) if start else NoSchedule()
+    return ForcedStart(free=True) if asked_for else NoSchedule()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.algorithms.indices import EvidenceLike, beta_under, ucb_under
+from evenhand.algorithms.indices import beta_under, ucb_under
 from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.validate import PerArm
+from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise, VirtualQueue
 from evenhand.policy.index import UCB, Committed, EmpiricalMean
 from evenhand.policy.policy import Policy
@@ -116,7 +117,7 @@ def fucb(
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
-        plays: m, arms played a round; up to m arms of A(t) go first, UCB1 fills the other plays.
+        plays: m, arms played per round; up to m arms of A(t) go first, UCB1 fills the other plays.
 
     Example:
         >>> fucb([0.1, 0.1, 0.1]).fairness.tolerance
@@ -141,7 +142,7 @@ def f_ts(fractions: PerArm, *, tolerance: float = 0.0, evidence: EvidenceLike = 
         tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> f_ts([0.1, 0.1], plays=2).plays
@@ -170,13 +171,13 @@ def eta_fucb(
 
     Args:
         fractions: (arms,), promised shares r_i of the rounds.
-        eta: η ≥ 0, reward that one owed play is score.
+        eta: η ≥ 0, reward that one owed play is worth.
         surplus: ``"counted"`` as printed, so that the best arm's surplus counts against it; ``"ignored"`` adds only
             what is owed.
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> eta_fucb([0.1, 0.1], eta=0.5).fairness.shape
@@ -211,7 +212,7 @@ def fair_learn(
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> fair_learn([0.1, 0.1], tolerance=5.0).fairness.tolerance
@@ -255,7 +256,7 @@ def lfg(
         ties: ``"random"`` or ``"first"`` (lowest index).
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> lfg([0.5, 0.6, 0.4], eta=10.0, plays=2).selection
@@ -296,7 +297,7 @@ def tscsf_b(
         queue: ``"exact"`` as printed, or ``"recursive"`` as in LFG.
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> tscsf_b([0.5, 0.6, 0.4], eta=float("inf"), plays=2).plays
@@ -331,7 +332,7 @@ def hard_threshold_ucb(
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> hard_threshold_ucb([0.1, 0.1], penalties=0.3).fairness.shape
@@ -364,7 +365,7 @@ def soft_threshold_ucb(
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
-        plays: m, arms played a round.
+        plays: m, arms played per round.
 
     Example:
         >>> soft_threshold_ucb([0.1, 0.1], penalties=[0.3, 0.2]).fairness.rate

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from evenhand.algorithms.citations import PAPERS, Paper
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
+from evenhand.core.imports import same_definition
 from evenhand.policy.merit import Power
 from evenhand.policy.policy import Policy
 from evenhand.theory.bounds import Bound
@@ -18,7 +19,7 @@ from evenhand.theory.bounds import Bound
 F = TypeVar("F", bound=Callable[..., Policy])
 
 #: Values for the parameters without defaults, for examples with two arms.
-SAMPLE: dict[str, Any] = {
+SAMPLE: dict[str, object] = {
     "fractions": [0.1, 0.1],
     "horizon": 100,
     "eta": 10.0,
@@ -125,7 +126,7 @@ def algorithm(paper: str | None = None, bound: Bound | None = None) -> Callable[
 
     def enter(build: F) -> F:
         known = ALGORITHMS.get(build.__name__)
-        if known is not None and known.build.__module__ != build.__module__:
+        if known is not None and not same_definition(known.build, build):
             raise EvenhandError(f"there are two algorithms named {build.__name__!r}; give one another name")
         publication = None if paper is None else PAPERS[paper]
         ALGORITHMS[build.__name__] = Algorithm(build.__name__, build, publication, bound)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.options import AsJson
+from evenhand.cli.options import AsJson, Import
 from evenhand.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def algorithms(
     name: Annotated[str | None, typer.Argument(help="Name of an algorithm, to show it in full.")] = None,
+    own: Import = None,
     as_json: AsJson = False,
 ) -> None:
     """List the algorithms; with a name: equation, promise, parameters, citation and BibTeX.
@@ -25,20 +26,22 @@ def algorithms(
 
       evenhand algorithms fucb
 
+      evenhand algorithms --import mine.py
+
       evenhand algorithms --json
     """
     from evenhand.algorithms import find
-    from evenhand.algorithms.registry import ALGORITHMS
+    from evenhand.algorithms.registry import algorithms as all_algorithms
 
     if as_json:
-        print_json(as_plain(find(name)) if name else [as_plain(entry) for entry in ALGORITHMS.values()])
+        print_json(as_plain(find(name)) if name else [as_plain(entry) for entry in all_algorithms().values()])
         return
     from evenhand.cli.tables import show_algorithm, show_algorithms
 
     if name:
         show_algorithm(find(name))
     else:
-        show_algorithms(list(ALGORITHMS.values()))
+        show_algorithms(list(all_algorithms().values()))
 
 
 def as_plain(entry: Algorithm) -> dict[str, Any]:

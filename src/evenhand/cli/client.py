@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from evenhand.cli.options import AsJson, Name, Settings, numbers, parameters
+from evenhand.cli.options import AsJson, Name, Settings, numbers, parameters, policy
 from evenhand.cli.output import note, print_json
 from evenhand.core.errors import ConfigurationError, EvenhandError
 
@@ -115,7 +115,13 @@ def request(group: typer.Typer, name: str | None = None) -> Callable[[Request], 
 def create(
     client: Client,
     name: Name,
-    algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="One that `evenhand algorithms` lists.")],
+    algorithm: Annotated[
+        str,
+        typer.Argument(
+            metavar="ALGORITHM",
+            help="One that `evenhand algorithms` lists, a table of parts, or a .toml or .json file with one.",
+        ),
+    ],
     arm: Annotated[list[str], typer.Option(help="Name of an arm; repeat for more.")],
     set_: Settings = None,
     plays: Annotated[int, typer.Option(min=1, help="Arms that play per round.")] = 1,
@@ -140,7 +146,7 @@ def create(
     new = client.create(
         name,
         arm,
-        algorithm,
+        policy(algorithm)[0],
         parameters=parameters(set_ or []),
         plays=plays,
         seed=seed,
@@ -360,7 +366,7 @@ def promise(
     fractions: Annotated[list[str], typer.Argument(metavar="ARM=SHARE", help="New share of each arm.")],
     again: IdempotencyKey = None,
 ) -> Answer:
-    """Promise arms other shares of the rounds from now on; the promises of other arms do not change.
+    """Promise arms other shares of the rounds from now on; arms with these shares already keep what they are owed.
 
     Examples:
 
@@ -393,7 +399,10 @@ def reopen(client: Client, name: Name, again: IdempotencyKey = None) -> Answer:
 
 
 def _changed(change: ChangeResult) -> Answer:
-    text = f"changed: version {change.version}, from round {change.round + 1} on"
+    if change.changed:
+        text = f"changed: version {change.version}, from round {change.round + 1} on"
+    else:
+        text = f"nothing changed: the promised shares are these already, version {change.version}"
     return Answer(change.model_dump(), lambda: print(text))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenhand.cli.options import AsJson, Import, Seed, Settings, numbers, pair, parameters
+from evenhand.cli.options import AsJson, Import, Seed, Settings, numbers, pair, parameters, policy
 from evenhand.cli.output import print_json
 from evenhand.core.errors import ConfigurationError, DataError, EvenhandError
 
@@ -25,7 +25,13 @@ def evaluate(
             help="Evaluate fixed shares: 'uniform', 'a=0.2,b=0.8', or a .json file with the share of each item."
         ),
     ] = None,
-    algorithm: Annotated[str | None, typer.Option(help="Evaluate an algorithm that learns from the log.")] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            help="Evaluate an algorithm that learns from the log: a name, one of your own as 'mine:function', a table "
+            "of parts, or a .toml or .json file with one."
+        ),
+    ] = None,
     set_: Settings = None,
     clip: Annotated[float | None, typer.Option(help="Largest weight. Default: no limit.")] = None,
     missing: Annotated[
@@ -61,6 +67,8 @@ def evaluate(
       evenhand evaluate log.parquet --shares tea=0.2,coffee=0.8 --missing zero
 
       evenhand evaluate log.csv --algorithm fucb --set fractions=0.01 --json
+
+      evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
     """
     from evenhand.online.evaluation.estimators import evaluate as estimate
     from evenhand.online.evaluation.log import read_log
@@ -102,10 +110,13 @@ def target_of(
         >>> target_of(None, "fucb", ["fractions={tea=0.2}", "evidence=optimistic"], seed=0, lanes=None).parameters
         {'fractions': {'tea': 0.2}, 'evidence': 'optimistic'}
     """
+    from evenhand.algorithms.build import importing_from
     from evenhand.online.evaluation.targets import LANES, FixedShares, Learner
 
     if algorithm is not None and shares is None:
-        return Learner(algorithm, parameters(settings), seed, LANES if lanes is None else lanes)
+        table, folder = policy(algorithm)
+        draws = LANES if lanes is None else lanes
+        return Learner(table, parameters(settings), seed, draws, importing=importing_from(folder))
     if shares is None or algorithm is not None:
         raise ConfigurationError("the policy to evaluate must be given by either --shares or --algorithm")
     if settings:

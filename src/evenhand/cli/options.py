@@ -25,7 +25,7 @@ def import_own(sources: list[str] | None) -> list[str] | None:
         ['math']
     """
     if sources:
-        from evenhand.core.parts import import_source
+        from evenhand.core.imports import import_source
 
         for source in sources:
             import_source(source)
@@ -84,6 +84,36 @@ def parameters(settings: Sequence[str]) -> dict[str, Any]:
     return {name: _value(text) for name, text in pairs}
 
 
+def policy(text: str) -> tuple[str | dict[str, Any], Path]:
+    """A policy from the command line, as in a configuration, and the folder of its own modules ``module:name``.
+
+    Args:
+        text: the name of an algorithm, ``module:function``, a table in TOML or JSON, or a ``.toml`` or ``.json`` file
+            that holds one.
+
+    Raises:
+        ConfigurationError: the table or the file cannot be read.
+
+    Example:
+        >>> policy("fucb")[0], policy("{index = 'ucb', selection = {kind = 'top_m'}}")[0]
+        ('fucb', {'index': 'ucb', 'selection': {'kind': 'top_m'}})
+        >>> policy('{"algorithm": "fucb", "fractions": 0.1}')[0]
+        {'algorithm': 'fucb', 'fractions': 0.1}
+    """
+    path = Path(text)
+    if text.lstrip().startswith("{"):
+        return _table(text, text), Path()
+    if path.suffix not in (".toml", ".json"):
+        return text, Path()
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from None
+    return _table(content, str(path)), path.parent
+
+
 def numbers(option: str, form: str, example: str, settings: Sequence[str]) -> dict[str, float]:
     """Numbers by name; a name may contain equals signs.
 
@@ -130,6 +160,24 @@ def pair(option: str, form: str, example: str, text: str, *, last: bool = False)
 
 def _malformed(option: str, form: str, example: str, text: str) -> ConfigurationError:
     return ConfigurationError(f"{option} must have the form {form}, such as {example}; got {text!r}")
+
+
+def _table(text: str, name: str) -> dict[str, Any]:
+    """The table of a policy in TOML or JSON, between braces or a whole file."""
+    import json
+    import tomllib
+
+    try:
+        table = json.loads(text)
+    except ValueError:
+        try:
+            inline = text.lstrip().startswith("{")
+            table = tomllib.loads(f"value = {text.strip()}")["value"] if inline else tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigurationError(f"{name} is neither TOML nor JSON: {error}") from None
+    if not isinstance(table, dict) or "policies" in table:
+        raise ConfigurationError(f"{name} must be the table of one policy, such as {{ index = 'ucb' }}")
+    return table
 
 
 def _value(text: str) -> object:

@@ -65,7 +65,7 @@ def reproduce(
 
 
 def store(out: Path, quick: bool, data: Sequence[Path], jobs: int, again: bool) -> Store:
-    """The folder for results of the asked size, on the user's data."""
+    """The folder for results of the requested size, on the user's data."""
     from evenhand.papers.data import recognised
     from evenhand.papers.runner import Store
 

@@ -58,8 +58,9 @@ def show_algorithm(entry: Algorithm) -> None:
     """
     console = console_for_tables()
     console.print(f"[bold]{entry.name}[/bold]  {escape(entry.summary)}\n", highlight=False)
-    console.print(Padding(escape(entry.equation), (0, 4)), highlight=False)
-    properties = {"promise": entry.promise}
+    if entry.equation:
+        console.print(Padding(escape(entry.equation), (0, 4)), highlight=False)
+    properties = {"promise": entry.promise} if entry.promise else {}
     if entry.bound is not None:
         properties["bound"] = entry.bound.text
     for title, text in properties.items():
@@ -70,7 +71,8 @@ def show_algorithm(entry: Algorithm) -> None:
         table.add_row(name, default, escape(help_of.get(name, "").replace("``", "")))
     console.print()
     console.print(table)
-    console.print(f"[bold]source[/bold]  {escape(entry.source)}", highlight=False)
+    if entry.source:
+        console.print(f"[bold]source[/bold]  {escape(entry.source)}", highlight=False)
     if entry.paper is not None:
         console.print(f"\n{escape(entry.paper.citation)}\n", highlight=False)
         console.print(escape(entry.paper.bibtex()), highlight=False, soft_wrap=True)

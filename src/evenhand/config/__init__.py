@@ -1,1 +1,1 @@
-"""."""
+"""Configuration files: TOML tables of policies, environments and runs."""

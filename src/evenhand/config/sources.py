@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from attrs import frozen
@@ -37,6 +37,8 @@ class RunSettings:
     importing: Callable[[str], Any] | None = None
 
 
+T = TypeVar("T")
+
 KEYS = (
     *("arms", "rewards", "availability", "feedback", "dataset"),
     *("fractions", "penalties", "weights", "merit", "reward_range"),
@@ -66,21 +68,23 @@ def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
     if faults:
         raise EvenhandError.together(faults)
     errors = _Collected()
-    parts: dict[str, Any] = {}
+    parts: dict[str, Any] = {"names": None}
     if "dataset" in table:
         with errors.at("dataset"):
             world = dataset(table["dataset"], run)
             parts = {"rewards": world.rewards, "availability": world.availability, "names": world.names}
             parts["feedback"] = world.feedback
     else:
+        with errors.at("arms"):
+            parts["names"] = _names(table.get("arms"))
         with errors.at("rewards"):
-            parts["rewards"], parts["names"] = rewards(table["rewards"], table.get("arms"), run)
+            parts["rewards"], parts["names"] = rewards(table["rewards"], parts["names"], run)
         with errors.at("availability"):
             given = table.get("availability", {"kind": "always"})
-            parts["availability"] = availability(given, parts.get("rewards"), parts.get("names", ()), run)
+            parts["availability"] = availability(given, parts.get("rewards"), parts["names"], run)
     with errors.at("feedback"):
         if "feedback" in table:
-            parts["feedback"] = feedback(table["feedback"], parts.get("names", ()), run)
+            parts["feedback"] = feedback(table["feedback"], parts["names"], run)
     with errors.at("merit"):
         parts["merit"] = None if "merit" not in table else build("merit", _table(table["merit"]), run.importing)
     with errors.at("penalties"):
@@ -91,12 +95,11 @@ def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
     return Environment(**parts)
 
 
-def rewards(table: Any, arms: Any, run: RunSettings) -> tuple[Rewards, tuple[str, ...]]:
+def rewards(table: Any, names: tuple[str, ...] | None, run: RunSettings) -> tuple[Rewards, tuple[str, ...]]:
     """Rewards and the names of the arms; means may be drawn, and a table may come from a CSV file."""
     values = _table(table)
     if isinstance(values.get("means"), Mapping):
         values["means"] = _drawn(values["means"], run)
-    names: tuple[str, ...] | None = None if arms is None else tuple(map(str, arms))
     if values.get("kind") == "table" and "path" in values:
         headed, values["values"] = logs.read_rewards(_path(values, run))
         if names not in (None, headed):
@@ -106,38 +109,38 @@ def rewards(table: Any, arms: Any, run: RunSettings) -> tuple[Rewards, tuple[str
     return model, names or tuple(str(arm + 1) for arm in range(model.means.shape[-1]))
 
 
-def availability(table: Any, model: Rewards | None, names: tuple[str, ...], run: RunSettings) -> Any:
+def availability(table: Any, model: Rewards | None, names: tuple[str, ...] | None, run: RunSettings) -> Any:
     """Who can play; sets may name their arms, and a log may come from a CSV file or from a reward table's blanks."""
     values = _table(table)
     if values.get("kind") == "joint" and isinstance(values.get("sets"), list):
-        values["sets"] = [_members(place, row, names) for place, row in enumerate(values["sets"])]
+        values["sets"] = [_members(place, row, _known(names)) for place, row in enumerate(values["sets"])]
     if values.get("kind") == "log" and "table" not in values:
         if "path" in values:
             path = _path(values, run)
             headed, values["table"] = logs.read_availability(path)
-            if headed != names:
-                raise EvenhandError(_other_arms("availability log", path.name, headed, names))
-        elif isinstance(model, Table):
-            values["table"] = ~np.isnan(model.values)
+            _check_arms("availability log", path.name, headed, _known(names))
         else:
-            raise EvenhandError("kind 'log' needs a path, unless the rewards are a table with blanks")
+            unknown = _known(model).unknown
+            if unknown is None:
+                raise EvenhandError("kind 'log' needs a path, unless the rewards are a table with blanks")
+            values["table"] = ~unknown
     return build("availability", values, run.importing)
 
 
-def feedback(table: Any, names: tuple[str, ...], run: RunSettings) -> Any:
+def feedback(table: Any, names: tuple[str, ...] | None, run: RunSettings) -> Any:
     """When rewards become known; delays may come from a CSV file."""
     values = _table(table)
     if values.get("kind") == "empirical" and "samples" not in values:
         path = _path(values, run)
         headed, values["samples"] = logs.read_delays(path)
-        if len(headed) > 1 and headed != names:
-            raise EvenhandError(_other_arms("log of delays", path.name, headed, names))
+        if len(headed) > 1:
+            _check_arms("log of delays", path.name, headed, _known(names))
     return build("feedback", values, run.importing)
 
 
 def dataset(table: Any, run: RunSettings) -> Environment:
     """A data set: figures that ship with the package, or files of the user's own."""
-    values: dict[str, Any] = {"kind": table} if isinstance(table, str) else _table(table)
+    values = _table(table)
     kind = values.pop("kind", None)
     if kind is None:
         raise ConfigurationError(f"needs a kind{nearest('', DATASETS)}")
@@ -213,6 +216,10 @@ DATASETS: dict[str, Callable[..., Environment]] = {
 }
 
 
+class _Missing(Exception):
+    """A table needs a part whose own table has a fault, which is reported already."""
+
+
 class _Collected:
     """Errors of several tables, each with the path to it."""
 
@@ -231,8 +238,7 @@ class _Collected:
         if isinstance(error, EvenhandError):
             self.errors.append(error.at(self._place))
             return True
-        # What fails only because an earlier table is missing is that table's fault.
-        return bool(self.errors) and isinstance(error, AttributeError | TypeError)
+        return isinstance(error, _Missing)
 
     def raise_all(self) -> None:
         if self.errors:
@@ -262,12 +268,12 @@ def _drawn(table: Mapping[str, Any], run: RunSettings) -> PerLane:
         raise ConfigurationError(
             f"means must be a list, or {{ kind = 'uniform', arms = 5, low = 0.0, high = 1.0 }}, got {dict(table)!r}"
         )
-    arms = table["arms"]
-    if isinstance(arms, bool) or not isinstance(arms, int) or arms < 1:
-        raise ConfigurationError(f"means.arms must be a whole number of at least 1, got {arms!r}")
+    arms = validate.whole("means.arms", table["arms"])
+    low = validate.number("means.low", table.get("low", 0.0))
+    high = validate.number("means.high", table.get("high", 1.0), low)
     # A key that no block of lanes has.
     rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(2**31,)))
-    return PerLane(rng.uniform(table.get("low", 0.0), table.get("high", 1.0), (run.lanes, arms)))
+    return PerLane(rng.uniform(low, high, (run.lanes, arms)))
 
 
 def _penalties(value: Any, model: Rewards | None) -> Any:
@@ -275,7 +281,7 @@ def _penalties(value: Any, model: Rewards | None) -> Any:
         return value
     if dict(value) != {"kind": "half_range"}:
         raise ConfigurationError(f"must be a number, a list, or {{ kind = 'half_range' }}, got {dict(value)!r}")
-    half = half_range(np.asarray(model.means)) if model is not None else np.zeros(1)
+    half = half_range(np.asarray(_known(model).means))
     return PerLane(half) if half.ndim == 2 else half
 
 
@@ -293,5 +299,25 @@ def _members(place: int, row: Any, names: tuple[str, ...]) -> Any:
     return row
 
 
-def _other_arms(what: str, path: str, headed: tuple[str, ...], names: tuple[str, ...]) -> str:
-    return f"the {what} {path} is headed {', '.join(headed)}; the arms are {', '.join(names)}, in this order"
+def _names(arms: Any) -> tuple[str, ...] | None:
+    """The names in the configuration; None where it has none."""
+    if arms is None:
+        return None
+    if not isinstance(arms, list | tuple):
+        raise EvenhandError(f"must be a list of names, got {arms!r}")
+    return tuple(map(str, arms))
+
+
+def _known(value: T | None) -> T:
+    """The value of another table."""
+    if value is None:
+        raise _Missing
+    return value
+
+
+def _check_arms(what: str, path: str, headed: tuple[str, ...], names: tuple[str, ...]) -> None:
+    """Refuse a file whose columns are not the arms."""
+    if headed != names:
+        raise EvenhandError(
+            f"the {what} {path} is headed {', '.join(headed)}; the arms are {', '.join(names)}, in this order"
+        )

@@ -20,7 +20,7 @@ from evenhand.environment.environment import Environment
 from evenhand.policy.policy import Policy
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, check_metrics
-from evenhand.simulation.setup import FiguresSettings, Setup
+from evenhand.simulation.setup import CHECKPOINTS, FiguresSettings, Setup
 
 Count = Annotated[int, Field(ge=1, strict=True)]
 
@@ -44,7 +44,7 @@ class Config(BaseModel):
     lanes: Count = 100
     seed: Annotated[int, Field(ge=0, strict=True)] = 0
     plays: Count = 1
-    checkpoints: Count | list[Count] = 200
+    checkpoints: Count | list[Count] = CHECKPOINTS
     spacing: Literal["even", "log"] = "even"
     environment: dict[str, Any]
     policies: Annotated[list[dict[str, Any]], Field(min_length=1)]
@@ -226,6 +226,3 @@ def _sentence(error: Any) -> str:
     else:
         message = f"{message[0].lower()}{message[1:]}, got {error['input']!r}".replace("input should", "should")
     return f"{place} {message}"
-
-
-__all__ = ["Config", "Environment", "Setup", "load", "parse"]

@@ -7,15 +7,12 @@ files, saved bandits, stored events and HTTP hold this form and no other.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import math
-import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib.metadata import entry_points
-from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, TypeVar
 
 import attrs
@@ -23,6 +20,7 @@ import numpy as np
 
 from evenhand.core.definition import check_definition
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest
+from evenhand.core.imports import same_definition
 from evenhand.core.state import PerLane
 
 #: The modules in which the parts of each slot are defined, loaded when a kind of the slot is first asked for.
@@ -99,7 +97,7 @@ def naming_arguments(cls: P) -> P:
     """A class whose errors name the arguments that are wrong, all of them; for one without a name in a slot.
 
     Example:
-        >>> from evenhand.policy.merit import Custom
+        >>> from evenhand.policy.custom_merit import Custom
         >>> Custom(lambda mean: 1.0 + mean, resolution=0)
         Traceback (most recent call last):
         ...
@@ -114,8 +112,10 @@ def register(slot: str, kind: str, cls: type) -> None:
     if slot not in _KINDS:
         raise EvenhandError(f"there is no slot {slot!r}{nearest(slot, _KINDS)}")
     known = _KINDS[slot].get(kind)
-    if known is not None and (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise EvenhandError(f"two classes are registered as {slot} {kind!r}: {_path(known)} and {_path(cls)}")
+    if known is not None and not same_definition(known, cls):
+        raise EvenhandError(
+            f"two classes are registered as {slot} {kind!r}: {_path(known)} and {_path(cls)}; give one another name"
+        )
     check_definition(slot, cls)
     _KINDS[slot][kind] = cls
     _NAMES[cls] = (slot, kind)
@@ -138,7 +138,7 @@ def kinds(slot: str) -> dict[str, type]:
     return _KINDS[slot]
 
 
-def build(slot: str, table: Any, importing: Callable[[str], Any] | None = None) -> Any:
+def build(slot: str, table: object, importing: Callable[[str], object] | None = None) -> Any:
     """The part that a plain form describes.
 
     Args:
@@ -185,7 +185,7 @@ def build(slot: str, table: Any, importing: Callable[[str], Any] | None = None) 
     return cls(**values)
 
 
-def plain(part: Any) -> Any:
+def plain(part: object) -> Any:
     """The plain form of a part: a table with its kind and every argument, made of JSON values only.
 
     Arrays become lists; infinity and NaN become the strings ``"inf"``, ``"-inf"`` and ``"nan"``; rows of `PerLane`
@@ -218,84 +218,8 @@ def plain(part: Any) -> Any:
     raise StateError(f"{what} cannot be written down: make it a registered part (evenhand.core.parts.part)")
 
 
-def import_source(source: str, folder: Path | None = None) -> ModuleType:
-    """Load a module that the user names, a file or an importable module, so that it registers its parts.
-
-    Args:
-        source: path of a ``.py`` file, or the name of a module.
-        folder: in which a relative path, or a module that is not installed, is looked for; None for the present one.
-
-    Raises:
-        ConfigurationError: there is no such file or module, or it fails when it is loaded.
-
-    Example:
-        >>> import_source("math").__name__
-        'math'
-        >>> import_source("nowhere.py")
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.ConfigurationError: there is no file nowhere.py
-    """
-    where = (folder or Path()) / (source if source.endswith(".py") else f"{source}.py")
-    try:
-        if source.endswith(".py") or where.is_file():
-            return _module_of(where)
-        return importlib.import_module(source)
-    except FileNotFoundError:
-        raise ConfigurationError(f"there is no file {where}") from None
-    except ModuleNotFoundError as error:
-        if error.name and source.startswith(error.name):
-            raise ConfigurationError(f"there is no module {source!r}, and no file {where}") from None
-        raise ConfigurationError(f"{source} cannot be loaded: {error}") from error
-    except ConfigurationError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise ConfigurationError(f"{source} cannot be loaded: {type(error).__name__}: {error}") from error
-
-
-def import_object(name: str, folder: Path | None = None) -> Any:
-    """The object ``module:name``; for a module that the user names, never one that data from elsewhere name.
-
-    Raises:
-        ConfigurationError: there is no such module, or it has no such object.
-
-    Example:
-        >>> import_object("math:floor")(1.5)
-        1
-    """
-    source, _, attribute = name.rpartition(":")
-    module = import_source(source, folder)
-    if not hasattr(module, attribute):
-        names = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
-        raise ConfigurationError(f"module {source!r} has no {attribute!r}{nearest(attribute, names) if names else ''}")
-    return getattr(module, attribute)
-
-
-def _module_of(path: Path) -> ModuleType:
-    """The module of a file, loaded once."""
-    name = path.stem
-    loaded = sys.modules.get(name)
-    if loaded is not None and getattr(loaded, "__file__", None) == str(path.resolve()):
-        return loaded
-    if not path.is_file():
-        raise FileNotFoundError(path)
-    if loaded is not None or name in sys.stdlib_module_names:
-        raise ConfigurationError(f"{path} has the name of another module, {name!r}: give the file another name")
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
-    if spec is None or spec.loader is None:
-        raise ConfigurationError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # so that its classes can be pickled for worker processes
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
 def class_of(
-    slot: str, table: Mapping[str, Any], importing: Callable[[str], Any] | None = None
+    slot: str, table: Mapping[str, Any], importing: Callable[[str], object] | None = None
 ) -> tuple[type, dict[str, Any]]:
     """The class that a table names, and the other keys of the table; see `build`.
 
@@ -340,7 +264,7 @@ def parameters_of(cls: type) -> dict[str, attrs.Attribute[Any]]:
     return {parameter.alias: parameter for parameter in fields if parameter.init}
 
 
-def _value(parameter: attrs.Attribute[Any], value: Any, importing: Callable[[str], Any] | None) -> Any:
+def _value(parameter: attrs.Attribute[Any], value: object, importing: Callable[[str], object] | None) -> Any:
     """An argument from its plain form, converted and checked."""
     slot = parameter.metadata.get("slot")
     try:

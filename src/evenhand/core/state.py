@@ -146,7 +146,7 @@ class State:
     schedule: Any = None
     hold: Any = None
     begun: Any = None  # `Begun`, or None where every promise holds from round 1 on
-    unit: Any = None  # `Unit` of the rewards, or None where they are in [0, 1]
+    unit: Unit | None = None  # of the rewards; None where they are in [0, 1]
 
     @property
     def clock(self) -> int:
@@ -177,14 +177,14 @@ class PerLane(np.ndarray[Any, np.dtype[np.float64]]):
         (2, 2)
     """
 
-    def __new__(cls, values: Any) -> PerLane:
+    def __new__(cls, values: object) -> PerLane:
         """See the class."""
         array = np.asarray(values, dtype=float)
         if array.ndim != 2:
             raise EvenhandError(f"PerLane needs an array (lanes, arms), got shape {array.shape}")
         return array.view(cls)
 
-    def __array_finalize__(self, source: Any) -> None:
+    def __array_finalize__(self, source: object) -> None:
         """Nothing to carry over."""
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -232,7 +232,7 @@ def for_lanes(part: T, lanes: slice) -> T:
     return attrs.evolve(part, **changes) if changes else part  # type: ignore[misc]
 
 
-def dump(record: Any) -> Any:
+def dump(record: object) -> Any:
     """A state or any record in it as plain JSON values; floats are kept exactly.
 
     Example:

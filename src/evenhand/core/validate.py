@@ -15,6 +15,7 @@ from evenhand.core.state import Array, PerLane
 
 NO_NUMBER = (str, bytes, bool, np.bool_)  # though one could be made of it
 PerArm = float | Sequence[float] | NDArray[Any]
+Rows = Sequence[Sequence[float]] | NDArray[Any]
 TINY = float(np.finfo(float).tiny)
 
 # Converters of the arguments of parts. Their messages lack the argument's name, which `evenhand.core.parts.part` adds.
@@ -112,10 +113,10 @@ def whole_numbers(value: PerArm) -> Array:
     return array
 
 
-def choice(*options: str) -> Callable[[Any, attrs.Attribute[str], str], None]:
+def choice(*options: str) -> Callable[[object, attrs.Attribute[str], str], None]:
     """A check that an argument is one of the options, for ``attrs.field(validator=…)``."""
 
-    def check(instance: Any, parameter: attrs.Attribute[str], value: str) -> None:
+    def check(instance: object, parameter: attrs.Attribute[str], value: str) -> None:
         one_of(parameter.name, value, options)
 
     return check
@@ -140,7 +141,7 @@ def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf
     return result
 
 
-def whole(name: str, value: Any, low: int = 1) -> int:
+def whole(name: str, value: object, low: int = 1) -> int:
     """``value`` as an int of at least ``low``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise EvenhandError(_subject(name) + f"must be a whole number, got {value!r}")
@@ -149,7 +150,7 @@ def whole(name: str, value: Any, low: int = 1) -> int:
     return int(value)
 
 
-def part(name: str, value: Any, base: type, example: str) -> None:
+def part(name: str, value: object, base: type, example: str) -> None:
     """Complain unless ``value`` is an object of the base class of such parts."""
     if not isinstance(value, base):
         remedy = ""
@@ -167,7 +168,7 @@ def one_of(name: str, value: str, choices: Sequence[str]) -> str:
     return value
 
 
-def per_arm(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
+def per_arm(name: str, values: object, low: float = -math.inf, high: float = math.inf) -> Array:
     """``values``, one per arm, as an array within [low, high]; a `PerLane` stays one."""
     array = np.asarray(values, dtype=object)
     try:
@@ -183,7 +184,7 @@ def per_arm(name: str, values: Any, low: float = -math.inf, high: float = math.i
     return PerLane(array) if isinstance(values, PerLane) else array
 
 
-def per_arm_or_one(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
+def per_arm_or_one(name: str, values: object, low: float = -math.inf, high: float = math.inf) -> Array:
     """Like `per_arm`, but a single number stands for every arm."""
     if isinstance(values, int | float | np.number) and not isinstance(values, bool):
         return np.asarray([number(name, values, low, high)])
@@ -211,20 +212,7 @@ def same_length(name: str, values: Array, others: Array, of: str) -> None:
         raise EvenhandError(f"{name} has {entries} entries, but there are {expected} {of}")
 
 
-def _subject(name: str) -> str:
-    """The name that a message begins with, if it is known."""
-    return f"{name} " if name else ""
-
-
-def _range(low: float, high: float, inf: bool = False) -> str:
-    if low == -math.inf and high == math.inf:
-        return "a finite number"
-    if high == math.inf:
-        return f"a number of at least {low:g}" + (" or inf" if inf else "")
-    return f"a number in [{low:g}, {high:g}]"
-
-
-def table(name: str, values: Any, low: float = -math.inf, high: float = math.inf) -> Array:
+def table(name: str, values: object, low: float = -math.inf, high: float = math.inf) -> Array:
     """``values`` as an array of rows within [low, high]."""
     try:
         array = np.asarray(values, dtype=float)
@@ -246,3 +234,16 @@ def rows_sum_to_one(name: str, array: Array) -> None:
     if wrong.size:
         where = f"{name}[{wrong[0]}]" if len(array) > 1 else name
         raise EvenhandError(_subject(where) + f"must sum to 1, it sums to {sums[wrong[0]]:.6g}")
+
+
+def _subject(name: str) -> str:
+    """The name that a message begins with, if it is known."""
+    return f"{name} " if name else ""
+
+
+def _range(low: float, high: float, inf: bool = False) -> str:
+    if low == -math.inf and high == math.inf:
+        return "a finite number"
+    if high == math.inf:
+        return f"a number of at least {low:g}" + (" or inf" if inf else "")
+    return f"a number in [{low:g}, {high:g}]"

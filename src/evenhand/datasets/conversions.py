@@ -28,7 +28,7 @@ from evenhand.environment.environment import Environment
 from evenhand.environment.rewards import Bernoulli
 
 ADS = 10  # most clicked ones
-CLICK_RATE = 0.05  # clicks a page visit
+CLICK_RATE = 0.05  # clicks per page visit
 WEEK = 7 * 86400.0  # seconds
 RATES = ("scaled_conversions", "scaled_rates", "rates")
 #: The columns that are read, in the log as published and in an extract of five columns.
@@ -46,7 +46,7 @@ class Conversions:
         titles: hashed titles of the products, the most clicked first.
         clicks: (ads,), clicks on each ad in the log.
         sales: (ads,), how many of them converted.
-        delays: for each ad, a row a conversion of known delay: seconds from click to conversion, and clicks on the
+        delays: for each ad, one row per conversion of known delay: seconds from click to conversion, and clicks on the
             ad in the week before.
     """
 
@@ -58,17 +58,17 @@ class Conversions:
     def environment(self, rates: Any = None, click_rate: float = CLICK_RATE) -> Environment:
         """The log as an environment, the way the paper describes.
 
-        An ad clicked n times a week, at a click rate of ρ, is shown n/ρ times a week; so a delay of s seconds is
-        ``s (n/ρ) / (seconds a week)`` page visits, rounded down. The delay of a reward of 0 is drawn from the same
+        An ad clicked n times per week, at a click rate of ρ, is shown n/ρ times per week; so a delay of s seconds is
+        ``s (n/ρ) / (seconds per week)`` page visits, rounded down. The delay of a reward of 0 is drawn from the same
         delays, so that it says nothing about the reward. The code published with the paper differs: there most rewards
         of 0 are known at once, and so are those whose delay exceeds 50,000 visits.
 
         Args:
-            rates: mean rewards: one an ad, in [0, 1], or ``"scaled_conversions"`` (numbers of conversions, scaled
-                so that the smallest is 0 and the largest 1, as the paper says), ``"scaled_rates"`` (conversions a
-                click, scaled, as the paper's code does), or ``"rates"`` (conversions a click). None: the first, if the
-                log holds clicks that did not convert, else an error.
-            click_rate: ρ in (0, 1], clicks a page visit.
+            rates: mean rewards: one per ad, in [0, 1], or ``"scaled_conversions"`` (numbers of conversions, scaled
+                so that the smallest is 0 and the largest 1, as the paper says), ``"scaled_rates"`` (conversions per
+                click, scaled, as the paper's code does), or ``"rates"`` (conversions per click). None: the first, if
+                the log holds clicks that did not convert, else an error.
+            click_rate: ρ in (0, 1], clicks per page visit.
 
         Raises:
             DataError: the rates cannot be had from this log.
@@ -80,7 +80,7 @@ class Conversions:
         named = rates is None or isinstance(rates, str)
         if not whole and named and rates in (None, "scaled_rates", "rates"):
             raise DataError(
-                "this log holds conversions only, and none of the clicks that did not convert: give rates, one an ad, "
+                "this log holds conversions only, and none of the clicks that did not convert: give rates, one per ad, "
                 "or rates = 'scaled_conversions' to scale the numbers of conversions"
             )
         if named:
@@ -100,7 +100,7 @@ class Conversions:
 
 
 def visits(rows: Array, click_rate: float = CLICK_RATE) -> Array:
-    """Delays in page visits, from rows of seconds and clicks a week.
+    """Delays in page visits, from rows of seconds and clicks per week.
 
     Example:
         >>> import numpy as np
@@ -127,7 +127,7 @@ def named_rates(name: str, sales: Array, clicks: Array) -> Array:
         return values
     spread = values.max() - values.min()
     if spread == 0.0:
-        raise DataError("all ads convert alike, so their rates cannot be scaled to [0, 1]; give rates, one an ad")
+        raise DataError("all ads convert alike, so their rates cannot be scaled to [0, 1]; give rates, one per ad")
     return np.asarray((values - values.min()) / spread)
 
 
@@ -138,8 +138,8 @@ def shipped(rates: Any = "scaled_conversions", click_rate: float = CLICK_RATE) -
     from the quantiles.
 
     Args:
-        rates: ``"scaled_conversions"``, or mean rewards, one an ad.
-        click_rate: clicks a page visit.
+        rates: ``"scaled_conversions"``, or mean rewards, one per ad.
+        click_rate: clicks per page visit.
 
     Example:
         >>> shipped().means.round(2).tolist()

@@ -162,7 +162,7 @@ class Ratings:
     stars: Array  # (users, films), NaN where the user did not rate the film; users in the order of the file
 
     def environment(self, order: str = "log") -> Environment:
-        """The log as an environment: a user a round.
+        """The log as an environment: one user per round.
 
         Args:
             order: ``"log"`` for the order of the file in every lane, ``"shuffled"`` for each lane's own.
@@ -170,7 +170,7 @@ class Ratings:
         return Environment(Table(self.stars / STARS, order), Logged(~np.isnan(self.stars)), names=self.films)
 
     def figures(self) -> dict[str, Any]:
-        """A summary that stands for the log: rating counts a film, and how often each set of films was
+        """A summary that stands for the log: rating counts per film, and how often each set of films was
         rated."""
         sets, users = np.unique(~np.isnan(self.stars), axis=0, return_counts=True)
         return {

@@ -56,7 +56,7 @@ class Histograms:
         validate.whole("more_than", more_than, low=0)
         if more_than < self.least:
             raise DataError(
-                f"{self.source} tell of films with more than {self.least} ratings only: give more_than of at least "
+                f"{self.source} cover only films with more than {self.least} ratings: give more_than of at least "
                 f"{self.least}, or the path of a copy of MovieLens"
             )
         arms = self.above(more_than)

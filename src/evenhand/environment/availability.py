@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from attrs import field, frozen
@@ -14,12 +14,11 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Mask
+from evenhand.core.validate import Rows
 from evenhand.environment.rewards import below
 
 #: Arms up to which all 2^K sets of independent availability are listed.
 MAX_ENUMERATED = 15
-
-Sets = Sequence[Sequence[float]] | NDArray[Any]
 
 
 class Availability(Part, ABC):
@@ -154,7 +153,7 @@ class Independent(Availability):
         return probability
 
 
-def _sets(value: Sets) -> Mask:
+def _sets(value: Rows) -> Mask:
     sets = validate.table("", value, 0.0, 1.0)
     if not np.isin(sets, (0.0, 1.0)).all():
         raise EvenhandError("must hold 0 (asleep) or 1 (available), one column per arm")

@@ -14,11 +14,10 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import part
 from evenhand.core.state import Array, PerLane
-from evenhand.core.validate import PerArm
+from evenhand.core.validate import PerArm, Rows
 from evenhand.environment.late import Arms, Delay
 
 DelayFunction = Callable[[Array, Arms, NDArray[Any]], Array | float]
-Rows = Sequence[Sequence[float]] | NDArray[Any]
 Samples = Sequence[float] | Sequence[Sequence[float]] | NDArray[Any] | Sequence[NDArray[Any]]
 BELOW_ONE = math.nextafter(1.0, 0.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,8 @@ from evenhand.core.validate import PerArm
 from evenhand.environment.availability import Always, Availability
 from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
 from evenhand.environment.rewards import Rewards
-from evenhand.policy.merit import Merit, MeritLike, as_merit
+from evenhand.policy.custom_merit import MeritLike, as_merit
+from evenhand.policy.merit import Merit
 
 DRAWN_AHEAD = 100_000  # numbers drawn at a time: enough to make calls cheap, few enough for the cache
 
@@ -30,8 +32,8 @@ def _rewards(value: Rewards) -> Rewards:
 
 def _names(value: Sequence[str]) -> tuple[str, ...]:
     names = tuple(map(str, value))
-    for name in names:
-        if names.count(name) > 1:
+    for name, number in Counter(names).items():
+        if number > 1:
             raise EvenhandError(f"two arms are named {name!r}; names must differ")
     return names
 

@@ -148,7 +148,7 @@ class _Pieces:
         self.length = length
         pieces = (kernels[:, n : n + length].T for n in range(0, kernels.shape[1], length))
         self._pieces = [rfft(piece, 2 * length, axis=0) for piece in pieces]  # the nearest first
-        self._blocks: deque[Any] = deque(maxlen=len(self._pieces))  # the latest first
+        self._blocks: deque[NDArray[np.complex128]] = deque(maxlen=len(self._pieces))  # the latest first
 
     def sums(self, block: Array) -> Array:
         """What the last blocks send to the steps from now on, given the latest, (rounds, sources, lanes)."""

@@ -18,8 +18,7 @@ from evenhand.core import validate
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Mask
-
-Rows = Sequence[Sequence[float]] | NDArray[Any]
+from evenhand.core.validate import Rows
 
 UNIT = (0.0, 1.0)
 BETA_EDGE = 1e-12  # means of Beta rewards closer to 0 or 1 are drawn as if they were so far away

@@ -14,8 +14,8 @@ from evenhand.core.errors import EvenhandError, nearest
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from evenhand.config.toml import Setup
     from evenhand.simulation.results import Results
+    from evenhand.simulation.setup import Setup
 
 #: Papers with experiments, in the order of their letters.
 FOLDERS = ("patil2019", "huang2020", "fang2022", "chen2024", "wang2021")

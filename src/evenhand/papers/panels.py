@@ -67,7 +67,7 @@ def curves(
     title: str = "",
     order: Iterable[str] | None = None,
 ) -> None:
-    """A measure over the rounds: means over the lanes with a band of one standard error, a line a policy.
+    """A measure over the rounds: means over the lanes with a band of one standard error, one line per policy.
 
     Args:
         axes: to draw on.
@@ -109,7 +109,7 @@ def bars(
     fill: float,
     **look: Any,
 ) -> None:
-    """A bar an arm, with whiskers unless ``error`` is None: the one of a number in a group of ``of`` side by side.
+    """One bar per arm, with whiskers unless ``error`` is None: the one of a number in a group of ``of`` side by side.
 
     Args:
         axes: to draw on.
@@ -158,7 +158,7 @@ def finish(axes: Axes, x: str, y: str, log: str = "", title: str = "") -> None:
 
 def line(place: int) -> dict[str, Any]:
     """Colour and dashes of the line of a number, counted from 0."""
-    dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]  # others when the colours come round again
+    dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]  # other dashes when the colours repeat
     return {"color": COLOURS[place % len(COLOURS)], "linestyle": dashes}
 
 

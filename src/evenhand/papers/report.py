@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import os
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -23,6 +22,7 @@ from evenhand.core.files import write_whole
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
 from evenhand.papers.runner import Store, Verdict, code_version
 from evenhand.simulation import figures
+from evenhand.simulation.files import without_infinities
 
 STATUSES = ("confirmed", "not confirmed", "not runnable here")
 
@@ -33,7 +33,7 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Ve
         (store.folder / name).mkdir(parents=True, exist_ok=True)
     figures.save(experiment.draw(runs), store.folder / "figures" / experiment.id)
     sizes = [(run.setup.horizon, run.setup.lanes) for run in runs.values()]
-    reports = {
+    entry = {
         "id": experiment.id,
         "code": code_version(),
         "date": datetime.now(UTC).date().isoformat(),
@@ -54,37 +54,37 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Ve
             for verdict in verdicts
         ],
     }
-    text = json.dumps(_plain(reports), indent=1, ensure_ascii=False)
+    text = json.dumps(without_infinities(entry), indent=1, ensure_ascii=False)
     write_whole(store.folder / "verdicts" / f"{experiment.id}.json", lambda path: path.write_text(text, "utf-8"))
 
 
 def kept(store: Store, experiments: Mapping[str, Experiment]) -> dict[str, dict[str, Any]]:
     """What `keep` wrote for this version of the code, by the experiment's id."""
-    found = {}
+    entries = {}
     for name in experiments:
         path = store.folder / "verdicts" / f"{name}.json"
         try:
-            reports = json.loads(path.read_text(encoding="utf-8"))
+            entry = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             continue
         except ValueError:
             raise EvenhandError(f"{path} is damaged; remove it and run {name} again") from None
-        if reports.get("code") == code_version():
-            found[name] = reports
-    return found
+        if entry.get("code") == code_version():
+            entries[name] = entry
+    return entries
 
 
 def write(store: Store, experiments: Mapping[str, Experiment]) -> Path:
     """Write ``report.html`` and ``claims.json`` about all experiments that have been run; returns the page's path."""
-    reports = kept(store, experiments)
-    page = render(store, experiments, reports)
+    entries = kept(store, experiments)
+    page = render(store, experiments, entries)
     write_whole(store.folder / "report.html", partial(_text, page))
-    summary = {"about": surroundings(store), "experiments": list(reports.values())}
+    summary = {"about": surroundings(store), "experiments": list(entries.values())}
     write_whole(store.folder / "claims.json", partial(_text, json.dumps(summary, indent=1, ensure_ascii=False)))
     return store.folder / "report.html"
 
 
-def render(store: Store, experiments: Mapping[str, Experiment], reports: Mapping[str, dict[str, Any]]) -> str:
+def render(store: Store, experiments: Mapping[str, Experiment], entries: Mapping[str, dict[str, Any]]) -> str:
     """The page as HTML; figures are in it, so that it needs no other file and no network."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -101,23 +101,23 @@ def render(store: Store, experiments: Mapping[str, Experiment], reports: Mapping
             "key": folder,
             "title": PAPERS[folder].title,
             "citation": PAPERS[folder].citation,
-            "experiments": _of(folder, store, experiments, reports),
+            "experiments": _of(folder, store, experiments, entries),
         }
         for folder in FOLDERS
     ]
     return templates.get_template("report.html.j2").render(
         papers=[paper for paper in papers if paper["experiments"]],
-        counts=counted(reports.values()),
+        counts=counted(entries.values()),
         statuses=STATUSES,
-        missing=[name for name in experiments if name not in reports],
+        missing=[name for name in experiments if name not in entries],
         quick=store.quick,
         **surroundings(store),
     )
 
 
-def counted(reports: Any) -> dict[str, int]:
+def counted(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """How many claims have which verdict."""
-    found = Counter(verdict["status"] for one in reports for verdict in one["verdicts"])
+    found = Counter(verdict["status"] for one in entries for verdict in one["verdicts"])
     return {status: found[status] for status in STATUSES}
 
 
@@ -135,7 +135,7 @@ def surroundings(store: Store) -> dict[str, Any]:
 
 
 def number(value: float | None) -> str:
-    """A number with as many digits as one wants to read; None is none that one could have.
+    """A number with four significant digits, and no decimals from 1000 on; None is shown as “none”.
 
     Example:
         >>> number(12345.678), number(0.0123456), number(-2.0), number(None)
@@ -169,13 +169,13 @@ def duration(seconds: float) -> str:
 
 
 def _of(
-    folder: str, store: Store, experiments: Mapping[str, Experiment], reports: Mapping[str, dict[str, Any]]
+    folder: str, store: Store, experiments: Mapping[str, Experiment], entries: Mapping[str, dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """What the page shows of the experiments of a paper."""
     return [
-        reports[name] | {"about": experiment, "image": _picture(store.folder / "figures" / f"{name}.png")}
+        entries[name] | {"about": experiment, "image": _picture(store.folder / "figures" / f"{name}.png")}
         for name, experiment in experiments.items()
-        if name in reports and experiment.paper == folder
+        if name in entries and experiment.paper == folder
     ]
 
 
@@ -199,14 +199,3 @@ def _embedded(path: Path, changed: int) -> dict[str, Any]:
 
 def _text(content: str, path: Path) -> None:
     path.write_text(content, encoding="utf-8")
-
-
-def _plain(value: Any) -> Any:
-    """Without numbers that JSON does not know: an endless interval is null."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    return None if isinstance(value, float) and not math.isfinite(value) else value

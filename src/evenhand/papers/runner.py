@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from evenhand import __version__
-from evenhand.config.toml import Setup, parse
+from evenhand.config.toml import parse
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers.data import NEEDED
 from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs
 from evenhand.simulation.results import Results
-from evenhand.simulation.setup import run_information
+from evenhand.simulation.setup import Setup, run_information
 from evenhand.simulation.simulate import compare
 
 #: Folders whose code decides results.
@@ -56,12 +56,12 @@ class Store:
     jobs: int = 1
     again: bool = False
 
-    def run(self, experiment: Experiment, tell: Callable[[str], None] = lambda line: None) -> Runs:
+    def run(self, experiment: Experiment, report: Callable[[str], None] = lambda line: None) -> Runs:
         """The runs of an experiment: those that are there as they are, the others now.
 
         Args:
             experiment: what to run.
-            tell: is called with every configuration that is run.
+            report: called with every configuration that is run.
 
         Raises:
             EvenhandError: the folder holds results of another version.
@@ -71,7 +71,7 @@ class Store:
             setup = self.setup(experiment, part)
             run = None if self.again else self._kept(experiment, part, setup)
             if run is None:
-                tell(f"{part}, {number} of {len(experiment.parts)}")
+                report(f"{part}, {number} of {len(experiment.parts)}")
                 run = self._made(experiment, part, setup)
             runs[part] = run
         return runs

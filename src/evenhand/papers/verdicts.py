@@ -45,32 +45,32 @@ def count_lanes(run: CompletedRun) -> int:
 def below(text: str, values: Any, bound: float, unit: str = "") -> Finding:
     """The mean of ``values`` (lanes,) is below ``bound``."""
     mean, low, high = interval(values)
-    return Finding(text, mean, low, high, np.size(values), f"below {_told(bound)}{unit}", high < bound)
+    return Finding(text, mean, low, high, np.size(values), f"below {_shown(bound)}{unit}", high < bound)
 
 
 def above(text: str, values: Any, bound: float, unit: str = "") -> Finding:
     """The mean of ``values`` (lanes,) is above ``bound``."""
     mean, low, high = interval(values)
-    return Finding(text, mean, low, high, np.size(values), f"above {_told(bound)}{unit}", low > bound)
+    return Finding(text, mean, low, high, np.size(values), f"above {_shown(bound)}{unit}", low > bound)
 
 
 def within(text: str, values: Any, least: float, most: float) -> Finding:
     """The mean of ``values`` (lanes,) lies between two numbers, these included."""
     mean, low, high = interval(values)
-    expected = f"from {_told(least)} to {_told(most)}"
+    expected = f"from {_shown(least)} to {_shown(most)}"
     return Finding(text, mean, low, high, np.size(values), expected, least <= low and high <= most)
 
 
 def ratio_below(text: str, over: Array, under: Array, bound: float) -> Finding:
     """The ratio of two means over the same lanes is below ``bound``."""
     mean, low, high = ratio(over, under)
-    return Finding(text, mean, low, high, over.size, f"below {_told(bound)}", high < bound)
+    return Finding(text, mean, low, high, over.size, f"below {_shown(bound)}", high < bound)
 
 
 def ratio_within(text: str, over: Array, under: Array, least: float, most: float) -> Finding:
     """The ratio of two means over the same lanes lies between two numbers, these included; −∞ is no lower end."""
     mean, low, high = ratio(over, under)
-    expected = f"at most {_told(most)}" if math.isinf(least) else f"from {_told(least)} to {_told(most)}"
+    expected = f"at most {_shown(most)}" if math.isinf(least) else f"from {_shown(least)} to {_shown(most)}"
     return Finding(text, mean, low, high, over.size, expected, least <= low and high <= most)
 
 
@@ -130,8 +130,8 @@ def interval(values: Any, confidence: float = CONFIDENCE) -> tuple[float, float,
     """
     values = np.asarray(values, dtype=float)
     mean = float(values.mean())
-    reach = _reach(values, confidence)
-    return mean, mean - reach, mean + reach
+    half = _half_width(values, confidence)
+    return mean, mean - half, mean + half
 
 
 def ratio(over: Array, under: Array) -> tuple[float, float, float]:
@@ -145,8 +145,8 @@ def ratio(over: Array, under: Array) -> tuple[float, float, float]:
     if under.mean() == 0.0:
         return math.nan, -math.inf, math.inf
     mean = float(over.mean() / under.mean())
-    reach = _reach(over - mean * under) / abs(float(under.mean()))
-    return mean, mean - reach, mean + reach
+    half = _half_width(over - mean * under) / abs(float(under.mean()))
+    return mean, mean - half, mean + half
 
 
 def exponent(run: CompletedRun, label: str, measure: str, since: float = 0.1) -> Exponent:
@@ -157,7 +157,7 @@ def exponent(run: CompletedRun, label: str, measure: str, since: float = 0.1) ->
         return Exponent(math.nan, -math.inf, math.inf, 0)
 
 
-def _reach(values: Array, confidence: float = CONFIDENCE) -> float:
+def _half_width(values: Array, confidence: float = CONFIDENCE) -> float:
     from scipy.stats import t
 
     lanes = values.size
@@ -170,5 +170,5 @@ def _words(measure: str) -> str:
     return measure.replace("_", " ").replace("r regret", "r-regret").replace("time averaged", "time-averaged")
 
 
-def _told(number: float) -> str:
+def _shown(number: float) -> str:
     return f"{number:,.6g}".replace("-", "−")

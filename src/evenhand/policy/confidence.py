@@ -12,9 +12,10 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array, Mask, Observation, State
+from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.evidence import Evidence, Received, as_evidence
 from evenhand.policy.index import Index
-from evenhand.policy.merit import Merit, as_merit
+from evenhand.policy.merit import Merit
 
 ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles the digits near the end
 
@@ -72,7 +73,7 @@ class ConfidenceIntervals(Part):
 def optimistic_means(merit: Merit, low: Array, high: Array, available: Mask | None = None) -> Array:
     """The means within intervals at which the fair policy earns most: ``argmax Σ f(x_i) x_i / Σ f(x_j)``, exactly.
 
-    Numerator and denominator are sums over the arms, so Dinkelbach's iteration leaves one small problem an arm: for
+    Numerator and denominator are sums over the arms, so Dinkelbach's iteration leaves one small problem per arm: for
     a given λ each arm takes the x that maximises ``f(x)(x − λ)`` on its interval (`Merit.peak`), and λ becomes the
     ratio reached. λ only grows, and the iteration ends when it no longer does, all lanes side by side. Where
     ``f(x)(x − λ)`` is known to rise, the upper ends are the answer.

@@ -99,7 +99,10 @@ class Pessimistic(Evidence):
         return tally.rewards, tally.pulls
 
 
-def as_evidence(value: Evidence | str | Mapping[str, object]) -> Evidence:
+EvidenceLike = Evidence | str | Mapping[str, object]
+
+
+def as_evidence(value: EvidenceLike) -> Evidence:
     """A piece of evidence, given as one, by its kind, or by its plain form.
 
     Raises:

@@ -16,7 +16,8 @@ from evenhand.core import validate
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Decision, Feedback, Shape, State
-from evenhand.policy.merit import Merit, as_merit, share_limit
+from evenhand.policy.custom_merit import as_merit
+from evenhand.policy.merit import Merit, share_limit
 from evenhand.policy.mixing import MixingRule, as_mixing
 
 BILLION = 1e9  # what is due is counted in billionths of a play
@@ -280,7 +281,7 @@ class Queue:
 @part("fairness", "virtual_queue")
 @frozen(eq=False)
 class VirtualQueue(Fairness):
-    """A queue of owed plays for each arm, weighed against its score: ``Q_i + η w_i worth_i``.
+    """A queue of owed plays for each arm, weighed against its score: ``Q_i + η w_i score_i``.
 
     ============  ==========================================  =================================
     queue         length before round t (counted from 0)      used by
@@ -290,7 +291,7 @@ class VirtualQueue(Fairness):
     ============  ==========================================  =================================
 
     d is 1 in a round in which the arm plays. The recursive queue forgets a surplus, the exact one sets it against
-    later claims. Huang et al. print ``Q/η + w score``, which orders the arms alike; η = ∞ leaves ``w score``.
+    later claims. Huang et al. print ``Q_i/η + w_i score_i``, which orders the arms alike; η = ∞ leaves ``w_i score_i``.
 
     Args:
         fractions: (arms,), share of the rounds promised to each arm, in [0, 1].
@@ -356,7 +357,7 @@ class VirtualQueue(Fairness):
 
 
 def _weighed(weights: Array, score: Array) -> Array:
-    """``w_i worth_i``, and 0 where the weight is 0, however large the score."""
+    """``w_i score_i``, and 0 where the weight is 0, however large the score."""
     if np.all(weights > 0.0):
         return weights * score
     with np.errstate(invalid="ignore"):

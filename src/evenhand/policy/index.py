@@ -285,42 +285,9 @@ class Mean(Index):
         self.first.after_feedback(state, feedback, rng)
 
 
-class _Wrapping(Index):
-    """An index that changes the scores of another one, and remembers for it."""
-
-    index: Index
-
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        """Whether the inner index needs rewards of a finite range."""
-        return self.index.bounded
-
-    @property
-    def gives(self) -> str:  # type: ignore[override]
-        """What the inner index gives."""
-        return self.index.gives
-
-    @property
-    def in_order(self) -> bool:  # type: ignore[override]
-        """Whether the inner index learns round by round."""
-        return self.index.in_order
-
-    def start(self, shape: Shape) -> Any:
-        """What the inner index remembers."""
-        return self.index.start(shape)
-
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays."""
-        self.index.after_decision(state, decision)
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived."""
-        self.index.after_feedback(state, feedback, rng)
-
-
 @part("index", "exploring")
 @frozen
-class Exploring(_Wrapping):
+class Exploring(Index):
     """An index that explores: with probability ε a lane gives every arm a score of 0, otherwise the index's own.
 
     Args:
@@ -342,11 +309,38 @@ class Exploring(_Wrapping):
     epsilon: float = field(converter=validate.unit)
     random: ClassVar[bool] = True
 
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Whether the index needs rewards of a finite range."""
+        return self.index.bounded
+
+    @property
+    def gives(self) -> str:  # type: ignore[override]
+        """What the index gives."""
+        return self.index.gives
+
+    @property
+    def in_order(self) -> bool:  # type: ignore[override]
+        """Whether the index learns round by round."""
+        return self.index.in_order
+
+    def start(self, shape: Shape) -> Any:
+        """What the index remembers."""
+        return self.index.start(shape)
+
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The index, or 0 for all arms of a lane that explores, (…, arms)."""
         score = self.index.score(state, observation, rng)
         exploring = rng.random((*score.shape[:-1], 1)) < self.epsilon
         return np.where(exploring, 0.0, score)
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Record who plays."""
+        self.index.after_decision(state, decision)
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Record what arrived."""
+        self.index.after_feedback(state, feedback, rng)
 
 
 @dataclass(slots=True)

@@ -12,21 +12,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
-from evenhand.core.parts import Part, build, naming_arguments, part
+from evenhand.core.parts import Part, part
 from evenhand.core.state import Array
 
 ROOT_STEPS = 60  # halvings that bring an interval of length 1 to its last bit; Newton's steps need far fewer
-SECTIONS = 20  # golden sections: to a ten-thousandth of the interval, and the value to its square
-AT_A_TIME = 1_000_000  # numbers
 
 
 class Merit(Part, ABC):
@@ -70,17 +65,28 @@ class Merit(Part, ABC):
         """
 
 
-MeritLike = Merit | Callable[[Array], Array] | Mapping[str, object]
+def better(merit: Merit, level: Array, *candidates: Array) -> Array:
+    """The candidate at which ``f(x)(x − λ)`` is largest, place by place.
 
+    Args:
+        merit: f.
+        level: (…, 1), λ in [0, 1].
+        candidates: x in [0, 1], each (…, arms) or (…, 1); of equal ones the first.
 
-def _better(merit: Merit, level: Array, *candidates: Array) -> Array:
-    """The candidate at which ``f(x)(x − λ)`` is largest, place by place."""
+    Returns:
+        (…, arms).
+
+    Example:
+        >>> import numpy as np
+        >>> better(Linear(slope=2.0), np.array([0.5]), np.array([0.6, 0.2]), np.array([0.4, 0.7]))
+        array([0.6, 0.7])
+    """
     best = candidates[0]
     value = merit(best) * (best - level)
     for other in candidates[1:]:
-        found = merit(other) * (other - level)
-        better = found > value
-        best, value = np.where(better, other, best), np.where(better, found, value)
+        reached = merit(other) * (other - level)
+        larger = reached > value
+        best, value = np.where(larger, other, best), np.where(larger, reached, value)
     return best
 
 
@@ -141,7 +147,7 @@ class Power(Merit):
         if self.rises:
             return high
         inner = low if self.exponent <= 1.0 else np.clip(self._summit(level), low, high)
-        return _better(self, level, high, inner)
+        return better(self, level, high, inner)
 
     def _summit(self, level: Array) -> Array:
         """The local maximum, (…, 1), for an exponent above 1; where ``f(x)(x − λ)`` has none, 1."""
@@ -187,7 +193,7 @@ class Linear(Merit):
     intercept: float = field(default=1.0, converter=validate.real)
 
     def __attrs_post_init__(self) -> None:
-        _check_positive("a linear merit", self.minimum)
+        check_positive("a linear merit", self.minimum)
 
     def __call__(self, mean: Array) -> Array:
         """``a + b μ``."""
@@ -218,7 +224,7 @@ class Linear(Merit):
         if self.rises:
             return high
         top = (level - self.intercept / self.slope) / 2.0
-        return _better(self, level, high, low if self.slope > 0.0 else np.clip(top, low, high))
+        return better(self, level, high, low if self.slope > 0.0 else np.clip(top, low, high))
 
 
 @part("merit", "softmax")
@@ -269,7 +275,7 @@ class Softmax(Merit):
 
     def peak(self, low: Array, high: Array, level: Array) -> Array:
         """The better end."""
-        return high if self.rises else _better(self, level, high, low)
+        return high if self.rises else better(self, level, high, low)
 
 
 @part("merit", "threshold")
@@ -299,7 +305,7 @@ class Threshold(Merit):
     def __attrs_post_init__(self) -> None:
         if self.at == 0.0:
             raise EvenhandError("at must be above 0, got 0: there are no means below it")
-        _check_positive("a threshold merit", self.minimum)
+        check_positive("a threshold merit", self.minimum)
 
     def __call__(self, mean: Array) -> Array:
         """``below`` or ``above``."""
@@ -327,7 +333,7 @@ class Threshold(Merit):
 
     def peak(self, low: Array, high: Array, level: Array) -> Array:
         """The upper end, or just below the jump."""
-        return _better(self, level, high, np.clip(math.nextafter(self.at, -1.0), low, high))
+        return better(self, level, high, np.clip(math.nextafter(self.at, -1.0), low, high))
 
 
 @part("merit", "table")
@@ -356,7 +362,7 @@ class Tabulated(Merit):
             )
         if means[0] != 0.0 or means[-1] != 1.0 or (np.diff(means) <= 0.0).any():
             raise EvenhandError(f"the means of a tabulated merit must rise from 0 to 1, got {means.tolist()}")
-        _check_positive("a tabulated merit", self.minimum)
+        check_positive("a tabulated merit", self.minimum)
 
     def __call__(self, mean: Array) -> Array:
         """Interpolated."""
@@ -394,136 +400,7 @@ class Tabulated(Merit):
             zero = self.means[place] - self.merits[place] / slopes[place]  # where the line meets the axis
             top = np.clip((level + zero) / 2.0, self.means[place], self.means[place + 1])
             candidates.append(np.clip(top, low, high))
-        return _better(self, level, *candidates)
-
-
-@naming_arguments
-@frozen(eq=False)
-class Custom(Merit):
-    """Any function of the mean.
-
-    Its smallest and largest merit and its Lipschitz constant M are taken from a grid of ``resolution`` steps unless
-    they are given. ``f(x)(x − λ)`` is searched on the same grid and then, by golden sections, between the neighbours of
-    the best point. The peak found is at most ``e = (M + max f)/resolution`` below the true one, so the shares of
-    `optimistic_means` earn at most ``e / min f`` per play less than the best.
-
-    Args:
-        function: takes an array of means in [0, 1] and returns their merits.
-        lipschitz: M, or None to measure it.
-        resolution: steps of the grid.
-
-    Raises:
-        EvenhandError: the function does not return one finite positive number a mean.
-
-    Example:
-        >>> import numpy as np
-        >>> merit = Custom(lambda mean: 1.0 + np.sin(3.0 * mean) ** 2)
-        >>> round(merit.lipschitz, 2), round(merit.minimum, 2)
-        (3.0, 1.0)
-    """
-
-    function: Callable[[Array], Array] = field(repr=False)
-    _lipschitz: float | None = field(default=None, repr=False)
-    resolution: int = field(default=1000, converter=validate.count)
-
-    def __attrs_post_init__(self) -> None:
-        _check_positive("the merit function", self.minimum)
-        if self._lipschitz is not None:
-            validate.number("lipschitz", self._lipschitz, low=0.0, inf=True)
-
-    @cached_property
-    def _grid(self) -> Array:
-        return np.linspace(0.0, 1.0, self.resolution + 1)
-
-    @cached_property
-    def _merits(self) -> Array:
-        """The function on the grid."""
-        try:
-            merits = np.asarray(self.function(self._grid), dtype=float)
-        except (TypeError, ValueError) as error:
-            raise EvenhandError(f"a merit function must take an array of means; this one says: {error}") from None
-        if merits.shape != self._grid.shape or not np.isfinite(merits).all():
-            raise EvenhandError("a merit function must return one finite number for each mean in [0, 1]")
-        return merits
-
-    @property
-    def lipschitz(self) -> float:
-        """As given, or measured on the grid."""
-        if self._lipschitz is not None:
-            return self._lipschitz
-        return float(np.abs(np.diff(self._merits)).max() * self.resolution)
-
-    def __call__(self, mean: Array) -> Array:
-        """The function's value."""
-        return np.asarray(self.function(mean), dtype=float)
-
-    @property
-    def minimum(self) -> float:
-        """The smallest merit on the grid."""
-        return float(self._merits.min())
-
-    @property
-    def maximum(self) -> float:
-        """The largest merit on the grid."""
-        return float(self._merits.max())
-
-    @property
-    def rises(self) -> bool:
-        """Whether it rises on the grid for λ = 0 and λ = 1, and so for all λ between; right within the same error."""
-        return bool(all((np.diff(self._merits * (self._grid - level)) >= 0.0).all() for level in (0.0, 1.0)))
-
-    def peak(self, low: Array, high: Array, level: Array) -> Array:
-        """The best point of the grid or end of the interval, then golden sections around it."""
-        if self.rises:
-            return high
-        shape = np.broadcast_shapes(low.shape, level.shape)
-        lows, highs, levels = (np.broadcast_to(one, shape).reshape(-1) for one in (low, high, level))
-        parts = range(0, lows.size, max(1, AT_A_TIME // len(self._grid)))
-        cuts = [slice(start, start + parts.step) for start in parts]
-        best = np.concatenate([self._on_grid(lows[cut], highs[cut], levels[cut]) for cut in cuts]).reshape(shape)
-        return self._refined(_better(self, level, high, low, best), low, high, level)
-
-    def _on_grid(self, low: Array, high: Array, level: Array) -> Array:
-        """The best point of the grid in each interval, (n,); the lower end where none lies in it."""
-        inside = (self._grid >= low[:, np.newaxis]) & (self._grid <= high[:, np.newaxis])
-        value = np.where(inside, self._merits * (self._grid - level[:, np.newaxis]), -np.inf)
-        return np.where(inside.any(axis=1), self._grid[value.argmax(axis=1)], low)
-
-    def _refined(self, best: Array, low: Array, high: Array, level: Array) -> Array:
-        step, ratio = 1.0 / self.resolution, (math.sqrt(5.0) - 1.0) / 2.0
-        left, right = np.maximum(best - step, low), np.minimum(best + step, high)
-        a, b = right - ratio * (right - left), left + ratio * (right - left)
-        at_a, at_b = self(a) * (a - level), self(b) * (b - level)
-        for _ in range(SECTIONS):
-            up = at_a < at_b
-            left, right = np.where(up, a, left), np.where(up, right, b)
-            new = np.where(up, left + ratio * (right - left), right - ratio * (right - left))
-            value = self(new) * (new - level)
-            a, at_a, b, at_b = (
-                np.where(up, b, new),
-                np.where(up, at_b, value),
-                np.where(up, new, a),
-                np.where(up, value, at_a),
-            )
-        return _better(self, level, best, a, b)
-
-
-def as_merit(value: MeritLike) -> Merit:
-    """A merit function, given as one, by its plain form, or as any function of the mean (`Custom`).
-
-    Raises:
-        EvenhandError: it is none of them, or not positive.
-
-    Example:
-        >>> as_merit(lambda mean: 1.0 + mean).maximum
-        2.0
-    """
-    merit = build("merit", value)
-    if isinstance(merit, Merit):
-        return merit
-    if isinstance(merit, type) or not callable(merit):
-        raise EvenhandError(f"must be a function such as Power(beta=2, exponent=4), got {value!r}")
-    return Custom(merit)
+        return better(self, level, *candidates)
 
 
 def share_limit(merit: Merit, arms: int, plays: int) -> None:
@@ -554,20 +431,33 @@ def share_limit(merit: Merit, arms: int, plays: int) -> None:
         )
 
 
-def _power(x: Any, exponent: float) -> Any:
+def _power(x: Array, exponent: float) -> Array:
     """``x^c``, by multiplications where c is a small whole number: ten times as fast."""
     if exponent != int(exponent) or not 1.0 <= exponent <= 64.0:
         return np.power(x, exponent)
-    result, left = None, int(exponent)
-    while left:
-        if left & 1:
-            result = x if result is None else result * x
-        left >>= 1
-        if left:
-            x = x * x
+    left = int(exponent)
+    while left % 2 == 0:
+        x, left = x * x, left // 2
+    result = x
+    while left > 1:
+        x, left = x * x, left // 2
+        if left % 2:
+            result = result * x
     return result
 
 
-def _check_positive(what: str, smallest: float) -> None:
+def check_positive(what: str, smallest: float) -> None:
+    """Refuse a merit function whose smallest value is not above 0.
+
+    Raises:
+        EvenhandError: names the function and the value.
+
+    Example:
+        >>> check_positive("a linear merit", -0.5)
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: a linear merit must be positive for every mean in [0, 1], its smallest value
+        is -0.5
+    """
     if not smallest > 0.0:
         raise EvenhandError(f"{what} must be positive for every mean in [0, 1], its smallest value is {smallest:g}")

@@ -346,7 +346,7 @@ def _memory(part: Any, shape: Shape) -> Any:
     raise EvenhandError(f"{owner}.start must return a dataclass of arrays, an array or None, got a {kind}")
 
 
-def _not_per_arm(method: str, values: Any, state: State) -> str:
+def _not_per_arm(method: str, values: object, state: State) -> str:
     shape = getattr(values, "shape", None)
     got = f"shape {shape}" if shape is not None else f"a {type(values).__name__}"
     return f"{method} must return an array with one number per arm, shape {state.tally.pulls.shape}, got {got}"

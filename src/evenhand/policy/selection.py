@@ -20,7 +20,6 @@ from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Sh
 from evenhand.policy.fairness import Claim, Ranking, Shares
 from evenhand.policy.shares import proportional, require_finite
 
-TINY = np.finfo(float).tiny
 ROUNDING = 1e-9  # by which a sum of shares may miss the whole number that it is
 Selected = tuple[Mask, NDArray[Any]]
 
@@ -104,7 +103,7 @@ class TopM(Selection):
         return chance if available is None else chance * available
 
 
-def _one_play(instance: Any, parameter: Any, value: int) -> None:
+def _one_play(instance: object, parameter: object, value: int) -> None:
     if value != 1:
         raise EvenhandError(f"plays must be 1 for a categorical draw, got {value!r}; use DependentRounding(plays)")
 
@@ -143,7 +142,7 @@ class Categorical(Selection):
         require_finite(total[..., -1])
         draw = rng.random(chance.shape[:-1]) * total[..., -1]
         arm = (total > draw[..., np.newaxis]).argmax(axis=-1)
-        probabilities = chance / np.maximum(total[..., -1:], TINY)
+        probabilities = chance / np.maximum(total[..., -1:], validate.TINY)
         if claim.priority is not None:
             first = _awake(claim.priority, available)
             lead = first.argmax(axis=-1)
@@ -171,7 +170,7 @@ class DependentRounding(Selection):
     order, and it settles all pairs of a level at once.
 
     Args:
-        plays: m ≥ 1, arms played a round.
+        plays: m ≥ 1, arms played per round.
 
     Example:
         >>> import numpy as np
@@ -206,7 +205,7 @@ class SystematicSampling(Selection):
     ``arm i plays if some u + k, k = 0, 1, …, lies in [Σ_{j<i} p_j, Σ_{j≤i} p_j)``
 
     Args:
-        plays: m ≥ 1, arms played a round.
+        plays: m ≥ 1, arms played per round.
 
     Example:
         >>> import numpy as np

@@ -1,1 +1,1 @@
-"""."""
+"""Simulations: policies in environments, metrics, results, figures, and checks of one's own parts."""

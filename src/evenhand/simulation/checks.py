@@ -19,6 +19,7 @@ from evenhand.core.state import ALL_AVAILABLE, Decision, Feedback, Mask, Observa
 from evenhand.environment.environment import Environment, World
 from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.policy import Policy
+from evenhand.simulation.promises import promise_is_kept
 from evenhand.simulation.simulate import compare
 
 LANES, ROUNDS = 3, 60
@@ -225,6 +226,7 @@ POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
     one_lane_is_any_lane,
     saved_state_continues,
     same_seed_same_run,
+    promise_is_kept,
 )
 #: The checks of `check_environment`, to be run one by one.
 ENVIRONMENT_CHECKS: tuple[Callable[[Environment, int], None], ...] = (

@@ -1,10 +1,13 @@
-"""Result files: Parquet tables with all that is needed to run the simulation again."""
+"""Result files: Parquet tables with all that is needed to run the simulation again, and values for JSON."""
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from evenhand.core.errors import DataError
 
@@ -39,6 +42,22 @@ def read_table(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
     if information.get("format") != FORMAT:
         raise DataError(f"{path} has format {information.get('format')!r}, this version reads format {FORMAT}")
     return information, frame
+
+
+def without_infinities(value: Any) -> Any:
+    """A value of dictionaries and lists as JSON can hold it: null for every number that is not finite.
+
+    Example:
+        >>> without_infinities({"mean": np.float64(0.5), "stderr": (float("nan"),)})
+        {'mean': 0.5, 'stderr': [None]}
+    """
+    if isinstance(value, dict):
+        return {key: without_infinities(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_infinities(item) for item in value]
+    if isinstance(value, np.generic):
+        return without_infinities(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_table(table: pd.DataFrame, information: dict[str, Any], path: Path) -> None:

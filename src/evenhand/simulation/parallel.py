@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import sys
 import sysconfig
 import tempfile
@@ -68,8 +69,9 @@ def carry(*parts: object) -> None:
         >>> from evenhand.policy.policy import Policy
         >>> carry(Policy())
     """
-    from cloudpickle import register_pickle_by_value
+    from cloudpickle import Pickler, register_pickle_by_value
 
+    Pickler.dispatch_table[np.ufunc] = _ufunc
     for module in {kind.__module__ for part in parts for kind in kinds_in(part)}:
         if module in sys.modules and not _installed(sys.modules[module]):
             register_pickle_by_value(sys.modules[module])
@@ -94,6 +96,18 @@ def kinds_in(part: object) -> set[type | FunctionType]:
     kind: type = type(part)
     fields = [field.name for field in attrs.fields(kind)] if attrs.has(kind) else list(vars(part))
     return {kind}.union(*(kinds_in(getattr(part, name, None)) for name in fields))
+
+
+def _ufunc(function: np.ufunc) -> Any:
+    """A function such as ``scipy.special.rel_entr`` for pickling: by an installed module that has it.
+
+    Such functions do not know their module; pickle would take the first that has one, which can be the user's own.
+    """
+    modules = [module for module in sys.modules.values() if isinstance(module, ModuleType)]
+    for module in modules:
+        if vars(module).get(function.__name__) is function and _installed(module):
+            return getattr, (module, function.__name__)
+    return copyreg.dispatch_table[np.ufunc](function)
 
 
 def _installed(module: ModuleType) -> bool:

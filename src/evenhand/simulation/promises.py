@@ -9,7 +9,7 @@ from evenhand.policy.fairness import Shares, owed
 from evenhand.policy.policy import Policy
 from evenhand.policy.shares import proportional
 
-ROUNDS = 1000
+ROUNDS = 300
 LANES = 2
 BY_MERIT = 0.2  # by which an arm's mean inclusion may differ from its share by merit while intervals are still wide
 
@@ -54,7 +54,8 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
         missed = np.abs(inclusion.sum(axis=0) / choices - shares)
         arm = int(missed.argmax())
         assert missed[arm] <= BY_MERIT, (
-            f"arm {arm + 1} deserves {shares[arm]:.3f} of the rounds by merit, and plays {missed[arm]:.3f} off that"
+            f"arm {arm + 1} deserves {shares[arm]:.3f} of the rounds by merit, its mean probability differs from that "
+            f"by {missed[arm]:.3f}"
         )
     quotas = getattr(policy.schedule, "quotas", None)
     if quotas is not None:
@@ -81,7 +82,7 @@ def _check_round(policy: Policy, fractions: Array, decision: Decision, pulls: Ar
     lane, arm = np.unravel_index(int(deficit.argmax()), deficit.shape)
     assert deficit[lane, arm] <= allowed + 1e-9, (
         f"round {round}: arm {arm + 1} is {deficit[lane, arm]:.2f} plays behind its promised share, "
-        f"{allowed:.2f} at most are allowed for"
+        f"at most {allowed:.2f} are allowed"
     )
     if policy.fairness.gives is Shares and round > policy.schedule.rounds(arms):
         chosen = np.ones((len(pulls), 1), dtype=bool) if decision.chosen is None else decision.chosen

@@ -16,7 +16,7 @@ from evenhand.core.errors import DataError
 from evenhand.core.files import write_whole
 from evenhand.core.parts import plain
 from evenhand.core.state import Array
-from evenhand.simulation.files import read_table, write_table
+from evenhand.simulation.files import read_table, without_infinities, write_table
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Measure
 from evenhand.simulation.setup import Setup, setup_of
@@ -179,7 +179,7 @@ class Results:
         where there is no standard error."""
         run = {name: self.information[name] for name in ("horizon", "lanes", "seed")}
         omitted = {"omitted": self.omitted} if any(self.omitted.values()) else {}
-        return {**run, "arms": list(self.names), "policies": _without_nan(self.final()), **omitted}
+        return {**run, "arms": list(self.names), "policies": without_infinities(self.final()), **omitted}
 
     def setup(self, **overrides: int | None) -> Setup:
         """The arguments with which `evenhand.compare` gives these results again.
@@ -278,11 +278,3 @@ def _categories(codes: NDArray[Any], names: tuple[str, ...]) -> Any:
 
     make: Any = pd.Categorical.from_codes  # the stubs know no arrays of codes
     return make(codes, list(names))
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -21,6 +21,9 @@ from evenhand.policy.policy import Policy
 from evenhand.simulation.files import FORMAT, read_table
 from evenhand.simulation.metrics import Metric
 
+#: Rounds at which measures are taken, unless said otherwise.
+CHECKPOINTS = 200
+
 
 @frozen
 class FiguresSettings:
@@ -58,7 +61,7 @@ class Setup:
     horizon: int
     lanes: int
     seed: int
-    checkpoints: int | list[int] = 200
+    checkpoints: int | list[int] = CHECKPOINTS
     spacing: str = "even"
     figures: FiguresSettings = field(factory=FiguresSettings)
     metrics: tuple[Metric, ...] = ()

@@ -18,13 +18,11 @@ from evenhand.simulation import parallel
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, MetricRecorder, check_metrics, chosen
 from evenhand.simulation.results import PolicyResult, Results
-from evenhand.simulation.setup import lane_rows, run_information
+from evenhand.simulation.setup import CHECKPOINTS, lane_rows, run_information
 from evenhand.theory.baseline import Baseline, baseline_of
 
 #: Lanes that run side by side with random streams of their own: the unit of work.
 BLOCK = 1000
-#: Rounds at which measures are taken, unless said otherwise.
-CHECKPOINTS = 200
 
 
 def simulate(
@@ -198,7 +196,10 @@ def _chosen(baseline: Baseline, metrics: Sequence[Metric]) -> tuple[list[Metric]
 def checkpoint_rounds(
     horizon: int, checkpoints: int | Sequence[int] = CHECKPOINTS, spacing: str = "even"
 ) -> NDArray[np.int64]:
-    """The rounds at which measures are taken, (checkpoints,), rising, the last one being the horizon.
+    """The rounds at which measures are taken, (checkpoints,), ascending, the last one being the horizon.
+
+    Raises:
+        EvenhandError: the spacing is unknown, or a checkpoint is not one of the rounds.
 
     Example:
         >>> checkpoint_rounds(1000, 4)
@@ -210,8 +211,8 @@ def checkpoint_rounds(
     if isinstance(checkpoints, int | np.integer):
         number = min(validate.whole("checkpoints", checkpoints), horizon)
         even = np.linspace(horizon / number, horizon, number)
-        chosen = even if spacing == "even" else np.geomspace(1, horizon, number) if number > 1 else even[-1:]
-        return np.unique(np.round(chosen).astype(np.int64))
+        places = even if spacing == "even" or number == 1 else np.geomspace(1, horizon, number)
+        return np.unique(np.round(places).astype(np.int64))
     for place, value in enumerate(checkpoints):
         if not 1 <= validate.whole(f"checkpoints[{place}]", value) <= horizon:
             raise EvenhandError(f"checkpoints[{place}] = {value} is not one of the {horizon} rounds")

@@ -152,7 +152,7 @@ def _by_merit(merit: Merit | None, environment: Environment, plays: int) -> tupl
     return merits_of(merit, means), fair_shares(merit, means, plays, environment.availability)
 
 
-def _per_arm(values: Any, arms: int) -> Array | None:
+def _per_arm(values: Array | None, arms: int) -> Array | None:
     """One value per arm, whether one was given for all or one for each."""
     if values is None:
         return None

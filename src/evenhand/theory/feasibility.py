@@ -12,7 +12,7 @@ from evenhand.environment.availability import Always, Availability
 from evenhand.theory.achievable import TOLERANCE, UnknownDistribution, cutting_planes, inclusion_of
 
 
-def most_overasking(fractions: Array, plays: int, availability: Availability) -> tuple[list[int], float, float]:
+def largest_excess(fractions: Array, plays: int, availability: Availability) -> tuple[list[int], float, float]:
     """The arms whose promise exceeds what they can have by the most, with both sums.
 
     ``max_A Σ_{i∈A} r_i − E[min(m, |A ∩ Z|)]``; the promise can be kept exactly where this is at most 0.
@@ -33,7 +33,7 @@ def most_overasking(fractions: Array, plays: int, availability: Availability) ->
     Example:
         >>> import numpy as np
         >>> from evenhand.environment.availability import Independent
-        >>> arms, promised, possible = most_overasking(np.array([0.4, 0.5, 0.1]), 1, Independent([0.5, 0.5, 1.0]))
+        >>> arms, promised, possible = largest_excess(np.array([0.4, 0.5, 0.1]), 1, Independent([0.5, 0.5, 1.0]))
         >>> arms, round(promised, 3), round(possible, 3)
         ([0, 1], 0.9, 0.75)
     """
@@ -41,7 +41,7 @@ def most_overasking(fractions: Array, plays: int, availability: Availability) ->
     try:
         inclusion = inclusion_of(plays, availability, arms)
     except UnknownDistribution:
-        return most_overasking(fractions, plays, Always())
+        return largest_excess(fractions, plays, Always())
     if not availability.sleeping:
         # Up to m arms exceed it by what each alone is promised beyond 1: the one with the most; more arms by Σr − m.
         groups = [np.arange(arms) == np.argmax(fractions), fractions > 0.0]
@@ -80,7 +80,7 @@ def check_shares(
         promised 1.2 of the rounds but can play in at most 1 (plays = 1); that is 0.2 too much
     """
     for row in np.atleast_2d(fractions):
-        arms, promised, possible = most_overasking(row, plays, availability)
+        arms, promised, possible = largest_excess(row, plays, availability)
         if promised - possible <= TOLERANCE * max(1.0, possible):
             continue
         quoted = ", ".join(repr(names[arm]) if names else str(arm + 1) for arm in arms[:20])

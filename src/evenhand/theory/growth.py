@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
@@ -29,7 +29,7 @@ class Exponent:
     lanes: int
 
 
-def growth_exponent(rounds: Any, curves: Any, since: float = 0.1, confidence: float = 0.95) -> Exponent:
+def growth_exponent(rounds: ArrayLike, curves: ArrayLike, since: float = 0.1, confidence: float = 0.95) -> Exponent:
     """The exponent b of ``curve ≈ a t^b``, by a straight line through the logarithms, lane by lane.
 
     Every lane is an independent replication and gives one slope (least squares, evenly weighted in ln t); the interval

@@ -1,4 +1,4 @@
-"""How long reports took: quantiles by hand, bins that read well and hold everything."""
+"""How long rewards took: quantiles by hand, bins that read well and hold everything."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_what_is_outside_the_ladder_has_a_bin() -> None:
 
 def many() -> list[Array]:
     rng = np.random.default_rng(1)
-    found = [rng.lognormal(rng.uniform(-9.0, 20.0), rng.uniform(0.0, 4.0), rng.integers(1, 60)) for _ in range(500)]
-    return [*found, np.zeros(3), np.full(4, 0.3), np.array([0.0, 0.0, 2e15]), np.array([1.0, 1.0, 2e15])]
+    delays = [rng.lognormal(rng.uniform(-9.0, 20.0), rng.uniform(0.0, 4.0), rng.integers(1, 60)) for _ in range(500)]
+    return [*delays, np.zeros(3), np.full(4, 0.3), np.array([0.0, 0.0, 2e15]), np.array([1.0, 1.0, 2e15])]
 
 
 def test_every_delay_is_in_a_bin() -> None:

@@ -27,7 +27,8 @@ from evenhand.online import Bandit
 from evenhand.online.bandit import pending
 from evenhand.online.bandit.chance import Chance
 from evenhand.online.bandit.pending import RewardError
-from evenhand.policy.merit import Custom, Power
+from evenhand.policy.custom_merit import Custom
+from evenhand.policy.merit import Power
 
 ARMS = ("red", "green", "blue", "black")
 SHARES = [0.1, 0.2, 0.0, 0.15]
@@ -137,8 +138,8 @@ def test_decides_as_the_plain_policy(name: str, plays: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "plays"), [case for case in CASES if case[0] not in ORDERED])
-def test_decides_as_the_plain_policy_with_late_reports(name: str, plays: int) -> None:
-    """Reports come arm by arm, in another order than the decisions; one in five never comes."""
+def test_decides_as_the_plain_policy_with_late_rewards(name: str, plays: int) -> None:
+    """Rewards come arm by arm, in another order than the decisions; one in five never comes."""
     bandit, plain, world = bandit_of(name, plays), ByHand(name, plays), np.random.default_rng(2)
     due: dict[int, list[tuple[str, str, float]]] = {}
     for round in range(200):
@@ -147,8 +148,8 @@ def test_decides_as_the_plain_policy_with_late_reports(name: str, plays: int) ->
         assert set(choice.arms) == plain.decide(available)
         for arm in choice.arms:
             if world.random() < 0.8:
-                report = (choice.id, arm, float(world.random()))
-                due.setdefault(round + int(world.integers(20)), []).append(report)
+                entry = (choice.id, arm, float(world.random()))
+                due.setdefault(round + int(world.integers(20)), []).append(entry)
         for decision, arm, reward in due.pop(round, []):
             assert bandit.observe(decision, {arm: reward}) == {arm: "accepted"}
             plain.observe({arm: reward})
@@ -158,7 +159,7 @@ def test_decides_as_the_plain_policy_with_late_reports(name: str, plays: int) ->
 
 @pytest.mark.parametrize("name", sorted(ORDERED))
 def test_silence_is_a_round_in_which_nothing_came(name: str) -> None:
-    """The simulation gives these indexes every round; here a report that is missing must do the same."""
+    """The simulation gives these indexes every round; here a reward that is missing must do the same."""
     bandit, plain, world = bandit_of(name), ByHand(name, 1), np.random.default_rng(3)
     for _ in range(250):
         choice = bandit.decide()
@@ -171,7 +172,7 @@ def test_silence_is_a_round_in_which_nothing_came(name: str) -> None:
 
 @pytest.mark.parametrize("missing", ["lost", "zero"])
 @pytest.mark.parametrize("name", sorted(ORDERED))
-def test_an_expired_report_is_heard_of_once(name: str, missing: str) -> None:
+def test_an_expired_reward_is_lost_once(name: str, missing: str) -> None:
     """A window that passes says no more to these indexes than the silence itself."""
     bandit, plain, world = bandit_of(name, window=5.0, missing=missing), ByHand(name, 1), np.random.default_rng(4)
     for round in range(250):
@@ -204,7 +205,7 @@ def test_a_total_is_shared_evenly_among_several() -> None:
     assert bandit.state.tally.rewards.tolist() == [0.45 if arm in choice.arms else 0.0 for arm in ARMS]
 
 
-def test_totals_and_reports_do_not_mix() -> None:
+def test_totals_and_rewards_do_not_mix() -> None:
     bandit = bandit_of("ars_ucb")
     with pytest.raises(RewardError, match="no decision to credit") as refused:
         bandit.observe_total(1.0)
@@ -231,7 +232,7 @@ def test_totals_and_reports_do_not_mix() -> None:
 
 
 @pytest.mark.parametrize("name", ["op_fcts_d", "fgreedy_d", "thompson"])
-def test_wrapped_indexes_take_late_reports(name: str) -> None:
+def test_wrapped_indexes_take_late_rewards(name: str) -> None:
     """A mean of two indexes passes notice on, but here neither takes any: order does not matter to it."""
     bandit = bandit_of(name)
     first = bandit.decide()
@@ -240,7 +241,7 @@ def test_wrapped_indexes_take_late_reports(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ORDERED))
-def test_order_matters_to_those_that_weigh_by_chances(name: str) -> None:
+def test_order_matters_to_those_that_weigh_by_propensities(name: str) -> None:
     bandit = bandit_of(name)
     first = bandit.decide()
     bandit.decide()
@@ -251,7 +252,7 @@ def test_order_matters_to_those_that_weigh_by_chances(name: str) -> None:
     assert bandit.dump() == before
 
 
-def test_the_surest_arm_comes_first() -> None:
+def test_the_arm_with_the_largest_propensity_comes_first() -> None:
     """With merits 1 and 3 the shares of two plays are 1/2, 1/2 and 1; the last arm is sure."""
     bandit = Bandit(["a", "b", "c", "d"], "fcts_d", merit={"kind": "threshold", "below": 1.0, "above": 3.0}, plays=2)
     bandit.state.tally.pulls[:] = bandit.state.tally.received[:] = 1e9  # posteriors that leave no doubt
@@ -340,8 +341,8 @@ def test_a_merit_that_fails_leaves_all_as_it_was(name: str) -> None:
                 raise ZeroDivisionError
             return 1.0 + mean
 
-    merit, given = Failing(), {key: value for key, value in PARAMETERS[name].items() if key != "merit"}
-    bandit, twin = (Bandit(ARMS, name, seed=5, merit=Custom(one), **given) for one in (merit, Failing()))
+    merit, parameters = Failing(), {key: value for key, value in PARAMETERS[name].items() if key != "merit"}
+    bandit, twin = (Bandit(ARMS, name, seed=5, merit=Custom(one), **parameters) for one in (merit, Failing()))
     for round in range(60):
         if round % 3 == 0:
             merit.fails = True
@@ -358,7 +359,7 @@ def test_a_merit_that_fails_leaves_all_as_it_was(name: str) -> None:
 
 
 def live(bandit: Bandit, world: np.random.Generator, rounds: int, start: float) -> Iterator[tuple[Any, ...]]:
-    """Decisions and reports, some of them late or never; what came of each."""
+    """Decisions and rewards, some of them late or never; what came of each."""
     ordered = bandit.algorithm in ORDERED
     open_reports: list[tuple[str, str]] = []
     for round in range(rounds):
@@ -385,9 +386,9 @@ def change(bandit: Bandit) -> None:
 
 def newcomer(name: str, share: float) -> dict[str, float]:
     """What a new arm needs under an algorithm."""
-    given = PARAMETERS[name]
-    share_of = {"fraction": share} if "fractions" in given else {}
-    return share_of | ({"penalty": 0.2} if isinstance(given.get("penalties"), list) else {})
+    parameters = PARAMETERS[name]
+    share_of = {"fraction": share} if "fractions" in parameters else {}
+    return share_of | ({"penalty": 0.2} if isinstance(parameters.get("penalties"), list) else {})
 
 
 @pytest.mark.parametrize(("name", "plays"), CASES)
@@ -631,7 +632,7 @@ def test_what_is_owed_counts_from_when_the_promise_began() -> None:
     assert line.plays == loop.pulls[1] - loop.before[1]
 
 
-def test_a_new_arm_makes_no_claim_on_the_past() -> None:
+def test_a_new_arm_is_owed_nothing_for_the_past() -> None:
     """After a thousand rounds an arm with 0.3 is owed 3 plays in the next ten rounds, not three hundred."""
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.2, 0.2])
     for _ in range(1000):
@@ -640,6 +641,46 @@ def test_a_new_arm_makes_no_claim_on_the_past() -> None:
     plays = [bandit.decide().arms == ("c",) for _ in range(11)]
     # At once, since it was never played; then whenever 0.3 n exceeds its plays: after n = 4 rounds and after 7.
     assert np.flatnonzero(plays).tolist() == [0, 4, 7]
+
+
+@pytest.mark.parametrize("name", ["fucb", "tscsf_b", "lfg", "f_ts", "ars_fucb"])
+def test_the_same_promise_again_changes_nothing(name: str) -> None:
+    """9 % sent every five rounds to ten arms, of all or of one: nobody is left behind, and decisions stay the same."""
+    arms = [str(arm) for arm in range(10)]
+    parameters: dict[str, Any] = {"eta": 1.0} if name in ("tscsf_b", "lfg") else {}
+    bandit, other = (Bandit(arms, name, fractions=[0.09] * 10, seed=1, **parameters) for _ in range(2))
+    world = np.random.default_rng(1)
+    for round in range(1000):
+        if round % 5 == 0:
+            assert bandit.promise(dict.fromkeys(arms, 0.09)) == ()
+            assert bandit.promise({arms[round % 10]: np.float64(0.09)}) == ()
+        for_both = float(world.random() < 0.1 * int(other.decide().arms[0]))
+        choice = bandit.decide()
+        for one in (bandit, other):
+            one.observe(choice.id, {choice.arms[0]: for_both})
+    assert bandit.dump()["state"] == other.dump()["state"]
+    assert bandit.version == 0
+    audit = bandit.audit()
+    assert all(line.plays >= 80 and line.resets == 0 and line.lapsed == 0.0 for line in audit.lines)
+    assert max(line.deficit or 0.0 for line in audit.lines) <= 2.0
+
+
+def test_promises_that_change_do_not_hide_what_was_owed() -> None:
+    """9 % and 9.01 % in turn: what lapsed stays in the deficit, in the largest deficit and in the history."""
+    bandit = Bandit([str(arm) for arm in range(10)], "fucb", fractions=[0.09] * 10, seed=1)
+    for round in range(1, 1001):
+        bandit.decide()
+        if round % 5 == 0:
+            bandit.promise(dict.fromkeys(bandit.names, 0.09 + 0.0001 * (round // 5 % 2)))
+    audit = bandit.audit(limit=10)
+    last = audit.lines[0]
+    assert (last.resets, last.since, last.rounds) == (200, 1000, 0)
+    assert last.deficit == last.lapsed == pytest.approx(90.05 - last.all_plays, abs=1e-6)
+    assert last.all_plays == 1
+    assert last.worst == pytest.approx(last.deficit)
+    assert audit.deficit_history is not None
+    assert audit.deficit_history.largest[-1] == pytest.approx(last.deficit, abs=0.5)
+    assert "lapsed" in str(audit)
 
 
 def test_a_changed_promise_empties_the_queue_of_that_arm_only() -> None:
@@ -805,7 +846,7 @@ def test_a_held_arm_that_retires_plays_no_more() -> None:
         assert held not in choice.available
 
 
-def test_a_retired_arm_still_takes_reports() -> None:
+def test_a_retired_arm_still_takes_rewards() -> None:
     bandit = bandit_of("ucb1")
     choice = bandit.decide()
     bandit.retire(choice.arms[0])
@@ -824,7 +865,7 @@ class Play:
     arm: str
     time: float
     reward: float | None = None
-    status: str = "pending"  # or reported, lost, late
+    status: str = "pending"  # or received, lost, late
 
 
 @dataclass
@@ -837,6 +878,7 @@ class MetricRecorder:
     played: list[tuple[str, ...]] = field(default_factory=list)
     promises: dict[str, tuple[float, int]] = field(default_factory=dict)  # share, since
     worst: dict[str, float] = field(default_factory=dict)
+    lapsed: dict[str, list[float]] = field(default_factory=dict)  # deficits when promises ended
 
     def expire(self, now: float) -> None:
         for play in self.plays:
@@ -845,14 +887,21 @@ class MetricRecorder:
 
     def deficit(self, arm: str) -> float:
         share, since = self.promises[arm]
-        return share * (len(self.rounds) - since) - sum(arm in arms for arms in self.played[since:])
+        now = share * (len(self.rounds) - since) - sum(arm in arms for arms in self.played[since:])
+        return now + sum(self.lapsed.get(arm, []))
+
+    def begin(self, arm: str, share: float) -> None:
+        """A new promise; what was owed under the one before lapses."""
+        if arm in self.promises and self.promises[arm][0]:
+            self.lapsed.setdefault(arm, []).append(self.deficit(arm) - sum(self.lapsed.get(arm, [])))
+        self.promises[arm] = (share, len(self.rounds))
 
     def enter(self, decision: str, arms: tuple[str, ...], available: list[str], now: float) -> None:
         self.plays += [Play(decision, arm, now) for arm in arms]
         self.rounds.append(available)
         self.played.append(arms)
-        for arm, (_, since) in self.promises.items():
-            if len(self.rounds) > since:
+        for arm, (share, since) in self.promises.items():
+            if share and len(self.rounds) > since:
                 self.worst[arm] = max(self.worst.get(arm, -math.inf), self.deficit(arm))
 
 
@@ -902,7 +951,7 @@ class Life(RuleBasedStateMachine):
         expected = "duplicate" if play.reward is not None else "late" if play.status == "lost" else "accepted"
         assert self.bandit.observe(play.decision, {play.arm: reward}, now=self.now) == {play.arm: expected}
         if expected != "duplicate":
-            play.reward, play.status = reward, "late" if expected == "late" else "reported"
+            play.reward, play.status = reward, "late" if expected == "late" else "received"
 
     @rule(wait=st.sampled_from([1.0, 4.0]))
     def expire(self, wait: float) -> None:
@@ -916,7 +965,7 @@ class Life(RuleBasedStateMachine):
     @rule(data=st.data(), share=st.sampled_from([0.0, 0.1, 0.4]))
     def promise(self, data: st.DataObject, share: float) -> None:
         arm = data.draw(st.sampled_from(self.able()))
-        self.attempt(lambda: self.bandit.promise({arm: share}), arm, share, refused=not self.shares)
+        self.attempt(lambda: self.bandit.promise({arm: share}), arm, share, refused=not self.shares, same=True)
 
     @precondition(lambda self: len(self.bandit.names) < 7)
     @rule(share=st.sampled_from([0.0, 0.1, 0.4]))
@@ -934,10 +983,12 @@ class Life(RuleBasedStateMachine):
     @rule(data=st.data(), share=st.sampled_from([0.0, 0.1, 0.4]))
     def bring_back(self, data: st.DataObject, share: float) -> None:
         arm = data.draw(st.sampled_from(sorted(self.bandit.retired)))
-        given = share if self.shares else 0.0
-        self.attempt(lambda: self.bandit.bring_back(arm, given), arm, given)
+        fraction = share if self.shares else 0.0
+        self.attempt(lambda: self.bandit.bring_back(arm, fraction), arm, fraction)
 
-    def attempt(self, act: Callable[[], None], arm: str, share: float, refused: bool = False) -> None:
+    def attempt(
+        self, act: Callable[[], object], arm: str, share: float, refused: bool = False, same: bool = False
+    ) -> None:
         """A change that happens, or is refused and changes nothing."""
         total = share + sum(r for other, (r, _) in self.recorder.promises.items() if other != arm)
         refused = refused or (self.shares and total > self.bandit.plays + 1e-9)
@@ -947,40 +998,46 @@ class Life(RuleBasedStateMachine):
                 act()
             assert self.bandit.dump() == before
         else:
-            act()
-            assert self.bandit.version == version + 1
-            self.recorder.promises[arm] = (share, len(self.recorder.rounds))
-            self.recorder.worst.pop(arm, None)
+            kept = act() == ()
+            assert kept == (same and self.recorder.promises[arm][0] == share)
+            assert self.bandit.version == version + (not kept)
+            if kept:
+                assert self.bandit.dump() == before
+            else:
+                self.recorder.begin(arm, share)
 
     @rule()
     def save_and_load(self) -> None:
         self.bandit = through_json(self.bandit)
 
     @invariant()
-    def the_books_agree(self) -> None:
+    def the_record_agrees(self) -> None:
         tally, zero = self.bandit.state.tally, self.bandit.missing == "zero"
         assert (tally.received <= tally.pulls).all()
         audit, recorder = self.bandit.audit(), self.recorder
         json.dumps(audit.to_json(), allow_nan=False)
         for line in audit.lines:
             plays = [play for play in recorder.plays if play.arm == line.arm]
-            of = {status: [play for play in plays if play.status == status] for status in ("pending", "reported")}
+            of = {status: [play for play in plays if play.status == status] for status in ("pending", "received")}
             lost = [play for play in plays if play.status in ("lost", "late")]
-            known = [play.reward for play in of["reported"]] + [0.0] * (len(lost) * zero)
+            known = [play.reward for play in of["received"]] + [0.0] * (len(lost) * zero)
             share, since = recorder.promises[line.arm]
-            assert (line.pending, line.received) == (len(of["pending"]), len(of["reported"]))
+            assert (line.pending, line.received) == (len(of["pending"]), len(of["received"]))
             assert (line.lost, line.late) == (len(lost), sum(play.status == "late" for play in plays))
             assert line.all_plays == len(plays) == line.pending + line.received + line.lost
             assert (line.since, line.rounds) == (since, len(recorder.rounds) - since)
             assert line.plays == sum(line.arm in arms for arms in recorder.played[since:])
-            there = sum(line.arm in available for available in recorder.rounds)
-            assert line.available == (pytest.approx(there / len(recorder.rounds)) if recorder.rounds else None)
+            present = sum(line.arm in available for available in recorder.rounds)
+            assert line.available == (pytest.approx(present / len(recorder.rounds)) if recorder.rounds else None)
+            lapsed = recorder.lapsed.get(line.arm, []) if self.shares else []
+            assert line.resets == len(lapsed)
+            assert line.lapsed == pytest.approx(sum(lapsed), abs=1e-8)
             if self.shares and share:
                 worst = recorder.worst.get(line.arm)
                 assert line.deficit == pytest.approx(recorder.deficit(line.arm), abs=1e-8)
                 assert line.worst == (None if worst is None else pytest.approx(worst, abs=1e-8))
             assert line.estimate == (pytest.approx(sum(r or 0.0 for r in known) / len(known)) if known else None)
-            learned = len(of["reported"]) + len(lost) * zero
+            learned = len(of["received"]) + len(lost) * zero
             assert tally.received[self.bandit.names.index(line.arm)] == learned
 
 
@@ -993,11 +1050,12 @@ TestLife = Life.TestCase
 
 @pytest.mark.parametrize("name", ["fucb", "thompson", "ars_clw"])
 def test_memory_stays_flat(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two rounds at which everything that is kept for a while is as full: the trail has 255 points after 255
-    times a power of 2. Whatever was kept of every decision would take at least the 8 bytes of a place in a list."""
+    """Between two rounds at which everything that is kept for a while is as full: the deficit history has 255 points
+    after 255 times a power of 2. Whatever was kept of every decision would take at least the 8 bytes of a place in a
+    list."""
     monkeypatch.setattr(pending, "REMEMBERED", 300)
-    given = PARAMETERS[name]
-    bandit, first, last = Bandit(ARMS, name, seed=5, window=50.0, **given), 255 * 8, 255 * 32
+    parameters = PARAMETERS[name]
+    bandit, first, last = Bandit(ARMS, name, seed=5, window=50.0, **parameters), 255 * 8, 255 * 32
     tracemalloc.start()
 
     def memory_after(rounds: int) -> tuple[int, int]:
@@ -1078,9 +1136,9 @@ ODD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("odd", "words"), ODD)
 def test_odd_parameters_are_refused(odd: dict[str, Any], words: str) -> None:
-    given = {"arms": ["a", "b"], "algorithm": "fucb", "fractions": [0.1, 0.1]} | odd
+    arguments = {"arms": ["a", "b"], "algorithm": "fucb", "fractions": [0.1, 0.1]} | odd
     with pytest.raises(EvenhandError, match=words):
-        Bandit(**given)
+        Bandit(**arguments)
 
 
 @pytest.mark.parametrize("available", ["a", 5, [], {}, ["z"], ["a", "a"], [["a"]], [None], [1], [True, False]])

@@ -58,12 +58,12 @@ def test_points_are_spaced_evenly_and_few(rounds: int) -> None:
 def test_no_deficit_between_points_is_missed() -> None:
     """Against the deficits at the end of every round; halfway a promise begins anew, and another arm comes."""
     bandit = Bandit(["a", "b", "c"], "fucb", fractions=[0.35, 0.2, 0.0])
-    chance, seen = np.random.default_rng(5), dict[int, dict[str, float]]()
+    rng, seen = np.random.default_rng(5), dict[int, dict[str, float]]()
     for round in range(1, 1201):
         if round == 705:  # the first round of a stretch
             bandit.promise({"a": 0.1})
             bandit.add("d", fraction=0.3)
-        asleep = bandit.names[int(chance.integers(2))]
+        asleep = bandit.names[int(rng.integers(2))]
         bandit.decide(available=[arm for arm in bandit.names if arm != asleep], now=float(round))
         seen[round] = dict(zip(bandit.names, bandit.deficits().tolist(), strict=True))
     history = history_of(bandit)
@@ -158,18 +158,18 @@ def test_of_very_many_arms_only_the_largest_is_kept() -> None:
 
 def test_most_rounds_ask_for_one_number() -> None:
     """Of 10,000 rounds a point is made in at most 256 for the first stride, and 128 for each of six more."""
-    made = []
+    marked = []
 
     class Counting(DeficitHistory):
-        def mark(self, *given: Any) -> None:
-            made.append(given[0])
-            super().mark(*given)
+        def mark(self, *args: Any) -> None:
+            marked.append(args[0])
+            super().mark(*args)
 
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
     bandit.deficit_history = Counting()
     for _ in range(10_000):
         bandit.decide()
-    assert POINTS < len(made) <= 256 + 128 * 6
+    assert POINTS < len(marked) <= 256 + 128 * 6
     assert len(bandit.deficit_history.rounds) < POINTS
 
 

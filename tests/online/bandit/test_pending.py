@@ -23,12 +23,12 @@ def four(**options: Any) -> tuple[Bandit, list[Choice]]:
     return bandit, [bandit.decide(now=float(second)) for second in range(4)]
 
 
-def test_reports_in_any_order_teach_the_same() -> None:
+def test_rewards_in_any_order_teach_the_same() -> None:
     bandit, choices = four()
-    reports = [(choice.id, arm) for choice in choices for arm in choice.arms]
-    score = {report: place / 10.0 for place, report in enumerate(reports)}
+    plays = [(choice.id, arm) for choice in choices for arm in choice.arms]
+    score = {play: place / 10.0 for place, play in enumerate(plays)}
     taught = set()
-    for order in itertools.islice(itertools.permutations(reports), 0, 40_000, 1_999):
+    for order in itertools.islice(itertools.permutations(plays), 0, 40_000, 1_999):
         bandit, _ = four()
         for decision, arm in order:
             assert bandit.observe(decision, {arm: score[decision, arm]}, now=9.0) == {arm: "accepted"}
@@ -88,7 +88,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("decision", "rewards", "words"), WRONG)
-def test_a_wrong_report_is_named_and_nothing_is_half_done(decision: str, rewards: dict[str, Any], words: str) -> None:
+def test_a_wrong_reward_is_named_and_nothing_is_half_done(decision: str, rewards: dict[str, Any], words: str) -> None:
     bandit, choices = four()
     assert choices[0].arms == ("a", "b")
     bandit.observe("1", {"a": 1.0}, now=4.0)
@@ -162,7 +162,7 @@ def test_the_policy_learns_from_scaled_rewards_and_the_audit_shows_the_unit() ->
 
 
 def test_what_comes_after_the_window_is_written_down_and_not_learned_from() -> None:
-    """The first decision, made at 0, is waited for until 10: at 9.5 a report is in time, at 10 it is late."""
+    """The first decision, made at 0, is waited for until 10: at 9.5 a reward is in time, at 10 it is late."""
     bandit, choices = four(window=10.0)
     first, second = choices[0].arms
     assert bandit.observe("1", {first: 1.0}, now=9.5) == {first: "accepted"}
@@ -178,17 +178,17 @@ def test_what_comes_after_the_window_is_written_down_and_not_learned_from() -> N
     assert bandit.dump() == before
 
 
-def test_late_and_in_time_in_one_report() -> None:
+def test_late_and_in_time_in_one_call() -> None:
     bandit, choices = four(window=10.0)
     with pytest.raises(RewardError, match="did not play"):
         bandit.observe("1", {"zzz": 1.0}, now=12.5)
-    assert sorted(bandit.pending.settled) == ["1", "2", "3"]  # a refused report closes what is due all the same
+    assert sorted(bandit.pending.settled) == ["1", "2", "3"]  # a refused reward closes what is due all the same
     assert set(bandit.observe("4", dict.fromkeys(choices[3].arms, 1.0), now=12.5).values()) == {"accepted"}
 
 
 @pytest.mark.parametrize(("missing", "received"), [("lost", 1.0), ("zero", 4.0)])
 def test_lost_is_unknown_and_zero_is_nought(missing: str, received: float) -> None:
-    """Arm a plays in four rounds; one report comes, of a half, and three never do."""
+    """Arm a plays in four rounds; one reward comes, of a half, and three never do."""
     bandit = Bandit(["a"], "ucb1", window=10.0, missing=missing)
     for second in range(4):
         bandit.decide(now=float(second))
@@ -225,7 +225,7 @@ def test_only_what_is_missing_is_lost() -> None:
     assert bandit.expire(now=10.0) == {"1": [second]}
 
 
-def test_without_a_window_reports_are_waited_for_for_ever() -> None:
+def test_without_a_window_rewards_are_waited_for_for_ever() -> None:
     bandit, choices = four()
     assert bandit.expire(now=1e12) == {}
     assert bandit.observe("1", {choices[0].arms[0]: 1.0}, now=1e12) == {choices[0].arms[0]: "accepted"}

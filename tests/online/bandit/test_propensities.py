@@ -1,4 +1,4 @@
-"""The chances behind a decision: exact where there is a closed form, within their standard errors elsewhere."""
+"""The propensities of a decision: exact where there is a closed form, within their standard errors elsewhere."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def live(bandit: Bandit, rounds: int) -> None:
         bandit.observe(choice.id, rewards)
 
 
-def chances(bandit: Bandit, available: list[str] | None = None) -> list[float]:
+def propensities_of(bandit: Bandit, available: list[str] | None = None) -> list[float]:
     known = bandit.decide(available).propensities
     assert known.exact
     assert set(known.stderr.values()) == {0.0}
@@ -36,7 +36,7 @@ def chances(bandit: Bandit, available: list[str] | None = None) -> list[float]:
 # --- Closed forms -----------------------------------------------------------------------------------------------------
 
 
-def test_a_policy_without_chance_is_sure() -> None:
+def test_a_policy_without_randomness_has_propensities_of_0_and_1() -> None:
     bandit = Bandit(ARMS, "fucb", fractions=[0.1, 0.1, 0.1], plays=2)
     for _ in range(20):
         choice = bandit.decide()
@@ -47,7 +47,7 @@ def test_a_policy_without_chance_is_sure() -> None:
 def test_fair_random() -> None:
     """``r_i + (1 − Σr)/K``; among a and c in proportion."""
     bandit = Bandit(ARMS, "fair_random", fractions=[0.1, 0.2, 0.4])
-    assert chances(bandit) == pytest.approx([0.2, 0.3, 0.5])
+    assert propensities_of(bandit) == pytest.approx([0.2, 0.3, 0.5])
     choice = bandit.decide(available=["a", "c"])
     assert choice.propensities.values == pytest.approx({"a": 2.0 / 7.0, "c": 5.0 / 7.0})
 
@@ -61,13 +61,13 @@ def test_exp3() -> None:
     bandit.observe(choice.id, {"b": 1.0})
     total = 2.0 + math.exp(0.3)
     share = [0.7 * weight / total + 0.1 for weight in (1.0, math.exp(0.3), 1.0)]
-    assert chances(bandit) == pytest.approx(share)
+    assert propensities_of(bandit) == pytest.approx(share)
 
 
 def test_ties_at_random() -> None:
     """LFG at first: all bounds are cut at 1 and tie, so that each of three plays with chance 2/3, of two surely."""
     bandit = Bandit(ARMS, "lfg", fractions=[0.0, 0.0, 0.0], eta=1.0, plays=2)
-    assert chances(bandit) == pytest.approx([2.0 / 3.0] * 3)
+    assert propensities_of(bandit) == pytest.approx([2.0 / 3.0] * 3)
     assert bandit.decide(available=["a", "b"]).propensities.values == {"a": 1.0, "b": 1.0}
 
 
@@ -76,7 +76,7 @@ def test_shares_by_merit_at_the_best_point() -> None:
     the best point has the largest mean for all: even shares."""
     bandit = Bandit(ARMS, "fairx_ucb", merit={"kind": "linear"}, horizon=100)
     live(bandit, 3)
-    assert chances(bandit) == pytest.approx([1.0 / 3.0] * 3)
+    assert propensities_of(bandit) == pytest.approx([1.0 / 3.0] * 3)
 
 
 # --- By lanes ---------------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def queued(bandit: Bandit) -> Array:
 
 
 def both(bandit: Bandit) -> Array:
-    """The mean of an optimistic and a pessimistic draw; a third of the reports is missing."""
+    """The mean of an optimistic and a pessimistic draw; a third of the rewards is missing."""
     pulls, received, rewards = (getattr(bandit.state.tally, name) for name in ("pulls", "received", "rewards"))
     rng, late, size = np.random.default_rng(98), pulls - received, (DRAWS, len(ARMS))
     high = rng.beta(1.0 + rewards + late, 1.0 + received - rewards, size)
@@ -141,7 +141,7 @@ def test_lanes_agree_with_a_much_longer_run(case: str, rounds: int) -> None:
     bandit = Bandit(ARMS, name, seed=4, **parameters)
     live(bandit, rounds)
     for _ in range(rounds // 3):
-        bandit.decide(["a"])  # plays whose reports are missing
+        bandit.decide(["a"])  # plays whose rewards are missing
     runs = reference(bandit)
     truth, error = runs.mean(axis=0), runs.std(axis=0) / math.sqrt(DRAWS)
     known = bandit.decide(available).propensities
@@ -163,11 +163,11 @@ def test_a_greedy_policy_that_explores() -> None:
     merit = 1.0 + bandit.state.tally.rewards / np.maximum(bandit.state.tally.received, 1.0)
     truth = 0.4 / 3.0 + 0.6 * merit / merit.sum()
     known = bandit.decide().propensities
-    for arm, chance in zip(ARMS, truth, strict=True):
-        assert abs(known.values[arm] - chance) < WIDE * known.stderr[arm]
+    for arm, propensity in zip(ARMS, truth, strict=True):
+        assert abs(known.values[arm] - propensity) < WIDE * known.stderr[arm]
 
 
-def test_the_coin_that_ends_a_choice_is_part_of_the_chance() -> None:
+def test_the_coin_that_ends_a_choice_is_part_of_the_propensity() -> None:
     """CLW: with d = 2 a choice of at least 2d − 1 quiet rounds ends with chance 1/4, and then all weights are even."""
     bandit = Bandit(ARMS, "clw", horizon=10_000, delay=2, seed=3)
     held = bandit.decide().arms[0]
@@ -178,8 +178,8 @@ def test_the_coin_that_ends_a_choice_is_part_of_the_chance() -> None:
         known, free = choice.propensities, quiet >= 3.0
         seen["free" if free else "bound"] += 1
         for arm in ARMS:
-            chance = (0.75 * (arm == held) + 0.25 / 3.0) if free else float(arm == held)
-            assert abs(known.values[arm] - chance) < WIDE * known.stderr[arm]
+            propensity = (0.75 * (arm == held) + 0.25 / 3.0) if free else float(arm == held)
+            assert abs(known.values[arm] - propensity) < WIDE * known.stderr[arm]
         held = choice.arms[0]
         bandit.state.index.logs[:] = 0.0  # as if nothing had been learned
         bandit.state.index.arms[:] = False
@@ -208,34 +208,34 @@ def test_asking_changes_nothing(name: str) -> None:
         "tscsf_b": {"fractions": [0.1, 0.1, 0.1], "eta": 5.0, "queue": "recursive"},
         "lfg": {"fractions": [0.1, 0.1, 0.1], "eta": 5.0},
     }
-    asked, other = (Bandit(ARMS, name, seed=6, **parameters.get(name, {})) for _ in range(2))
+    estimated, other = (Bandit(ARMS, name, seed=6, **parameters.get(name, {})) for _ in range(2))
     world = np.random.default_rng(7)
     for _ in range(60):
         available = None if world.random() < 0.5 else ["b", "c"]
-        choice, twin = asked.decide(available, now=0.0), other.decide(available, now=0.0)
+        choice, twin = estimated.decide(available, now=0.0), other.decide(available, now=0.0)
         assert choice.propensities.values.keys() == set(choice.available)
         assert choice.arms == twin.arms
         reward = float(world.random())
-        for bandit in (asked, other):
+        for bandit in (estimated, other):
             bandit.observe(choice.id, {choice.arms[0]: reward}, now=0.0)
-    assert asked.dump() == other.dump()
+    assert estimated.dump() == other.dump()
 
 
 def test_the_answer_does_not_depend_on_when_one_asks() -> None:
-    """Not on the reports, decisions and changes that came in between; and it is worked out once."""
+    """Not on the rewards, decisions and changes that came in between; and it is worked out once."""
     early, late = (Bandit(ARMS, "f_ts", fractions=[0.1, 0.0, 0.0], seed=8) for _ in range(2))
     for bandit in (early, late):
         live(bandit, 30)
-    here, there = early.decide(), late.decide()
+    here, later = early.decide(), late.decide()
     estimate = here.propensities
     assert here.propensities is estimate
-    late.observe(there.id, {there.arms[0]: 1.0})
+    late.observe(later.id, {later.arms[0]: 1.0})
     late.add("d", fraction=0.3)
     late.retire("a")
     for _ in range(20):
         late.decide()
-    assert there.propensities == estimate
-    assert there.available == tuple(ARMS)
+    assert later.propensities == estimate
+    assert later.available == tuple(ARMS)
 
 
 def test_a_loaded_bandit_gives_the_same_answer() -> None:
@@ -248,8 +248,8 @@ def test_a_loaded_bandit_gives_the_same_answer() -> None:
 def test_lanes_are_only_run_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
 
-    def shares(*given: Any) -> Array:
-        calls.append(given)
+    def shares(*args: Any) -> Array:
+        calls.append(args)
         return np.full(3, 1.0 / 3.0)
 
     monkeypatch.setattr("evenhand.online.bandit.propensities._mean_inclusion", shares)
@@ -261,7 +261,7 @@ def test_lanes_are_only_run_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(calls) == 1
 
 
-def test_who_plays_has_a_chance() -> None:
+def test_an_arm_that_plays_has_a_positive_propensity() -> None:
     """Though it is so small that none of the lanes plays the arm; else no weight could be given to what it earned."""
     bandit, world, least = Bandit(ARMS, "thompson", seed=1), np.random.default_rng(0), 1.0
     for _ in range(2_000):

@@ -64,19 +64,19 @@ DESCRIPTION = {
     "closed": True,
     "created": 1790000000.0,
 }
-CHANGED = {"version": 3, "round": 120}
+CHANGED = {"version": 3, "round": 120, "changed": True}
 
 Answer = httpx.Response | Exception
 
 
-def told(status: int, body: Any, **headers: str) -> httpx.Response:
+def answer_of(status: int, body: Any, **headers: str) -> httpx.Response:
     """An answer in JSON."""
     return httpx.Response(status, json=body, headers=headers)
 
 
 def refusal(status: int, code: str, message: str, **headers: str) -> httpx.Response:
     """An error of the service."""
-    return told(status, {"error": {"code": code, "message": message, "details": []}}, **headers)
+    return answer_of(status, {"error": {"code": code, "message": message, "details": []}}, **headers)
 
 
 def busy(**headers: str) -> httpx.Response:
@@ -84,7 +84,7 @@ def busy(**headers: str) -> httpx.Response:
 
 
 def decided(*changes: dict[str, Any]) -> httpx.Response:
-    return told(200, {"decisions": [DECIDED | change for change in changes or [{}]]})
+    return answer_of(200, {"decisions": [DECIDED | change for change in changes or [{}]]})
 
 
 @dataclass
@@ -164,8 +164,10 @@ def test_decide_many_takes_a_count_or_who_is_available_in_each_round() -> None:
     ]
 
 
-def test_reports_ask_and_read() -> None:
-    outside = of(told(200, {"results": [REPORTED, REPORTED | {"arm": "mate", "status": "accepted", "message": ""}]}))
+def test_rewards_are_sent_and_read() -> None:
+    outside = of(
+        answer_of(200, {"results": [REPORTED, REPORTED | {"arm": "mate", "status": "accepted", "message": ""}]})
+    )
     client = outside.client()
     rewards: dict[str, Any] = {"tea": 1.0, "mate": np.float32(0.5)}
     got = client.reward("drinks", "7", rewards)
@@ -182,7 +184,7 @@ def test_reports_ask_and_read() -> None:
 
 
 def test_total_asks_and_reads() -> None:
-    outside = of(told(200, {"round": 12, "status": "accepted"}))
+    outside = of(answer_of(200, {"round": 12, "status": "accepted"}))
     assert outside.client().total("drinks", 3.5, 12) == TotalResult(round=12, status="accepted")
     assert str(outside.requests[0].url) == f"{URL}/v1/allocations/drinks/totals"
     assert outside.bodies() == [{"value": 3.5, "round": 12}]
@@ -211,15 +213,15 @@ def test_total_asks_and_reads() -> None:
     ],
 )
 def test_changes_ask_and_read(ask: Callable[[Client], ChangeResult], body: dict[str, Any]) -> None:
-    outside = of(told(200, CHANGED))
-    assert ask(outside.client()) == ChangeResult(version=3, round=120)
+    outside = of(answer_of(200, CHANGED))
+    assert ask(outside.client()) == ChangeResult(version=3, round=120, changed=True)
     assert str(outside.requests[0].url) == f"{URL}/v1/allocations/drinks/changes"
     assert outside.bodies() == [body]
 
 
 @pytest.mark.parametrize(("status", "new"), [(201, True), (200, False)])
-def test_create_tells_whether_it_is_new(status: int, new: bool) -> None:
-    outside = of(told(status, DESCRIPTION))
+def test_create_returns_whether_it_is_new(status: int, new: bool) -> None:
+    outside = of(answer_of(status, DESCRIPTION))
     shares = {"fractions": np.array([0.0, 0.25])}
     assert outside.client().create("drinks", ("tea", "mate"), "fucb", parameters=shares, seed=3, rewards=(0, 5)) is new
     assert outside.bodies() == [
@@ -239,9 +241,9 @@ def test_create_tells_whether_it_is_new(status: int, new: bool) -> None:
 
 def test_what_is_read_only() -> None:
     outside = of(
-        told(200, {"allocations": [SUMMARY]}),
-        told(200, DESCRIPTION),
-        told(200, {"open": False, "name": "reader", "scopes": ["read"]}),
+        answer_of(200, {"allocations": [SUMMARY]}),
+        answer_of(200, DESCRIPTION),
+        answer_of(200, {"open": False, "name": "reader", "scopes": ["read"]}),
     )
     client = outside.client()
     assert client.allocations() == (AllocationSummary.model_validate(SUMMARY),)
@@ -275,7 +277,7 @@ def test_audit_is_that_of_the_package() -> None:
     audit = bandit.audit(now=9.0)
     assert audit.delays is not None
     assert audit.deficit_history is not None
-    outside = of(told(200, {"name": "drinks", "sequence": 12, "closed": False} | audit.to_json()))
+    outside = of(answer_of(200, {"name": "drinks", "sequence": 12, "closed": False} | audit.to_json()))
     got = outside.client().audit("drinks", limit=5)
     assert got == audit
     assert got.to_json() == audit.to_json()
@@ -285,7 +287,7 @@ def test_audit_is_that_of_the_package() -> None:
 
 
 def test_names_cannot_lead_elsewhere() -> None:
-    outside = of(told(200, DESCRIPTION))
+    outside = of(answer_of(200, DESCRIPTION))
     outside.client().describe("a/../b?c#d ü")
     assert outside.requests[0].url.raw_path == b"/v1/allocations/a%2F..%2Fb%3Fc%23d%20%C3%BC"
     for name in ("", ".", "..", "\udcff"):
@@ -297,14 +299,14 @@ def test_names_cannot_lead_elsewhere() -> None:
 
 
 def test_service_below_a_path() -> None:
-    outside = of(told(200, {"allocations": []}))
+    outside = of(answer_of(200, {"allocations": []}))
     transport = httpx.MockTransport(outside.answer)
     Client("https://example.test/evenhand/", transport=transport).allocations()
     assert str(outside.requests[0].url) == "https://example.test/evenhand/v1/allocations"
 
 
 def test_one_pool_of_connections_is_closed_with_the_client() -> None:
-    outside = of(told(200, {"allocations": []}))
+    outside = of(answer_of(200, {"allocations": []}))
     with outside.client() as client:
         client.allocations()
         client.allocations()
@@ -355,7 +357,7 @@ def test_caller_may_give_the_key(write: Callable[..., Any]) -> None:
 
 
 def test_reading_has_no_key() -> None:
-    outside = of(told(200, {"allocations": []}))
+    outside = of(answer_of(200, {"allocations": []}))
     outside.client().allocations()
     assert outside.keys() == [None]
 
@@ -436,8 +438,8 @@ def test_services_are_left_alone_for_as_long_as_they_ask(ask: str) -> None:
 @pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=2)), None], ids=str)
 def test_services_may_ask_by_date(zone: timezone | None) -> None:
     when = datetime.now(UTC) + timedelta(seconds=100)
-    told = format_datetime(when.astimezone(zone) if zone else when.replace(tzinfo=None))  # the latter is "-0000"
-    outside = of(busy(**{"Retry-After": told}), decided())
+    header = format_datetime(when.astimezone(zone) if zone else when.replace(tzinfo=None))  # the latter is "-0000"
+    outside = of(busy(**{"Retry-After": header}), decided())
     outside.client(patience=1000.0).decide("drinks")
     assert 90.0 < outside.slept[0] <= 100.2  # dates have whole seconds, and the test itself may be slow
 
@@ -471,7 +473,7 @@ def test_no_try_begins_when_the_time_is_over() -> None:
     assert outside.slept == []
 
 
-def test_last_error_tells_what_was_tried_and_what_to_do() -> None:
+def test_last_error_says_what_was_tried_and_what_to_do() -> None:
     refused = httpx.ConnectError("[Errno 111] Connection refused")
     outside = of(httpx.ReadError("broken"), refused, takes=1.0)  # what was sent at first may have been done
     with pytest.raises(Unavailable) as caught:
@@ -497,8 +499,8 @@ def test_last_error_does_not_doubt_a_call_that_was_never_sent(failure: Exception
     assert caught.value.idempotency_key == "order-17"
 
 
-def test_silence_is_told_once_and_an_answer_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Timer] = []
+def test_silence_is_noticed_once_and_an_answer_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    timers: list[Timer] = []
 
     class Timer:
         """A timer that never runs out by itself."""
@@ -507,7 +509,7 @@ def test_silence_is_told_once_and_an_answer_is_no_silence(monkeypatch: pytest.Mo
 
         def __init__(self, seconds: float, tell: Callable[[], object]) -> None:
             self.seconds, self.tell, self.state = seconds, tell, "new"
-            made.append(self)
+            timers.append(self)
 
         def start(self) -> None:
             self.state = "running"
@@ -516,23 +518,23 @@ def test_silence_is_told_once_and_an_answer_is_no_silence(monkeypatch: pytest.Mo
             self.state = "cancelled"
 
     monkeypatch.setattr(threading, "Timer", Timer)
-    told: list[float] = []
+    notices: list[float] = []
     outside = of(busy(), decided())
     states: list[str] = []
     answer = outside.answer
 
     def watched(request: httpx.Request) -> httpx.Response:
-        states.append(made[-1].state)
+        states.append(timers[-1].state)
         return answer(request)
 
     client = Client(
-        URL, transport=httpx.MockTransport(watched), sleep=outside.sleep, notice=lambda: told.append(outside.now)
+        URL, transport=httpx.MockTransport(watched), sleep=outside.sleep, notice=lambda: notices.append(outside.now)
     )
     client.decide("drinks")
-    assert (states, [timer.state for timer in made]) == (["running", "running"], ["cancelled"])
-    assert made[0].seconds == 1.0
-    made[0].tell()
-    assert len(told) == 1
+    assert (states, [timer.state for timer in timers]) == (["running", "running"], ["cancelled"])
+    assert timers[0].seconds == 1.0
+    timers[0].tell()
+    assert len(notices) == 1
 
 
 def test_last_error_has_what_the_service_said() -> None:
@@ -621,7 +623,7 @@ def test_answer_that_is_there_is_taken_however_late() -> None:
         (b"[" * 100_000, "recursion"),
     ],
 )
-def test_answers_of_another_shape_are_told_as_such(body: bytes, where: str) -> None:
+def test_answers_of_another_shape_are_refused_as_such(body: bytes, where: str) -> None:
     outside = of(httpx.Response(200, content=body))
     with pytest.raises(UnexpectedAnswer) as caught:
         outside.client().decide("drinks")
@@ -639,7 +641,7 @@ def test_fields_that_are_not_known_yet_do_no_harm() -> None:
 @pytest.mark.parametrize("count", [0, 2])
 def test_number_of_decisions_must_be_that_asked_for(count: int) -> None:
     with pytest.raises(UnexpectedAnswer, match=f"1 decisions were requested.*{count}"):
-        of(told(200, {"decisions": [DECIDED] * count})).client().decide("drinks")
+        of(answer_of(200, {"decisions": [DECIDED] * count})).client().decide("drinks")
 
 
 @pytest.mark.parametrize(
@@ -654,7 +656,7 @@ def test_number_of_decisions_must_be_that_asked_for(count: int) -> None:
         (httpx.Response(304), "304 Not Modified"),
     ],
 )
-def test_errors_of_something_else_are_told_as_such(answer: httpx.Response, words: str) -> None:
+def test_errors_of_something_else_are_refused_as_such(answer: httpx.Response, words: str) -> None:
     outside = of(answer)
     with pytest.raises(UnexpectedAnswer, match=f"(?s){words}"):
         outside.client().decide("drinks")
@@ -670,11 +672,11 @@ def test_answer_that_cannot_be_unpacked() -> None:
         Client(URL, transport=httpx.MockTransport(damaged)).allocations()
 
 
-def test_details_are_told_once() -> None:
+def test_details_are_printed_once() -> None:
     details = [{"where": "body.plays", "message": "too few"}, {"where": "body.arms[1]", "message": "twice"}]
     error = {"code": "invalid", "message": "body.plays: too few (1 more)", "details": details}
     with pytest.raises(ServiceError) as caught:
-        of(told(422, {"error": error})).client().allocations()
+        of(answer_of(422, {"error": error})).client().allocations()
     assert caught.value.details == (
         Detail(where="body.plays", message="too few"),
         Detail(where="body.arms[1]", message="twice"),
@@ -771,7 +773,7 @@ def test_what_is_no_api_key_is_refused_and_not_shown(key: Any) -> None:
 
 
 def test_white_space_around_a_key_is_no_part_of_it() -> None:
-    outside = of(told(200, {"allocations": []}))
+    outside = of(answer_of(200, {"allocations": []}))
     Client(URL, f" {SECRET}\n", transport=httpx.MockTransport(outside.answer)).allocations()
     assert outside.requests[0].headers["Authorization"] == f"Bearer {SECRET}"
 

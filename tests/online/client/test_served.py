@@ -40,8 +40,8 @@ def server(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture
 def client(server: Server) -> Iterator[Client]:
-    with Client(server.url) as made:
-        yield made
+    with Client(server.url) as client_of:
+        yield client_of
 
 
 @pytest.fixture
@@ -62,21 +62,21 @@ def test_service_decides_as_the_bandit_does(client: Client, drinks: str) -> None
         assert (decided.id, decided.round, decided.arms, decided.version) == (choice.id, round, choice.arms, 0)
         assert decided.propensity == (1.0,)
         assert decided.propensities is not None
-        assert {arm: chance.value for arm, chance in decided.propensities.items()} == choice.propensities.values
+        assert {arm: propensity.value for arm, propensity in decided.propensities.items()} == choice.propensities.values
         rewards = dict.fromkeys(choice.arms, (round % 3) / 2)
         bandit.observe(choice.id, rewards, now=0.0)
         assert [(one.arm, one.status) for one in client.reward(drinks, decided.id, rewards)] == [
             (arm, "accepted") for arm in choice.arms
         ]
-    found, expected = client.audit(drinks), bandit.audit(now=0.0)
-    assert found.lines == expected.lines
-    assert (found.algorithm, found.round, found.version, found.fault) == ("fucb", 30, 0, "")
-    assert found.deficit_history is not None
+    audit, expected = client.audit(drinks), bandit.audit(now=0.0)
+    assert audit.lines == expected.lines
+    assert (audit.algorithm, audit.round, audit.version, audit.fault) == ("fucb", 30, 0, "")
+    assert audit.deficit_history is not None
     assert expected.deficit_history is not None
-    assert found.deficit_history.deficits == expected.deficit_history.deficits
-    assert found.delays is not None
-    assert found.delays.count == 30
-    assert found.table().shape == expected.table().shape
+    assert audit.deficit_history.deficits == expected.deficit_history.deficits
+    assert audit.delays is not None
+    assert audit.delays.count == 30
+    assert audit.table().shape == expected.table().shape
 
 
 def test_allocation_is_made_once(client: Client, drinks: str) -> None:
@@ -87,9 +87,9 @@ def test_allocation_is_made_once(client: Client, drinks: str) -> None:
     assert (caught.value.code, caught.value.status) == ("conflict", 409)
     (summary,) = [one for one in client.allocations() if one.name == drinks]
     assert (summary.algorithm, summary.arms, summary.round, summary.closed) == ("fucb", 2, 0, False)
-    found = client.describe(drinks)
-    assert (found.arms, found.parameters, found.seed) == (("tea", "coffee"), {"fractions": [0.0, 0.2]}, 1)
-    assert (found.window, found.missing, found.rewards) == (None, "lost", (0.0, 1.0))
+    described = client.describe(drinks)
+    assert (described.arms, described.parameters, described.seed) == (("tea", "coffee"), {"fractions": [0.0, 0.2]}, 1)
+    assert (described.window, described.missing, described.rewards) == (None, "lost", (0.0, 1.0))
 
 
 def test_infinite_parameters_arrive(client: Client) -> None:
@@ -105,8 +105,8 @@ def test_batches(client: Client, drinks: str) -> None:
     second = client.decide_many(drinks, [["coffee"], ["tea", "coffee"]])
     assert [one.id for one in second] == ["4", "5"]
     assert second[0].arms == ("coffee",)
-    told = client.reward_many(drinks, [("1", {"tea": 1}), ("4", {"coffee": 0.5, "tea": 0.5}), ("6", {"tea": 1.0})])
-    assert [(one.decision, one.arm, one.status, one.learned) for one in told] == [
+    results = client.reward_many(drinks, [("1", {"tea": 1}), ("4", {"coffee": 0.5, "tea": 0.5}), ("6", {"tea": 1.0})])
+    assert [(one.decision, one.arm, one.status, one.learned) for one in results] == [
         ("1", "tea", "accepted", True),
         ("4", "coffee", "accepted", True),
         ("4", "tea", "unknown", False),
@@ -199,12 +199,12 @@ def test_lost_answers_do_nothing_twice(server: Server, client: Client, drinks: s
     with Client(server.url, transport=Forgetful(), sleep=lambda seconds: None) as unlucky:
         decided = [unlucky.decide(drinks) for _ in range(10)]
         assert [one.id for one in decided] == [str(round) for round in range(1, 11)]
-        told = unlucky.reward_many(drinks, [(one.id, {one.arms[0]: 1.0}) for one in decided])
-        assert [one.status for one in told] == ["accepted"] * 10
+        results = unlucky.reward_many(drinks, [(one.id, {one.arms[0]: 1.0}) for one in decided])
+        assert [one.status for one in results] == ["accepted"] * 10
         assert unlucky.add(drinks, "mate", fraction=0.25).version == 1
-    found = client.audit(drinks)
-    assert (found.round, found.version) == (10, 1)
-    assert sum(line.received for line in found.lines) == 10
+    audit = client.audit(drinks)
+    assert (audit.round, audit.version) == (10, 1)
+    assert sum(line.received for line in audit.lines) == 10
 
 
 def test_threads_share_a_client(client: Client, drinks: str) -> None:
@@ -231,7 +231,7 @@ def test_server_that_comes_back_is_asked_again(serve: Callable[..., Server], sql
     assert len(waited) == 1
 
 
-def test_server_that_is_gone_is_told(serve: Callable[..., Server], sqlite: str) -> None:
+def test_server_that_is_gone_is_named(serve: Callable[..., Server], sqlite: str) -> None:
     running = serve(sqlite)
     running.kill()
     with (
@@ -341,7 +341,7 @@ class Done:
     err: str
 
     @property
-    def told(self) -> Any:
+    def output(self) -> Any:
         return json.loads(self.out)
 
 
@@ -377,10 +377,10 @@ def test_create_takes_parameters_as_a_configuration_has_them(served: str, run: R
     words = ["create", name, "tscsf_b", "--arm", "tea", "--arm", "coffee", "--plays", "1", "--window", "60"]
     words += ["--missing", "zero", "--set", "fractions={coffee=0.2}", "--set", "eta=20.0", "--seed", "5"]
     done = run(*words, "--rewards", "0,5", "--json")
-    assert (done.status, done.told) == (0, {"name": name, "new": True})
-    found = client.describe(name)
-    assert found.parameters == {"fractions": [0.0, 0.2], "eta": 20.0}
-    assert (found.window, found.missing, found.rewards, found.seed) == (60.0, "zero", (0.0, 5.0), 5)
+    assert (done.status, done.output) == (0, {"name": name, "new": True})
+    described = client.describe(name)
+    assert described.parameters == {"fractions": [0.0, 0.2], "eta": 20.0}
+    assert (described.window, described.missing, described.rewards, described.seed) == (60.0, "zero", (0.0, 5.0), 5)
     assert run(*words, "--rewards", "0,5").out == f"allocation {name} exists already, with the same settings\n"
     other = run(*words, "--rewards", "0,6")
     assert other.status == 2
@@ -390,15 +390,15 @@ def test_create_takes_parameters_as_a_configuration_has_them(served: str, run: R
 def test_list_and_show(served: str, run: Run) -> None:
     (row,) = [line for line in run("list").out.splitlines() if line.split()[:1] == [served]]
     assert row.split()[1:5] == ["fucb", "2", "0", "open"]
-    (listed,) = [one for one in run("list", "--json").told["allocations"] if one["name"] == served]
+    (listed,) = [one for one in run("list", "--json").output["allocations"] if one["name"] == served]
     assert (listed["arms"], listed["round"], listed["closed"]) == (2, 0, False)
     shown = run("show", served).out
     assert "tea 0.0, coffee 0.2" in shown
-    assert run("show", served, "--json").told["arms"] == ["tea", "coffee"]
+    assert run("show", served, "--json").output["arms"] == ["tea", "coffee"]
 
 
-def test_decide_and_report(served: str, run: Run) -> None:
-    (decided,) = run("decide", served, "--json").told["decisions"]
+def test_decide_and_reward(served: str, run: Run) -> None:
+    (decided,) = run("decide", served, "--json").output["decisions"]
     assert (decided["id"], decided["arms"], decided["propensity"]) == ("1", ["tea"], [1.0])
     table = run("decide", served, "--count", "2", "--available", "coffee", "--propensities").out
     cells = [line.split() for line in table.splitlines()]
@@ -406,14 +406,14 @@ def test_decide_and_report(served: str, run: Run) -> None:
     assert ["3", "3", "coffee", "1"] in cells
     assert "available arm" in table
     good = run("reward", served, "1", "tea=1", "--json")
-    assert (good.status, good.told["results"][0]["status"]) == (0, "accepted")
+    assert (good.status, good.output["results"][0]["status"]) == (0, "accepted")
     assert run("reward", served, "1", "tea=1").status == 0
     conflict = run("reward", served, "1", "tea=0.5")
     assert conflict.status == 1
     assert "its reward is 1 and cannot change to 0.5" in conflict.out
     partly = run("reward", served, "2", "coffee=0.5", "tea=1", "--json")
     assert partly.status == 1
-    assert [one["status"] for one in partly.told["results"]] == ["accepted", "unknown"]
+    assert [one["status"] for one in partly.output["results"]] == ["accepted", "unknown"]
 
 
 def test_idempotency_key_of_a_command(served: str, run: Run) -> None:
@@ -428,24 +428,31 @@ def test_audit_of_a_command(served: str, run: Run, client: Client) -> None:
     assert [line.split()[:4] for line in table.splitlines() if line.startswith(" coffee")] == [
         ["coffee", "0.2", "2", "0.2"]
     ]
-    told = run("audit", served, "--json").told
+    audit = run("audit", served, "--json").output
     expected = json.loads(json.dumps(client.audit(served).to_json()))
-    assert told == {"name": served, **expected, "time": told["time"]}
+    assert audit == {"name": served, **expected, "time": audit["time"]}
     limited = run("audit", served, "--limit", "1")
     assert "and 1 more" in limited.out
-    assert [line["arm"] for line in run("audit", served, "--limit", "1", "--json").told["lines"]] == ["coffee"]
+    assert [line["arm"] for line in run("audit", served, "--limit", "1", "--json").output["lines"]] == ["coffee"]
 
 
 def test_totals_of_commands(served: str, run: Run, client: Client) -> None:
     client.decide(served)
     assert run("total", served, "0.5", "--round", "1").out == "round 1: accepted\n"
-    assert run("total", served, "0.5", "--json").told == {"round": 1, "status": "duplicate"}
+    assert run("total", served, "0.5", "--json").output == {"round": 1, "status": "duplicate"}
     assert run("total", served, "0.75").status == 2
 
 
 def test_changes_by_commands(served: str, run: Run, client: Client) -> None:
     assert run("change", "add", served, "mate", "--fraction", "0.25").out == "changed: version 1, from round 1 on\n"
-    assert run("change", "promise", served, "coffee=0.1", "mate=0.3", "--json").told == {"version": 2, "round": 0}
+    assert run("change", "promise", served, "coffee=0.1", "mate=0.3", "--json").output == {
+        "version": 2,
+        "round": 0,
+        "changed": True,
+    }
+    same = run("change", "promise", served, "coffee=0.1", "mate=0.3").out
+    assert same == "nothing changed: the promised shares are these already, version 2\n"
+    assert not client.promise(served, {"coffee": 0.1}).changed
     assert run("change", "retire", served, "mate").status == 0
     assert run("change", "bring-back", served, "mate", "--fraction", "0.5").status == 0
     assert {line.arm: line.promised for line in client.audit(served).lines} == {"tea": 0.0, "coffee": 0.1, "mate": 0.5}
@@ -464,7 +471,7 @@ def test_log_of_a_command(served: str, run: Run, client: Client, tmp_path: Path)
     client.decide_many(served, 5)
     file = tmp_path / "log.csv"
     done = run("log", served, str(file), "--json")
-    assert done.told == {"file": str(file), "bytes": file.stat().st_size}
+    assert done.output == {"file": str(file), "bytes": file.stat().st_size}
     assert len(pd.read_csv(file)) == 5
     for ending in ("csv", "parquet"):
         empty = str(tmp_path / f"empty.{ending}")
@@ -522,7 +529,7 @@ def test_command_that_finds_no_service_says_what_to_do(
         assert words in done.err
 
 
-def test_silence_is_told_once(
+def test_silence_is_noticed_once(
     serve: Callable[..., Server], sqlite: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = serve(sqlite)

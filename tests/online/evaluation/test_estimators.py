@@ -25,15 +25,15 @@ from evenhand.online.evaluation.targets import FixedShares, Learner, Target
 # --- logs -------------------------------------------------------------------------------------------------------------
 
 
-def log_of(items: Any, rewards: Any, chances: Any, **columns: Any) -> Log:
+def log_of(items: Any, rewards: Any, propensities: Any, **columns: Any) -> Log:
     """A log of one play per round, in memory."""
-    rows = {"timestamp": range(len(items)), "item_id": items, "reward": rewards, "propensity_score": chances}
+    rows = {"timestamp": range(len(items)), "item_id": items, "reward": rewards, "propensity_score": propensities}
     return Log.of(pd.DataFrame(rows | columns))
 
 
-def drawn(rng: np.random.Generator, chance: Array) -> Any:
-    """One item per row, drawn with the row's chances."""
-    return (rng.random((len(chance), 1)) < chance.cumsum(axis=1)).argmax(axis=1)
+def drawn(rng: np.random.Generator, propensities: Array) -> Any:
+    """One item per row, drawn with the row's propensities."""
+    return (rng.random((len(propensities), 1)) < propensities.cumsum(axis=1)).argmax(axis=1)
 
 
 def simulated(rng: np.random.Generator, rounds: int, means: Array, shares: Array, awake: Mask | None = None) -> Log:
@@ -41,12 +41,12 @@ def simulated(rng: np.random.Generator, rounds: int, means: Array, shares: Array
     sets = np.ones((1, len(means)), dtype=bool) if awake is None else awake
     available = rng.integers(len(sets), size=rounds)
     weights = sets[available] * shares
-    chance = weights / weights.sum(axis=1, keepdims=True)
-    item = drawn(rng, chance)
+    propensities = weights / weights.sum(axis=1, keepdims=True)
+    item = drawn(rng, propensities)
     rows = np.arange(rounds)
     reward = (rng.random(rounds) < means[item]).astype(float)
     names = tuple(map(str, range(len(means))))
-    return Log("a simulation", names, item, reward, chance[rows, item], rows, sets, available, awake is not None)
+    return Log("a simulation", names, item, reward, propensities[rows, item], rows, sets, available, awake is not None)
 
 
 TINY = (["a", "b", "a"], [1, 0, 0], [0.5, 0.25, 0.5])
@@ -56,9 +56,9 @@ TARGET = {"a": 0.75, "b": 0.25}
 
 
 def test_estimates_by_hand() -> None:
-    found = evaluate(log_of(*TINY), TARGET)
+    evaluation = evaluate(log_of(*TINY), TARGET)
     # w = 1.5, 1, 1.5, so w r = 1.5, 0, 0
-    ips, snips, dr = (found.estimates[name] for name in ("ips", "snips", "dr"))
+    ips, snips, dr = (evaluation.estimates[name] for name in ("ips", "snips", "dr"))
     assert (ips.value, snips.value) == pytest.approx((1.5 / 3, 1.5 / 4))
     assert ips.stderr == pytest.approx(np.std([1.5, 0, 0], ddof=1) / 3**0.5)
     # w (r − V) = 0.9375, −0.375, −0.5625, over Σw = 4
@@ -67,11 +67,13 @@ def test_estimates_by_hand() -> None:
     # a = 1 and b = 0: 0.75 + 1.5 (0 − 1).
     assert dr.value == pytest.approx((1.5 + 0.0 - 0.75) / 3)
     assert dr.stderr == pytest.approx(np.std([1.5, 0.0, -0.75], ddof=1) / 3**0.5)
-    assert (found.effective, found.largest) == pytest.approx((16 / 5.5, 1.5))
-    assert found.mean_weight == pytest.approx(4 / 3)
-    assert found.shares == pytest.approx([0.75, 0.25])
-    assert found.logged_shares == pytest.approx([2 / 3, 1 / 3])
-    assert (found.logged.value, found.logged.stderr) == pytest.approx((1 / 3, np.std([1, 0, 0], ddof=1) / 3**0.5))
+    assert (evaluation.effective, evaluation.largest) == pytest.approx((16 / 5.5, 1.5))
+    assert evaluation.mean_weight == pytest.approx(4 / 3)
+    assert evaluation.shares == pytest.approx([0.75, 0.25])
+    assert evaluation.logged_shares == pytest.approx([2 / 3, 1 / 3])
+    assert (evaluation.logged.value, evaluation.logged.stderr) == pytest.approx(
+        (1 / 3, np.std([1, 0, 0], ddof=1) / 3**0.5)
+    )
 
 
 def test_interval_is_normal() -> None:
@@ -81,30 +83,30 @@ def test_interval_is_normal() -> None:
 
 
 def test_clipping_by_hand() -> None:
-    found = evaluate(log_of(*TINY), TARGET, clip=1.2)
-    assert found.estimates["ips"].value == pytest.approx(1.2 / 3)
-    assert found.estimates["snips"].value == pytest.approx(1.2 / 3.4)
-    assert (found.clipped, found.largest) == (2, 1.5)
-    assert "2 weights were clipped" in found.warnings[-1]
+    evaluation = evaluate(log_of(*TINY), TARGET, clip=1.2)
+    assert evaluation.estimates["ips"].value == pytest.approx(1.2 / 3)
+    assert evaluation.estimates["snips"].value == pytest.approx(1.2 / 3.4)
+    assert (evaluation.clipped, evaluation.largest) == (2, 1.5)
+    assert "2 weights were clipped" in evaluation.warnings[-1]
 
 
 def test_several_plays_a_round_by_hand() -> None:
     """Σ w r of the round's plays is one number; the target plays a single item."""
     log = log_of(["a", "b", "a", "c"], [1, 0, 1, 1], [0.5, 0.8, 0.5, 0.7], decision_id=["x", "x", "y", "y"])
-    found = evaluate(log, {"a": 0.5, "b": 0.4, "c": 0.1})
+    evaluation = evaluate(log, {"a": 0.5, "b": 0.4, "c": 0.1})
     weights = np.array([1.0, 0.5, 1.0, 1 / 7])
     by_round = np.array([1.0, 1.0 + 1 / 7])
     snips = (2 + 1 / 7) / weights.sum()
-    assert (found.rounds, found.rows) == (2, 4)
-    assert found.estimates["ips"].value == pytest.approx(by_round.mean())
-    assert found.estimates["ips"].stderr == pytest.approx(by_round.std(ddof=1) / 2**0.5)
-    assert found.estimates["snips"].value == pytest.approx(snips)
+    assert (evaluation.rounds, evaluation.rows) == (2, 4)
+    assert evaluation.estimates["ips"].value == pytest.approx(by_round.mean())
+    assert evaluation.estimates["ips"].stderr == pytest.approx(by_round.std(ddof=1) / 2**0.5)
+    assert evaluation.estimates["snips"].value == pytest.approx(snips)
     rests = np.array([1 - snips - 0.5 * snips, (1 + 1 / 7) * (1 - snips)])
-    assert found.estimates["snips"].stderr == pytest.approx((2 * rests @ rests) ** 0.5 / weights.sum())
+    assert evaluation.estimates["snips"].stderr == pytest.approx((2 * rests @ rests) ** 0.5 / weights.sum())
     # Round 1 knows nothing. Round 2 knows a = 1, b = 0 and takes their mean of 1/2 for c.
     second = 0.5 + 0.1 * 0.5 + (1 / 7) * (1 - 0.5)
-    assert found.estimates["dr"].value == pytest.approx((1.0 + second) / 2)
-    assert found.mean_weight == pytest.approx(weights.sum() / 2)
+    assert evaluation.estimates["dr"].value == pytest.approx((1.0 + second) / 2)
+    assert evaluation.mean_weight == pytest.approx(weights.sum() / 2)
 
 
 def test_shares_are_among_those_available() -> None:
@@ -141,11 +143,11 @@ def fixed(shares: Array) -> dict[str, float]:
 
 def repeated(make: Callable[[], Evaluation], times: int) -> dict[str, tuple[Array, Array]]:
     """Values and standard errors of many logs, (times,), of each estimator."""
-    found = [make() for _ in range(times)]
+    evaluations = [make() for _ in range(times)]
     return {
         name: (
-            np.array([one.estimates[name].value for one in found]),
-            np.array([one.estimates[name].stderr for one in found]),
+            np.array([one.estimates[name].value for one in evaluations]),
+            np.array([one.estimates[name].stderr for one in evaluations]),
         )
         for name in ESTIMATORS
     }
@@ -162,16 +164,16 @@ def sleeping() -> tuple[float, dict[str, tuple[Array, Array]]]:
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimates_are_right_on_average(name: str, sleeping: tuple[float, dict[str, tuple[Array, Array]]]) -> None:
-    truth, found = sleeping
-    values, _ = found[name]
+    truth, estimates = sleeping
+    values, _ = estimates[name]
     # Four standard errors of the mean of a thousand; SNIPS has a bias of order 1/500, far below.
     assert abs(values.mean() - truth) < 4 * values.std() / 1000**0.5
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_intervals_cover(name: str, sleeping: tuple[float, dict[str, tuple[Array, Array]]]) -> None:
-    truth, found = sleeping
-    values, errors = found[name]
+    truth, estimates = sleeping
+    values, errors = estimates[name]
     covered = (np.abs(values - truth) <= stats.norm.ppf(0.975) * errors).mean()
     # Binomial of 1000, four standard errors.
     assert abs(covered - 0.95) < 4 * (0.95 * 0.05 / 1000) ** 0.5
@@ -192,9 +194,9 @@ def test_doubly_robust_is_narrower_where_the_model_is_good() -> None:
         log = log_of([str(one) for one in item], means[item], USED[item])
         return evaluate(log, fixed(WANTED))
 
-    found = repeated(once, 200)
-    assert found["dr"][0].std() < 0.5 * found["ips"][0].std()
-    assert abs(found["dr"][0].mean() - WANTED @ means) < 4 * found["dr"][0].std() / 200**0.5
+    estimates = repeated(once, 200)
+    assert estimates["dr"][0].std() < 0.5 * estimates["ips"][0].std()
+    assert abs(estimates["dr"][0].mean() - WANTED @ means) < 4 * estimates["dr"][0].std() / 200**0.5
 
 
 def adaptive(rng: np.random.Generator, rounds: int, lanes: int) -> Iterator[Log]:
@@ -203,44 +205,44 @@ def adaptive(rng: np.random.Generator, rounds: int, lanes: int) -> Iterator[Log]
     rows = np.arange(lanes)
     rows_of_lanes: list[tuple[Any, Any, Any]] = []
     for _ in range(rounds):
-        chance = np.full((lanes, 3), 0.4 / 3)
-        chance[rows, (sums / np.maximum(counts, 1)).argmax(axis=1)] += 0.6
-        item = drawn(rng, chance)
+        propensity = np.full((lanes, 3), 0.4 / 3)
+        propensity[rows, (sums / np.maximum(counts, 1)).argmax(axis=1)] += 0.6
+        item = drawn(rng, propensity)
         reward = (rng.random(lanes) < MEANS[item]).astype(float)
-        rows_of_lanes.append((item, reward, chance[rows, item]))
+        rows_of_lanes.append((item, reward, propensity[rows, item]))
         counts[rows, item] += 1
         sums[rows, item] += reward
-    items, rewards, chances = (np.array(column).T for column in zip(*rows_of_lanes, strict=True))
+    items, rewards, propensities = (np.array(column).T for column in zip(*rows_of_lanes, strict=True))
     one = np.ones((1, 3), dtype=bool)
     for lane in range(lanes):
         numbers, zeros = np.arange(rounds), np.zeros(rounds, dtype=np.intp)
-        yield Log("", ("0", "1", "2"), items[lane], rewards[lane], chances[lane], numbers, one, zeros)
+        yield Log("", ("0", "1", "2"), items[lane], rewards[lane], propensities[lane], numbers, one, zeros)
 
 
 def test_a_log_that_learned_is_no_trouble() -> None:
-    found = [evaluate(log, fixed(WANTED)) for log in adaptive(np.random.default_rng(8), 200, 500)]
+    evaluations = [evaluate(log, fixed(WANTED)) for log in adaptive(np.random.default_rng(8), 200, 500)]
     for name in ("ips", "dr"):
-        values = np.array([one.estimates[name].value for one in found])
+        values = np.array([one.estimates[name].value for one in evaluations])
         assert abs(values.mean() - WANTED @ MEANS) < 4 * values.std() / 500**0.5
     # Were propensities ignored, the mean of the log would be far off.
-    assert np.mean([one.logged.value for one in found]) > WANTED @ MEANS + 0.05
+    assert np.mean([one.logged.value for one in evaluations]) > WANTED @ MEANS + 0.05
 
 
 @pytest.mark.parametrize("target", [Learner("ucb1"), Learner("thompson", lanes=3)], ids=lambda target: target.name)
-def test_value_of_a_learner_is_that_of_its_chances(target: Learner) -> None:
+def test_value_of_a_learner_is_that_of_its_propensities(target: Learner) -> None:
     """Given the log, V = (1/T) Σ π_t μ is known; the estimates miss it by nothing on average."""
     misses: dict[str, list[float]] = {"ips": [], "dr": []}
     for log in adaptive(np.random.default_rng(21), 100, 100):
         truth = float((np.vstack(list(target.propensities(log))) @ MEANS).mean())
-        found = evaluate(log, target)
+        evaluation = evaluate(log, target)
         for name, missed in misses.items():
-            missed.append(found.estimates[name].value - truth)
+            missed.append(evaluation.estimates[name].value - truth)
     for missed in misses.values():
         assert abs(np.mean(missed)) < 4 * np.std(missed) / 100**0.5
 
 
 def test_several_plays_a_round_are_right_on_average() -> None:
-    """Two of four items a round by systematic sampling, whose inclusion probabilities are those asked for."""
+    """Two of four items a round by systematic sampling, whose inclusion probabilities are those requested."""
     rng, means = np.random.default_rng(2), np.array([0.2, 0.4, 0.6, 0.9])
     inclusion, wanted = np.array([0.8, 0.6, 0.4, 0.2]), np.array([0.1, 0.2, 0.3, 0.4])
     ends = inclusion.cumsum()
@@ -272,12 +274,12 @@ def log() -> Log:
 
 def test_ucb_learns_from_the_log(log: Log) -> None:
     pulls, sums = np.zeros(3), np.zeros(3)
-    found = propensities_of(log, "ucb1")
+    propensities = propensities_of(log, "ucb1")
     for t in range(log.rounds):
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = np.where(pulls > 0, sums / pulls + np.sqrt(2 * np.log(t + 1) / pulls), np.inf)
         best = np.where(log.sets[log.available[t]], bound, -np.inf).argmax()
-        assert found[t].tolist() == np.eye(3)[best].tolist()
+        assert propensities[t].tolist() == np.eye(3)[best].tolist()
         pulls[log.item[t]] += 1
         sums[log.item[t]] += log.reward[t]
 
@@ -300,15 +302,15 @@ def test_thompson_is_drawn_in_lanes() -> None:
 
 def test_exp3_weighs_by_the_propensities_of_the_log() -> None:
     log = log_of(["a", "b", "a"], [1.0, 0.5, 1.0], [0.5, 0.2, 0.9])
-    gamma, logs, found = 0.3, np.zeros(2), propensities_of(log, "exp3", mixing=0.3)
+    gamma, logs, propensities = 0.3, np.zeros(2), propensities_of(log, "exp3", mixing=0.3)
     for t in range(3):
         weights = np.exp(logs)
-        assert found[t] == pytest.approx((1 - gamma) * weights / weights.sum() + gamma / 2)
+        assert propensities[t] == pytest.approx((1 - gamma) * weights / weights.sum() + gamma / 2)
         logs[log.item[t]] += gamma / 2 * log.reward[t] / log.propensity[t]
 
 
 @pytest.mark.parametrize("algorithm", ["ucb1", "thompson", "exp3"])
-def test_chances_know_nothing_of_their_own_round(algorithm: str) -> None:
+def test_propensities_know_nothing_of_their_own_round(algorithm: str) -> None:
     log = simulated(np.random.default_rng(4), 30, MEANS, USED)
     before = propensities_of(log, algorithm)
     log.reward[15:] = 1.0 - log.reward[15:]
@@ -323,8 +325,8 @@ def test_several_plays_of_the_log_teach_together() -> None:
 
 
 def test_a_horizon_left_out_is_that_of_the_log(log: Log) -> None:
-    given = propensities_of(log, "naive", fractions=0.1, horizon=60)
-    assert (propensities_of(log, "naive", fractions=0.1) == given).all()
+    explicit = propensities_of(log, "naive", fractions=0.1, horizon=60)
+    assert (propensities_of(log, "naive", fractions=0.1) == explicit).all()
 
 
 @pytest.mark.parametrize("algorithm", ["ucb1", "exp3"])
@@ -344,6 +346,8 @@ def test_a_learner_learns_from_scaled_rewards(algorithm: str, log: Log) -> None:
         (Learner("ucb1", {"seed": 2}), "has no parameter 'seed'"),
         (Learner("fucb"), "fractions is missing: fucb needs it"),
         (Learner("fucb", {"fractions": {"7": 0.1}}), "unknown arm '7'"),
+        (Learner({"index": "ucb", "selection": {"kind": "top_m", "plays": 2}}), "plays 2 items per round"),
+        (Learner("mine:own"), "there is no algorithm 'mine:own'"),
         (Learner("ars_ucb"), "holds a choice for several rounds"),
         (Learner("odaaf", {"max_delay": 3}), "holds a choice for several rounds"),
     ],
@@ -388,24 +392,24 @@ def test_nothing_to_warn_of() -> None:
 
 
 def test_items_that_the_log_never_plays() -> None:
-    found = evaluate(even(), {"0": 0.5, "mate": 0.3, "tea": 0.2})
-    assert "the log never plays 'mate', 'tea', to which the target gives 0.5 of the rounds" in found.warnings[0]
-    assert found.items == ("0", "1", "2", "mate", "tea")
-    assert found.shares == pytest.approx([0.5, 0.0, 0.0, 0.3, 0.2])
+    evaluation = evaluate(even(), {"0": 0.5, "mate": 0.3, "tea": 0.2})
+    assert "the log never plays 'mate', 'tea', to which the target gives 0.5 of the rounds" in evaluation.warnings[0]
+    assert evaluation.items == ("0", "1", "2", "mate", "tea")
+    assert evaluation.shares == pytest.approx([0.5, 0.0, 0.0, 0.3, 0.2])
 
 
 def test_a_target_that_shares_nothing_with_the_log() -> None:
-    found = evaluate(even(), {"mate": 1.0})
-    assert "its reward cannot be estimated" in found.warnings[-1]
-    assert np.isnan(found.estimates["snips"].value)
-    assert json.dumps(found.to_json(), allow_nan=False)
-    assert found.to_json()["estimates"]["snips"]["value"] is None
+    evaluation = evaluate(even(), {"mate": 1.0})
+    assert "its reward cannot be estimated" in evaluation.warnings[-1]
+    assert np.isnan(evaluation.estimates["snips"].value)
+    assert json.dumps(evaluation.to_json(), allow_nan=False)
+    assert evaluation.to_json()["estimates"]["snips"]["value"] is None
 
 
-def test_an_item_that_is_named_in_vain_is_not_available_where_the_log_tells_who_was(log: Log) -> None:
-    found = evaluate(log, {"0": 0.2, "1": 0.2, "2": 0.2, "mate": 0.4})
-    assert found.shares[3] == 0.0
-    assert found.warnings == ("'mate' is never available in the log; the others get its share",)
+def test_an_item_that_the_log_never_lists_is_not_available_where_it_lists_them(log: Log) -> None:
+    evaluation = evaluate(log, {"0": 0.2, "1": 0.2, "2": 0.2, "mate": 0.4})
+    assert evaluation.shares[3] == 0.0
+    assert evaluation.warnings == ("'mate' is never available in the log; the others get its share",)
 
 
 def test_a_single_heavy_play() -> None:
@@ -681,8 +685,8 @@ def test_command_as_json(command: Command, tmp_path: Path) -> None:
     status, out, err = command("--shares", "tea=0.5,mate=0.5", "--json")
     printed = json.loads(out)
     assert (status, err) == (0, "")
-    found = evaluate(read_log(tmp_path / "log.csv"), TARGET_OF_TEA).to_json()
-    assert printed == {"log": "log.csv", **found}
+    evaluation = evaluate(read_log(tmp_path / "log.csv"), TARGET_OF_TEA).to_json()
+    assert printed == {"log": "log.csv", **evaluation}
     written(tmp_path, json.dumps(TARGET_OF_TEA), "shares.json")
     assert json.loads(command("--shares", "shares.json", "--json")[1]) == printed
     assert json.loads(command("--shares", "uniform", "--json")[1])["estimates"] == printed["estimates"]
@@ -694,9 +698,9 @@ def test_command_sets_parameters(command: Command, tmp_path: Path) -> None:
     words = ("--set", "fractions={tea=0.2, mate=0.3}", "--set", "evidence=optimistic", "--seed", "3", "--lanes", "7")
     printed = json.loads(command("--algorithm", "f_ts", *words, "--json")[1])
     parameters = {"fractions": {"tea": 0.2, "mate": 0.3}, "evidence": "optimistic"}
-    found = evaluate(read_log(tmp_path / "log.csv"), Learner("f_ts", parameters, seed=3, lanes=7))
-    assert printed["estimates"] == found.to_json()["estimates"]
-    assert printed["shares"] == found.to_json()["shares"]
+    evaluation = evaluate(read_log(tmp_path / "log.csv"), Learner("f_ts", parameters, seed=3, lanes=7))
+    assert printed["estimates"] == evaluation.to_json()["estimates"]
+    assert printed["shares"] == evaluation.to_json()["shares"]
 
 
 def test_command_shows_tables(command: Command) -> None:
@@ -725,6 +729,10 @@ def test_command_shows_tables(command: Command) -> None:
             ("--algorithm", "ucb1", "--set", "exploration"),
             "must have the form NAME=VALUE, such as exploration=2.0",
         ),
+        (("--algorithm", "{ index = "), "is neither TOML nor JSON"),
+        (("--algorithm", "none.toml"), "there is no file none.toml"),
+        (("--algorithm", "list.json"), "list.json must be the table of one policy"),
+        (("--algorithm", "nowhere:own"), "there is no module 'nowhere'"),
         (("--shares", "uniform", "--missing", "mean"), "missing must be 'drop' or 'zero', got 'mean'"),
         (
             ("--shares", "uniform", "--column", "reward"),
@@ -746,11 +754,11 @@ def test_command_refuses(command: Command, tmp_path: Path, words: tuple[str, ...
 def test_a_log_of_a_deterministic_policy_is_named() -> None:
     rows: dict[str, Any] = {"timestamp": [1, 2], "item_id": ["a", "b"], "reward": [1.0, 0.0]}
     rows["propensity_score"] = [1.0, 1.0]
-    found = evaluate(Log.of(pd.DataFrame(rows)), FixedShares(None))
-    assert any("its policy was deterministic" in warning for warning in found.warnings)
+    evaluation = evaluate(Log.of(pd.DataFrame(rows)), FixedShares(None))
+    assert any("its policy was deterministic" in warning for warning in evaluation.warnings)
     rows["propensity_score"] = [1.0, 0.5]
-    found = evaluate(Log.of(pd.DataFrame(rows)), FixedShares(None))
-    assert not any("its policy was deterministic" in warning for warning in found.warnings)
+    evaluation = evaluate(Log.of(pd.DataFrame(rows)), FixedShares(None))
+    assert not any("its policy was deterministic" in warning for warning in evaluation.warnings)
 
 
 def test_the_names_of_very_many_arms_fit_in_a_cell(tmp_path: Path) -> None:

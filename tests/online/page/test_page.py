@@ -99,8 +99,8 @@ def change(server: Server, name: str, **what: Any) -> None:
 
 
 def audit(server: Server, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = server.http.get(f"/v1/allocations/{name}/audit").json()
-    return found
+    answer: dict[str, Any] = server.http.get(f"/v1/allocations/{name}/audit").json()
+    return answer
 
 
 # --- what tests read off the page -------------------------------------------------------------------------------------
@@ -117,8 +117,8 @@ def cell(page: Page, arm: str, field: str) -> Locator:
 
 def numbers(text: str) -> list[tuple[float, float]]:
     """The numbers in a text, each with half a unit of its last digit; an en dash only parts them."""
-    found = re.findall(r"−?\d[\d,]*(?:\.\d+)?", text)
-    plain = [one.replace("−", "-").replace(",", "") for one in found]
+    matches = re.findall(r"−?\d[\d,]*(?:\.\d+)?", text)
+    plain = [one.replace("−", "-").replace(",", "") for one in matches]
     return [(float(one), 0.5 * 10.0 ** -len(one.partition(".")[2])) for one in plain]
 
 
@@ -135,15 +135,15 @@ def assert_shows(text: str, values: list[float | None]) -> None:
 
 
 def assert_shows_line(page: Page, line: dict[str, Any]) -> None:
-    told = {"arm", "retired"}
+    fields_shown = {"arm", "retired"}
     for shown in row(page, line["arm"]).locator("[data-field]").all():
         fields = (shown.get_attribute("data-field") or "").split()
         values = [None if line[name] is None else line[name] * PERCENT.get(name, 1.0) for name in fields]
         text = shown.inner_text()
         assert_shows(text, values)
         assert ("%" in text) == (fields[0] in PERCENT and None not in values), text
-        told |= set(fields)
-    assert told == set(line), "every figure of the audit has its place in the table"
+        fields_shown |= set(fields)
+    assert fields_shown == set(line), "every figure of the audit has its place in the table"
     assert (row(page, line["arm"]).get_by_text("retired").count() == 1) == line["retired"]
 
 
@@ -220,11 +220,11 @@ def test_arms_are_counted_alike_on_both_pages(drinks: dict[str, Any], visiting: 
 def test_pending_rewards(server: Server, visiting: Visiting) -> None:
     make(server, "waiting", ["tea", "coffee"], {"coffee": 0.4})
     reward(server, "waiting", decide(server, "waiting", 30)[:12])
-    found = audit(server, "waiting")
-    assert sum(line["pending"] for line in found["lines"]) == 18
+    answer = audit(server, "waiting")
+    assert sum(line["pending"] for line in answer["lines"]) == 18
     with visiting() as seen:
         page = seen.open("waiting")
-        for line in found["lines"]:
+        for line in answer["lines"]:
             assert_shows_line(page, line)
         tile = page.locator("div", has=page.get_by_text("Pending rewards", exact=True)).last
         expect(tile).to_contain_text("18")
@@ -313,9 +313,9 @@ def test_a_page_in_the_background_asks_for_nothing(server: Server, visiting: Vis
         seen.page.clock.install()
         page = seen.open("hidden")
         page.evaluate(turn, True)
-        before = len(seen.asked)
+        before = len(seen.requests)
         page.clock.run_for(3_600_000)
-        assert len(seen.asked) == before
+        assert len(seen.requests) == before
         with page.expect_request(lambda request: "/audit" in request.url):
             page.evaluate(turn, False)
 
@@ -414,14 +414,14 @@ def test_two_hundred_arms(server: Server, visiting: Visiting) -> None:
     lines = {line["arm"]: line for line in audit(server, "adverts")["lines"]}
     with visiting() as seen:
         page = seen.open("adverts")
-        found: list[str] = []
+        names: list[str] = []
         for turn in range(10):
             if turn:
                 page.get_by_role("button", name="Next").first.click()
-            found += names_in_sight(page)
-            assert_shows_line(page, lines[found[-1]])
+            names += names_in_sight(page)
+            assert_shows_line(page, lines[names[-1]])
         expect(page.get_by_role("button", name="Next").first).to_be_disabled()
-        assert found == arms, "in the order of the arms"
+        assert names == arms, "in the order of the arms"
         page.get_by_label("Order").select_option("Most plays first")
         expect(page.get_by_text("Arms 1 to 20 of 200")).to_be_visible()
         shown = [lines[name]["all_plays"] for name in names_in_sight(page)]
@@ -499,14 +499,14 @@ def test_keys(browser: Browser, sqlite: str, serve: Serving) -> None:
         expect(field).to_be_focused()
         expect(page.get_by_role("alert")).to_contain_text("the scope “read”")
         assert page.get_by_text("tea").count() == 0, "no figure stays without a key"
-        for wrong, told in (
+        for wrong, message in (
             ("evh_" + "x" * 43, "no such key"),
             ("not a key ☂", "this is not one"),
             (writing, "allows decide, reward"),
         ):
             field.fill(wrong)
             enter.click()
-            expect(page.get_by_role("alert")).to_contain_text(told)
+            expect(page.get_by_role("alert")).to_contain_text(message)
         field.fill(f" {reading} ")
         with page.expect_request(lambda request: "/audit" in request.url) as request:
             field.press("Enter")

@@ -81,11 +81,11 @@ def refused(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/json"
     assert set(answer.json()) == {"error"}
-    told: dict[str, Any] = answer.json()["error"]
-    assert set(told) == {"code", "message", "details"}
-    assert told["code"] == code, told
-    assert told["message"]
+    error: dict[str, Any] = answer.json()["error"]
+    assert set(error) == {"code", "message", "details"}
+    assert error["code"] == code, error
+    assert error["message"]
     assert "Traceback" not in answer.text
-    for detail in told["details"]:
+    for detail in error["details"]:
         assert set(detail) == {"where", "message"}
-    return told
+    return error

@@ -50,11 +50,11 @@ BODIES: dict[str, Any] = {
 
 def all_routes() -> list[tuple[str, str, str]]:
     """Method, path and scope of every route of the application."""
-    found = []
+    routes = []
     for route in (route for router in ROUTERS for route in router.routes):
         assert isinstance(route, ScopedRoute), f"{route} is not guarded"
-        found += [(method, route.path, route.scope()) for method in sorted(route.methods or ())]
-    return found
+        routes += [(method, route.path, route.scope()) for method in sorted(route.methods or ())]
+    return routes
 
 
 ROUTES = all_routes()
@@ -81,11 +81,11 @@ def test_a_route_without_a_scope_cannot_be_made() -> None:
             ScopedRoute("/leak", leak, openapi_extra=extra)
 
 
-def asked(ask: Asking, method: str, path: str, **headers: str) -> int:
+def status_of(ask: Asking, method: str, path: str, **headers: str) -> int:
     """The status with which a route answers a request that makes sense."""
-    there = path.replace("{name}", "swagger-ui.css" if path.startswith("/docs") else "drinks")
+    url = path.replace("{name}", "swagger-ui.css" if path.startswith("/docs") else "drinks")
     body = {"json": BODIES[path]} if method == "POST" else {}
-    return ask(method, there.replace("{path:path}", "app.js"), headers=headers, **body).status_code
+    return ask(method, url.replace("{path:path}", "app.js"), headers=headers, **body).status_code
 
 
 @pytest.fixture
@@ -105,24 +105,24 @@ def test_a_route_needs_its_scope_and_no_other(keyed: Asking, store: Store, metho
     store.keys.revoke(key.id)
     if scope == "reward":
         keyed.key = store.keys.create("decides", ["decide"])[1]
-        assert asked(keyed, "POST", "/v1/allocations/{name}/decisions") == 200
+        assert status_of(keyed, "POST", "/v1/allocations/{name}/decisions") == 200
         keyed.key = None
-    assert asked(keyed, method, path) == 401
-    assert asked(keyed, method, path, Authorization="Bearer evh_" + "x" * 43) == 401
-    assert asked(keyed, method, path, Authorization=f"Bearer {revoked}") == 401
+    assert status_of(keyed, method, path) == 401
+    assert status_of(keyed, method, path, Authorization="Bearer evh_" + "x" * 43) == 401
+    assert status_of(keyed, method, path, Authorization=f"Bearer {revoked}") == 401
     # POST of the allocation is of another one than there is.
     fine = 409 if (method, path) == ("POST", "/v1/allocations") else 200
-    assert asked(keyed, method, path, Authorization=f"Bearer {wrong}") == (200 if scope == ANY_KEY else 403)
-    assert asked(keyed, method, path, Authorization=f"Bearer {right}") == fine
+    assert status_of(keyed, method, path, Authorization=f"Bearer {wrong}") == (200 if scope == ANY_KEY else 403)
+    assert status_of(keyed, method, path, Authorization=f"Bearer {right}") == fine
 
 
 @pytest.mark.parametrize(("method", "path", "scope"), CLOSED, ids=CLOSED_NAMES)
 def test_a_body_is_not_read_before_the_key(keyed: Asking, store: Store, method: str, path: str, scope: str) -> None:
     store.keys.create("some", ["read"])
-    there = path.replace("{name}", "drinks")
-    told = keyed(method, there, content=b"{", headers={"Content-Type": "application/json"})
-    refused(told, 401, "unauthenticated")
-    assert told.headers["www-authenticate"].startswith("Bearer")
+    url = path.replace("{name}", "drinks")
+    answer = keyed(method, url, content=b"{", headers={"Content-Type": "application/json"})
+    refused(answer, 401, "unauthenticated")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES, ids=NAMES)
@@ -135,21 +135,21 @@ def test_without_keys_all_is_open_to_this_computer_only(keyed: Asking, method: s
         "",
         "localhost@evil.example",
     ):
-        status = asked(keyed, method, path, Host=host)
+        status = status_of(keyed, method, path, Host=host)
         assert status == (200 if scope == HEALTH else 403), host
-    status = asked(keyed, method, path)
+    status = status_of(keyed, method, path)
     assert status in (200, 409, 422)  # as far as can be without a decision before
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1:8000", "127.9.9.9", "[::1]", "[::1]:8000"])
 def test_names_of_this_computer(keyed: Asking, host: str) -> None:
-    assert asked(keyed, "GET", "/v1/allocations", Host=host) == 200
+    assert status_of(keyed, "GET", "/v1/allocations", Host=host) == 200
 
 
 @pytest.mark.parametrize("header", PROXY_HEADERS)
 def test_without_keys_nothing_comes_through_a_proxy(keyed: Asking, header: str) -> None:
-    told = keyed.get("/v1/allocations", headers={header: "for=192.0.2.1"})
-    assert header in refused(told, 403, "forbidden")["message"]
+    answer = keyed.get("/v1/allocations", headers={header: "for=192.0.2.1"})
+    assert header in refused(answer, 403, "forbidden")["message"]
 
 
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES, ids=NAMES)
@@ -158,12 +158,12 @@ def test_elsewhere_nothing_is_open_without_a_key(store: Store, method: str, path
     store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)  # which takes totals, too
     with Asking(store, Settings(host="0.0.0.0")) as ask:
         wanted = 200 if scope in (PUBLIC, HEALTH) else 401
-        assert asked(ask, method, path) == wanted
+        assert status_of(ask, method, path) == wanted
         key, secret = store.keys.create("last", SCOPES)
         store.keys.revoke(key.id)
         ask.now = 2.0
-        assert asked(ask, method, path) == wanted
-        assert asked(ask, method, path, Authorization=f"Bearer {secret}") == wanted
+        assert status_of(ask, method, path) == wanted
+        assert status_of(ask, method, path, Authorization=f"Bearer {secret}") == wanted
 
 
 def test_the_first_key_closes_the_server_within_a_second_and_the_last_does_not_open_it(
@@ -184,9 +184,9 @@ def test_the_first_key_closes_the_server_within_a_second_and_the_last_does_not_o
     refused(keyed.get("/v1/allocations"), 401, "unauthenticated")
 
 
-def test_what_a_key_may_is_told(keyed: Asking, store: Store) -> None:
-    told = keyed.get("/v1/access").json()
-    assert told == {"open": True, "name": None, "scopes": ["administer", "decide", "read", "reward"]}
+def test_the_scopes_of_a_key_are_shown(keyed: Asking, store: Store) -> None:
+    access = keyed.get("/v1/access").json()
+    assert access == {"open": True, "name": None, "scopes": ["administer", "decide", "read", "reward"]}
     keyed.now = 1.0
     keyed.key = store.keys.create("shop", ["reward", "decide"])[1]
     assert keyed.get("/v1/access").json() == {"open": False, "name": "shop", "scopes": ["decide", "reward"]}
@@ -194,12 +194,12 @@ def test_what_a_key_may_is_told(keyed: Asking, store: Store) -> None:
 
 def test_a_scope_that_is_missing_is_named(keyed: Asking, store: Store) -> None:
     keyed.key = store.keys.create("shop", ["decide"])[1]
-    told = refused(keyed.get("/v1/allocations"), 403, "forbidden")
-    assert told["message"] == "this requires the scope 'read'; the key 'shop' has decide"
+    error = refused(keyed.get("/v1/allocations"), 403, "forbidden")
+    assert error["message"] == "this requires the scope 'read'; the key 'shop' has decide"
 
 
 @pytest.mark.parametrize(
-    "given",
+    "authorization",
     [
         "Basic {secret}",
         "Bearer",
@@ -210,20 +210,22 @@ def test_a_scope_that_is_missing_is_named(keyed: Asking, store: Store) -> None:
         "Bearer evh_" + "\u00e9" * 43,
     ],
 )
-def test_a_key_in_another_form_is_none(keyed: Asking, store: Store, given: str) -> None:
+def test_a_key_in_another_form_is_none(keyed: Asking, store: Store, authorization: str) -> None:
     secret = store.keys.create("page", ["read"])[1]
-    header = given.format(secret=secret).encode("latin-1")
+    header = authorization.format(secret=secret).encode("latin-1")
     refused(keyed.get("/v1/allocations", headers={"Authorization": header}), 401, "unauthenticated")
 
 
 def test_two_keys_are_none(keyed: Asking, store: Store) -> None:
     one = f"Bearer {store.keys.create('page', ['read'])[1]}"
-    told = keyed._loop.run(keyed._http.get("/v1/allocations", headers=[("Authorization", one), ("Authorization", one)]))
-    refused(told, 401, "unauthenticated")
+    answer = keyed._loop.run(
+        keyed._http.get("/v1/allocations", headers=[("Authorization", one), ("Authorization", one)])
+    )
+    refused(answer, 401, "unauthenticated")
 
 
 def test_a_key_that_is_not_needed_does_no_harm(keyed: Asking) -> None:
-    assert asked(keyed, "GET", "/v1/allocations", Authorization="Bearer evh_" + "x" * 43) == 200
+    assert status_of(keyed, "GET", "/v1/allocations", Authorization="Bearer evh_" + "x" * 43) == 200
 
 
 @pytest.mark.parametrize("secret", [None, "evh_" + "x" * 43])
@@ -238,10 +240,10 @@ def test_nobody_is_let_in_while_the_keys_cannot_be_read(
     keyed.key = secret
     for method, path, _ in CLOSED:
         keyed.now += 1.0
-        assert asked(keyed, method, path) == 503
-    told = keyed.get("/v1/allocations")
-    assert told.headers["retry-after"] == "1"
-    refused(told, 503, "unavailable")
+        assert status_of(keyed, method, path) == 503
+    answer = keyed.get("/v1/allocations")
+    assert answer.headers["retry-after"] == "1"
+    refused(answer, 503, "unavailable")
     assert keyed.get("/healthz").status_code == 200
     assert keyed.get("/").status_code == 200
 

@@ -58,10 +58,10 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize(("body", "told"), UNREADABLE.items(), ids=[repr(body[:40]) for body in UNREADABLE])
-def test_unreadable_bodies(drinks: Asking, body: bytes, told: str) -> None:
+@pytest.mark.parametrize(("body", "message"), UNREADABLE.items(), ids=[repr(body[:40]) for body in UNREADABLE])
+def test_unreadable_bodies(drinks: Asking, body: bytes, message: str) -> None:
     said = refused(drinks.send(f"{ONE}/decisions", body), 422, "invalid")
-    assert told in said["message"]
+    assert message in said["message"]
     assert said["details"] == [{"where": "body", "message": said["message"]}]
     assert len(said["message"]) < 200
     assert drinks.get(ONE).json()["round"] == 0
@@ -169,11 +169,11 @@ SENSELESS: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("route", "body", "where"), SENSELESS, ids=[f"{one[0]} {one[1]!r:.60}" for one in SENSELESS])
-def test_bodies_without_sense(drinks: Asking, route: str, body: Any, where: str) -> None:
-    told = refused(drinks.post(f"{ONE}/{route}", body), 422, "invalid")
-    assert where in [detail["where"] for detail in told["details"]], told
-    assert told["message"].startswith(told["details"][0]["where"])
-    for detail in told["details"]:  # pydantic's own words begin with a capital
+def test_bodies_that_are_invalid(drinks: Asking, route: str, body: Any, where: str) -> None:
+    error = refused(drinks.post(f"{ONE}/{route}", body), 422, "invalid")
+    assert where in [detail["where"] for detail in error["details"]], error
+    assert error["message"].startswith(error["details"][0]["where"])
+    for detail in error["details"]:  # pydantic's own words begin with a capital
         assert not detail["message"][0].isupper(), detail
     assert drinks.get(ONE).json()["version"] == drinks.get(ONE).json()["round"] == 0
 
@@ -235,15 +235,15 @@ def test_what_is_said_of_names_of_allocations(ask: Asking, name: str) -> None:
     said = "must be 1 to 100 letters, digits, dots, dashes and underscores, beginning with a letter or digit"
     assert refused(ask.post(ALL, DRINKS | {"name": name}), 422, "invalid")["message"] == f"body.name: {said}"
     if name.strip():
-        told = refused(ask.get(f"{ALL}/{name.replace(chr(10), '%0A')}"), 422, "invalid")
-        assert told["message"] == f"path.name: {said}"
+        error = refused(ask.get(f"{ALL}/{name.replace(chr(10), '%0A')}"), 422, "invalid")
+        assert error["message"] == f"path.name: {said}"
     with pytest.raises(EvenhandError, match=said):
         ask.store.create(name, ["tea"], "ucb1")
 
 
 def test_long_names_of_fields_are_cut(drinks: Asking) -> None:
-    told = refused(drinks.post(f"{ONE}/decisions", {"x" * 10_000: 1}), 422, "invalid")
-    assert len(told["message"]) < 600
+    error = refused(drinks.post(f"{ONE}/decisions", {"x" * 10_000: 1}), 422, "invalid")
+    assert len(error["message"]) < 600
 
 
 @pytest.mark.parametrize(
@@ -315,23 +315,23 @@ def test_parameters_may_not_be_deep(ask: Asking) -> None:
     for _ in range(8):  # and the parameter's name makes one more
         deep = [deep]
     refused(ask.post(ALL, DRINKS | {"parameters": {"fractions": deep}}), 422, "invalid")
-    told = refused(ask.post(ALL, DRINKS | {"parameters": {"fractions": [deep]}}), 422, "invalid")
-    assert told["details"][0]["where"] == "body.parameters"
+    error = refused(ask.post(ALL, DRINKS | {"parameters": {"fractions": [deep]}}), 422, "invalid")
+    assert error["details"][0]["where"] == "body.parameters"
     body = b'{"name": "x", "arms": ["a"], "algorithm": "ucb1", "parameters": {"a": %s%s}}' % (b"[" * 900, b"]" * 900)
     refused(ask.send(ALL, body), 422, "invalid")
 
 
-def test_many_mistakes_are_not_all_told(drinks: Asking) -> None:
-    told = refused(drinks.post(f"{ONE}/rewards", {"rewards": [{}] * 500}), 422, "invalid")
-    assert len(told["details"]) == 20
-    assert "(999 more)" in told["message"]  # each lacks a decision and rewards
+def test_many_mistakes_are_not_all_listed(drinks: Asking) -> None:
+    error = refused(drinks.post(f"{ONE}/rewards", {"rewards": [{}] * 500}), 422, "invalid")
+    assert len(error["details"]) == 20
+    assert "(999 more)" in error["message"]  # each lacks a decision and rewards
 
 
 @pytest.mark.parametrize("name", ["%00", "a%00b", "a%20b", "%F0%9F%8D%B5", "-a", "x" * 101, "..%2e", "%ff"])
 def test_names_that_no_allocation_can_have(drinks: Asking, name: str) -> None:
     for path in (f"{ALL}/{name}", f"{ALL}/{name}/audit", f"{ALL}/{name}/log"):
-        told = refused(drinks.get(path), 422, "invalid")
-        assert told["details"][0]["where"] == "path.name"
+        error = refused(drinks.get(path), 422, "invalid")
+        assert error["details"][0]["where"] == "path.name"
     refused(drinks.post(f"{ALL}/{name}/decisions", {}), 422, "invalid")
 
 
@@ -356,10 +356,10 @@ def test_queries_without_sense(drinks: Asking, query: str, where: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "a b", "\u00e9"])
-def test_idempotency_keys_without_sense(drinks: Asking, key: str) -> None:
+def test_idempotency_keys_that_are_invalid(drinks: Asking, key: str) -> None:
     headers = {"Idempotency-Key": key.encode("latin-1")}
-    told = refused(drinks.post(f"{ONE}/decisions", {}, headers=headers), 422, "invalid")
-    assert told["details"][0]["where"] == "header.Idempotency-Key"
+    error = refused(drinks.post(f"{ONE}/decisions", {}, headers=headers), 422, "invalid")
+    assert error["details"][0]["where"] == "header.Idempotency-Key"
     assert drinks.get(ONE).json()["round"] == 0
 
 
@@ -377,10 +377,10 @@ def test_names_with_the_longest_and_strangest_arms(ask: Asking) -> None:
     path = f"{ALL}/{'x' * 100}"
     played = ask.post(f"{path}/decisions", {"count": len(arms)}).json()["decisions"]
     assert [one["arms"][0] for one in played] == arms
-    told = ask.post(
+    answer = ask.post(
         f"{path}/rewards", {"rewards": [{"decision": one["id"], "rewards": {one["arms"][0]: 1}} for one in played]}
     )
-    assert {one["status"] for one in told.json()["results"]} == {"accepted"}
+    assert {one["status"] for one in answer.json()["results"]} == {"accepted"}
     assert [line["arm"] for line in ask.get(f"{path}/audit").json()["lines"]] == arms
 
 
@@ -407,9 +407,9 @@ def test_other_pages(drinks: Asking, path: str) -> None:
     ],
 )
 def test_other_methods(drinks: Asking, method: str, path: str, allowed: str) -> None:
-    told = drinks(method, path)
-    refused(told, 405, "method_not_allowed")
-    assert told.headers["allow"] == allowed
+    answer = drinks(method, path)
+    refused(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] == allowed
 
 
 def test_head_where_there_is_no_get(drinks: Asking) -> None:
@@ -435,15 +435,15 @@ def failing(ask: Asking) -> tuple[Asking, list[Exception]]:
 @pytest.mark.parametrize(
     "error", [ZeroDivisionError("secret"), StateError("secret"), ExceptionGroup("secret", [OSError()])]
 )
-def test_a_failure_is_told_in_the_log_only(
+def test_a_failure_is_described_in_the_log_only(
     failing: tuple[Asking, list[Exception]], error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     ask, raised = failing
     raised.append(error)
     with caplog.at_level(logging.ERROR):
-        told = ask.get("/fail")
-    refused(told, 500, "internal")
-    assert "secret" not in told.text
+        answer = ask.get("/fail")
+    refused(answer, 500, "internal")
+    assert "secret" not in answer.text
     assert "secret" in caplog.text
     assert "Traceback" in caplog.text
     assert ask.get("/healthz").status_code == 200
@@ -452,9 +452,9 @@ def test_a_failure_is_told_in_the_log_only(
 def test_a_database_that_is_away(failing: tuple[Asking, list[Exception]]) -> None:
     ask, raised = failing
     raised.append(StoreUnavailable("the database cannot be used"))
-    told = ask.get("/fail")
-    refused(told, 503, "unavailable")
-    assert told.headers["retry-after"] == "1"
+    answer = ask.get("/fail")
+    refused(answer, 503, "unavailable")
+    assert answer.headers["retry-after"] == "1"
 
 
 def test_a_server_whose_database_is_away_is_not_ready(store: Store, drinks: Asking) -> None:
@@ -494,8 +494,8 @@ def test_a_log_that_breaks_off_is_not_whole(drinks: Asking, store: Store, monkey
 
     pieces = export.log
 
-    def breaking(*given: Any) -> Iterator[Any]:
-        yield next(pieces(*given))
+    def breaking(*args: Any) -> Iterator[Any]:
+        yield next(pieces(*args))
         raise StoreUnavailable("the database cannot be used")
 
     monkeypatch.setattr(export, "log", breaking)
@@ -504,11 +504,11 @@ def test_a_log_that_breaks_off_is_not_whole(drinks: Asking, store: Store, monkey
     assert isinstance(raised.value.__cause__, StoreUnavailable)
 
 
-# --- what is told of it -----------------------------------------------------------------------------------------------
+# --- what is documented -----------------------------------------------------------------------------------------------
 
 
-def test_every_code_is_told_with_its_status() -> None:
-    told = documented(CODES)
+def test_every_code_is_documented_with_its_status() -> None:
+    answers = documented(CODES)
     for code, (status, meaning) in CODES.items():
-        example = told[status]["content"]["application/json"]["examples"][code]["value"]
+        example = answers[status]["content"]["application/json"]["examples"][code]["value"]
         assert example["error"] == {"code": code, "message": meaning, "details": []}

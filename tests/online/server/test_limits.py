@@ -31,9 +31,9 @@ def padded(size: int) -> bytes:
 
 def test_a_body_up_to_the_limit_is_taken(small: Asking) -> None:
     assert small.send(f"{ONE}/decisions", padded(500)).status_code == 200
-    told = small.send(f"{ONE}/decisions", padded(501))
-    assert "500 bytes" in refused(told, 413, "too_large")["message"]
-    assert told.headers["connection"] == "close"
+    answer = small.send(f"{ONE}/decisions", padded(501))
+    assert "500 bytes" in refused(answer, 413, "too_large")["message"]
+    assert answer.headers["connection"] == "close"
 
 
 def test_a_body_of_unknown_length_is_read_up_to_the_limit(small: Asking) -> None:
@@ -79,9 +79,9 @@ def test_a_batch_up_to_the_limit_is_taken(small: Asking) -> None:
 
 
 def test_arms_up_to_the_limit(small: Asking) -> None:
-    given = {"name": "many", "algorithm": "ucb1"}
-    refused(small.post(ALL, given | {"arms": list("abcde")}), 413, "too_large")
-    assert small.post(ALL, given | {"arms": list("abcd")}).status_code == 201
+    settings = {"name": "many", "algorithm": "ucb1"}
+    refused(small.post(ALL, settings | {"arms": list("abcde")}), 413, "too_large")
+    assert small.post(ALL, settings | {"arms": list("abcd")}).status_code == 201
     assert small.post(f"{ONE}/changes", {"change": "add", "arm": "mate"}).status_code == 200
     refused(small.post(f"{ONE}/changes", {"change": "add", "arm": "water"}), 413, "too_large")
     assert small.post(f"{ONE}/changes", {"change": "retire", "arm": "mate"}).status_code == 200
@@ -95,7 +95,7 @@ def test_a_repeated_request_for_the_last_arm_is_answered_again(small: Asking) ->
     assert once.json() == again.json()
 
 
-def test_chances_up_to_the_limit(small: Asking) -> None:
+def test_propensities_up_to_the_limit(small: Asking) -> None:
     """Four numbers may be asked for; each decision has three."""
     assert small.post(f"{ONE}/decisions", {"propensities": True}).status_code == 200
     refused(small.post(f"{ONE}/decisions", {"propensities": True, "count": 2}), 413, "too_large")

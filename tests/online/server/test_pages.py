@@ -34,12 +34,12 @@ class Links(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag in ("script", "link", "img"):
-            self.links.append(given.get("src") or given.get("href") or "")
-        if tag == "style" or (tag == "script" and "src" not in given):
+            self.links.append(attributes.get("src") or attributes.get("href") or "")
+        if tag == "style" or (tag == "script" and "src" not in attributes):
             self.inline.append(tag)
-        self.inline += [name for name in given if name.startswith("on") or name == "style"]
+        self.inline += [name for name in attributes if name.startswith("on") or name == "style"]
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])
@@ -127,8 +127,8 @@ def test_nothing_that_is_sent_asks_for_another_host() -> None:
     own = {**{path: file for path, file in assets().items() if not path.startswith("vendor/")}}
     own |= {name: viewer()[name] for name in ("index.html", "docs.js")}
     for path, file in own.items():
-        found = re.findall(rb"(?:https?:)?//[\w-]+\.[\w.-]+", file.content)
-        assert [address for address in found if b"www.w3.org" not in address] == [], path
+        addresses = re.findall(rb"(?:https?:)?//[\w-]+\.[\w.-]+", file.content)
+        assert [address for address in addresses if b"www.w3.org" not in address] == [], path
 
 
 # --- the description --------------------------------------------------------------------------------------------------
@@ -153,19 +153,20 @@ def test_examples_of_requests_are_valid(ask: Asking) -> None:
     """Each example can be sent to the allocation that the first of them makes."""
     description = ask.get("/openapi.json").json()
     schemas = description["components"]["schemas"]
-    (made,) = schemas["AllocationRequest"]["examples"]
-    assert ask.post("/v1/allocations", made).status_code == 201
+    (allocation,) = schemas["AllocationRequest"]["examples"]
+    assert ask.post("/v1/allocations", allocation).status_code == 201
     for form in ("CountedRounds", "ListedRounds"):
         for example in schemas[form]["examples"]:
             assert ask.post("/v1/allocations/drinks/decisions", example).status_code == 200, example
     for example in schemas["RewardRequest"]["examples"]:
-        told = ask.post("/v1/allocations/drinks/rewards", example).json()
-        assert [one["status"] for one in told["results"]] == ["accepted"]
+        answer = ask.post("/v1/allocations/drinks/rewards", example).json()
+        assert [one["status"] for one in answer["results"]] == ["accepted"]
     for form in ("Add", "Retire", "BringBack", "Promise", "Close", "Reopen"):
         for example in schemas[form]["examples"]:
             assert ask.post("/v1/allocations/drinks/changes", example).status_code == 200, example
     assert (
-        ask.post("/v1/allocations", made | {"name": "sums", "algorithm": "ucb1", "parameters": {}}).status_code == 201
+        ask.post("/v1/allocations", allocation | {"name": "sums", "algorithm": "ucb1", "parameters": {}}).status_code
+        == 201
     )
     for example in schemas["TotalRequest"]["examples"]:
         ask.post("/v1/allocations/sums/decisions", {"count": example["round"]})

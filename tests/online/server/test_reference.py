@@ -1,4 +1,4 @@
-"""The page about HTTP tells of every route, request, status and error, as the application has them."""
+"""The page about HTTP lists every route, request, status and error, as the application has them."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def rows(text: str, heading: str) -> list[list[str]]:
 
 
 def test_routes_and_scopes() -> None:
-    told = {tuple(route.strip("`").split()): scope.strip("`") for route, scope, _ in rows(PAGE, "route")}
-    assert told == {(method, path.replace(":path", "")): scope for method, path, scope in all_routes()}
+    documented = {tuple(route.strip("`").split()): scope.strip("`") for route, scope, _ in rows(PAGE, "route")}
+    assert documented == {(method, path.replace(":path", "")): scope for method, path, scope in all_routes()}
 
 
 def test_error_codes() -> None:
-    told = {code.strip("`"): (int(status), meaning) for code, status, meaning in rows(PAGE, "code")}
-    assert told == models.CODES
+    documented = {code.strip("`"): (int(status), meaning) for code, status, meaning in rows(PAGE, "code")}
+    assert documented == models.CODES
 
 
 def test_statuses_of_rewards() -> None:
@@ -86,22 +86,24 @@ def test_every_route_has_a_title(ask: Asking) -> None:
     assert len(set(titles)) == len(titles)
 
 
-def test_limits_are_told() -> None:
-    told = {option.strip("`"): int(default.replace(",", "")) for option, default, _ in rows(HOWTO, "option")}
+def test_limits_are_documented() -> None:
+    documented = {option.strip("`"): int(default.replace(",", "")) for option, default, _ in rows(HOWTO, "option")}
     limits = Settings()
-    assert told == {"--max-body": limits.max_body, "--max-batch": limits.max_batch, "--max-arms": limits.max_arms}
+    assert documented == {"--max-body": limits.max_body, "--max-batch": limits.max_batch, "--max-arms": limits.max_arms}
 
 
-def test_scopes_are_told() -> None:
+def test_scopes_are_documented() -> None:
     wanted = {scope for _, _, scope in all_routes()} - {"none", "none, ever", "any key"}
     assert {scope.strip("`") for scope, _ in rows(HOWTO, "scope")} == wanted
 
 
-def test_metrics_are_told(store: Store) -> None:
+def test_metrics_are_documented(store: Store) -> None:
     metrics = Metrics()
     metrics.watch(store)
     store.create("drinks", ["tea"], "fucb", parameters={"fractions": [0.5]})
     store.run("drinks", Decide())
-    told = {re.sub(r"\{.*", "", metric.strip("`")) for metric, _ in rows(HOWTO, "metric")}
-    there = set(re.findall(r"^# TYPE (\w+) (?:counter|histogram|gauge)$", metrics.exposition().decode(), re.MULTILINE))
-    assert told == {name for name in there if not name.endswith("_created")}
+    documented = {re.sub(r"\{.*", "", metric.strip("`")) for metric, _ in rows(HOWTO, "metric")}
+    exposed = set(
+        re.findall(r"^# TYPE (\w+) (?:counter|histogram|gauge)$", metrics.exposition().decode(), re.MULTILINE)
+    )
+    assert documented == {name for name in exposed if not name.endswith("_created")}

@@ -24,8 +24,8 @@ def decide(ask: Asking, **body: Any) -> list[dict[str, Any]]:
     return decisions
 
 
-def report(ask: Asking, *reports: tuple[str, dict[str, float]]) -> list[tuple[str, str]]:
-    body = {"rewards": [{"decision": decision, "rewards": rewards} for decision, rewards in reports]}
+def reward(ask: Asking, *decisions: tuple[str, dict[str, float]]) -> list[tuple[str, str]]:
+    body = {"rewards": [{"decision": decision, "rewards": rewards} for decision, rewards in decisions]}
     answer = ask.post(f"{ONE}/rewards", body)
     assert answer.status_code == 200, answer.text
     return [(one["arm"], one["status"]) for one in answer.json()["results"]]
@@ -46,7 +46,7 @@ def test_the_whole_way(on: Asking) -> None:
     first, second, third = decide(on, count=3)
     assert (first["id"], first["round"], first["arms"], first["propensity"]) == ("1", 1, ["tea"], [1.0])
     assert (second["arms"], third["arms"]) == (["coffee"], ["cocoa"])
-    assert report(on, ("1", {"tea": 1.0}), ("2", {"coffee": 0.5})) == [("tea", "accepted"), ("coffee", "accepted")]
+    assert reward(on, ("1", {"tea": 1.0}), ("2", {"coffee": 0.5})) == [("tea", "accepted"), ("coffee", "accepted")]
     audit = on.get(f"{ONE}/audit").json()
     assert [(line["arm"], line["plays"], line["estimate"], line["pending"]) for line in audit["lines"]] == [
         ("tea", 1, 1.0, 0),
@@ -79,10 +79,10 @@ def test_a_table_of_parts_in_place_of_an_algorithm(on: Asking) -> None:
 # --- allocations ------------------------------------------------------------------------------------------------------
 
 
-def test_an_allocation_is_described_as_it_was_made(drinks: Asking) -> None:
-    told = drinks.get(ONE).json()
-    assert told.pop("created") > 1.7e9
-    assert told == {
+def test_an_allocation_is_described_as_it_was_created(drinks: Asking) -> None:
+    described = drinks.get(ONE).json()
+    assert described.pop("created") > 1.7e9
+    assert described == {
         "name": "drinks",
         "algorithm": "fucb",
         "arms": ["tea", "coffee", "cocoa"],
@@ -99,16 +99,16 @@ def test_an_allocation_is_described_as_it_was_made(drinks: Asking) -> None:
     }
 
 
-def test_the_very_same_is_made_once(drinks: Asking) -> None:
+def test_the_same_is_created_once(drinks: Asking) -> None:
     again = drinks.post(ALL, DRINKS)
     assert again.status_code == 200
     assert again.json() == drinks.get(ONE).json()
-    told = refused(drinks.post(ALL, DRINKS | {"plays": 2}), 409, "conflict")
-    assert "plays" in told["message"]
+    error = refused(drinks.post(ALL, DRINKS | {"plays": 2}), 409, "conflict")
+    assert "plays" in error["message"]
 
 
 def test_all_that_can_be_set_is_set(ask: Asking) -> None:
-    given = DRINKS | {
+    settings = DRINKS | {
         "plays": 2,
         "window": 60.0,
         "missing": "zero",
@@ -116,8 +116,8 @@ def test_all_that_can_be_set_is_set(ask: Asking) -> None:
         "parameters": {},
         "seed": 2**53 - 1,
     }
-    made = ask.post(ALL, given | {"algorithm": "ucb1"}).json()
-    assert {name: made[name] for name in ("plays", "window", "missing", "rewards", "seed")} == {
+    created = ask.post(ALL, settings | {"algorithm": "ucb1"}).json()
+    assert {name: created[name] for name in ("plays", "window", "missing", "rewards", "seed")} == {
         "plays": 2,
         "window": 60.0,
         "missing": "zero",
@@ -126,16 +126,16 @@ def test_all_that_can_be_set_is_set(ask: Asking) -> None:
     }
 
 
-def test_infinity_is_a_text(ask: Asking) -> None:
-    given = DRINKS | {"algorithm": "lfg", "plays": 2, "parameters": {"fractions": [0.1, 0.1, 0.1], "eta": "inf"}}
-    assert ask.post(ALL, given).json()["parameters"]["eta"] == "inf"
+def test_infinity_is_a_string(ask: Asking) -> None:
+    settings = DRINKS | {"algorithm": "lfg", "plays": 2, "parameters": {"fractions": [0.1, 0.1, 0.1], "eta": "inf"}}
+    assert ask.post(ALL, settings).json()["parameters"]["eta"] == "inf"
 
 
 def test_what_cannot_be_kept_is_not_made(ask: Asking) -> None:
-    told = refused(ask.post(ALL, DRINKS | {"parameters": {"fractions": [0.5, 0.5, 0.5]}}), 422, "infeasible")
-    assert "1.5" in told["message"]
-    told = refused(ask.post(ALL, DRINKS | {"algorithm": "fcub"}), 422, "invalid")
-    assert "fucb" in told["message"]
+    error = refused(ask.post(ALL, DRINKS | {"parameters": {"fractions": [0.5, 0.5, 0.5]}}), 422, "infeasible")
+    assert "1.5" in error["message"]
+    error = refused(ask.post(ALL, DRINKS | {"algorithm": "fcub"}), 422, "invalid")
+    assert "fucb" in error["message"]
     assert ask.get(ALL).json() == {"allocations": []}
 
 
@@ -143,8 +143,8 @@ def test_allocations_are_listed_by_name(drinks: Asking) -> None:
     assert drinks.post(ALL, DRINKS | {"name": "a"}).status_code == 201
     decide(drinks, count=4)
     drinks.post(f"{ONE}/changes", {"change": "retire", "arm": "cocoa"})
-    told = drinks.get(ALL).json()["allocations"]
-    assert [(one["name"], one["arms"], one["round"], one["closed"]) for one in told] == [
+    listed = drinks.get(ALL).json()["allocations"]
+    assert [(one["name"], one["arms"], one["round"], one["closed"]) for one in listed] == [
         ("a", 3, 0, False),
         ("drinks", 2, 4, False),
     ]
@@ -153,15 +153,23 @@ def test_allocations_are_listed_by_name(drinks: Asking) -> None:
 def test_arms_and_promises_change(drinks: Asking) -> None:
     changes = f"{ONE}/changes"
     decide(drinks, count=10)
-    assert drinks.post(changes, {"change": "add", "arm": "mate", "fraction": 0.1}).json() == {"version": 1, "round": 10}
-    assert drinks.post(changes, {"change": "retire", "arm": "cocoa"}).json() == {"version": 2, "round": 10}
+    assert drinks.post(changes, {"change": "add", "arm": "mate", "fraction": 0.1}).json() == {
+        "version": 1,
+        "round": 10,
+        "changed": True,
+    }
+    assert drinks.post(changes, {"change": "retire", "arm": "cocoa"}).json() == {
+        "version": 2,
+        "round": 10,
+        "changed": True,
+    }
     assert drinks.get(ONE).json()["retired"] == ["cocoa"]
     assert drinks.post(changes, {"change": "promise", "fractions": {"tea": 0.3}}).json()["version"] == 3
     back = {"change": "bring_back", "arm": "cocoa", "fraction": 0.25}
     assert drinks.post(changes, back).json()["version"] == 4
     assert drinks.get(ONE).json()["parameters"] == {"fractions": [0.3, 0.2, 0.25, 0.1]}
-    told = refused(drinks.post(changes, {"change": "promise", "fractions": {"tea": 0.5}}), 422, "infeasible")
-    assert "1.05" in told["message"]  # 0.5 + 0.2 + 0.25 + 0.1
+    error = refused(drinks.post(changes, {"change": "promise", "fractions": {"tea": 0.5}}), 422, "infeasible")
+    assert "1.05" in error["message"]  # 0.5 + 0.2 + 0.25 + 0.1
     refused(drinks.post(changes, {"change": "retire", "arm": "water"}), 422, "invalid")
 
 
@@ -169,7 +177,7 @@ def test_a_closed_allocation_decides_no_more(drinks: Asking) -> None:
     (decision,) = decide(drinks)
     assert drinks.post(f"{ONE}/changes", {"change": "close"}).status_code == 200
     refused(drinks.post(f"{ONE}/decisions", {}), 409, "closed")
-    assert report(drinks, (decision["id"], {"tea": 1.0})) == [("tea", "accepted")]
+    assert reward(drinks, (decision["id"], {"tea": 1.0})) == [("tea", "accepted")]
     refused(drinks.post(f"{ONE}/changes", {"change": "close"}), 409, "conflict")
     assert drinks.post(f"{ONE}/changes", {"change": "reopen"}).status_code == 200
     assert decide(drinks)[0]["round"] == 2
@@ -180,11 +188,11 @@ def test_a_closed_allocation_decides_no_more(drinks: Asking) -> None:
 
 def test_who_can_play_is_heeded(drinks: Asking) -> None:
     assert [one["arms"] for one in decide(drinks, count=2, available=["cocoa"])] == [["cocoa"]] * 2
-    told = decide(drinks, rounds=[["tea"], None, ["coffee", "cocoa"]])
+    decisions = decide(drinks, rounds=[["tea"], None, ["coffee", "cocoa"]])
     # Coffee is owed 0.2 · 3 plays, cocoa is ahead; then coffee is ahead of 0.2 · 4, and cocoa has two of them.
-    assert told[0]["arms"] == ["tea"]
-    assert told[1]["arms"] == ["coffee"]
-    assert [one["round"] for one in told] == [3, 4, 5]
+    assert decisions[0]["arms"] == ["tea"]
+    assert decisions[1]["arms"] == ["coffee"]
+    assert [one["round"] for one in decisions] == [3, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -195,30 +203,30 @@ def test_who_can_play_is_heeded(drinks: Asking) -> None:
         ({"rounds": [["tea"], ["water"]]}, 422, "invalid"),
     ],
 )
-def test_a_wish_that_cannot_be_met_decides_nothing(
+def test_a_request_that_cannot_be_met_decides_nothing(
     drinks: Asking, body: dict[str, Any], status: int, code: str
 ) -> None:
     refused(drinks.post(f"{ONE}/decisions", body), status, code)
     assert drinks.get(ONE).json()["round"] == 0
 
 
-def test_chances_are_told_where_asked(ask: Asking) -> None:
+def test_propensities_are_returned_on_request(ask: Asking) -> None:
     ask.post(ALL, DRINKS | {"algorithm": "thompson", "parameters": {}})
     (plain,) = decide(ask)
     assert (plain["propensity"], plain["propensities"]) == (None, None)
-    (asked,) = decide(ask, propensities=True)
-    assert set(asked["propensities"]) == {"tea", "coffee", "cocoa"}
-    # As many draws with each arm on top add up to all of them; nothing was reported, so all arms are alike.
-    assert sum(chance["value"] for chance in asked["propensities"].values()) == pytest.approx(1.0)
-    for chance in asked["propensities"].values():
-        assert abs(chance["value"] - 1 / 3) < 5 * chance["stderr"]
-    assert asked["propensity"] == [asked["propensities"][asked["arms"][0]]["value"]]
+    (decision,) = decide(ask, propensities=True)
+    assert set(decision["propensities"]) == {"tea", "coffee", "cocoa"}
+    # As many draws with each arm on top add up to all of them; no reward was sent, so all arms are alike.
+    assert sum(propensity["value"] for propensity in decision["propensities"].values()) == pytest.approx(1.0)
+    for propensity in decision["propensities"].values():
+        assert abs(propensity["value"] - 1 / 3) < 5 * propensity["stderr"]
+    assert decision["propensity"] == [decision["propensities"][decision["arms"][0]]["value"]]
 
 
-def test_every_report_has_its_answer(drinks: Asking) -> None:
+def test_every_reward_has_its_result(drinks: Asking) -> None:
     decide(drinks, count=2)
-    assert report(drinks, ("1", {"tea": 1.0})) == [("tea", "accepted")]
-    told = report(
+    assert reward(drinks, ("1", {"tea": 1.0})) == [("tea", "accepted")]
+    results = reward(
         drinks,
         ("1", {"tea": 1.0}),
         ("1", {"tea": 0.0}),
@@ -226,7 +234,7 @@ def test_every_report_has_its_answer(drinks: Asking) -> None:
         ("9", {"tea": 1.0}),
         ("2", {"coffee": 7}),
     )
-    assert [status for _, status in told] == ["duplicate", "conflict", "unknown", "unknown", "invalid"]
+    assert [status for _, status in results] == ["duplicate", "conflict", "unknown", "unknown", "invalid"]
 
 
 def test_totals(ask: Asking) -> None:
@@ -259,7 +267,7 @@ def test_a_request_with_a_key_is_carried_out_once(drinks: Asking, route: str, fi
     state = drinks.get(ONE).json()
     again = drinks.post(f"{ONE}/{route}", first, headers=key)
     assert (again.status_code, again.json()) == (200, once.json())
-    refused(drinks.post(f"{ONE}/{route}", other, headers=key), 409, "key_reused")
+    refused(drinks.post(f"{ONE}/{route}", other, headers=key), 422, "key_reused")
     assert drinks.get(ONE).json() == state
 
 
@@ -316,7 +324,7 @@ def test_an_empty_log_has_its_columns(drinks: Asking) -> None:
     assert len(pd.read_parquet(io.BytesIO(drinks.get(f"{ONE}/log?format=parquet").content))) == 0
 
 
-def test_chances_can_be_estimated_afterwards(ask: Asking) -> None:
+def test_propensities_can_be_estimated_afterwards(ask: Asking) -> None:
     ask.post(ALL, DRINKS | {"algorithm": "thompson", "parameters": {}})
     decide(ask, count=3)
     read = [
@@ -365,7 +373,7 @@ def figure(text: str, name: str) -> float:
 
 def test_figures(store: Store, drinks: Asking) -> None:
     decide(drinks, count=3)
-    report(drinks, ("1", {"tea": 1.0}), ("1", {"tea": 1.0}), ("9", {"tea": 1.0}))
+    reward(drinks, ("1", {"tea": 1.0}), ("1", {"tea": 1.0}), ("9", {"tea": 1.0}))
     refused(drinks.get("/nothing/like/this"), 404, "not_found")
     refused(drinks.get(f"{ALL}/none"), 404, "unknown_allocation")
     text = drinks.get("/metrics").text

@@ -76,16 +76,16 @@ def without_security(description: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module", params=["open", "keyed"])
 def described(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Described]:
     """A service, with keys or without."""
-    made = Described(tmp_path_factory.mktemp("described"), request.param == "keyed")
-    yield made
-    made.store.close()
+    service = Described(tmp_path_factory.mktemp("described"), request.param == "keyed")
+    yield service
+    service.store.close()
 
 
 @pytest.mark.parametrize(("method", "path", "name", "mode"), KINDS, ids=[" ".join(map(str, kind)) for kind in KINDS])
 def test_answers_are_as_described(described: Described, method: str, path: str, name: str | None, mode: str) -> None:
     excluded = [positive_data_acceptance] if path in PARTICULAR else []
-    there = {"name": name} if name else {}
-    requests = described.schema[path][method].as_strategy(MODES[mode], path_parameters=there)
+    parameters = {"name": name} if name else {}
+    requests = described.schema[path][method].as_strategy(MODES[mode], path_parameters=parameters)
 
     @settings(
         max_examples=EXAMPLES, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)

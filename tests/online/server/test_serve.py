@@ -61,12 +61,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return call
 
 
-def fails(done: Done, told: str) -> None:
+def fails(done: Done, message: str) -> None:
     """The command says in a line what is wrong."""
     assert (done.code, done.out) == (2, "")
     assert done.err.count("\n") == 1, done.err
     assert done.err.startswith("evenhand: ")
-    assert told in done.err
+    assert message in done.err
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------
@@ -74,13 +74,13 @@ def fails(done: Done, told: str) -> None:
 
 def test_keys_are_made_listed_and_revoked(run: Run) -> None:
     assert "no keys" in run("keys", "list").out
-    made = run("keys", "make", "shop [1]", "--scope", "decide", "--scope", "reward")
-    assert made.out.startswith("evh_")
-    assert len(made.out) == len("evh_\n") + 43
-    assert "decide, reward" in made.err
+    created = run("keys", "make", "shop [1]", "--scope", "decide", "--scope", "reward")
+    assert created.out.startswith("evh_")
+    assert len(created.out) == len("evh_\n") + 43
+    assert "decide, reward" in created.err
     (one,) = json.loads(run("keys", "list", "--json").out)
     assert (one["name"], one["scopes"], one["revoked"]) == ("shop [1]", ["decide", "reward"], None)
-    assert made.out.strip() not in run("keys", "list").out
+    assert created.out.strip() not in run("keys", "list").out
     assert "shop [1]" in run("keys", "list").out
     assert json.loads(run("keys", "revoke", one["id"], "--json").out)["revoked"] is not None
     fails(run("keys", "revoke", one["id"]), "already revoked")
@@ -88,12 +88,12 @@ def test_keys_are_made_listed_and_revoked(run: Run) -> None:
 
 
 def test_a_key_as_json_has_its_secret(run: Run, tmp_path: Path) -> None:
-    made = json.loads(run("keys", "make", "page", "--scope", "read", "--json").out)
+    created = json.loads(run("keys", "make", "page", "--scope", "read", "--json").out)
     store = Store.open(str(tmp_path / "evenhand.db"))
-    found = store.keys.find(made["secret"])
+    key = store.keys.find(created["secret"])
     store.close()
-    assert found is not None
-    assert found.id == made["id"]
+    assert key is not None
+    assert key.id == created["id"]
 
 
 def test_keys_that_cannot_be(run: Run) -> None:

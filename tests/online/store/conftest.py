@@ -52,8 +52,8 @@ def clock() -> Clock:
 @pytest.fixture
 def store(lite: Database, clock: Clock) -> Iterator[Store]:
     """A store on SQLite."""
-    with closing(Store(lite, clock=clock)) as made:
-        yield made
+    with closing(Store(lite, clock=clock)) as opened:
+        yield opened
 
 
 @pytest.fixture

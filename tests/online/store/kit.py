@@ -38,7 +38,7 @@ class Clock:
 
 @dataclass
 class Held(Executor):
-    """Workers that do nothing until they are told to, so that a test decides what comes into a group."""
+    """Workers that do nothing until the test runs them, so that a test decides what comes into a group."""
 
     jobs: list[Callable[[], Any]] = field(default_factory=list)
 
@@ -147,8 +147,8 @@ def answered(outcome: Outcome) -> Answer:
 def count(database: Database, table: str) -> int:
     """How many rows a table has."""
     with database.transaction(writes=False) as connection:
-        found = connection.execute(select(func.count()).select_from(tables.metadata.tables[table])).scalar_one()
-    return int(found)
+        rows = connection.execute(select(func.count()).select_from(tables.metadata.tables[table])).scalar_one()
+    return int(rows)
 
 
 def change_rows(database: Database, statement: str, **values: Any) -> None:

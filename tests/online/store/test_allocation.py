@@ -63,13 +63,13 @@ def drawn(data: st.DataObject, twin: Twin, totals: bool) -> Command:
     if totals and data.draw(st.integers(0, 29)):
         return Total(one([0.0, 0.5, 1.5]), one([None, last, last, max(last - 1, 1), last + 1]), key=key)
     known = sorted(twin.rewards, key=int)
-    reports = []
+    rewards = []
     for _ in range(data.draw(st.integers(1, 4))):
         decision = one([*known, *known[-4:], *known[-4:], "99"] if known else ["1"])
         played = list(twin.rewards.get(decision, ARMS))
-        told = one([played, played[:1], played[::-1], played, [*played, one(ARMS)]])
-        reports.append((decision, {arm: one(REWARDS) for arm in told}))
-    return Reward(reports, key=key)
+        rewarded = one([played, played[:1], played[::-1], played, [*played, one(ARMS)]])
+        rewards.append((decision, {arm: one(REWARDS) for arm in rewarded}))
+    return Reward(rewards, key=key)
 
 
 def changed(data: st.DataObject, twin: Twin, key: str | None) -> Change:
@@ -92,7 +92,7 @@ def changed(data: st.DataObject, twin: Twin, key: str | None) -> Change:
 
 
 def same(outcome: Outcome, wanted: Outcome) -> bool:
-    """Whether an outcome is the one that was wanted; the messages of reports have tests of their own."""
+    """Whether an outcome is the one that was wanted; the messages of rewards have tests of their own."""
     if isinstance(outcome, BaseException) or isinstance(wanted, BaseException):
         return type(outcome) is type(wanted) and str(outcome) == str(wanted)
     plain = json.loads(json.dumps(outcome))
@@ -105,7 +105,7 @@ def same(outcome: Outcome, wanted: Outcome) -> bool:
 
 def check(data: st.DataObject, database: Database, case: str) -> None:
     """A life of an allocation, command by command."""
-    algorithm, _, told = case.partition(" ")
+    algorithm, _, kind = case.partition(" ")
     plays, parameters = CASES[algorithm]
     options: dict[str, Any] = {"plays": plays, "seed": data.draw(st.integers(0, 3))}
     options |= data.draw(st.sampled_from([{}, {"window": 60.0}, {"window": 60.0, "missing": "zero"}]))
@@ -116,7 +116,7 @@ def check(data: st.DataObject, database: Database, case: str) -> None:
     driven, warm = Driven(database, name, clock, snapshot=every), False
     for _ in range(data.draw(st.integers(6, 16))):
         clock.now += data.draw(st.sampled_from(JUMPS))
-        commands = [drawn(data, twin, told == TOTALS) for _ in range(data.draw(st.integers(1, 3)))]
+        commands = [drawn(data, twin, kind == TOTALS) for _ in range(data.draw(st.integers(1, 3)))]
         match data.draw(st.sampled_from(FATES)):
             case "lost" | "unheard" as fate:  # the commit fails, before or after it has taken effect
                 after = twin.copy()

@@ -36,11 +36,11 @@ def test_a_key_is_found_by_its_secret(keys: Keys) -> None:
 
 
 def test_every_key_is_another(keys: Keys) -> None:
-    made = [keys.create("shop", ["read"]) for _ in range(20)]
-    assert len({key.id for key, _ in made}) == len({secret for _, secret in made}) == 20
-    for key, secret in made:
+    created = [keys.create("shop", ["read"]) for _ in range(20)]
+    assert len({key.id for key, _ in created}) == len({secret for _, secret in created}) == 20
+    for key, secret in created:
         assert keys.find(secret) == key
-    assert keys.list() == sorted((key for key, _ in made), key=lambda key: (key.created, key.id))
+    assert keys.list() == sorted((key for key, _ in created), key=lambda key: (key.created, key.id))
 
 
 def test_only_a_digest_of_the_secret_is_kept(keys: Keys, either: Database) -> None:

@@ -24,7 +24,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 def filled(url: str) -> None:
-    """Two allocations, the first with 5 decisions and their reports, which are 11 events."""
+    """Two allocations, the first with 5 decisions and their rewards, which are 11 events."""
     store = Store.open(url)
     store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.25}}, seed=1)
     store.create("films", ["heat"], "thompson", seed=1)
@@ -56,8 +56,8 @@ def run(two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
         monkeypatch.setattr(sys, "argv", ["evenhand", *words])
         with pytest.raises(SystemExit) as left:
             cli.main()
-        told = capsys.readouterr()
-        return int(left.value.code or 0), told.out, told.err
+        output = capsys.readouterr()
+        return int(left.value.code or 0), output.out, output.err
 
     return call
 
@@ -88,7 +88,7 @@ def test_export_writes_the_log(run: Run, ending: str) -> None:
 
 def test_export_estimates_where_asked(run: Run) -> None:
     assert run("export", "films", "log.csv")[0] == 0
-    assert "is no chance" in refused(run, "evaluate", "log.csv", "--shares", "uniform", "--missing", "zero")
+    assert "is not a propensity" in refused(run, "evaluate", "log.csv", "--shares", "uniform", "--missing", "zero")
     assert run("export", "films", "log.csv", "--estimate") == (0, "", "wrote 2 rows to log.csv\n")
     assert read_log("log.csv", missing="zero").propensity.tolist() == [1.0, 1.0]
 
@@ -149,25 +149,25 @@ def test_export_keeps_the_file_that_is_there_where_it_fails(run: Run) -> None:
         ("postgresql:/tests:geheim@127.0.0.1:1/x", "must be a path or a URL"),
     ],
 )
-def test_what_is_no_database_is_told_and_not_made(
+def test_what_is_no_database_is_named_and_not_created(
     run: Run, command: tuple[str, ...], database: str, fault: str
 ) -> None:
     Path("text.db").write_text("no database " * 1000)
     before = {path.name for path in Path().iterdir()}
-    told = refused(run, *command, "--database", database)
-    assert fault in told
-    assert "geheim" not in told
+    message = refused(run, *command, "--database", database)
+    assert fault in message
+    assert "geheim" not in message
     assert {path.name for path in Path().iterdir()} == before
 
 
-def test_a_database_of_a_newer_version_is_told(run: Run) -> None:
+def test_a_database_of_a_newer_version_is_refused(run: Run) -> None:
     database = Database("evenhand.db")
     change_rows(database, "UPDATE alembic_version SET version_num = '9999'")
     database.close()
     assert "another version of Evenhand, which may be newer" in refused(run, "verify")
 
 
-def test_a_fault_of_the_database_is_told_once(tmp_path: Path) -> None:
+def test_a_fault_of_the_database_is_printed_once(tmp_path: Path) -> None:
     """In a process of its own, in which nothing takes what is logged."""
     command = [sys.executable, "-m", "evenhand.cli.main", "verify", "--database", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -178,7 +178,7 @@ def test_a_fault_of_the_database_is_told_once(tmp_path: Path) -> None:
 # --- verify -----------------------------------------------------------------------------------------------------------
 
 
-def test_verify_tells_of_all_or_of_those_named(run: Run) -> None:
+def test_verify_lists_all_or_those_named(run: Run) -> None:
     drinks, films = (
         "drinks: 11 events, replayed to the same state\n",
         "films: 3 events, replayed to the same state\n",
@@ -192,7 +192,7 @@ def test_verify_tells_of_all_or_of_those_named(run: Run) -> None:
     assert "there is no allocation 'nobody'" in refused(run, "verify", "nobody")
 
 
-def test_verify_of_an_empty_database_has_nothing_to_tell(run: Run) -> None:
+def test_verify_of_an_empty_database_lists_nothing(run: Run) -> None:
     Store.open("empty.db").close()
     assert run("verify", "--database", "empty.db") == (0, "", "")
     assert json.loads(run("verify", "--database", "empty.db", "--json")[1]) == {"verified": {}, "faults": []}
@@ -242,7 +242,7 @@ def exported(two: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[by
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(place=st.integers(0, 600), size=st.integers(0, 40), put=st.binary(max_size=6))
-def test_a_damaged_log_is_evaluated_or_told_in_lines(
+def test_a_damaged_log_is_evaluated_or_refused_in_lines(
     run: Run, exported: bytes, place: int, size: int, put: bytes
 ) -> None:
     """Never a traceback, and nothing on standard output where it fails."""

@@ -71,7 +71,7 @@ def test_each_round_can_have_its_own_availability(drinks: Driven) -> None:
     assert [event.body.get("available") for event in drinks.events()[1:]] == [["cocoa"], None, ["tea"]]
 
 
-def test_the_chances_of_all_available_arms_are_told_where_asked(drinks: Driven) -> None:
+def test_the_propensities_of_all_available_arms_are_returned_on_request(drinks: Driven) -> None:
     answer = drinks.run(Decide(available=["cocoa", "tea"], propensities=True))["decisions"][0]
     sure, never = {"value": 1.0, "stderr": 0.0}, {"value": 0.0, "stderr": 0.0}
     assert answer["propensity"] == [1.0]
@@ -79,22 +79,22 @@ def test_the_chances_of_all_available_arms_are_told_where_asked(drinks: Driven) 
     assert "errors" not in last(drinks)[-1]
 
 
-def test_chances_without_a_closed_form_are_estimated_where_asked(store: Store, lite: Database) -> None:
+def test_propensities_without_a_closed_form_are_estimated_on_request(store: Store, lite: Database) -> None:
     """They are those that a bandit of the same seed gives, and asking changes nothing."""
     store.create("films", EVERYBODY, "thompson", seed=7, plays=2)
     driven, twin = Driven(lite, "films"), Bandit(EVERYBODY, "thompson", seed=7, plays=2)
     first, second = driven.run(Decide(propensities=True))["decisions"][0], driven.run(Decide())["decisions"][0]
-    told = twin.decide(now=START)
-    assert tuple(first["arms"]) == told.arms
-    assert {arm: one["value"] for arm, one in first["propensities"].items()} == told.propensities.values
-    assert {arm: one["stderr"] for arm, one in first["propensities"].items()} == told.propensities.stderr
-    assert first["propensity"] == [told.propensities.values[arm] for arm in told.arms]
+    choice = twin.decide(now=START)
+    assert tuple(first["arms"]) == choice.arms
+    assert {arm: one["value"] for arm, one in first["propensities"].items()} == choice.propensities.values
+    assert {arm: one["stderr"] for arm, one in first["propensities"].items()} == choice.propensities.stderr
+    assert first["propensity"] == [choice.propensities.values[arm] for arm in choice.arms]
     assert second["propensity"] is None
     assert second["propensities"] is None
     assert tuple(second["arms"]) == twin.decide(now=START).arms
     bodies = [event.body for event in driven.events()[1:]]
     assert bodies[0]["propensity"] == first["propensity"]
-    assert bodies[0]["stderr"] == [told.propensities.stderr[arm] for arm in told.arms]
+    assert bodies[0]["stderr"] == [choice.propensities.stderr[arm] for arm in choice.arms]
     assert bodies[1] == {"arms": second["arms"]}
 
 
@@ -130,7 +130,7 @@ def test_of_a_batch_that_cannot_be_decided_nothing_is(drinks: Driven, command: D
 # --- Reports ----------------------------------------------------------------------------------------------------------
 
 
-def test_reports_are_answered_one_by_one(drinks: Driven) -> None:
+def test_rewards_are_answered_one_by_one(drinks: Driven) -> None:
     drinks.run(Decide(count=2))
     answer = drinks.run(
         Reward(
@@ -170,12 +170,12 @@ def test_what_names_no_decision_is_unknown(drinks: Driven, decision: str) -> Non
 @pytest.mark.parametrize("reward", [math.nan, math.inf, "1", None, True, 1 + 1j, 10**400, -0.1, 1.1, [1.0]])
 def test_what_is_no_reward_is_invalid(drinks: Driven, reward: Any) -> None:
     drinks.run(Decide(count=2))
-    reports = (("1", {"tea": reward}), ("2", {"coffee": 1.0}))
-    assert statuses(drinks.run(Reward(reports))) == [("1", "tea", "invalid"), ("2", "coffee", "accepted")]
+    rewards = (("1", {"tea": reward}), ("2", {"coffee": 1.0}))
+    assert statuses(drinks.run(Reward(rewards))) == [("1", "tea", "invalid"), ("2", "coffee", "accepted")]
     assert kinds(drinks.events()) == ["create", "decide", "decide", "reward"]
 
 
-def test_of_several_arms_the_right_reports_stand(store: Store, lite: Database) -> None:
+def test_of_several_arms_the_right_rewards_stand(store: Store, lite: Database) -> None:
     store.create("films", EVERYBODY, "ucb1", plays=2, seed=1)
     films = Driven(lite, "films")
     played = films.run(Decide())["decisions"][0]["arms"]
@@ -196,14 +196,14 @@ def test_several_arms_together_are_one_event(store: Store, lite: Database) -> No
     assert last(films)[-1] == {"rewards": {second: 0.25, first: 1.0}, "late": []}
 
 
-def test_nothing_to_report_is_nothing(drinks: Driven) -> None:
+def test_no_rewards_have_no_results(drinks: Driven) -> None:
     assert drinks.run(Reward(())) == {"results": []}
     assert drinks.run(Reward((("1", {}),))) == {"results": []}
     assert kinds(drinks.events()) == ["create"]
 
 
 def test_a_window_closes_before_anything_else_is_done(drinks: Driven, clock: Clock) -> None:
-    """60 seconds after round 1 its report is lost, 60 after round 2 that one's; a report that comes then is late."""
+    """60 seconds after round 1 its reward is lost, 60 after round 2 that one's; a reward that comes then is late."""
     drinks.run(Decide())
     clock.now += 30.0
     drinks.run(Decide())
@@ -221,7 +221,7 @@ def test_a_window_closes_before_anything_else_is_done(drinks: Driven, clock: Clo
     assert statuses(drinks.run(Reward((("1", {"tea": 0.0}),)))) == [("1", "tea", "conflict")]
 
 
-def test_one_report_can_be_in_time_for_one_arm_and_late_for_another(store: Store, lite: Database) -> None:
+def test_one_decision_can_be_rewarded_in_time_for_one_arm_and_late_for_another(store: Store, lite: Database) -> None:
     store.create("films", EVERYBODY, "ucb1", plays=2, seed=1, window=60.0)
     films = Driven(lite, "films")
     first, second = films.run(Decide())["decisions"][0]["arms"]
@@ -242,7 +242,7 @@ def test_one_report_can_be_in_time_for_one_arm_and_late_for_another(store: Store
 def forgetful(monkeypatch: pytest.MonkeyPatch, drinks: Driven, clock: Clock) -> Driven:
     """Six rounds of tea, of which the book knows the last two.
 
-    1 and 3 have their reports, 2, 4, 5 and 6 were lost.
+    1 and 3 have their rewards, 2, 4, 5 and 6 were lost.
     """
     monkeypatch.setattr(pending, "REMEMBERED", 2)
     drinks.run(Decide(rounds=[["tea"]] * 6))
@@ -255,8 +255,8 @@ def forgetful(monkeypatch: pytest.MonkeyPatch, drinks: Driven, clock: Clock) -> 
     return drinks
 
 
-def test_the_events_know_what_the_book_has_forgotten(forgetful: Driven, clock: Clock) -> None:
-    reports = (
+def test_the_events_know_what_the_bandit_has_forgotten(forgetful: Driven, clock: Clock) -> None:
+    rewards = (
         ("1", {"tea": 1.0}),
         ("3", {"tea": 0.5}),
         ("2", {"tea": 0.75}),
@@ -268,7 +268,7 @@ def test_the_events_know_what_the_book_has_forgotten(forgetful: Driven, clock: C
         ("5", {"tea": 0.5}),
         ("7", {"tea": 0.5}),
     )
-    answer = forgetful.run(Reward(reports))
+    answer = forgetful.run(Reward(rewards))
     assert statuses(answer) == [
         ("1", "tea", "duplicate"),
         ("3", "tea", "conflict"),
@@ -359,8 +359,8 @@ def test_what_is_no_total_is_refused(sums: Driven, command: Total, fault: str) -
     assert kinds(sums.events()) == ["create", "decide"]
 
 
-def test_totals_and_reports_do_not_mix(sums: Driven, drinks: Driven) -> None:
-    """Whether the decision is still waited for (3), has its total (2), or had none when the next was told (1)."""
+def test_totals_and_rewards_do_not_mix(sums: Driven, drinks: Driven) -> None:
+    """Whether the decision is still waited for (3), has its total (2), or had none when the next was made (1)."""
     played = {one["id"]: one["arms"][0] for one in sums.run(Decide(count=2))["decisions"]}
     sums.run(Total(1.0))
     played["3"] = sums.run(Decide())["decisions"][0]["arms"][0]
@@ -385,7 +385,7 @@ def test_arms_and_promises_change(drinks: Driven, store: Store) -> None:
         ("promise", {"fractions": {"tea": 0.125, "mate": 0.0}}),
     ]
     for version, (name, values) in enumerate(changes, 1):
-        assert drinks.run(Change(name, values)) == {"version": version, "round": 4}
+        assert drinks.run(Change(name, values)) == {"version": version, "round": 4, "changed": True}
         assert last(drinks) == (START, "change", 4, {"change": name, **values})
     bandit, _ = drinks.rebuilt()
     assert bandit.fractions is not None
@@ -395,10 +395,20 @@ def test_arms_and_promises_change(drinks: Driven, store: Store) -> None:
     assert [(one.arms, one.round) for one in store.allocations()] == [(3, 4)]
 
 
-def test_a_closed_allocation_decides_no_more_but_hears_reports(drinks: Driven, store: Store) -> None:
+def test_an_equal_promise_is_no_event(drinks: Driven) -> None:
+    drinks.run(Decide(count=4))
+    same = {"version": 0, "round": 4, "changed": False}
+    assert drinks.run(Change("promise", {"fractions": {"tea": 0, "coffee": 1 / 3}}, key="k")) == same
+    assert kinds(drinks.events()) == ["create", *["decide"] * 4]
+    assert drinks.run(Change("promise", {"fractions": {"tea": 0.1, "coffee": 1 / 3}}))["changed"]
+    assert [line["since"] for line in drinks.run(ReadAudit())["lines"]] == [4, 0, 0]
+    assert drinks.run(Change("promise", {"fractions": {"tea": 0, "coffee": 1 / 3}}, key="k")) == same
+
+
+def test_a_closed_allocation_decides_no_more_but_takes_rewards(drinks: Driven, store: Store) -> None:
     drinks.run(Decide())
     assert isinstance(drinks.refused(Change("reopen")), Conflict)
-    assert drinks.run(Change("close")) == {"version": 0, "round": 1}
+    assert drinks.run(Change("close")) == {"version": 0, "round": 1, "changed": True}
     assert last(drinks) == (START, "change", 1, {"change": "close"})
     assert isinstance(drinks.refused(Change("close")), Conflict)
     refused = drinks.refused(Decide())
@@ -408,7 +418,7 @@ def test_a_closed_allocation_decides_no_more_but_hears_reports(drinks: Driven, s
     again = Driven(drinks.database, clock=drinks.clock)
     assert isinstance(again.refused(Decide()), Closed)
     assert statuses(again.run(Reward((("1", {"tea": 1.0}),)))) == [("1", "tea", "accepted")]
-    assert again.run(Change("retire", {"arm": "cocoa"})) == {"version": 1, "round": 1}
+    assert again.run(Change("retire", {"arm": "cocoa"})) == {"version": 1, "round": 1, "changed": True}
     assert again.run(Describe())["closed"] is True
     again.run(Change("reopen"))
     assert [one.closed for one in store.allocations()] == [False]
@@ -451,7 +461,7 @@ def test_a_change_that_cannot_be_made_changes_nothing(drinks: Driven, command: C
     assert fault in str(refused)
     assert kinds(drinks.events()) == ["create"]
     assert drinks.run(Describe())["version"] == 0
-    assert drinks.run(Change("add", {"arm": "mate"})) == {"version": 1, "round": 0}
+    assert drinks.run(Change("add", {"arm": "mate"})) == {"version": 1, "round": 0, "changed": True}
 
 
 @pytest.mark.parametrize(
@@ -497,7 +507,7 @@ def test_an_audit_closes_the_windows_first(drinks: Driven, clock: Clock) -> None
     assert kinds(drinks.events()) == ["create", "decide", "expire"]
 
 
-def test_a_description_tells_the_set_up(drinks: Driven) -> None:
+def test_a_description_lists_the_settings(drinks: Driven) -> None:
     wanted = {
         "name": "drinks",
         "algorithm": "fucb",
@@ -521,8 +531,8 @@ def test_a_description_tells_the_set_up(drinks: Driven) -> None:
     assert drinks.run(Describe()) == wanted | {"retired": ["tea"], "round": 2, "version": 1}
     drinks.run(Change("add", {"arm": "mate", "fraction": 0.25}))
     parameters = {"fractions": [0.0, 1 / 3, 0.0, 0.25]}
-    told = {"retired": ["tea"], "round": 2, "version": 2, "arms": [*EVERYBODY, "mate"], "parameters": parameters}
-    assert drinks.run(Describe()) == wanted | told
+    changed = {"retired": ["tea"], "round": 2, "version": 2, "arms": [*EVERYBODY, "mate"], "parameters": parameters}
+    assert drinks.run(Describe()) == wanted | changed
 
 
 def test_gauges(drinks: Driven, sums: Driven) -> None:
@@ -536,7 +546,7 @@ def test_gauges(drinks: Driven, sums: Driven) -> None:
     assert sums.run(ReadGauges())["largest_deficit"] is None
 
 
-def test_a_command_is_told_from_others() -> None:
+def test_commands_that_differ_have_different_digests() -> None:
     """By what it asks; not by its key, nor by lists and tuples."""
     commands: list[Command] = [
         Decide(),
@@ -557,6 +567,8 @@ def test_a_command_is_told_from_others() -> None:
     ]
     assert len({command.digest() for command in commands}) == len(commands)
     assert Decide(available=("tea",), key="a").digest() == Decide(available=["tea"], key="b").digest()
+    assert Total(1.0).digest() == Total(1).digest()
+    assert Decide(request=["decisions", {}]).digest() == Total(1.0, request=["decisions", {}]).digest()
     assert Reward([("1", {"a": 1.0, "b": 0.0})]).digest() == Reward((("1", {"b": 0.0, "a": 1.0}),)).digest()
 
 

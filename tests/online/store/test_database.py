@@ -1,4 +1,4 @@
-"""Databases: which are taken, how their tables come about, and that no message tells a password."""
+"""Databases: which are taken, how their tables come about, and that no message shows a password."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ def test_the_migrations_come_to_the_tables_of_the_code(either: Database) -> None
     with either.transaction(writes=False) as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, tables.metadata) == []
-        found = inspect(connection)
+        inspector = inspect(connection)
         for table in tables.metadata.sorted_tables:
-            columns = {column["name"]: column["nullable"] for column in found.get_columns(table.name)}
+            columns = {column["name"]: column["nullable"] for column in inspector.get_columns(table.name)}
             assert columns == {column.name: column.nullable for column in table.columns}
-            keys = found.get_pk_constraint(table.name)["constrained_columns"]
+            keys = inspector.get_pk_constraint(table.name)["constrained_columns"]
             assert keys == [column.name for column in table.primary_key.columns]
-            unique = {tuple(one["column_names"]) for one in found.get_unique_constraints(table.name)}
+            unique = {tuple(one["column_names"]) for one in inspector.get_unique_constraints(table.name)}
             assert unique == {(column.name,) for column in table.columns if column.unique}
-            indexes = {one["name"] for one in found.get_indexes(table.name) if not one["unique"]}
+            indexes = {one["name"] for one in inspector.get_indexes(table.name) if not one["unique"]}
             assert indexes == {index.name for index in table.indexes}
-            foreign = {tuple(one["constrained_columns"]) for one in found.get_foreign_keys(table.name)}
+            foreign = {tuple(one["constrained_columns"]) for one in inspector.get_foreign_keys(table.name)}
             assert foreign == {(column.name,) for column in table.columns if column.foreign_keys}
 
 
@@ -97,9 +97,9 @@ def test_several_that_come_at_once_make_the_tables_once(database: str) -> None:
     def opened(_: int) -> bool:
         ready.wait()
         store = Store.open(database)
-        made = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         store.close()
-        return made
+        return new
 
     with ThreadPoolExecutor(4) as together:
         assert sorted(together.map(opened, range(4))) == [False, False, False, True]
@@ -173,7 +173,7 @@ def test_a_transaction_is_kept_whole_or_not_at_all(either: Database) -> None:
     assert count(either, "allocations") == 1
 
 
-def test_what_is_asked_wrongly_is_told_from_a_database_that_fails(either: Database) -> None:
+def test_a_wrong_statement_is_not_a_database_that_fails(either: Database) -> None:
     insert(either, 1, "a")
     with pytest.raises(IntegrityError):
         insert(either, 2, "a")
@@ -196,11 +196,11 @@ def test_a_reader_sees_one_state(either: Database) -> None:
 def test_commits_of_sqlite_are_durable_and_readers_do_not_wait(lite: Database) -> None:
     for writes in (False, True):
         with lite.transaction(writes) as connection:
-            told = {
+            pragmas = {
                 name: connection.execute(text(f"PRAGMA {name}")).scalar_one()
                 for name in ("journal_mode", "synchronous", "foreign_keys")
             }
-            assert told == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+            assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
 class Reading:
@@ -247,7 +247,7 @@ def test_a_database_that_is_locked_for_long_is_unavailable(lite: Database, monke
     hasty.close()
 
 
-def test_ready_tells_whether_the_database_can_be_used(either: Database) -> None:
+def test_ready_checks_whether_the_database_can_be_used(either: Database) -> None:
     either.ready()
     change_rows(either, "DROP TABLE snapshots")
     either.ready()
@@ -305,16 +305,16 @@ def test_what_names_no_database_is_refused(
 )
 def test_a_path_is_a_database(form: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    asked = form.format(name)
-    assert not Database(asked).exists
+    database = form.format(name)
+    assert not Database(database).exists
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Store.open(asked).close()
-    assert Database(asked).exists
+        Store.open(database).close()
+    assert Database(database).exists
     assert (tmp_path / name).is_file()
 
 
-def test_what_is_no_database_is_told_in_a_line(tmp_path: Path) -> None:
+def test_what_is_no_database_is_refused_in_a_line(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("not a database, and longer than the header of one " * 100)
     (tmp_path / "short.db").write_text("no")
     (tmp_path / "folder.db").mkdir()
@@ -356,7 +356,7 @@ def locked(tmp_path: Path) -> Iterator[Path]:
         place.chmod(0o700)
 
 
-def test_a_folder_that_may_not_be_written_to_is_told(locked: Path) -> None:
+def test_a_folder_that_may_not_be_written_to_is_named(locked: Path) -> None:
     with pytest.raises(StoreUnavailable, match="unable to open database file"):
         Store.open(str(locked / "evenhand.db"))
 
@@ -378,7 +378,7 @@ def test_a_folder_that_may_not_be_written_to_is_told(locked: Path) -> None:
         "postgresql:/tests:{}@127.0.0.1:1/evenhand",
     ],
 )
-def test_no_message_tells_a_password(form: str) -> None:
+def test_no_message_shows_a_password(form: str) -> None:
     with pytest.raises(EvenhandError) as refused:
         Store.open(form.format("geheim"))
     cause: BaseException | None = refused.value
@@ -394,7 +394,7 @@ def test_a_password_may_have_any_character() -> None:
     assert "w/rd" not in database.name
 
 
-def test_a_wrong_password_is_told_without_it(postgresql: str) -> None:
+def test_a_wrong_password_is_refused_without_showing_it(postgresql: str) -> None:
     wrong = make_url(postgresql).set(password="geheim").render_as_string(hide_password=False)
     with pytest.raises(StoreUnavailable, match="password authentication failed") as refused:
         Store.open(wrong)
@@ -402,14 +402,14 @@ def test_a_wrong_password_is_told_without_it(postgresql: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_a_database_that_is_not_there_is_told(postgresql: str) -> None:
+def test_a_database_that_is_missing_is_named(postgresql: str) -> None:
     missing = make_url(postgresql).set(database="no_such_database").render_as_string(hide_password=False)
     with pytest.raises(StoreUnavailable, match='database "no_such_database" does not exist') as refused:
         Store.open(missing)
     assert "\n" not in str(refused.value)
 
 
-def test_a_user_without_the_right_to_make_tables_is_told(postgresql: str) -> None:
+def test_a_user_without_the_right_to_create_tables_is_named(postgresql: str) -> None:
     database = Database(postgresql)
     change_rows(database, "CREATE ROLE visitor LOGIN PASSWORD 'geheim'")
     try:

@@ -1,4 +1,4 @@
-"""Events: kinds, rows, what replaying sees, and that damage of any kind is told and never runs into something else."""
+"""Events: kinds, rows, what replaying returns, and that damage of any kind is reported and causes no other error."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_event_and_its_row_are_the_same(lives: dict[str, list[Event]]) -> Non
         assert event_of(SimpleNamespace(**row)) == event._replace(chain=row["chain"])
 
 
-def test_replaying_tells_whether_it_is_closed(lives: dict[str, list[Event]]) -> None:
+def test_replaying_returns_whether_it_is_closed(lives: dict[str, list[Event]]) -> None:
     first, *events = lives["drinks"]
     bandit, closed = bandit_from(first), [False]
     for event in events:
@@ -138,7 +138,7 @@ def test_replaying_tells_whether_it_is_closed(lives: dict[str, list[Event]]) -> 
     assert fold(bandit, again, closed=True) is False
 
 
-def test_a_bandit_is_made_as_its_first_event_tells(lives: dict[str, list[Event]]) -> None:
+def test_a_bandit_is_made_from_its_first_event(lives: dict[str, list[Event]]) -> None:
     for first, *_ in lives.values():
         assert settings_of(bandit_from(first)) | {"evenhand": __version__} == first.body
 
@@ -215,8 +215,8 @@ def mutated(data: st.DataObject, value: Any) -> Any:
 
 @settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_a_damaged_event_is_told_or_does_no_harm(lives: dict[str, list[Event]], data: st.DataObject) -> None:
-    """Replayed by itself: whatever is changed in it, there is a bandit in the end, or the damage is told as such."""
+def test_a_damaged_event_is_reported_or_does_no_harm(lives: dict[str, list[Event]], data: st.DataObject) -> None:
+    """Replayed by itself, whatever is changed in it: there is a bandit in the end, or an error names the damage."""
     events = list(lives[data.draw(st.sampled_from(["drinks", "drinks", "sums"]))])
     place = data.draw(st.integers(0, len(events) - 1))
     event = events[place]
@@ -240,10 +240,10 @@ def test_a_damaged_event_is_told_or_does_no_harm(lives: dict[str, list[Event]], 
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_a_damaged_database_is_told_or_does_no_harm(
+def test_a_damaged_database_is_reported_or_does_no_harm(
     kept: Path, lives: dict[str, list[Event]], data: st.DataObject
 ) -> None:
-    """By verify, by the log with estimates and without, and by whoever asks for something."""
+    """By verify, by the log with estimates and without, and by commands."""
     name = data.draw(st.sampled_from(["drinks", "drinks", "sums"]))
     event = data.draw(st.sampled_from(lives[name]))
     body = json.dumps(mutated(data, event.body))
@@ -270,7 +270,7 @@ def test_a_damaged_database_is_told_or_does_no_harm(
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_a_damaged_snapshot_is_ignored_or_told_or_does_no_harm(
+def test_a_damaged_snapshot_is_ignored_or_reported_or_does_no_harm(
     kept: Path, lives: dict[str, list[Event]], data: st.DataObject
 ) -> None:
     events = lives["drinks"]

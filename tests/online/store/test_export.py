@@ -45,11 +45,11 @@ def lines(frame: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def play(driven: Driven, rounds: int, reward: Callable[[int, str], float | None], **options: Any) -> None:
-    """Rounds one after the other, each with its reports; None is not reported."""
+    """Rounds one after the other, each with its rewards; None is not sent."""
     for _ in range(rounds):
         decision = driven.run(Decide(**options))["decisions"][0]
-        told = {arm: reward(decision["round"], arm) for arm in decision["arms"]}
-        driven.run(Reward(((decision["id"], {arm: value for arm, value in told.items() if value is not None}),)))
+        rewards = {arm: reward(decision["round"], arm) for arm in decision["arms"]}
+        driven.run(Reward(((decision["id"], {arm: value for arm, value in rewards.items() if value is not None}),)))
 
 
 # --- Columns ----------------------------------------------------------------------------------------------------------
@@ -76,15 +76,15 @@ def test_a_row_for_every_play(drinks: Driven, clock: Clock) -> None:
 def test_each_arm_of_a_decision_has_a_row(store: Store, lite: Database) -> None:
     store.create("films", ARMS, "lfg", parameters={"fractions": [0.25, 0, 0], "eta": 5.0}, plays=2, seed=1)
     films = Driven(lite, "films")
-    told = films.run(Decide(count=2))["decisions"]
-    first, second = told[0]["arms"]
+    decisions = films.run(Decide(count=2))["decisions"]
+    first, second = decisions[0]["arms"]
     films.run(Reward((("1", {second: 0.25}),)))
-    films.run(Reward((("1", {first: 0.75}), ("2", {told[1]["arms"][0]: 1.0}))))
+    films.run(Reward((("1", {first: 0.75}), ("2", {decisions[1]["arms"][0]: 1.0}))))
     assert lines(whole(lite, "films"), "decision_id", "position", "item_id", "reward") == [
         ("1", 1, first, 0.75),
         ("1", 2, second, 0.25),
-        ("2", 1, told[1]["arms"][0], 1.0),
-        ("2", 2, told[1]["arms"][1], None),
+        ("2", 1, decisions[1]["arms"][0], 1.0),
+        ("2", 2, decisions[1]["arms"][1], None),
     ]
 
 
@@ -107,7 +107,7 @@ def test_an_empty_log_has_its_columns(store: Store, lite: Database, tmp_path: Pa
 
 
 def test_parquet_has_the_same_types_in_all_logs(store: Store, drinks: Driven, tmp_path: Path) -> None:
-    """Also where nothing was reported, and where nothing was decided."""
+    """Also where no reward was sent, and where nothing was decided."""
     drinks.run(Decide(count=2))
     store.create("empty", ARMS, "ucb1", seed=1)
     store.create("full", ARMS, "thompson", seed=1)
@@ -123,7 +123,7 @@ def test_parquet_has_the_same_types_in_all_logs(store: Store, drinks: Driven, tm
 # --- Rewards ----------------------------------------------------------------------------------------------------------
 
 
-def test_late_reports_are_in_the_log_and_marked(drinks: Driven, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_rewards_are_in_the_log_and_marked(drinks: Driven, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """In time, late, so late that the book has forgotten the decision, and never."""
     monkeypatch.setattr(pending, "REMEMBERED", 2)
     drinks.run(Decide(rounds=[["tea"]] * 5))
@@ -175,8 +175,8 @@ def test_the_available_arms_follow_the_changes(drinks: Driven) -> None:
     ]
     assert [set(json.loads(text)) for text in whole(drinks.database)["available"]] == wanted
     for first in range(1, 8):
-        found = whole(drinks.database, since=first)["available"]
-        assert [set(json.loads(text)) for text in found] == wanted[first - 1 :]
+        available = whole(drinks.database, since=first)["available"]
+        assert [set(json.loads(text)) for text in available] == wanted[first - 1 :]
 
 
 # --- Propensities -----------------------------------------------------------------------------------------------------
@@ -194,16 +194,16 @@ OPEN: list[tuple[str, int, dict[str, Any]]] = [
 ]
 
 
-def chances_of(events: list[Any], bandit: Bandit) -> list[float]:
-    """The chances of all plays in events, as a bandit in memory tells them that goes through the same."""
-    found: list[float] = []
+def propensities_of(events: list[Any], bandit: Bandit) -> list[float]:
+    """The propensities of all plays in events, by a bandit in memory that replays them."""
+    propensities: list[float] = []
     for event in events[1:]:
         if event.kind == "decide":
             choice = bandit.decide(event.body.get("available"), event.time)
-            found += [choice.propensities.values[arm] for arm in choice.arms]
+            propensities += [choice.propensities.values[arm] for arm in choice.arms]
         else:
             bandit.observe(str(event.round), event.body["rewards"], event.time)
-    return found
+    return propensities
 
 
 @pytest.mark.parametrize(("algorithm", "plays", "parameters"), CLOSED)
@@ -214,7 +214,7 @@ def test_exact_propensities_are_those_of_the_bandit(
     drinks, rng = Driven(lite), np.random.default_rng(3)
     play(drinks, 25, lambda *_: float(rng.random()))
     play(drinks, 10, lambda *_: float(rng.random()), available=["tea", "cocoa"])
-    wanted = chances_of(drinks.events(), Bandit(ARMS, algorithm, plays=plays, seed=3, **parameters))
+    wanted = propensities_of(drinks.events(), Bandit(ARMS, algorithm, plays=plays, seed=3, **parameters))
     assert whole(lite)["propensity_score"].tolist() == wanted
     assert whole(lite, estimate=True)["propensity_score"].tolist() == wanted
     assert len(wanted) == 35 * plays
@@ -230,11 +230,11 @@ def test_estimated_propensities_are_those_of_the_bandit(
     play(drinks, 6, lambda *_: float(rng.random()))
     play(drinks, 3, lambda *_: float(rng.random()), propensities=True)
     play(drinks, 6, lambda *_: float(rng.random()), available=["tea", "cocoa"])
-    wanted = chances_of(drinks.events(), Bandit(ARMS, algorithm, plays=plays, seed=3, **parameters))
-    found = whole(lite)["propensity_score"]
-    asked = slice(6 * plays, 9 * plays)
-    assert found[asked].tolist() == wanted[asked]
-    assert found.notna().sum() == 3 * plays
+    wanted = propensities_of(drinks.events(), Bandit(ARMS, algorithm, plays=plays, seed=3, **parameters))
+    propensities = whole(lite)["propensity_score"]
+    requested = slice(6 * plays, 9 * plays)
+    assert propensities[requested].tolist() == wanted[requested]
+    assert propensities.notna().sum() == 3 * plays
     assert whole(lite, estimate=True)["propensity_score"].tolist() == wanted
     assert whole(lite, estimate=True, since=5, until=13)["propensity_score"].tolist() == wanted[4 * plays : 13 * plays]
 
@@ -261,9 +261,9 @@ def test_any_range_is_that_part_of_the_whole(
     monkeypatch.setattr(export, "MAX_ROUNDS", 3)
     for first in range(1, 9):
         for last in (None, *range(1, 9), 10**30):
-            found = whole(lite, since=first, until=last, estimate=estimate)
+            frame = whole(lite, since=first, until=last, estimate=estimate)
             part = wanted.iloc[first - 1 : 7 if last is None else min(last, 7)].reset_index(drop=True)
-            pd.testing.assert_frame_equal(found, part, check_dtype=bool(len(part)))
+            pd.testing.assert_frame_equal(frame, part, check_dtype=bool(len(part)))
     assert whole(lite, since=10**30).empty
 
 
@@ -315,7 +315,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_a_file_is_read_as_it_was(store: Store, lite: Database, tmp_path: Path, ending: str) -> None:
-    """By the reader of logs: items, sets, rewards, chances, positions."""
+    """By the reader of logs: items, sets, rewards, propensities, positions."""
     parameters = {"merit": {"kind": "power"}, "horizon": 500, "cap": True}
     store.create("drinks", ARMS, "fcucb_d", parameters=parameters, plays=2, seed=3)
     drinks, rng = Driven(lite), np.random.default_rng(4)
@@ -363,7 +363,7 @@ def test_csv_in_pieces_is_the_csv_of_the_whole(drinks: Driven, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_without_chances_the_evaluation_says_so(store: Store, lite: Database, tmp_path: Path, ending: str) -> None:
+def test_without_propensities_the_evaluation_says_so(store: Store, lite: Database, tmp_path: Path, ending: str) -> None:
     store.create("drinks", ARMS, "thompson", seed=1)
     play(Driven(lite), 5, lambda *_: 1.0)
     path = tmp_path / f"log.{ending}"
@@ -382,12 +382,12 @@ def test_a_file_appears_whole_or_not_at_all(drinks: Driven, tmp_path: Path, monk
     (place / "log.csv").write_text("what was there")
     rows, count = export._rows, 0
 
-    def fails(*given: Any) -> Any:
+    def fails(*args: Any) -> Any:
         nonlocal count
         count += 1
         if count == 3:
             raise OSError(28, "No space left on device")
-        return rows(*given)
+        return rows(*args)
 
     monkeypatch.setattr(export, "_rows", fails)
     with pytest.raises(EvenhandError, match=r"could not be written to .*log\.csv: No space left on device"):
@@ -426,10 +426,10 @@ def test_ips_recovers_what_is_known(
     play(drinks, rounds, lambda _, arm: float(rng.random() < MEANS[arm]))
     path = tmp_path / "log.parquet"
     write_log(lite, "drinks", path, estimate=estimate)
-    found = evaluate(read_log(path), "uniform").estimates["ips"]
+    ips = evaluate(read_log(path), "uniform").estimates["ips"]
     truth = sum(MEANS.values()) / 3
-    assert 0.0 < found.stderr < 0.15
-    assert abs(found.value - truth) < 3.3 * found.stderr
+    assert 0.0 < ips.stderr < 0.15
+    assert abs(ips.value - truth) < 3.3 * ips.stderr
     assert evaluate(read_log(path), {"cocoa": 1.0}).estimates["ips"].value > truth
 
 
@@ -442,18 +442,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     store = Store(database, clock)
     store.create("drinks", ['te"a', "coffee,", "☕"], "exp3", parameters={"horizon": 50}, seed=1)
     play(Driven(database, clock=clock), 12, lambda round, _: round / 12)
-    found = {}
+    contents = {}
     for ending in FORMATS:
         write_log(database, "drinks", folder / f"log.{ending}")
-        found[ending] = (folder / f"log.{ending}").read_bytes()
+        contents[ending] = (folder / f"log.{ending}").read_bytes()
     store.close()
-    return found
+    return contents
 
 
 @pytest.mark.parametrize("ending", FORMATS)
 @settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_a_damaged_file_is_told_or_read(
+def test_a_damaged_file_is_refused_or_read(
     files: dict[str, bytes], tmp_path: Path, data: st.DataObject, ending: str
 ) -> None:
     """Bytes of it changed, cut out or put in: the evaluation works, or says in a line what is wrong."""

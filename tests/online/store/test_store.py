@@ -20,7 +20,7 @@ from evenhand.online.store import AllocationSummary, Change, Decide, Describe, R
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.verify import verify
-from evenhand.policy.merit import Custom
+from evenhand.policy.custom_merit import Custom
 from tests.online.store.kit import (
     START,
     Clock,
@@ -43,10 +43,10 @@ SHARES: dict[str, Any] = {"fractions": {"coffee": 0.25}}
 
 
 def test_the_first_event_makes_an_allocation(store: Store, lite: Database) -> None:
-    made = store.create(
+    new = store.create(
         "drinks", ARMS, "fucb", parameters=SHARES, plays=2, seed=7, window=60, missing="zero", rewards=(-1, 1)
     )
-    assert made is True
+    assert new is True
     (event,) = events_of(lite, "drinks")
     assert event[:4] == (1, START, "create", None)
     assert event.body == {
@@ -89,17 +89,17 @@ def test_without_a_seed_one_is_drawn(store: Store) -> None:
     assert all(0 <= seed < 2**53 for seed in seeds)  # a number that JavaScript can tell from its neighbours
 
 
-def test_the_very_same_can_be_made_again(either: Database, clock: Clock) -> None:
+def test_the_same_can_be_created_again(either: Database, clock: Clock) -> None:
     store = Store(either, clock)
-    given: dict[str, Any] = {"parameters": SHARES, "window": 60.0, "seed": 7}
-    assert store.create("drinks", ARMS, "fucb", **given)
+    settings: dict[str, Any] = {"parameters": SHARES, "window": 60.0, "seed": 7}
+    assert store.create("drinks", ARMS, "fucb", **settings)
     clock.now += 5.0
-    assert not store.create("drinks", ARMS, "fucb", **given)
-    assert not store.create("drinks", ARMS, "fucb", **given | {"parameters": {"fractions": (0, 0.25, 0)}})
-    assert not store.create("drinks", ARMS, "fucb", **given | {"seed": None})
+    assert not store.create("drinks", ARMS, "fucb", **settings)
+    assert not store.create("drinks", ARMS, "fucb", **settings | {"parameters": {"fractions": (0, 0.25, 0)}})
+    assert not store.create("drinks", ARMS, "fucb", **settings | {"seed": None})
     store.run("drinks", Decide(count=3))
     store.run("drinks", Change("retire", {"arm": "cocoa"}))
-    assert not store.create("drinks", tuple(ARMS), "fucb", **given)
+    assert not store.create("drinks", tuple(ARMS), "fucb", **settings)
     assert kinds(events_of(either, "drinks")) == ["create", *["decide"] * 3, "change"]
     assert [one.created for one in store.allocations()] == [START]
     store.close()
@@ -122,10 +122,10 @@ def test_the_very_same_can_be_made_again(either: Database, clock: Clock) -> None
     ],
 )
 def test_another_of_the_name_is_a_conflict(store: Store, part: str, other: dict[str, Any]) -> None:
-    given: dict[str, Any] = {"arms": ARMS, "algorithm": "fucb", "parameters": SHARES, "window": 60.0, "seed": 7}
-    store.create("drinks", **given)
+    settings: dict[str, Any] = {"arms": ARMS, "algorithm": "fucb", "parameters": SHARES, "window": 60.0, "seed": 7}
+    store.create("drinks", **settings)
     with pytest.raises(Conflict, match=f"there is already an allocation 'drinks' with other {part}$"):
-        store.create("drinks", **given | other)
+        store.create("drinks", **settings | other)
 
 
 @pytest.mark.parametrize(
@@ -168,11 +168,11 @@ def test_other_names_are_taken(store: Store, name: str) -> None:
 def test_what_cannot_be_made_leaves_nothing(
     store: Store, lite: Database, wrong: dict[str, Any], error: type[EvenhandError], fault: str
 ) -> None:
-    given: dict[str, Any] = {"arms": ARMS, "algorithm": "fucb", "parameters": SHARES}
+    settings: dict[str, Any] = {"arms": ARMS, "algorithm": "fucb", "parameters": SHARES}
     with pytest.raises(error, match=fault):
-        store.create("drinks", **given | wrong)
+        store.create("drinks", **settings | wrong)
     assert count(lite, "allocations") == count(lite, "events") == 0
-    assert store.create("drinks", **given)
+    assert store.create("drinks", **settings)
 
 
 def test_what_cannot_be_written_down_is_refused(store: Store, lite: Database) -> None:
@@ -185,8 +185,8 @@ def test_what_cannot_be_written_down_is_refused(store: Store, lite: Database) ->
 def test_many_that_make_the_same_at_once_make_it_once(either: Database, clock: Clock) -> None:
     stores = [Store(either, clock), Store(Database(either.url.render_as_string(hide_password=False)), clock)]
     with ThreadPoolExecutor(8) as together:
-        made = list(together.map(lambda number: stores[number % 2].create("drinks", ARMS, "thompson"), range(16)))
-    assert sorted(made) == [False] * 15 + [True]
+        new = list(together.map(lambda number: stores[number % 2].create("drinks", ARMS, "thompson"), range(16)))
+    assert sorted(new) == [False] * 15 + [True]
     assert kinds(events_of(either, "drinks")) == ["create"]
     for store in stores:
         store.close()
@@ -220,8 +220,8 @@ def test_of_many_that_differ_one_is_made(either: Database, clock: Clock) -> None
             return str(conflict)
 
     with ThreadPoolExecutor(4) as together:
-        told = sorted(together.map(make, range(8)))
-    assert told == ["True"] + ["there is already an allocation 'drinks' with other seed"] * 7
+        outcomes = sorted(together.map(make, range(8)))
+    assert outcomes == ["True"] + ["there is already an allocation 'drinks' with other seed"] * 7
     store.close()
 
 
@@ -259,7 +259,7 @@ def test_allocations_do_not_know_of_each_other(store: Store) -> None:
     assert sorted(store.loaded()) == ["one", "two"]
 
 
-def test_an_unknown_allocation_is_told_and_forgotten(either: Database) -> None:
+def test_an_unknown_allocation_is_refused_and_forgotten(either: Database) -> None:
     store = Store(either)
     asks = (lambda name: store.run(name, Decide()), lambda name: store.run(name, ReadAudit()))
     for name, ask in product(["nobody", "", "a b", "x" * 5000, "a\x00b", "\ud800", "' OR '1'='1"], asks):
@@ -286,8 +286,8 @@ def test_a_store_finishes_what_was_asked_before_it_closes(lite: Database, clock:
 def test_the_computers_clock_is_used_where_none_is_given(lite: Database) -> None:
     store, begun = Store(lite), time.time()
     store.create("drinks", ARMS, "ucb1", seed=1)
-    told = store.run("drinks", Decide())["decisions"][0]["time"]
-    assert begun <= store.allocations()[0].created <= told <= time.time()
+    decided = store.run("drinks", Decide())["decisions"][0]["time"]
+    assert begun <= store.allocations()[0].created <= decided <= time.time()
     store.close()
 
 
@@ -304,10 +304,10 @@ def test_a_store_that_is_not_to_be_made_is_not(sqlite: str, tmp_path: Any) -> No
 
 @pytest.fixture
 def used(drinks: Driven, clock: Clock) -> Driven:
-    """Decisions, reports, a late one, a change, and a snapshot after event 9 of 11.
+    """Decisions, rewards, a late one, a change, and a snapshot after event 9 of 11.
 
-    1 create, 2-4 decide, 5 report of 1, 6 change, 7 expire of 2 and 3, 8 late report of 2, 9 decide, 10 decide, 11
-    report of 5.
+    1 create, 2-4 decide, 5 reward of 1, 6 change, 7 expire of 2 and 3, 8 late reward of 2, 9 decide, 10 decide, 11
+    reward of 5.
     """
     drinks.run(Decide(rounds=[["tea"]] * 3))
     drinks.run(Reward((("1", {"tea": 0.5}),)))
@@ -335,9 +335,9 @@ def test_verify_can_be_asked_of_an_allocation_in_use(either: Database, clock: Cl
     store.create("drinks", ARMS, "lfg", parameters={"fractions": [0.25, 0, 0], "eta": 5.0}, plays=2, seed=1)
     with ThreadPoolExecutor(1) as other:
         futures = [other.submit(store.run, "drinks", Decide()) for _ in range(60)]
-        found = [verified(store.database, "drinks") for _ in range(5)]
+        counts = [verified(store.database, "drinks") for _ in range(5)]
         assert all(future.result() for future in futures)
-    assert found == sorted(found)
+    assert counts == sorted(counts)
     assert verified(store.database, "drinks") == 61
     store.close()
 

@@ -27,7 +27,8 @@ from evenhand.online.store.events import Event
 from evenhand.online.store.writer import ANSWER_LIFETIME, MAX_GROUP, MAX_QUEUE, Writer
 from tests.online.store.kit import Clock, Driven, Held, Outcome, answered, change_rows, count, failing, kinds, verified
 
-WEEK = 7 * 86_400.0
+DAY = 86_400.0
+WEEK = 7 * DAY
 
 
 def rounds(outcome: Outcome) -> list[int]:
@@ -48,10 +49,10 @@ def test_a_group_is_one_transaction_in_the_order_of_asking(lite: Database, drink
     heard = Commits()
     driven = Driven(lite, clock=drinks.clock, observer=heard)
     commands = [Decide(count=2), Reward((("1", {"tea": 1.0}),)), Change("retire", {"arm": "cocoa"}), Decide()]
-    first, report, change, second = driven.group(commands)
+    first, reward, change, second = driven.group(commands)
     assert (rounds(first), rounds(second)) == ([1, 2], [3])
-    assert answered(report)["results"][0]["status"] == "accepted"
-    assert answered(change) == {"version": 1, "round": 2}
+    assert answered(reward)["results"][0]["status"] == "accepted"
+    assert answered(change) == {"version": 1, "round": 2, "changed": True}
     assert [events for events, _ in heard] == [5]
     assert all(0.0 < seconds < 60.0 for _, seconds in heard)
     assert kinds(driven.events()) == ["create", "decide", "decide", "reward", "change", "decide"]
@@ -140,10 +141,10 @@ def broken(method: Callable[..., Any], at: int) -> Callable[..., Any]:
     def call(*args: Any, **options: Any) -> Any:
         nonlocal calls
         calls += 1
-        found = method(*args, **options)
+        result = method(*args, **options)
         if calls == at:
             raise ZeroDivisionError("a bug")
-        return found
+        return result
 
     return call
 
@@ -180,7 +181,9 @@ def test_a_command_that_fails_half_way_leaves_nothing_behind(
     assert drinks.run(ReadAudit())["lines"] == [line.to_json() for line in drinks.rebuilt()[0].audit().lines]
 
 
-def test_several_that_fail_are_told_and_the_rest_is_answered(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_that_fail_have_errors_and_the_rest_is_answered(
+    drinks: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also of as many as there can be in a group."""
     observe = Bandit.observe
 
@@ -190,8 +193,8 @@ def test_several_that_fail_are_told_and_the_rest_is_answered(drinks: Driven, mon
 
     monkeypatch.setattr(Bandit, "observe", fails)
     drinks.run(Decide())
-    report = Reward((("1", {"tea": 1.0}),))
-    outcomes = drinks.group([Decide(), *[report] * (MAX_GROUP - 2), Decide()])
+    reward = Reward((("1", {"tea": 1.0}),))
+    outcomes = drinks.group([Decide(), *[reward] * (MAX_GROUP - 2), Decide()])
     assert (rounds(outcomes[0]), rounds(outcomes[-1])) == ([2], [3])
     assert all(isinstance(outcome, ZeroDivisionError) for outcome in outcomes[1:-1])
     assert kinds(drinks.events()) == ["create", "decide", "decide", "decide"]
@@ -214,7 +217,7 @@ def test_a_refusal_after_something_was_done_is_undone(drinks: Driven, monkeypatc
     assert isinstance(drinks.refused(Decide(count=2, key="k")), EvenhandError)
 
 
-def test_what_cannot_be_told_apart_concerns_nobody_else(drinks: Driven) -> None:
+def test_a_failure_that_cannot_be_assigned_concerns_nobody_else(drinks: Driven) -> None:
     """Names that cannot be put in order make no digest; an answer that is no JSON cannot be kept."""
     odd = Reward((("1", {1: 1.0, "a": 2.0}),), key="one")  # type: ignore[dict-item]
     strange = Reward(((object(), {"tea": 1.0}),), key="two")  # type: ignore[arg-type]
@@ -250,7 +253,7 @@ def test_nothing_is_answered_that_is_not_committed(either: Database, clock: Cloc
 
 
 def test_what_was_committed_without_being_answered_is_there_once(either: Database, clock: Clock) -> None:
-    """The connection is lost after the commit; whoever asks again with the same key gets the answer of then."""
+    """The connection is lost after the commit; a request with the same key gets the answer of then."""
     store = Store(either, clock)
     store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": [0, 0.25]}, seed=1)
     driven = Driven(either, clock=clock)
@@ -271,16 +274,16 @@ def test_a_database_that_fails_in_the_middle_is_unavailable(
 ) -> None:
     """Commands that ask the database themselves are not to blame for it, and are not tried again one by one."""
     drinks.run(Decide())
-    asked = []
+    calls = []
 
     def full(*args: Any) -> Any:
-        asked.append(args)
+        calls.append(args)
         raise OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
 
     run = type(command).run
     monkeypatch.setattr(type(command), "run", lambda self, desk: (run(self, desk), full())[0])
     outcomes = drinks.group([ReadAudit(), command, ReadAudit()])
-    assert len(asked) == 1
+    assert len(calls) == 1
     for outcome in outcomes:
         assert isinstance(outcome, StoreUnavailable)
         assert "database or disk is full" in str(outcome)
@@ -359,33 +362,53 @@ def test_a_refused_request_leaves_its_key_free(drinks: Driven) -> None:
     assert rounds(drinks.run(Decide(key="k"))) == [1]
 
 
-def test_answers_are_kept_for_a_week(drinks: Driven, clock: Clock) -> None:
-    assert ANSWER_LIFETIME == WEEK
-    first = drinks.run(Decide(key="k"))
-    drinks.run(Decide(key="j"))
-    clock.now += WEEK
-    assert drinks.run(Decide(key="k")) == first
-    clock.now += 1.0
-    assert rounds(drinks.run(Decide(count=2, key="k"))) == [3, 4]
-    assert rounds(drinks.run(Decide(count=2, key="k"))) == [3, 4]
-    clock.now -= WEEK + 1.0
-    assert rounds(drinks.run(Decide(count=2, key="k"))) == [3, 4]
-    assert rounds(drinks.run(Decide(key="j"))) == [2]
-
-
 def test_old_answers_make_room(lite: Database, store: Store, clock: Clock, drinks: Driven) -> None:
-    """Also those whose keys nobody asks for again: as soon as the bandit is written down whole."""
+    """As soon as a snapshot is written after a week in which something happened every day; those of others stay."""
+    assert ANSWER_LIFETIME == WEEK
     store.create("films", ["heat"], "ucb1", seed=1)
     films = Driven(lite, "films", clock)
     films.run(Decide(key="k"))
-    driven = Driven(lite, clock=clock, snapshot=4)
-    driven.run(Decide(key="k"))
-    clock.now += WEEK + 1.0
+    driven = Driven(lite, clock=clock, snapshot=1)
+    first = driven.run(Decide(key="k"))
+    for _ in range(7):
+        clock.now += DAY
+        driven.run(Decide())
+    assert driven.run(Decide(key="k")) == first
+    clock.now += 1.0
     driven.run(Decide(key="j"))
     assert count(lite, "answers") == 3
+    clock.now += DAY
     driven.run(Decide())
     assert count(lite, "answers") == 2
-    assert rounds(driven.run(Decide(count=2, key="k"))) == [4, 5]
+    assert rounds(driven.run(Decide(count=2, key="k"))) == [11, 12]
+    assert rounds(driven.run(Decide(key="j"))) == [9]
+    assert rounds(films.run(Decide(key="k"))) == [1]
+
+
+@pytest.mark.parametrize("jump", [30 * DAY, -30 * DAY], ids=["ahead", "back"])
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.usefixtures("drinks")
+def test_keys_survive_a_clock_that_jumps(lite: Database, clock: Clock, jump: float, restart: bool) -> None:
+    """Of before, during and after the jump, also where snapshots are written and the process starts anew meanwhile."""
+    driven, answers = Driven(lite, clock=clock, snapshot=1), {}
+
+    def keyed(key: str) -> None:
+        answers[key] = driven.run(Decide(key=key))
+        assert {key: driven.run(Decide(key=key)) for key in answers} == answers
+
+    keyed("before")
+    clock.now += jump
+    driven = Driven(lite, clock=clock, snapshot=1) if restart else driven
+    keyed("during")
+    driven.run(Decide())
+    clock.now -= jump
+    driven = Driven(lite, clock=clock, snapshot=1) if restart else driven
+    keyed("after")
+    driven.run(Decide())
+    clock.now += 60.0
+    keyed("later")
+    driven.run(Decide())
+    assert {key: driven.run(Decide(key=key)) for key in answers} == answers
 
 
 def test_what_only_reads_needs_no_key(drinks: Driven) -> None:
@@ -407,14 +430,14 @@ def snapshots(database: Database) -> list[int]:
 @pytest.fixture
 def replayed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The events that are replayed."""
-    found: list[int] = []
+    sequences: list[int] = []
 
     def noted(bandit: Bandit, event: Event, closed: bool) -> bool:
-        found.append(event.sequence)
+        sequences.append(event.sequence)
         return events.fold(bandit, event, closed)
 
     monkeypatch.setattr(live, "fold", noted)
-    return found
+    return sequences
 
 
 def test_the_bandit_is_written_down_when_enough_has_happened(
@@ -438,7 +461,7 @@ def test_the_bandit_is_written_down_when_enough_has_happened(
     assert snapshots(lite) == [11]
 
 
-def test_the_more_waits_for_reports_the_rarer_it_is_written_down(lite: Database, drinks: Driven) -> None:
+def test_the_more_waits_for_rewards_the_rarer_a_snapshot(lite: Database, drinks: Driven) -> None:
     """Writing n pending decisions down takes as long as they are many: it is done every 2 n events."""
     driven = Driven(lite, clock=drinks.clock, snapshot=5)
     seen: list[int] = []
@@ -517,7 +540,7 @@ def test_two_writers_take_turns(either: Database, clock: Clock) -> None:
     """As two processes do: each goes through what the other one wrote before it goes on."""
     store = Store(either, clock)
     store.create("drinks", ["tea", "coffee"], "thompson", seed=3, window=60.0)
-    one, two = Driven(either, clock=clock, snapshot=6), Driven(either, clock=clock, snapshot=9)
+    one, two = Driven(either, clock=clock, snapshot=6), Driven(either, clock=clock, snapshot=1)
     twin = Bandit(["tea", "coffee"], "thompson", seed=3, window=60.0)
     for round in range(1, 31):
         driven, other = (one, two) if round % 3 else (two, one)
@@ -544,22 +567,22 @@ def test_two_stores_at_once_lose_and_double_nothing(either: Database, clock: Clo
     one.create("drinks", ["tea", "coffee", "cocoa"], "fucb", parameters={"fractions": [0.25, 0.25, 0.0]}, seed=1)
 
     def client(number: int) -> list[tuple[int, str]]:
-        store, found = (one, other)[number % 2], []
+        store, pairs = (one, other)[number % 2], []
         for turn in range(12):
-            for told in store.run("drinks", Decide(count=1 + turn % 3, key=f"{number}-{turn}"))["decisions"]:
-                found.append((told["round"], told["arms"][0]))
-                answer = store.run("drinks", Reward(((told["id"], {told["arms"][0]: 1.0}),)))
+            for decision in store.run("drinks", Decide(count=1 + turn % 3, key=f"{number}-{turn}"))["decisions"]:
+                pairs.append((decision["round"], decision["arms"][0]))
+                answer = store.run("drinks", Reward(((decision["id"], {decision["arms"][0]: 1.0}),)))
                 assert answer["results"][0]["status"] == "accepted"
-        return found
+        return pairs
 
     with ThreadPoolExecutor(8) as clients:
-        told = dict(pair for found in clients.map(client, range(8)) for pair in found)
+        played = dict(pair for pairs in clients.map(client, range(8)) for pair in pairs)
     total = 8 * (1 + 2 + 3) * 4
-    assert sorted(told) == list(range(1, total + 1))
+    assert sorted(played) == list(range(1, total + 1))
     audits = [store.run("drinks", ReadAudit()) for store in (one, other)]
     assert audits[0] == audits[1]
     assert {line["arm"]: line["plays"] for line in audits[0]["lines"]} == {
-        arm: list(told.values()).count(arm) for arm in ("tea", "coffee", "cocoa")
+        arm: list(played.values()).count(arm) for arm in ("tea", "coffee", "cocoa")
     }
     assert verified(one.database, "drinks") == audits[0]["sequence"] == 1 + 2 * total
     one.close()
@@ -584,8 +607,8 @@ def test_one_allocation_is_worked_for_by_one_thread_at_a_time(
     monkeypatch.setattr(Writer, "_commit", alone)
     with ThreadPoolExecutor(6) as clients:
         futures = [clients.submit(store.run, "drinks", Decide()) for _ in range(300)]
-        found = sorted(rounds(future.result())[0] for future in futures)
-    assert found == list(range(1, 301))
+        numbers = sorted(rounds(future.result())[0] for future in futures)
+    assert numbers == list(range(1, 301))
     assert not any(crowded)
     store.close()
 

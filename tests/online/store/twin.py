@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,6 @@ from evenhand.core.errors import EvenhandError
 from evenhand.online import Bandit
 from evenhand.online.store.commands import Change, Command, Decide, ReadAudit, Reward, Total
 from evenhand.online.store.errors import Closed, Conflict, KeyReused
-from evenhand.online.store.writer import ANSWER_LIFETIME
 from tests.online.store.kit import Outcome
 
 ORDERED = ("exp3",)  # those of the tested that learn from the round just decided only
@@ -25,7 +24,7 @@ class Twin:
         name: of the allocation.
         bandit: that gets the calls.
         closed: whether it decides no more.
-        rewards: of each decision the arms that played, with what was reported; None for nothing yet.
+        rewards: of each decision the arms that played, with their rewards; None for none yet.
         lost: decisions whose window has passed.
         totals: by round.
         answers: by key the command without it, its answer, and when that was given.
@@ -37,7 +36,7 @@ class Twin:
     rewards: dict[str, dict[str, float | None]] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     totals: dict[int, float] = field(default_factory=dict)
-    answers: dict[str, tuple[Command, dict[str, Any], float]] = field(default_factory=dict)
+    answers: dict[str, tuple[Command, dict[str, Any]]] = field(default_factory=dict)
 
     def copy(self) -> Twin:
         """Another one that is the same."""
@@ -59,8 +58,8 @@ class Twin:
 
     def outcome(self, command: Command, now: float) -> Outcome:
         key, bare = command.key, replace(command, key=None)
-        if key in self.answers and now - self.answers[key][2] <= ANSWER_LIFETIME:
-            known, then, _ = self.answers[key]
+        if key in self.answers:
+            known, then = self.answers[key]
             if known != bare:
                 return KeyReused(f"the idempotency key {key!r} was used for another request; use a new one")
             return then
@@ -69,7 +68,7 @@ class Twin:
         except EvenhandError as error:
             return error
         if key is not None:
-            self.answers[key] = bare, answer, now
+            self.answers[key] = bare, answer
         return answer
 
     def answer(self, command: Command, now: float) -> Any:
@@ -77,8 +76,8 @@ class Twin:
             case Decide():
                 return self.decide(command, now)
             case Reward():
-                told = [line for one in command.rewards for line in self.report(*one, now)]
-                return {"results": told}
+                results = [line for one in command.rewards for line in self.rewarded(*one, now)]
+                return {"results": results}
             case Total():
                 return self.total(command)
             case Change():
@@ -94,18 +93,20 @@ class Twin:
         before, choices = self.bandit.dump(), []
         try:
             choices = [self.bandit.decide(available, now) for available in rounds]
-            return {"decisions": [self.told(choice, now, command.propensities) for choice in choices]}
+            return {"decisions": [self.answer_of(choice, now, command.propensities) for choice in choices]}
         except EvenhandError:
             self.bandit = Bandit.restored(json.loads(json.dumps(before)))
             raise
 
-    def told(self, choice: Any, now: float, asked: bool) -> Any:
+    def answer_of(self, choice: Any, now: float, requested: bool) -> Any:
         self.rewards[choice.id] = dict.fromkeys(choice.arms)
-        chances, known = None, None if choice.propensity is None else list(choice.propensity)
-        if asked:
-            found = choice.propensities
-            chances = {arm: {"value": part, "stderr": found.stderr[arm]} for arm, part in found.values.items()}
-            known = [found.values[arm] for arm in choice.arms]
+        propensities, known = None, None if choice.propensity is None else list(choice.propensity)
+        if requested:
+            estimated = choice.propensities
+            propensities = {
+                arm: {"value": part, "stderr": estimated.stderr[arm]} for arm, part in estimated.values.items()
+            }
+            known = [estimated.values[arm] for arm in choice.arms]
         return {
             "id": choice.id,
             "round": choice.round,
@@ -113,10 +114,10 @@ class Twin:
             "arms": choice.arms,
             "version": choice.version,
             "propensity": known,
-            "propensities": chances,
+            "propensities": propensities,
         }
 
-    def report(self, decision: str, rewards: Mapping[str, float], now: float) -> list[Any]:
+    def rewarded(self, decision: str, rewards: Mapping[str, float], now: float) -> list[Any]:
         """Together where all can be taken in, else one by one."""
         judged = {arm: self.judged(decision, arm, reward) for arm, reward in rewards.items()}
         if set(judged.values()) <= {"accepted", "late", "duplicate"} and self.bandit.pending.find(decision):
@@ -141,12 +142,12 @@ class Twin:
             return "invalid"
         if arm not in self.rewards.get(decision, {}):
             return "unknown"
-        known, there = self.rewards[decision][arm], self.bandit.pending.find(decision) is not None
-        if self.totals and not there:
+        known, remembered = self.rewards[decision][arm], self.bandit.pending.find(decision) is not None
+        if self.totals and not remembered:
             return "invalid"
         if known is not None:
             return "duplicate" if known == reward else "conflict"
-        if not there or decision in self.lost:
+        if not remembered or decision in self.lost:
             return "late"
         last = decision == str(self.bandit.state.round)
         return "invalid" if self.totals or (self.bandit.algorithm in ORDERED and not last) else "accepted"
@@ -171,6 +172,8 @@ class Twin:
                 raise Conflict(f"allocation {self.name!r} is already {'closed' if self.closed else 'open'}")
             self.closed = not self.closed
         else:
-            method: Callable[..., None] = getattr(self.bandit, command.change)
+            before, method = self.bandit.version, getattr(self.bandit, command.change)
             method(**command.values)
-        return {"version": self.bandit.version, "round": self.bandit.state.round}
+            if self.bandit.version == before:
+                return {"version": before, "round": self.bandit.state.round, "changed": False}
+        return {"version": self.bandit.version, "round": self.bandit.state.round, "changed": True}

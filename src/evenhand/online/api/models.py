@@ -323,6 +323,7 @@ class ChangeResult(Answer):
 
     version: int = Field(description="of the policy from now on")
     round: int = Field(description="the round after which the change takes effect")
+    changed: bool = Field(description="false where arms were promised the shares that they have: nothing has changed")
 
 
 class AuditLine(Answer):
@@ -337,8 +338,14 @@ class AuditLine(Answer):
     share: float | None = Field(description="plays per round since then; null before the first")
     low_share: float | None = Field(description="lower end of its 95 % interval")
     high_share: float | None = Field(description="upper end")
-    deficit: float | None = Field(description="plays behind the promise; negative where ahead; null for no promise")
+    deficit: float | None = Field(
+        description="plays behind all promises since the first one; negative where ahead; null for no promise"
+    )
     worst: float | None = Field(description="the largest deficit so far")
+    resets: int = Field(description="promises to it that have ended: the share was changed, or the arm retired")
+    lapsed: float = Field(
+        description="the part of the deficit from these, which is not made up for; negative where ahead"
+    )
     all_plays: int = Field(description="from the first round on")
     available: float | None = Field(description="share of all rounds in which it was available")
     received: int = Field(description="rewards received in time")
@@ -379,9 +386,11 @@ class Audit(Answer):
     """What each arm was promised, and what it received."""
 
     name: str = Field(description="of the allocation")
+    sequence: int = Field(description="of the last event, which every decision, reward and change increases")
+    closed: bool = Field(description="whether the allocation decides no more")
     algorithm: str
-    round: int
-    version: int
+    round: int = Field(description="rounds decided")
+    version: int = Field(description="changes of arms and promises so far")
     time: float = Field(description="of this audit, in seconds since the epoch")
     arms: int = Field(description="how many there are; there may be fewer lines")
     fault: str = Field(description="why the promises cannot be kept with the availability seen; empty if they can")
@@ -397,7 +406,8 @@ class Audit(Answer):
         from evenhand.online.audit.lines import Line
 
         parts: dict[str, Any] = vars(self) | {"lines": tuple(Line(**vars(line)) for line in self.lines)}
-        del parts["name"]
+        for name in ("name", "sequence", "closed"):  # of the allocation, not of its bandit
+            del parts[name]
         if self.delays is not None:
             bins = self.delays.bins
             parts["delays"] = Delays(self.delays.count, self.delays.quantiles, bins.edges, bins.counts)
@@ -434,9 +444,9 @@ CODES: dict[str, tuple[int, str]] = {
     "method_not_allowed": (405, "the page does not accept this method"),
     "conflict": (409, "another allocation of that name, or another total of that round, exists"),
     "closed": (409, "the allocation is closed and decides no more until it is reopened"),
-    "key_reused": (409, "the idempotency key was used for another request"),
     "too_large": (413, "the body, the batch or the number of arms is over the limit"),
     "unsupported_media_type": (415, "the body must be application/json"),
+    "key_reused": (422, "the idempotency key was used for another request"),
     "invalid": (422, "the request is invalid; `details` lists where"),
     "infeasible": (422, "the promised shares cannot be kept; nothing was changed"),
     "internal": (500, "an error of the server, which its log explains"),

@@ -19,7 +19,7 @@ class Account:
         round: rounds decided.
         version: changes of arms and promises so far.
         plays: arms that play per round.
-        limits: the smallest and the largest reward; None where there are no limits.
+        limits: the smallest and the largest reward.
         names: (arms,), of the arms.
         active: (arms,), False where an arm is retired.
         fractions: (arms,), promised share of the rounds; None where no share is promised.
@@ -28,12 +28,13 @@ class Account:
         since: (arms,), rounds before each arm's promise began.
         plays_before: (arms,), plays before it began.
         pulls: (arms,), plays so far.
-        deficits: (arms,), plays behind the promise; −inf where no share of the rounds is promised.
+        deficits: (arms,), plays behind the promises since the first one; −inf where no share of the rounds is promised.
         worst: (arms,), the largest deficits so far; −inf for none.
+        resets: (arms,), promises that have ended.
+        lapsed: (arms,), the part of the deficits from these; negative where ahead.
         received: (arms,), rewards received in time.
         known: (arms,), these and, where missing rewards count as zero, the missing ones.
         sums: (arms,), of the known rewards.
-        spread: (arms,), sums of the squared distances of the known rewards from their mean.
         pending: (arms,), rewards that can still arrive.
         lost: (arms,), rewards missing when their window had passed.
         late: (arms,), rewards received afterwards.
@@ -48,7 +49,7 @@ class Account:
     round: int
     version: int
     plays: int
-    limits: tuple[float, float] | None
+    limits: tuple[float, float]
     names: Sequence[str]
     active: Mask
     fractions: Array | None
@@ -58,10 +59,11 @@ class Account:
     pulls: Array
     deficits: Array
     worst: Array
+    resets: Array
+    lapsed: Array
     received: Array
     known: Array
     sums: Array
-    spread: Array
     pending: Array
     lost: Array
     late: Array

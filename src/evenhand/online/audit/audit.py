@@ -171,7 +171,7 @@ def _lines(account: Account, places: Places) -> tuple[Line, ...]:
     rounds, plays = round - since, pulls - account.plays_before[places]
     known, sums = account.known[places], account.sums[places]
     low_share, high_share = wilson(plays, rounds)
-    low, high = mean_rewards(known, sums, account.spread[places], account.limits)
+    low, high = mean_rewards(known, sums, account.limits)
     names = [account.names[place] for place in places.tolist()]
     columns: list[Iterable[Any]] = [
         names,
@@ -185,6 +185,8 @@ def _lines(account: Account, places: Places) -> tuple[Line, ...]:
         _or_none(high_share),
         _or_none(account.deficits[places]),
         _or_none(account.worst[places]),
+        _whole(account.resets[places]),
+        account.lapsed[places].tolist(),
         _whole(pulls),
         _or_none(_ratio(round - account.missed[places], np.full(len(places), float(round)))),
         _whole(account.received[places]),
@@ -219,7 +221,7 @@ def _promised(account: Account) -> Array | None:
     """(arms,), the share that each arm is promised; by merit, the share that its estimate deserves."""
     if account.merit is None:
         return account.fractions
-    low, high = account.limits or (0.0, 1.0)
+    low, high = account.limits
     known = account.known
     means = np.divide(account.sums, known, out=np.full(len(known), (low + high) / 2.0), where=known > 0)
     scaled = np.clip((means - low) / (high - low), 0.0, 1.0)

@@ -37,33 +37,26 @@ def wilson(successes: Array, count: Array) -> tuple[Array, Array]:
     return np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)
 
 
-def mean_rewards(known: Array, sums: Array, spread: Array, limits: tuple[float, float] | None) -> tuple[Array, Array]:
-    """Intervals of mean rewards: Wilson's where rewards are bounded, Student's t elsewhere.
+def mean_rewards(known: Array, sums: Array, limits: tuple[float, float]) -> tuple[Array, Array]:
+    """Wilson's intervals of mean rewards, for rewards in a range.
 
-    Wilson's interval treats the rewards as if they were all at the ends of the range, where their variance is largest
+    The interval treats the rewards as if they were all at the ends of the range, where their variance is largest
     for a given mean. So it is never too short for that reason, and does not shrink to a point where all rewards were
     equal.
 
     Args:
         known: (arms,), number of known rewards.
         sums: (arms,), their sums.
-        spread: (arms,), sums of their squared distances from their mean.
-        limits: the smallest and the largest reward; None where there are no limits.
+        limits: the smallest and the largest reward.
 
     Returns:
-        (arms,), the lower and the upper ends, in the unit of the rewards; NaN where too few rewards are known.
+        (arms,), the lower and the upper ends, in the unit of the rewards; NaN where no reward is known.
 
     Example:
-        >>> low, high = mean_rewards(np.array([100.0]), np.array([500.0]), np.array([0.0]), (0.0, 10.0))
+        >>> low, high = mean_rewards(np.array([100.0]), np.array([500.0]), (0.0, 10.0))
         >>> low.round(2), high.round(2)
         (array([4.04]), array([5.96]))
     """
-    if limits is not None:
-        least, width = limits[0], limits[1] - limits[0]
-        low, high = wilson((sums - least * known) / width, known)
-        return least + width * low, least + width * high
-    from scipy.stats import t
-
-    count = np.where(known > 1.0, known, np.nan)
-    reach = np.asarray(t.ppf(0.5 + CONFIDENCE / 2.0, count - 1.0)) * np.sqrt(spread / (count - 1.0) / count)
-    return sums / count - reach, sums / count + reach
+    least, width = limits[0], limits[1] - limits[0]
+    low, high = wilson((sums - least * known) / width, known)
+    return least + width * low, least + width * high

@@ -23,14 +23,18 @@ class Line:
         low_share: lower end of Wilson's 95 % interval of the propensity that this share estimates, as if all rounds had
             been decided independently and with the same propensity; None before the first.
         high_share: upper end.
-        deficit: plays behind the promise; negative where ahead; None where no share of the rounds is promised.
+        deficit: plays behind all promises since the first one; negative where ahead; None where no share of the rounds
+            is promised.
         worst: the largest deficit so far; None for none.
+        resets: promises to it that have ended: the share was changed, or the arm retired. The last one ended with round
+            ``since``, where there is a promise.
+        lapsed: the part of the deficit from these, which the policy does not make up for; negative where ahead.
         all_plays: plays from the first round on.
         available: share of all rounds in which it was available; None before the first.
         received: rewards received before their window had passed.
         estimate: mean of the known rewards: those received in time, and zeros for missing rewards where these count as
             zero; None without any.
-        low: lower end of its 95 % confidence interval; None where too few rewards are known.
+        low: lower end of its 95 % confidence interval; None where no reward is known.
         high: upper end.
         pending: rewards that can still arrive.
         lost: rewards that were missing when their window had passed.
@@ -48,6 +52,8 @@ class Line:
     high_share: float | None
     deficit: float | None
     worst: float | None
+    resets: int
+    lapsed: float
     all_plays: int
     available: float | None
     received: int

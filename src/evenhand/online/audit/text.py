@@ -59,6 +59,7 @@ def table(lines: Sequence[Line]) -> str:
         "plays": [f"{line.plays:,}" for line in lines],
         "deficit": [_number(line.deficit) for line in lines],
         "worst": [_number(line.worst) for line in lines],
+        **({"lapsed": [_number(line.lapsed) for line in lines]} if any(line.resets for line in lines) else {}),
         "estimate": [_estimate(line) for line in lines],
         "pending": [f"{line.pending:,}" for line in lines],
     }

@@ -1,4 +1,4 @@
-"""What a bandit hands over to be audited."""
+"""The account of a bandit, from which its audit is made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def account(memory: Memory) -> Account:
     """The record of a bandit as it stands."""
     state, counts, fractions = memory.state, memory.statistics, memory.fractions
     promised = np.zeros(len(memory.arms), dtype=bool) if fractions is None else fractions > 0.0
-    deficits = np.where(promised, memory.deficits(), -np.inf)
+    deficits = np.where(promised, memory.total_deficits(), -np.inf)
     worst = np.where(promised, memory.worst_deficits(), -np.inf)
     history = memory.deficit_history
     sets, frequencies = memory.availability.frequencies()
@@ -31,10 +31,11 @@ def account(memory: Memory) -> Account:
         pulls=state.tally.pulls,
         deficits=deficits,
         worst=worst,
+        resets=counts.resets,
+        lapsed=counts.lapsed,
         received=counts.received,
         known=counts.known,
         sums=counts.sums,
-        spread=counts.spread,
         pending=memory.pending_counts(),
         lost=counts.lost,
         late=counts.late,

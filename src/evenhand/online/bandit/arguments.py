@@ -14,9 +14,6 @@ from evenhand.core.parts import plain
 from evenhand.core.state import Unit
 from evenhand.online.bandit.arms import HINTED
 
-#: Parameters of algorithms with one value per arm.
-PER_ARM = ("fractions", "penalties", "weights")
-
 
 class RewardRange(NamedTuple):
     """The smallest and the largest reward; policies learn from rewards scaled to [0, 1] by it.

@@ -217,19 +217,28 @@ class Bandit(Memory):
         """
         changes.bring_back(self, arm, fraction)
 
-    def promise(self, fractions: Mapping[str, float]) -> None:
+    def promise(self, fractions: Mapping[str, float]) -> tuple[str, ...]:
         """Change the promised shares of some arms; their new promises begin with the next round.
 
-        The deficits of these arms lapse; the other arms keep their promises and deficits.
+        What these arms are owed lapses, which the audit records. An arm that is promised the share that it has keeps
+        its promise and what it is owed, as do the arms that are not named.
 
         Args:
             fractions: share of the rounds by the names of arms, in [0, 1].
 
+        Returns:
+            The arms whose promise has changed; where there is none, nothing has changed, not even the version.
+
         Raises:
             InfeasiblePromise: they cannot be kept; nothing changes then.
             EvenhandError: an arm is unknown or retired, or the algorithm promises no shares.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.2])
+            >>> bandit.promise({"tea": 0.1, "coffee": 0.3}), bandit.promise({"tea": 0.1})
+            (('coffee',), ())
         """
-        changes.promise(self, fractions)
+        return changes.promise(self, fractions)
 
     # --- audit --------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -74,18 +73,23 @@ def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False)
     memory.availability.clear()  # it is unknown whether it would have been available
 
 
-def promise(memory: Memory, fractions: Mapping[str, float], checked: bool = False) -> None:
+def promise(memory: Memory, fractions: Mapping[str, float], checked: bool = False) -> tuple[str, ...]:
     """Change promised shares; see `evenhand.online.Bandit.promise`."""
     _check_changeable(memory)
     if not isinstance(memory.parameters.get("fractions"), list):
         raise EvenhandError(f"{memory.label} promises no shares that could be changed")
     if not isinstance(fractions, Mapping):
         raise EvenhandError(f"fractions must be a mapping from arms to shares, got {fractions!r}")
-    shares = list(memory.parameters["fractions"])
+    shares, changed = list(memory.parameters["fractions"]), []
     for arm, share in fractions.items():
         memory.arms.check_active(arm, "bring it back with its share")
-        shares[memory.arms.place[arm]] = validate.number(f"fractions[{arm!r}]", share, 0.0, 1.0)
-    _change(memory, memory.arms, memory.parameters | {"fractions": shares}, list(fractions), checked)
+        place, new = memory.arms.place[arm], validate.number(f"fractions[{arm!r}]", share, 0.0, 1.0)
+        if new != shares[place]:  # an equal promise goes on, with what the arm is owed
+            shares[place] = new
+            changed.append(arm)
+    if changed:
+        _change(memory, memory.arms, memory.parameters | {"fractions": shares}, changed, checked)
+    return tuple(changed)
 
 
 def _check_changeable(memory: Memory) -> None:
@@ -125,12 +129,26 @@ def _change(memory: Memory, arms: Arms, parameters: Mapping[str, Any], begun: Co
         state.fairness.rounds[places] = 0.0
         state.fairness.plays[places] = 0.0
     statistics = grown(memory.statistics, Statistics.empty(len(arms)))
-    statistics.worst[places] = -math.inf
+    _lapse(memory, statistics, [place for place in places if place < old])
     statistics.missed[old:] = state.round  # the rounds before an arm was added
     memory.adopt(arms, parameters, policy)
     memory.state, memory.statistics = state, statistics
-    memory.deficit_history.forget(places)
     memory.version += 1
+
+
+def _lapse(memory: Memory, statistics: Statistics, places: Collection[int]) -> None:
+    """Record that the promises to some arms end, and with them what the policy makes up for."""
+    if memory.fractions is None:
+        return
+    round, deficits = memory.state.round, memory.total_deficits()
+    for place in places:
+        if memory.fractions.item(place) > 0.0:
+            deficit = deficits.item(place)
+            statistics.resets[place] += 1.0
+            statistics.lapsed[place] = deficit
+            if round > memory.state.begun.rounds.item(place):
+                statistics.note(place, deficit)
+                memory.deficit_history.note(round, place, deficit)
 
 
 def _grown_state(memory: Memory, policy: Policy, old: int, arms: int) -> State:

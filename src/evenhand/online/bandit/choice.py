@@ -17,7 +17,7 @@ class Choice:
     """The arms that play in a round.
 
     Attributes:
-        id: identifies the decision when its rewards are reported.
+        id: identifies the decision when its rewards are given.
         round: counted from 1.
         arms: that play, the one with the largest propensity first.
         version: of the policy: the number of changes of arms and promises so far.

@@ -124,13 +124,13 @@ def _note_deficits(memory: Memory, places: Sequence[int], now: float) -> None:
     fractions, state = memory.fractions, memory.state
     if fractions is None:
         return
-    begun, pulls, before = state.begun, state.tally.pulls, state.round - 1
+    begun, pulls, before, lapsed = state.begun, state.tally.pulls, state.round - 1, memory.statistics.lapsed
     for place in places:  # one by one: usually a single arm plays, and arrays of one element are slow
         rounds = before - begun.rounds.item(place)
         if rounds > 0.0:
             plays = pulls.item(place) - 1.0 - begun.pulls.item(place)
-            deficit = owed(fractions.item(place), rounds, plays)
+            deficit = owed(fractions.item(place), rounds, plays) + lapsed.item(place)
             memory.statistics.note(place, deficit)
             memory.deficit_history.note(before, place, deficit)
     if state.round >= memory.deficit_history.next:
-        memory.deficit_history.mark(state.round, now, memory.deficits(), fractions > 0.0)
+        memory.deficit_history.mark(state.round, now, memory.total_deficits(), fractions > 0.0)

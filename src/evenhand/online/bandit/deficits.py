@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,14 +57,9 @@ class DeficitHistory:
         self.next = (last // self.stride + 1) * self.stride
 
     def note(self, round: int, place: int, deficit: float) -> None:
-        """Record the deficit of an arm at the end of a round, right before it plays: it is largest then."""
+        """Record the deficit of an arm at the end of a round, right before it plays or its promise ends."""
         if round > self.next - self.stride and deficit > self.peaks.get(place, -math.inf):
             self.peaks[place] = deficit
-
-    def forget(self, places: Iterable[int]) -> None:
-        """The promises to these arms, given by their places, begin anew."""
-        for place in places:
-            self.peaks.pop(place, None)
 
     def mark(self, round: int, time: float, deficits: Array, promised: Mask) -> None:
         """End an interval, with the deficits then; arms without a promise do not count.

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from evenhand.algorithms.build import Surroundings, build_policy
+from evenhand.algorithms.build import PER_ARM, Surroundings, build_policy
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Begun, Feedback, State, Unit
 from evenhand.environment.availability import Always
-from evenhand.online.bandit.arguments import PER_ARM, RewardRange, by_arm
+from evenhand.online.bandit.arguments import RewardRange, by_arm
 from evenhand.online.bandit.arms import Arms, checked_names
 from evenhand.online.bandit.availability import RecentAvailability
 from evenhand.online.bandit.chance import Chance
@@ -130,17 +130,7 @@ class Memory:
             EvenhandError: a parameter is missing, unknown or out of range.
             InfeasiblePromise: the promised shares cannot be kept by these arms.
         """
-        if isinstance(self.algorithm, str):
-            surroundings = Surroundings(len(names), self.plays)
-            policy = build_policy({"algorithm": self.algorithm, **parameters}, surroundings)
-        else:
-            policy = build_policy(self.algorithm, Surroundings(len(names), self.plays, shared=parameters))
-        if policy.schedule.free:
-            raise EvenhandError("a free start exists in simulations only, where arms can be pulled before round 1")
-        # Each share is at most 1, so that only their sum can be too large.
-        if not checked and policy.fractions is not None and np.sum(policy.fractions) > self.plays:
-            check_shares(np.asarray(policy.fractions), self.plays, Always(), names)
-        return policy
+        return policy_for(self.algorithm, parameters, names, self.plays, checked=checked)
 
     def adopt(self, arms: Arms, parameters: Mapping[str, Any], policy: Policy) -> None:
         """Use these arms, parameters and policy from now on."""
@@ -179,14 +169,21 @@ class Memory:
         return counts
 
     def deficits(self) -> Array:
-        """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised."""
+        """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised.
+
+        The policy makes up for these.
+        """
         if self._fractions is None:
             return np.zeros(len(self.arms))
         return deficits_of(self._fractions, self.state.round, self.state)
 
+    def total_deficits(self) -> Array:
+        """(arms,), the plays behind all promises since the first one: these, and what lapsed with earlier promises."""
+        return self.deficits() + self.statistics.lapsed
+
     def worst_deficits(self) -> Array:
-        """(arms,), the largest of these at the end of any round so far; −inf where the promise has seen none."""
-        now = np.where(self.state.round > self.state.begun.rounds, self.deficits(), -np.inf)
+        """(arms,), the largest of these at the end of any round so far; −inf where no promise has seen one."""
+        now = np.where(self.state.round > self.state.begun.rounds, self.total_deficits(), -np.inf)
         return np.maximum(self.statistics.worst, now)
 
 
@@ -202,8 +199,51 @@ def label_of(algorithm: str | Mapping[str, Any]) -> str:
     return " + ".join(part if isinstance(part, str) else str(part["kind"]) for part in algorithm.values())
 
 
+def policy_for(
+    algorithm: str | Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    names: Sequence[str],
+    plays: int = 1,
+    importing: Callable[[str], Any] | None = None,
+    checked: bool = False,
+) -> Policy:
+    """The policy for some arms.
+
+    Args:
+        algorithm: a name, or a table for each part; see `split`.
+        parameters: of the algorithm; those with one value per arm as lists.
+        names: of the arms.
+        plays: m, arms that play per round.
+        importing: how to find a part or an algorithm ``module:name``; None refuses them.
+        checked: whether the promises are known to be feasible, as they were when they were made.
+
+    Raises:
+        EvenhandError: a parameter is missing, unknown or out of range.
+        InfeasiblePromise: the promised shares cannot be kept by these arms.
+
+    Example:
+        >>> policy_for("fucb", {"fractions": [0.1, 0.2]}, ["tea", "coffee"]).fractions
+        array([0.1, 0.2])
+    """
+    if isinstance(algorithm, str):
+        surroundings = Surroundings(len(names), plays, importing=importing)
+        policy = build_policy({"algorithm": algorithm, **parameters}, surroundings)
+    else:
+        policy = build_policy(algorithm, Surroundings(len(names), plays, shared=parameters, importing=importing))
+    if policy.schedule.free:
+        raise EvenhandError("a free start exists in simulations only, where arms can be pulled before round 1")
+    # Each share is at most 1, so that only their sum can be too large.
+    if not checked and policy.fractions is not None and np.sum(policy.fractions) > plays:
+        check_shares(np.asarray(policy.fractions), plays, Always(), names)
+    return policy
+
+
 def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str, Any], dict[str, Any]]:
     """A policy's name or table of parts, and its parameters; those with one value per arm are taken out of the table.
+
+    Example:
+        >>> split({"algorithm": "fucb", "fractions": 0.1}, {})
+        ('fucb', {'fractions': 0.1})
 
     Raises:
         EvenhandError: it is neither, or a parameter is given twice or unknown.
@@ -213,6 +253,11 @@ def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str
     if not isinstance(algorithm, Mapping):
         raise EvenhandError(f"algorithm must be a name such as 'fucb' or a table of parts, got {algorithm!r}")
     table, values = dict(algorithm), dict(parameters)
+    if "algorithm" in table:
+        name = table.pop("algorithm")
+        if twice := sorted(set(table) & set(values)):
+            raise EvenhandError(f"{', '.join(twice)} is given twice, in the table of {name!r} and beside it")
+        return split(str(name), table | values)
     fairness = table.get("fairness")
     if isinstance(fairness, Mapping):
         for name in PER_ARM:

@@ -69,22 +69,22 @@ class PendingRewards:
             if self.window == 0.0:
                 raise EvenhandError("window must be above 0 seconds, got 0; None means that rewards never expire")
 
-    def enter(self, name: str, arms: Iterable[str], time: float) -> None:
+    def enter(self, id: str, arms: Iterable[str], time: float) -> None:
         """Add a decision; where the clock has jumped back, its time is that of the decision before."""
         if self.waiting:
             time = max(time, self.waiting[next(reversed(self.waiting))].time)
-        self.waiting[name] = DecisionRewards(time, dict.fromkeys(arms))
+        self.waiting[id] = DecisionRewards(time, dict.fromkeys(arms))
 
-    def find(self, name: str) -> DecisionRewards | None:
+    def find(self, id: str) -> DecisionRewards | None:
         """The rewards of a decision; None where there is none, or it is no longer remembered."""
-        return self.waiting.get(name) or self.settled.get(name)
+        return self.waiting.get(id) or self.settled.get(id)
 
-    def write(self, name: str, arm: str, reward: float) -> float:
+    def write(self, id: str, arm: str, reward: float) -> float:
         """Record a reward that is accepted or late; returns when the decision was made, in seconds."""
-        entry = self.waiting.get(name) or self.settled[name]
+        entry = self.waiting.get(id) or self.settled[id]
         entry.rewards[arm] = reward
         if not entry.closed and None not in entry.rewards.values():
-            self._settle(name)
+            self._settle(id)
         return entry.time
 
     def due(self, now: float) -> bool:
@@ -96,17 +96,17 @@ class PendingRewards:
     def overdue(self, now: float) -> dict[str, list[str]]:
         """The decisions whose window has passed, each with the arms whose rewards are missing."""
         overdue: dict[str, list[str]] = {}
-        for name, entry in self.waiting.items():
+        for id, entry in self.waiting.items():
             if self.window is None or entry.time + self.window > now:
                 break
-            overdue[name] = [arm for arm, reward in entry.rewards.items() if reward is None]
+            overdue[id] = [arm for arm, reward in entry.rewards.items() if reward is None]
         return overdue
 
-    def close(self, names: Iterable[str]) -> None:
+    def close(self, ids: Iterable[str]) -> None:
         """Close these decisions: a reward of theirs is late from now on."""
-        for name in names:
-            self.waiting[name].closed = True
-            self._settle(name)
+        for id in ids:
+            self.waiting[id].closed = True
+            self._settle(id)
 
     def counts(self) -> dict[str, int]:
         """The number of pending rewards of each arm that has any."""
@@ -120,7 +120,7 @@ class PendingRewards:
     def dump(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
-            part: {name: [e.time, dict(e.rewards), e.closed] for name, e in getattr(self, part).items()}
+            part: {id: [e.time, dict(e.rewards), e.closed] for id, e in getattr(self, part).items()}
             for part in ("waiting", "settled")
         }
 
@@ -134,14 +134,14 @@ class PendingRewards:
         pending = cls(window)
         try:
             for part in ("waiting", "settled"):
-                for name, (time, rewards, closed) in plain[part].items():
-                    getattr(pending, part)[name] = DecisionRewards(float(time), _rewards(rewards, arms), bool(closed))
+                for id, (time, rewards, closed) in plain[part].items():
+                    getattr(pending, part)[id] = DecisionRewards(float(time), _rewards(rewards, arms), bool(closed))
         except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the saved pending rewards are damaged: {error}") from None
         return pending
 
-    def _settle(self, name: str) -> None:
-        self.settled[name] = self.waiting.pop(name)
+    def _settle(self, id: str) -> None:
+        self.settled[id] = self.waiting.pop(id)
         if len(self.settled) > REMEMBERED:
             self.settled.popitem(last=False)
 

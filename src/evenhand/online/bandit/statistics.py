@@ -18,20 +18,21 @@ class Statistics:
     received: Array  # (arms,) rewards received in time
     known: Array  # (arms,) known rewards: those received in time, and lost ones where these count as zero
     sums: Array  # (arms,) of the known rewards
-    spread: Array  # (arms,) sum of the squared distances of the known rewards from their mean
     late: Array  # (arms,) rewards received after their window
     lost: Array  # (arms,) rewards missing when their window had passed
     missed: Array  # (arms,) rounds in which the arm was not available
-    worst: Array  # (arms,) largest deficit right before a play, in plays; −inf for none
+    worst: Array  # (arms,) largest deficit right before a play or a reset, in plays; −inf for none
+    resets: Array  # (arms,) promises that have ended, so that the deficit began anew
+    lapsed: Array  # (arms,) plays behind these promises when they ended, in sum; negative where ahead
     delays: Array  # (RECENT,) seconds from decision to reward, a ring of the last ones; NaN where there is none yet
     count: int  # delays so far
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:
         """Nothing has happened."""
-        received, known, sums, spread, late, lost, missed = np.zeros((7, arms))
+        received, known, sums, late, lost, missed, resets, lapsed = np.zeros((8, arms))
         worst, delays = np.full(arms, -np.inf), np.full(RECENT, np.nan)
-        return cls(received, known, sums, spread, late, lost, missed, worst, delays, count=0)
+        return cls(received, known, sums, late, lost, missed, worst, resets, lapsed, delays, count=0)
 
     def receive(self, place: int, reward: float, delay: float) -> None:
         """A reward of an arm has arrived in time, after a delay in seconds."""
@@ -46,17 +47,14 @@ class Statistics:
 
     def learn(self, place: int, reward: float) -> None:
         """A reward of an arm is known."""
-        known, total = self.known.item(place), self.sums.item(place)
-        before, after = total / max(known, 1.0), (total + reward) / (known + 1.0)
-        self.known[place] = known + 1.0
-        self.sums[place] = total + reward
-        self.spread[place] += (reward - before if known else 0.0) * (reward - after)  # Welford's method
+        self.known[place] += 1.0
+        self.sums[place] += reward
 
     def miss(self, available: Mask) -> None:
         """A round in which only these arms, (arms,), were available."""
         self.missed += np.logical_not(available)
 
     def note(self, place: int, deficit: float) -> None:
-        """The deficit of an arm right before a play."""
+        """The deficit of an arm right before a play or a reset."""
         if deficit > self.worst.item(place):
             self.worst[place] = deficit

@@ -306,7 +306,11 @@ class Client:
         return self._change(name, "bring_back", idempotency_key, arm=arm, fraction=fraction)
 
     def promise(self, name: str, fractions: Mapping[str, float], *, idempotency_key: str | None = None) -> ChangeResult:
-        """Change the promised shares of some arms; the promises to the others stay, with what they are owed."""
+        """Change the promised shares of some arms; what these arms are owed lapses.
+
+        An arm with that share already keeps its promise and what it is owed, as do the arms that are not named; the
+        result's ``changed`` is False where all have theirs.
+        """
         return self._change(name, "promise", idempotency_key, fractions=_by_arm("fractions", "{'tea': 0.2}", fractions))
 
     def close_allocation(self, name: str, *, idempotency_key: str | None = None) -> ChangeResult:

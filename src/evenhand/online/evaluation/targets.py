@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.algorithms import find
+from evenhand.algorithms.build import PER_ARM, entry_of
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array, Decision, Feedback, Observation
-from evenhand.online.bandit.arguments import RewardRange
-from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.arguments import RewardRange, by_arm
+from evenhand.online.bandit.memory import label_of, policy_for, split
 from evenhand.online.evaluation.log import Log
 from evenhand.policy.hold import EveryRound
 from evenhand.policy.policy import Policy
@@ -112,13 +112,15 @@ class Learner:
     estimates other than SNIPS are linear in the propensities, this adds to their variance, not to their bias.
 
     Args:
-        algorithm: a name of `evenhand.algorithms` that plays one item per round and decides in every round.
+        algorithm: a name of `evenhand.algorithms`, or a table as in a configuration, with an ``algorithm`` or a table
+            for each part; one that plays one item per round and decides in every round.
         parameters: its parameters, as in `evenhand.online.Bandit`: those with one value per item as a list in the order
             of the log's items, or by name; a single fraction applies to all items. The default horizon is the number of
             rounds in the log.
         seed: of the lanes.
         lanes: over which random scores are averaged.
         rewards: the smallest and the largest reward of the log; the algorithm learns from rewards scaled to [0, 1].
+        importing: how to find a part or an algorithm ``module:name``; None refuses them.
 
     Raises:
         EvenhandError: a parameter is missing, unknown or out of range; the algorithm holds its choices for several
@@ -134,11 +136,12 @@ class Learner:
                [0., 1.]])
     """
 
-    algorithm: str
+    algorithm: str | Mapping[str, Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     lanes: int = LANES
     rewards: tuple[float, float] = (0.0, 1.0)
+    importing: Callable[[str], Any] | None = None
 
     def __post_init__(self) -> None:
         validate.whole("seed", self.seed, low=0)
@@ -147,8 +150,9 @@ class Learner:
 
     @property
     def name(self) -> str:
-        """The algorithm's name."""
-        return self.algorithm
+        """The label of the table, the name of the algorithm, or the kinds of its parts."""
+        label = self.algorithm.get("label") if isinstance(self.algorithm, Mapping) else None
+        return label_of(self._split()[0]) if label is None else str(label)
 
     def items(self) -> tuple[str, ...]:
         """None: it plays the items of the log."""
@@ -190,22 +194,35 @@ class Learner:
 
     def _policy(self, log: Log) -> Policy:
         """The policy for the log's items."""
-        known, parameters = find(self.algorithm).parameters, dict(self.parameters)
-        for key in parameters:
-            if key not in known or key == "plays":
-                hint = "; one item per round is evaluated" if key == "plays" else nearest(key, set(known) - {"plays"})
-                raise EvenhandError(f"{self.algorithm} has no parameter {key!r} here{hint}")
-        if "horizon" in known:
-            parameters.setdefault("horizon", log.rounds)
-        if isinstance(parameters.get("fractions"), int | float):
-            parameters["fractions"] = [parameters["fractions"]] * len(log.items)
-        policy = Bandit(log.items, self.algorithm, rewards=self.rewards, **parameters).policy
+        algorithm, parameters = self._split()
+        if isinstance(algorithm, str):
+            parameters = self._for_log(algorithm, parameters, log)
+        for name in set(PER_ARM) & set(parameters):
+            parameters[name] = by_arm(name, parameters[name], log.items)
+        policy = policy_for(algorithm, parameters, log.items, importing=self.importing)
+        if policy.plays != 1:
+            raise EvenhandError(f"{self.name} plays {policy.plays} items per round; one item per round is evaluated")
         if not isinstance(policy.hold, EveryRound) or type(policy.schedule).forced is not Schedule.forced:
             raise EvenhandError(
-                f"{self.algorithm} holds a choice for several rounds, which cannot be evaluated from a log; use an "
+                f"{self.name} holds a choice for several rounds, which cannot be evaluated from a log; use an "
                 "algorithm that decides in every round"
             )
         return policy
+
+    def _split(self) -> tuple[str | dict[str, Any], dict[str, Any]]:
+        """The name or the table of parts, and the parameters."""
+        if isinstance(self.algorithm, str):
+            return split(self.algorithm, self.parameters)
+        return split({key: value for key, value in self.algorithm.items() if key != "label"}, self.parameters)
+
+    def _for_log(self, algorithm: str, parameters: dict[str, Any], log: Log) -> dict[str, Any]:
+        """The parameters of an algorithm, with the horizon of the log."""
+        known = entry_of(algorithm, self.importing).parameters
+        for key in parameters:
+            if key not in known or key == "plays":
+                hint = "; one item per round is evaluated" if key == "plays" else nearest(key, set(known) - {"plays"})
+                raise EvenhandError(f"{algorithm} has no parameter {key!r} here{hint}")
+        return {"horizon": log.rounds} | parameters if "horizon" in known else parameters
 
 
 def _logged(chosen: Decision, inclusion: Array, items: NDArray[np.intp], propensity: Array) -> Decision:

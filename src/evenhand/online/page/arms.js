@@ -87,11 +87,11 @@ function Limited({ audit, loaded, onMore }) {
   const count = audit.lines.length;
   if (count >= audit.arms) return null;
   const more = Math.min(loaded * 10, audit.arms);
-  const says = more === audit.arms ? `all ${whole(more)}` : whole(more);
+  const amount = more === audit.arms ? `all ${whole(more)}` : whole(more);
   return html`<p class="limited">
     ${whole(count)} of ${several(audit.arms, 'arm')} are loaded: those furthest behind their promise, then those with
     most plays. Filter and order work on these.${' '}
-    <button type="button" onClick=${() => onMore(more)}>Load ${says}</button>
+    <button type="button" onClick=${() => onMore(more)}>Load ${amount}</button>
   </p>`;
 }
 

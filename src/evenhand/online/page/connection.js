@@ -2,12 +2,12 @@
 import { clock } from './format.js';
 import { html } from './view.js';
 
-const SAYS = { first: 'Connecting', live: 'Live', away: 'No answer', key: 'Waiting for a key' };
+const LABELS = { first: 'Connecting', live: 'Live', away: 'No answer', key: 'Waiting for a key' };
 
 // The time changes with every answer, so it is outside of the status that screen readers announce.
 export function Connection({ link }) {
   return html`<div class="connection ${link.kind}">
-    <span role="status"><span class="dot" aria-hidden="true"></span>${SAYS[link.kind]}</span>
+    <span role="status"><span class="dot" aria-hidden="true"></span>${LABELS[link.kind]}</span>
     ${link.kind === 'live' && html`<time>${clock(link.at)}</time>`}
   </div>`;
 }

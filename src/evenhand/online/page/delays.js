@@ -29,8 +29,8 @@ function Summary({ delays }) {
 }
 
 function Part({ part, delay }) {
-  const says = `${Number((100 * part).toPrecision(3))}\u00a0% were received within`;
-  return html`<div><dt>${says}</dt><dd data-quantile=${part}>${duration(delay)}</dd></div>`;
+  const text = `${Number((100 * part).toPrecision(3))}\u00a0% were received within`;
+  return html`<div><dt>${text}</dt><dd data-quantile=${part}>${duration(delay)}</dd></div>`;
 }
 
 function Table({ bins }) {

@@ -12,7 +12,8 @@ from evenhand.online.api.problems import add_exception_handlers
 from evenhand.online.server import routes, static
 from evenhand.online.server.metrics import Metrics
 from evenhand.online.server.middleware import RequestMiddleware
-from evenhand.online.server.routing import SECURITY_SCHEME, Service
+from evenhand.online.server.routing import SECURITY_SCHEME
+from evenhand.online.server.service import Service
 from evenhand.online.server.settings import Settings
 from evenhand.online.store import Store
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Iterable
 from concurrent.futures import wait
 
@@ -51,6 +52,12 @@ class Metrics:
         """Count a commit of the store."""
         self._events.observe(events)
         self._seconds.observe(seconds)
+
+    def carried_out(self, answer: Answer) -> None:
+        """Count the decisions and rewards of a command of the store; repetitions of a request are not counted."""
+        self.decisions.inc(len(answer.get("decisions", ())))
+        for status, count in Tally(result["status"] for result in answer.get("results", ())).items():
+            self.rewards.labels(status).inc(count)
 
     def request(self, method: str, route: str | None, status: int, seconds: float) -> None:
         """Count an answered request; unknown routes and unusual methods are counted as ``other``."""

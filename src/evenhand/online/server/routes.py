@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-from collections import Counter
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -20,7 +19,8 @@ from evenhand.online.api import models
 from evenhand.online.api.json import JsonResponse
 from evenhand.online.api.problems import Refused
 from evenhand.online.server.auth import Caller
-from evenhand.online.server.routing import ANY_KEY, HEALTH, IdempotencyKey, Name, needs, router_of_scopes, service_of
+from evenhand.online.server.routing import ANY_KEY, HEALTH, IdempotencyKey, Name, needs, router_of_scopes
+from evenhand.online.server.service import service_of
 from evenhand.online.server.settings import Settings
 from evenhand.online.store import Change, Decide, Describe, ReadAudit, Reward, Total
 
@@ -56,18 +56,16 @@ async def decide(
     """
     service = service_of(request)
     if isinstance(message, models.ListedRounds):
-        command = Decide(rounds=message.rounds, propensities=message.propensities, key=key)
+        command = Decide(rounds=message.rounds, propensities=message.propensities, **once(request, key))
         number = len(message.rounds)
     else:
-        command = Decide(message.count, message.available, propensities=message.propensities, key=key)
+        command = Decide(message.count, message.available, propensities=message.propensities, **once(request, key))
         number = message.count
     check_batch(service.settings, "decisions", number)
     if message.propensities:
         arms = len((await service.run(name, Describe()))["arms"])
         check_propensities(service.settings, number, arms)
-    answer = await service.run(name, command)
-    service.metrics.decisions.inc(number)
-    return JsonResponse(answer)
+    return JsonResponse(await service.run(name, command))
 
 
 @router.post(
@@ -87,10 +85,7 @@ async def reward(request: Request, name: Name, message: models.RewardRequest, ke
     service = service_of(request)
     check_batch(service.settings, "rewards", len(message.rewards))
     rewards = tuple((entry.decision, entry.rewards) for entry in message.rewards)
-    answer = await service.run(name, Reward(rewards, key=key))
-    for status, count in Counter(result["status"] for result in answer["results"]).items():
-        service.metrics.rewards.labels(status).inc(count)
-    return JsonResponse(answer)
+    return JsonResponse(await service.run(name, Reward(rewards, **once(request, key))))
 
 
 @router.post(
@@ -104,19 +99,22 @@ async def total(request: Request, name: Name, message: models.TotalRequest, key:
 
     It is credited in equal parts to the arms that played in that round.
     """
-    return JsonResponse(await service_of(request).run(name, Total(message.value, message.round, key=key)))
+    command = Total(message.value, message.round, **once(request, key))
+    return JsonResponse(await service_of(request).run(name, command))
 
 
 # --- allocations ------------------------------------------------------------------------------------------------------
 
 
-_create = needs("administer", "infeasible", "conflict", body=True)
-_create["responses"] |= {200: {"model": models.Allocation, "description": "it exists with the same settings"}}
-
-
 @router.post(
     "/v1/allocations",
-    **_create,
+    **needs(
+        "administer",
+        "infeasible",
+        "conflict",
+        body=True,
+        answers={200: {"model": models.Allocation, "description": "it exists with the same settings"}},
+    ),
     tags=["allocations"],
     status_code=201,
     response_model=models.Allocation,
@@ -166,8 +164,8 @@ async def describe(request: Request, name: Name) -> Response:
 async def change(request: Request, name: Name, message: models.ChangeRequest, key: IdempotencyKey = None) -> Response:
     """Change arms or promises, or close or reopen an allocation.
 
-    What an arm is owed under a new promise counts from the next round. Promised shares that cannot be kept are refused,
-    and nothing changes.
+    What an arm is owed under a new promise counts from the next round. An arm that is promised the share that it has
+    keeps what it is owed. Promised shares that cannot be kept are refused, and nothing changes.
     """
     service = service_of(request)
     values = message.model_dump(exclude={"change"}, exclude_none=True)
@@ -175,23 +173,28 @@ async def change(request: Request, name: Name, message: models.ChangeRequest, ke
         arms = (await service.run(name, Describe()))["arms"]
         if message.arm not in arms:  # an arm that exists is refused for that, unless the request is a repetition
             check_arms(service.settings, len(arms) + 1)
-    return JsonResponse(await service.run(name, Change(message.change, values, key=key)))
+    return JsonResponse(await service.run(name, Change(message.change, values, **once(request, key))))
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
-_audit = needs("read", "unknown_allocation", "invalid")
-_audit["responses"] |= {304: {"description": "nothing has happened since the answer with that ETag"}}
-_log = needs("read", "unknown_allocation", "invalid")
-_log["responses"] |= {
-    200: {
-        "description": "the log",
-        "content": {kind: {"schema": {"type": "string"}} for kind in models.LOG_TYPES.values()},
+
+def _text(description: str, *media_types: str) -> dict[int, dict[str, Any]]:
+    """The description of a successful answer that is not JSON."""
+    return {
+        200: {"description": description, "content": {kind: {"schema": {"type": "string"}} for kind in media_types}}
     }
-}
 
 
-@router.get("/v1/allocations/{name}/audit", **_audit, tags=["results"], response_model=models.Audit)
+UNCHANGED = {304: {"description": "nothing has happened since the answer with that ETag"}}
+
+
+@router.get(
+    "/v1/allocations/{name}/audit",
+    **needs("read", "unknown_allocation", "invalid", answers=UNCHANGED),
+    tags=["results"],
+    response_model=models.Audit,
+)
 async def audit(
     request: Request,
     name: Name,
@@ -209,7 +212,12 @@ async def audit(
     return JsonResponse(answer, headers=headers)
 
 
-@router.get("/v1/allocations/{name}/log", **_log, tags=["results"], response_class=StreamingResponse)
+@router.get(
+    "/v1/allocations/{name}/log",
+    **needs("read", "unknown_allocation", "invalid", answers=_text("the log", *models.LOG_TYPES.values())),
+    tags=["results"],
+    response_class=StreamingResponse,
+)
 async def log(
     request: Request,
     name: Name,
@@ -239,11 +247,6 @@ def _etag(answer: dict[str, Any]) -> str:
 
 # --- server -----------------------------------------------------------------------------------------------------------
 
-_metrics = needs("read")
-_metrics["responses"] |= {
-    200: {"description": "the metrics", "content": {"text/plain": {"schema": {"type": "string"}}}}
-}
-
 
 @router.get("/v1/access", **needs(ANY_KEY), tags=["server"], response_model=models.AccessInfo)
 async def access(request: Request) -> Response:
@@ -268,11 +271,22 @@ async def readyz(request: Request) -> Response:
     return JsonResponse({"status": "ok"})
 
 
-@router.get("/metrics", **_metrics, tags=["server"], response_class=Response)
+@router.get(
+    "/metrics", **needs("read", answers=_text("the metrics", "text/plain")), tags=["server"], response_class=Response
+)
 async def metrics(request: Request) -> Response:
     """Metrics for Prometheus."""
     content = await run_in_threadpool(service_of(request).metrics.exposition)
     return Response(content, media_type=CONTENT_TYPE_LATEST)
+
+
+# --- repetitions ------------------------------------------------------------------------------------------------------
+
+
+def once(request: Request, key: str | None) -> dict[str, Any]:
+    """The options of a command with an idempotency key, which is recognised by route and body, and counted once."""
+    received = key and [request.url.path.rpartition("/")[2], request.state.body]
+    return {"key": key, "request": received, "done": service_of(request).metrics.carried_out}
 
 
 # --- limits of a request ----------------------------------------------------------------------------------------------

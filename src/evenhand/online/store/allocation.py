@@ -19,12 +19,11 @@ from evenhand.online.bandit.saving import DAMAGE
 from evenhand.online.store import tables
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
-from evenhand.online.store.events import Event, bandit_from, encode, event_of, fold
+from evenhand.online.store.events import EVENTS, Event, bandit_from, encode, fold, linked
 
 LOG = logging.getLogger("evenhand.store")
 SNAPSHOT_EVERY = 20_000  # events, the most that a start has to replay
 CHUNK = 5_000  # events per read
-EVENT_COLUMNS = [column for column in tables.events.c if column.name != "allocation"]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of an allocation
 
 
@@ -72,9 +71,7 @@ class Allocation:
     def catch_up(self, connection: Connection, sequence: int) -> None:
         """Replay the events up to ``sequence`` that other processes have written."""
         if sequence > self.sequence:
-            for event in read_events(connection, self.id, self.sequence, sequence):
-                if event.sequence != self.sequence + 1:
-                    break
+            for event in read_events(connection, self.id, self.sequence, sequence, self.chain):
                 self.closed = fold(self.bandit, event, self.closed)
                 self.sequence, self.chain = event.sequence, event.chain
             self.recorder.mark()
@@ -116,15 +113,27 @@ class Allocation:
         self.snapshot = self.sequence
 
 
-def read_events(connection: Connection, id: int, after: int, until: int) -> Iterator[Event]:
-    """The events of an allocation from after one up to another, in order."""
+def read_events(connection: Connection, id: int, after: int, until: int, chain: str = "") -> Iterator[Event]:
+    """The events of an allocation from after one up to another, in order.
+
+    Args:
+        connection: of a transaction.
+        id: of the allocation.
+        after: the sequence of the event before the first.
+        until: the sequence of the last.
+        chain: of the event ``after``; empty for none.
+
+    Raises:
+        StateError: one is missing, edited or damaged.
+    """
     table = tables.events.c
-    query = select(*EVENT_COLUMNS).order_by(table.sequence)
+    query = EVENTS.order_by(table.sequence)
     while after < until:
         end = min(after + CHUNK, until)
         where = (table.allocation == id, table.sequence > after, table.sequence <= end)
-        for row in connection.execute(query.where(*where)).all():
-            yield event_of(row)
+        for event in linked(connection.execute(query.where(*where)).all(), after, chain):
+            yield event
+            chain = event.chain
         after = end
 
 
@@ -133,10 +142,12 @@ def all_events(database: Database, id: int) -> Iterator[Event]:
     table = tables.allocations.c
     with database.transaction(writes=False) as connection:
         last = connection.execute(select(table.sequence).where(table.id == id)).scalar_one()
+    chain = ""
     for after in range(0, last, CHUNK):
         with database.transaction(writes=False) as connection:
-            events = list(read_events(connection, id, after, min(after + CHUNK, last)))
+            events = list(read_events(connection, id, after, min(after + CHUNK, last), chain))
         yield from events
+        chain = events[-1].chain if events else chain
 
 
 def row_of(connection: Connection, name: str, lock: bool = False) -> Row[int, int, int]:

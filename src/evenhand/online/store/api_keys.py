@@ -6,7 +6,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import insert, select, update
@@ -99,7 +99,7 @@ class Keys:
                 raise EvenhandError(f"the key {id} ({row.name}) is already revoked")
             now = time.time()
             connection.execute(update(tables.keys).where(tables.keys.c.id == id).values(revoked=now))
-        return Key(row.id, row.name, frozenset(row.scopes.split()), row.created, now)
+        return replace(_key(row), revoked=now)
 
     def find(self, secret: str) -> Key | None:
         """The key with this secret; None if there is none, or it was revoked."""

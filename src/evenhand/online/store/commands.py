@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 from sqlalchemy import Connection, select
 
 from evenhand.core import validate
@@ -16,12 +17,16 @@ from evenhand.core.errors import EvenhandError
 from evenhand.online.bandit.pending import RewardError
 from evenhand.online.bandit.replay import apply_change
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import EVENT_COLUMNS, Allocation
+from evenhand.online.store.allocation import Allocation
 from evenhand.online.store.errors import Closed, Conflict
-from evenhand.online.store.events import damage_as_state_error, encode, event_of, settings_of
+from evenhand.online.store.events import EVENTS, closed_after, damage_as_state_error, encode, event_of, settings_of
 
 Answer = dict[str, Any]
 Rounds = Sequence[Sequence[str] | None]
+
+
+def _uncounted(answer: Answer) -> None:
+    """Count nothing."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,14 @@ class CommandContext:
         now: seconds since the epoch.
         connection: of the transaction.
         answers: rows of answers with an idempotency key, to be written with the events.
+        carried_out: commands that were carried out now, and not repeated, with their answers.
     """
 
     allocation: Allocation
     now: float
     connection: Connection
     answers: list[dict[str, Any]] = field(default_factory=list)
+    carried_out: list[tuple[Command, Answer]] = field(default_factory=list)
 
     def record(self, kind: str, round: int, body: Mapping[str, Any]) -> None:
         """Record an event that the bandit has applied."""
@@ -49,8 +56,7 @@ class CommandContext:
         self.allocation.flush(self.connection)
         table = tables.events.c
         where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
-        query = select(*EVENT_COLUMNS).where(*where).order_by(table.sequence)
-        return [event_of(row).body for row in self.connection.execute(query)]
+        return [event_of(row).body for row in self.connection.execute(EVENTS.where(*where).order_by(table.sequence))]
 
 
 @dataclass(frozen=True)
@@ -59,10 +65,16 @@ class Command(ABC):
 
     Attributes:
         key: idempotency key: repeated with the same key, a command is not carried out again and has the same answer.
+        request: the request as it was received, as plain JSON values, by which a repetition is recognised; None for the
+            command's own values.
+        done: called with the answer after the command was carried out and committed; not for a repetition.
     """
 
     reads: ClassVar[bool] = False  # whether it changes nothing
+    kind: ClassVar[str]  # what it is called in `digest`, which is stored
     key: str | None = field(default=None, kw_only=True)
+    request: Any = field(default=None, kw_only=True)
+    done: Callable[[Answer], object] = field(default=_uncounted, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.key is not None and not (0 < len(self.key) <= 200 and self.key.isprintable()):
@@ -73,9 +85,32 @@ class Command(ABC):
         """Carry it out; nothing has changed if it raises."""
 
     def digest(self) -> str:
-        """A hash of its content without the key."""
-        content = [type(self).__name__, {name: value for name, value in vars(self).items() if name != "key"}]
-        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+        """A hash of the request in canonical JSON, which does not depend on the order of names or on Python."""
+        values = {name: value for name, value in vars(self).items() if name not in ("key", "request", "done")}
+        received = [self.kind, values] if self.request is None else self.request
+        return hashlib.sha256(canonical(received).encode()).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted names, without spaces, and with whole numbers as integers: equal values are equal texts.
+
+    Example:
+        >>> canonical({"value": 1.0, "round": 3}) == canonical({"round": 3.0, "value": 1})
+        True
+
+    Source: RFC 8785, simplified: its order of names and its form of other numbers are not needed here.
+    """
+    return json.dumps(_whole_as_integers(value), sort_keys=True, separators=(",", ":"))
+
+
+def _whole_as_integers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {name: _whole_as_integers(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole_as_integers(one) for one in value]
+    return value
 
 
 @dataclass(frozen=True)
@@ -102,6 +137,7 @@ class Decide(Command):
         >>> store.close()
     """
 
+    kind: ClassVar[str] = "decide"
     count: int = 1
     available: Sequence[str] | None = None
     rounds: Rounds | None = None
@@ -175,6 +211,7 @@ class Reward(Command):
         >>> store.close()
     """
 
+    kind: ClassVar[str] = "reward"
     rewards: Sequence[tuple[str, Mapping[str, float]]] = ()
 
     def run(self, context: CommandContext) -> Answer:
@@ -263,6 +300,7 @@ class Total(Command):
         >>> store.close()
     """
 
+    kind: ClassVar[str] = "total"
     value: float
     round: int | None = None
 
@@ -298,26 +336,30 @@ class Change(Command):
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
         >>> store.run("drinks", Change("add", {"arm": "mate"}))
-        {'version': 1, 'round': 0}
+        {'version': 1, 'round': 0, 'changed': True}
         >>> store.run("drinks", Change("close"))
-        {'version': 1, 'round': 0}
+        {'version': 1, 'round': 0, 'changed': True}
         >>> store.close()
     """
 
+    kind: ClassVar[str] = "change"
     change: str
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, context: CommandContext) -> Answer:
-        """Change it."""
+        """Change it; a promise of the shares that arms have changes nothing, and is no event."""
         allocation, body = context.allocation, _json_values({**self.values, "change": self.change})
-        if self.change in ("close", "reopen") and allocation.closed == (self.change == "close"):
+        bandit, closes = allocation.bandit, self.change in ("close", "reopen")
+        if closes and allocation.closed == (self.change == "close"):
             state = "closed" if allocation.closed else "open"
             raise Conflict(f"allocation {allocation.name!r} is already {state}")
-        apply_change(allocation.bandit, self.change, {name: body[name] for name in self.values})
-        allocation.closed = {"close": True, "reopen": False}.get(self.change, allocation.closed)
-        round = int(allocation.bandit.state.round)
-        context.record("change", round, body)
-        return {"version": allocation.bandit.version, "round": round}
+        version = bandit.version
+        apply_change(bandit, self.change, {name: body[name] for name in self.values})
+        round, changed = int(bandit.state.round), closes or bandit.version != version
+        if changed:
+            allocation.closed = closed_after(self.change, allocation.closed)
+            context.record("change", round, body)
+        return {"version": bandit.version, "round": round, "changed": changed}
 
 
 def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -348,6 +390,7 @@ class ReadAudit(Command):
     """
 
     reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "audit"
     limit: int | None = None
 
     def run(self, context: CommandContext) -> Answer:
@@ -374,11 +417,13 @@ class ReadGauges(Command):
     """
 
     reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "gauges"
 
     def run(self, context: CommandContext) -> Answer:
         """Decisions with a pending reward, the largest deficit (None if nothing is promised), the last round."""
         bandit = context.allocation.bandit
-        largest = None if bandit.fractions is None else float(bandit.deficits().max())
+        promised = () if bandit.fractions is None else np.flatnonzero(bandit.fractions)
+        largest = float(bandit.total_deficits()[promised].max()) if len(promised) else None
         return {"pending": len(bandit.pending.waiting), "largest_deficit": largest, "round": int(bandit.state.round)}
 
 
@@ -399,6 +444,7 @@ class Describe(Command):
     """
 
     reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "describe"
 
     def run(self, context: CommandContext) -> Answer:
         """The settings, as plain JSON values."""

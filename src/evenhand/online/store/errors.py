@@ -25,5 +25,9 @@ class StoreUnavailable(EvenhandError):
     """The database cannot be reached or written to; nothing that was answered is lost, and retrying is safe."""
 
 
+class DamagedAllocation(EvenhandError):
+    """The events of an allocation are damaged: it answers nothing until it is restored or erased; others go on."""
+
+
 class Overloaded(StoreUnavailable):
     """Too many requests wait for an allocation."""

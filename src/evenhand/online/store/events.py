@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, NotRequired
 
 import orjson
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from sqlalchemy import select
 from typing_extensions import TypedDict
 
 from evenhand.core.errors import EvenhandError, StateError
@@ -22,6 +23,7 @@ from evenhand.online.bandit import replay
 from evenhand.online.bandit.arguments import as_plain, from_plain
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.saving import DAMAGE
+from evenhand.online.store import tables
 
 VERSION = 1  # of the bodies of events that this version of the package writes
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
@@ -156,6 +158,10 @@ class Event(NamedTuple):
         }
 
 
+#: The query of the events of all allocations, whose rows `event_of` reads.
+EVENTS = select(*(column for column in tables.events.c if column.name != "allocation"))
+
+
 def chained(before: str, *row: Any) -> str:
     """A hash of a row and of all rows before it, so that a row that is edited, lost or added is noticed.
 
@@ -272,7 +278,7 @@ def fold(bandit: Bandit, event: Event, closed: bool) -> bool:
     except DAMAGE as error:
         raise StateError(f"event {event.sequence} ({event.kind}) cannot be replayed: {error}") from None
     if event.kind == "change":
-        return {"close": True, "reopen": False}.get(event.body["change"], closed)
+        return closed_after(event.body["change"], closed)
     return closed
 
 
@@ -297,3 +303,8 @@ def _fold(bandit: Bandit, event: Event) -> None:
             replay.replay_change(bandit, body["change"], facts)
         case kind:
             raise StateError(f"there is no event {kind!r} of round {round}")
+
+
+def closed_after(change: str, closed: bool) -> bool:
+    """Whether an allocation is closed after a change, given whether it was closed before."""
+    return {"close": True, "reopen": False}.get(change, closed)

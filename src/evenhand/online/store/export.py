@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
@@ -20,9 +20,9 @@ from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.decisions import estimated
 from evenhand.online.bandit.propensities import Propensities
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import EVENT_COLUMNS, all_events, row_of
+from evenhand.online.store.allocation import all_events, row_of
 from evenhand.online.store.database import Database
-from evenhand.online.store.events import Event, bandit_from, damage_as_state_error, event_of, fold
+from evenhand.online.store.events import EVENTS, Event, bandit_from, damage_as_state_error, event_of, fold
 
 MAX_ROUNDS = 5_000  # per piece
 MAX_CHARACTERS = 20_000_000  # of available arms per piece, of which each row has its own copy
@@ -235,10 +235,9 @@ def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
 def _by_round(connection: Connection, id: int, first: int, last: int) -> dict[int, tuple[Event, list[Event]]]:
     """The decisions of some rounds, each with its rewards."""
     table = tables.events.c
-    columns = select(*EVENT_COLUMNS)
     where = (table.allocation == id, table.round >= first, table.round <= last, table.kind.in_(("decide", "reward")))
     rounds: dict[int, tuple[Event, list[Event]]] = {}
-    for row in connection.execute(columns.where(*where).order_by(table.round, table.sequence)):
+    for row in connection.execute(EVENTS.where(*where).order_by(table.round, table.sequence)):
         event = event_of(row)
         if event.kind == "decide":
             rounds[row.round] = event, []
@@ -264,10 +263,9 @@ def _rows(
 def _available(connection: Connection, id: int) -> list[tuple[int, str]]:
     """The arms that are not retired, as a JSON list, after each round with a change."""
     table = tables.events.c
-    columns = select(*EVENT_COLUMNS)
     where = (table.allocation == id, table.kind.in_(("create", "change")))
     available, arms = [], {}
-    for row in connection.execute(columns.where(*where).order_by(table.sequence)):
+    for row in connection.execute(EVENTS.where(*where).order_by(table.sequence)):
         body = event_of(row).body
         match body.get("change"):
             case None:

@@ -17,10 +17,10 @@ from evenhand.online.bandit.decisions import decided_again
 from evenhand.online.bandit.memory import label_of
 from evenhand.online.bandit.saving import DAMAGE, FORMAT
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import CHUNK, EVENT_COLUMNS
+from evenhand.online.store.allocation import CHUNK
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
-from evenhand.online.store.events import Event, bandit_from, fold, linked
+from evenhand.online.store.events import EVENTS, Event, bandit_from, fold, linked
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _events(connection: Connection, id: int) -> Iterator[Event]:
     table, sequence, chain = tables.events.c, 0, ""
     while True:
         where = (table.allocation == id, table.sequence > sequence)
-        query = select(*EVENT_COLUMNS).where(*where).order_by(table.sequence).limit(CHUNK)
+        query = EVENTS.where(*where).order_by(table.sequence).limit(CHUNK)
         rows = connection.execute(query).all()
         if not rows:
             return

@@ -11,21 +11,22 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import SNAPSHOT_EVERY, Allocation, from_snapshot, row_of
 from evenhand.online.store.commands import Answer, Command, CommandContext
-from evenhand.online.store.database import Database
-from evenhand.online.store.errors import KeyReused, Overloaded, StoreUnavailable
+from evenhand.online.store.database import LOG, Database
+from evenhand.online.store.errors import DamagedAllocation, KeyReused, Overloaded, StoreUnavailable
 from evenhand.online.store.events import encode_fast
 
 MAX_GROUP = 500  # commands per transaction
 MAX_SECONDS = 0.1  # after which a group is committed though it is not complete, so that other processes can write
 MAX_QUEUE = 10_000  # commands that wait; more are refused
-ANSWER_LIFETIME = 7 * 86_400.0  # seconds for which an answer is kept under its idempotency key
+ANSWER_LIFETIME = 7 * 86_400.0  # seconds for which an answer is kept under its idempotency key, at least
+MAX_STEP = 86_400.0  # seconds by which answers grow older between two groups of commands, whatever the clock says
 
 
 class Observer(Protocol):
@@ -41,6 +42,34 @@ class QueuedCommand:
 
     command: Command
     future: Future[Answer]
+
+
+@dataclass
+class AnswerAge:
+    """The time by which answers grow old: it goes on with the clock, but by a day at most from one reading to the next.
+
+    So a clock that jumps ahead, and back, makes no answer old; times in which nothing is read make them older by a day
+    at most, and they are kept longer.
+
+    Args:
+        time: the first reading, in seconds since the epoch.
+
+    Example:
+        >>> age = AnswerAge(0.0)
+        >>> age.read(60.0), age.read(1e9), age.read(120.0), age.read(180.0)
+        (60.0, 86460.0, 86460.0, 86520.0)
+    """
+
+    time: float
+
+    def __post_init__(self) -> None:
+        self.last = self.time
+
+    def read(self, now: float) -> float:
+        """Go on with the clock, which says ``now``; returns the time by which answers are old or not."""
+        self.time += min(max(now - self.last, 0.0), MAX_STEP)
+        self.last = now
+        return self.time
 
 
 class PartialFailure(Exception):
@@ -79,6 +108,7 @@ class Writer:
         self._database, self._workers, self._clock, self._observer = database, workers, clock, observer
         self._snapshot_every = snapshot
         self._allocation: Allocation | None = None
+        self._age: AnswerAge | None = None
         self._queue: deque[QueuedCommand] = deque()
         self._busy = False
         self._lock = Lock()  # of the two above
@@ -144,9 +174,11 @@ class Writer:
         due = allocation is not None and allocation.bandit.due(self._clock())
         writes = due or not all(queued.command.reads for queued in group)
         with self._database.transaction(writes) as connection:
-            allocation = self._current(connection)
+            allocation = self._current_or_damaged(connection)
             before = allocation.sequence
             context = CommandContext(allocation, self._clock(), connection)
+            self._age = self._age or _answer_age(context)
+            age = self._age.read(context.now)
             if writes:
                 allocation.expire(context.now)
             answered = self._answered(context, group)
@@ -158,14 +190,32 @@ class Writer:
                     break
             allocation.flush(connection)
             if context.answers:
-                connection.execute(insert(tables.answers), context.answers)
+                time_of_answers = {"time": max(context.now, age)}  # no younger ones than this where the clock went back
+                connection.execute(insert(tables.answers), [row | time_of_answers for row in context.answers])
             if writes and allocation.is_snapshot_due(self._snapshot_every):
                 allocation.write_snapshot(connection)
-                old = tables.answers.c.time < context.now - ANSWER_LIFETIME
+                old = tables.answers.c.time < age - ANSWER_LIFETIME
                 connection.execute(delete(tables.answers).where(tables.answers.c.allocation == allocation.id, old))
         if self._observer is not None and allocation.sequence > before:
             self._observer.committed(allocation.sequence - before, time.perf_counter() - start)
+        for command, answer in context.carried_out:
+            command.done(answer)
         return outcomes
+
+    def _current_or_damaged(self, connection: Connection) -> Allocation:
+        """The allocation after its last event.
+
+        Raises:
+            DamagedAllocation: its events cannot be read.
+        """
+        try:
+            return self._current(connection)
+        except StateError as error:
+            LOG.error("allocation %s is damaged: %s", self.name, error)
+            raise DamagedAllocation(
+                f"allocation {self.name!r} is damaged and answers nothing until it is restored or erased (evenhand db): "
+                f"{error}"
+            ) from error
 
     def _current(self, connection: Connection) -> Allocation:
         """The allocation after its last event, of any process; no other writes until the transaction ends."""
@@ -181,13 +231,10 @@ class Writer:
         keys = {command.key for command in commands if command.key is not None and not command.reads}
         if not keys:
             return {}
-        table, oldest = tables.answers.c, context.now - ANSWER_LIFETIME
+        table = tables.answers.c
         where = (table.allocation == context.allocation.id, table.key.in_(keys))
-        query = select(table.key, table.digest, table.time, table.body).where(*where)
-        rows = context.connection.execute(query).all()
-        if any(row.time < oldest for row in rows):  # these keys may be used again
-            context.connection.execute(delete(tables.answers).where(*where, table.time < oldest))
-        return {row.key: (row.digest, json.loads(row.body)) for row in rows if row.time >= oldest}
+        rows = context.connection.execute(select(table.key, table.digest, table.body).where(*where)).all()
+        return {row.key: (row.digest, json.loads(row.body)) for row in rows}
 
     def _outcome(
         self, context: CommandContext, queued: QueuedCommand, answered: dict[str, tuple[str, Answer]]
@@ -208,18 +255,37 @@ class Writer:
     def _answer(self, context: CommandContext, command: Command, answered: dict[str, tuple[str, Answer]]) -> Answer:
         """The answer to a command: the earlier one of its key, or a new one."""
         if command.key is None or command.reads:
-            return command.run(context)
+            return _carried_out(context, command)
         digest = command.digest()
         if command.key in answered:
             earlier, answer = answered[command.key]
             if digest != earlier:
                 raise KeyReused(f"the idempotency key {command.key!r} was used for another request; use a new one")
             return answer
-        answer = command.run(context)
+        answer = _carried_out(context, command)
         answered[command.key] = digest, answer
         row = {"allocation": context.allocation.id, "key": command.key, "digest": digest, "time": context.now}
         context.answers.append(row | {"body": encode_fast(answer)})
         return answer
+
+
+def _carried_out(context: CommandContext, command: Command) -> Answer:
+    """The answer to a command that is carried out now, not a repetition."""
+    answer = command.run(context)
+    context.carried_out.append((command, answer))
+    return answer
+
+
+def _answer_age(context: CommandContext) -> AnswerAge:
+    """The age of answers when a process begins: no answer is old then, whatever its clock says."""
+    table = tables.answers.c
+    oldest = select(func.min(table.time)).where(table.allocation == context.allocation.id)
+    first = context.connection.execute(oldest).scalar_one()
+    age = AnswerAge(context.now)
+    if first is not None:
+        last = first + ANSWER_LIFETIME
+        age.time = last if context.now < first else min(context.now, last)  # before the first: the clock went back
+    return age
 
 
 def _resolve(group: Sequence[QueuedCommand], outcomes: Sequence[Answer | Exception]) -> None:

@@ -46,15 +46,15 @@ def exponent_parts(figure: int) -> tuple[str, ...]:
 
 def closest(findings: Sequence[Finding]) -> list[Finding]:
     """Of findings that must all lie below the same number, the one that comes closest to it or goes furthest beyond."""
-    return _told(max(findings, key=lambda one: one.high), len(findings))
+    return _nearest(max(findings, key=lambda one: one.high), len(findings))
 
 
 def widest(findings: Sequence[Finding]) -> list[Finding]:
     """Of findings that must all lie around 0 within the same margin, the one that goes furthest."""
-    return _told(max(findings, key=lambda one: max(-one.low, one.high)), len(findings))
+    return _nearest(max(findings, key=lambda one: max(-one.low, one.high)), len(findings))
 
 
-def _told(one: Finding, of: int) -> list[Finding]:
+def _nearest(one: Finding, of: int) -> list[Finding]:
     return [replace(one, text=f"{one.text} (the nearest to failing of {of})")]
 
 

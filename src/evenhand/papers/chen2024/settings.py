@@ -248,7 +248,7 @@ EXPERIMENTS = (
         id="C-2b",
         title="Delays without a mean: Pareto",
         figure="figure 2(b)",
-        setting=f"{SETTING} Delays are Pareto (type I) with a tail index of at most 1 an arm; 40,000 rounds.",
+        setting=f"{SETTING} Delays are Pareto (type I) with a tail index of at most 1 per arm; 40,000 rounds.",
         parts=("c2b",),
         claims=_without_a_mean("c2b", "figure 2(b)"),
         draw=figures.both_radii("c2b"),
@@ -314,7 +314,7 @@ EXPERIMENTS = (
         title="Ten ads and their conversions",
         figure="figure 3",
         setting=(
-            "Ten ads, three shown a page visit, 50,000 visits, 100 lanes. A reward is a conversion, drawn with a "
+            "Ten ads, three shown per page visit, 50,000 visits, 100 lanes. A reward is a conversion, drawn with a "
             "probability of its ad: the numbers of conversions scaled to [0, 1]. Delays are drawn from those of the "
             "ad's conversions, whatever the reward; merit 1 + 3.5 μ⁴."
         ),
@@ -362,7 +362,7 @@ EXPERIMENTS = (
         quick=QuickSize(lanes=10, horizon=4000),
         choices=(
             "Rates are numbers of conversions scaled to [0, 1], as the text says; the paper's code scales conversions "
-            "a click.",
+            "per click.",
             "The delay of a reward of 0 is drawn like that of a reward of 1, as the text says; in the paper's code "
             "most rewards of 0 are known at once.",
             RADIUS,
@@ -381,7 +381,7 @@ EXPERIMENTS = (
     ),
     _other_merits(4, "fixed delays", "Every reward is 200 rounds late;", (), FAIR, ()),
     _other_merits(5, "geometric delays", "Delays are geometric with success probability 0.05;", (), FAIR, ()),
-    _other_merits(6, "Pareto delays", "Delays are Pareto with a tail index of at most 1 an arm;", (TAILS,), FAIR, ()),
+    _other_merits(6, "Pareto delays", "Delays are Pareto with a tail index of at most 1 per arm;", (TAILS,), FAIR, ()),
     _other_merits(
         7,
         "packet loss",

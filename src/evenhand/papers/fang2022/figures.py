@@ -23,7 +23,7 @@ _points = partial(panels.points, markersize=4.5, linewidth=1.4)
 
 
 def over_horizons(runs: Runs) -> Figure:
-    """Penalised regret over T, a panel a setting: figure 1."""
+    """Penalised regret over T, one panel per setting: figure 1."""
 
     def panel(number: int, axes: Axes) -> None:
         part, (arms, tau) = list(SETTINGS.items())[number]
@@ -37,7 +37,7 @@ def over_horizons(runs: Runs) -> Figure:
 
 
 def over_scale(runs: Runs) -> Figure:
-    """Plays missing to each arm over η, a row a case and a column a policy: figure 2."""
+    """Plays missing to each arm over η, one row per case and one column per policy: figure 2."""
     cells = [(case, part, name) for case, part in claims.SCALE_CASES.items() for name in POLICIES]
 
     def panel(number: int, axes: Axes) -> None:
@@ -56,7 +56,7 @@ def over_scale(runs: Runs) -> Figure:
 
 
 def frontiers(parts: Mapping[str, str]) -> Callable[[Runs], Figure]:
-    """Reward against unfairness, a panel a configuration: figures 3 and 5."""
+    """Reward against unfairness, one panel per configuration: figures 3 and 5."""
 
     def draw(runs: Runs) -> Figure:
         def panel(number: int, axes: Axes) -> None:
@@ -77,7 +77,7 @@ def frontiers(parts: Mapping[str, str]) -> Callable[[Runs], Figure]:
 
 
 def over_gaps(runs: Runs) -> Figure:
-    """Plays of an arm over its inverse gap, a row a kind of arms and a column a case: figure 4."""
+    """Plays of an arm over its inverse gap, one row per kind of arms and one column per case: figure 4."""
 
     def panel(number: int, axes: Axes) -> None:
         part, (kind, case) = list(claims.GAP_CASES.items())[number]
@@ -113,5 +113,5 @@ def _title(where: str, run: CompletedRun) -> str:
 
 
 def _any(runs: Runs) -> CompletedRun:
-    """One of the runs, to tell what they have in common."""
+    """One of the runs, for what they have in common."""
     return next(iter(runs.values()))

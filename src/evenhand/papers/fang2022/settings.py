@@ -27,7 +27,7 @@ SAME_UNFAIRNESS = (
     "at the same unfairness: values of a policy's parameter with less mean reward than another that misses no more "
     "plays do not count, and between the others the mean reward is a straight line; two policies are compared at "
     "10, 30, 50, 70 and 90 % of the way through the unfairness that both reach, and the place where the lead is "
-    "least sure is shown; where they share less than a play an arm, nothing can be confirmed"
+    "least sure is shown; where they share less than one play per arm, nothing can be confirmed"
 )
 
 FILMS = {13: 2500, 31: 2000, 118: 1250}  # films in MovieLens 1M with more ratings than that

@@ -23,6 +23,7 @@ FIRST, SECOND, BOUNDS, FILMS = "h1-h3", "h2-h4", "h5", "h6-h7"
 #: How the labels of the films end.
 BALANCED, FREE = ", balanced η", ", η = ∞"
 ZOOM = 100  # rounds that the paper's insets show
+SEEN = 0.01  # a share of the rounds that a bar chart still shows
 #: The η of a horizon, T → η = sqrt(K T/(m ln T)), as in the labels.
 HORIZONS = {
     200: "8.69",
@@ -86,8 +87,6 @@ def distance_in_stars(run: CompletedRun, label: str, attribute: str) -> Array:
     """
     return np.asarray(np.nanmean(np.abs(excess_stars(run, label, attribute)), axis=1))
 
-
-SEEN = 0.01  # a share of the rounds that a bar chart still shows
 
 # Regret
 

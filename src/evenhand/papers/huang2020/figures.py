@@ -48,7 +48,7 @@ NAMES = {
 
 
 def over_etas(part: str, etas: Sequence[str]) -> Callable[[Runs], Figure]:
-    """Time-averaged regret, a panel an η: figures 1 and 2."""
+    """Time-averaged regret, one panel per η: figures 1 and 2."""
 
     def draw(runs: Runs) -> Figure:
         run = runs[part]
@@ -185,7 +185,7 @@ def _make_room(axes: Axes, run: CompletedRun, labels: Mapping[str, str], least: 
 
 
 def _shares_panel(axes: Axes, run: CompletedRun, end: str, title: str) -> None:
-    """Final shares of the rounds, a bar a policy, and what was promised."""
+    """Final shares of the rounds, one bar per policy, and what was promised."""
     labels, arms = _labels(run, end), len(run.results.names)
     for place, (label, name) in enumerate(labels.items()):
         mean, error = mean_and_error(shares(run, label).T)
@@ -222,7 +222,7 @@ def _logarithm(values: Array) -> Array:
 
 
 def _ratings_panel(axes: Axes, run: CompletedRun, attribute: str) -> None:
-    """The films side by side: the true ratings, and a marker with whiskers a policy and η."""
+    """The films side by side: the true ratings, and one marker with whiskers per policy and η."""
     places = np.arange(len(run.results.names))
     truth = run.setup.environment.means * movielens.STARS
     axes.hlines(truth, places - 0.45, places + 0.45, color="black", linewidth=1.4, label="true mean rating")

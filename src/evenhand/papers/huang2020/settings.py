@@ -48,6 +48,49 @@ SATISFIED = "satisfied, as in definition (1): on average over the lanes no arm m
 FASTER = "faster: lower after 100 rounds, where the insets end, and after a tenth of all rounds"
 
 
+def _against_lfg(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
+    """What the paper says of TSCSF-B and LFG in each of its two settings."""
+    return (
+        PaperClaim(
+            "TSCSF-B has a lower time-averaged regret than LFG.",
+            "section 6.1.1",
+            claims.below_lfg(part, ends),
+        ),
+        PaperClaim("TSCSF-B converges faster than LFG.", "section 6.1.1", claims.faster(part, ends), FASTER),
+    )
+
+
+def _falls_with_eta(part: str, etas: Sequence[str]) -> PaperClaim:
+    return PaperClaim(
+        "The larger η, the lower the time-averaged regret of both.",
+        "section 6.1.1",
+        claims.falls_with_eta(part, etas),
+    )
+
+
+def _without_constraints(part: str) -> tuple[PaperClaim, ...]:
+    """What the paper says of η = ∞ and of Opt-NF in each of its two settings."""
+    return (
+        PaperClaim(
+            "With η = ∞ the regrets of both converge to that of Opt-NF.",
+            "section 6.1.1",
+            claims.converges_to_opt_nf(part),
+            "the regret against Opt-NF grows sublinearly; in the end nine tenths of the way from Opt-F are done",
+        ),
+        PaperClaim(
+            "With η = ∞ the constraints are ignored.",
+            "section 6.1.1",
+            claims.ignored(part),
+            "some arm misses more than a play on average in the end",
+        ),
+        PaperClaim(
+            "The time-averaged regret of Opt-NF is always below that of Opt-F, which is 0.",
+            "section 6.1.1",
+            claims.opt_nf_below_opt_f(part),
+        ),
+    )
+
+
 def _variants(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
     """Claims of our own: the other constant of LFG, and each index with each queue; the last ending has no queue."""
     finite = ends[:-1]
@@ -106,6 +149,8 @@ def on_ratings(config: dict[str, Any], folder: Path) -> dict[str, Any]:
     return config | {"horizon": users, "environment": environment, "policies": policies}
 
 
+RATINGS = (Data("movielens", on_ratings, "It runs on rating and availability figures of these films that ship."),)
+
 EXPERIMENTS = (
     Experiment(
         id="H-1",
@@ -114,17 +159,8 @@ EXPERIMENTS = (
         setting=ONE,
         parts=(FIRST,),
         claims=(
-            PaperClaim(
-                "TSCSF-B has a lower time-averaged regret than LFG.",
-                "section 6.1.1",
-                claims.below_lfg(FIRST, ENDS_ONE),
-            ),
-            PaperClaim("TSCSF-B converges faster than LFG.", "section 6.1.1", claims.faster(FIRST, ENDS_ONE), FASTER),
-            PaperClaim(
-                "The larger η, the lower the time-averaged regret of both.",
-                "section 6.1.1",
-                claims.falls_with_eta(FIRST, ETAS_ONE),
-            ),
+            *_against_lfg(FIRST, ENDS_ONE),
+            _falls_with_eta(FIRST, ETAS_ONE),
             PaperClaim(
                 "With η = 1 the lowest regrets that both achieve are around 0.03.",
                 "section 6.1.1",
@@ -143,23 +179,7 @@ EXPERIMENTS = (
                 claims.negative_then_positive,
                 "recover: positive in the end",
             ),
-            PaperClaim(
-                "With η = ∞ the regrets of both converge to that of Opt-NF.",
-                "section 6.1.1",
-                claims.converges_to_opt_nf(FIRST),
-                "the regret against Opt-NF grows sublinearly; in the end nine tenths of the way from Opt-F are done",
-            ),
-            PaperClaim(
-                "With η = ∞ the constraints are ignored.",
-                "section 6.1.1",
-                claims.ignored(FIRST),
-                "some arm misses more than a play on average in the end",
-            ),
-            PaperClaim(
-                "The time-averaged regret of Opt-NF is always below that of Opt-F, which is 0.",
-                "section 6.1.1",
-                claims.opt_nf_below_opt_f(FIRST),
-            ),
+            *_without_constraints(FIRST),
             *_variants(FIRST, ENDS_ONE),
         ),
         draw=figures.over_etas(FIRST, ETAS_ONE),
@@ -173,40 +193,15 @@ EXPERIMENTS = (
         setting=f"{TWO} η = 63.55 = √(KT/(m ln T)) and ∞. The first setting is run too, to compare with.",
         parts=(SECOND, FIRST),
         claims=(
-            PaperClaim(
-                "TSCSF-B has a lower time-averaged regret than LFG.",
-                "section 6.1.1",
-                claims.below_lfg(SECOND, ENDS_TWO),
-            ),
-            PaperClaim("TSCSF-B converges faster than LFG.", "section 6.1.1", claims.faster(SECOND, ENDS_TWO), FASTER),
+            *_against_lfg(SECOND, ENDS_TWO),
             PaperClaim(
                 "The gap between TSCSF-B and LFG is wider than in the first setting.",
                 "section 6.1.1",
                 claims.wider_than_first,
                 "in the end, each η against the nearest one of the first setting: 63.55 against 10, ∞ against ∞",
             ),
-            PaperClaim(
-                "The larger η, the lower the time-averaged regret of both.",
-                "section 6.1.1",
-                claims.falls_with_eta(SECOND, ETAS_TWO),
-            ),
-            PaperClaim(
-                "With η = ∞ the regrets of both converge to that of Opt-NF.",
-                "section 6.1.1",
-                claims.converges_to_opt_nf(SECOND),
-                "the regret against Opt-NF grows sublinearly; in the end nine tenths of the way from Opt-F are done",
-            ),
-            PaperClaim(
-                "With η = ∞ the constraints are ignored.",
-                "section 6.1.1",
-                claims.ignored(SECOND),
-                "some arm misses more than a play on average in the end",
-            ),
-            PaperClaim(
-                "The time-averaged regret of Opt-NF is always below that of Opt-F, which is 0.",
-                "section 6.1.1",
-                claims.opt_nf_below_opt_f(SECOND),
-            ),
+            _falls_with_eta(SECOND, ETAS_TWO),
+            *_without_constraints(SECOND),
             *_variants(SECOND, ENDS_TWO),
         ),
         draw=figures.over_etas(SECOND, ETAS_TWO),
@@ -341,7 +336,7 @@ EXPERIMENTS = (
             "trial each, as in Agrawal & Goyal 2012.",
             INDEX,
         ),
-        data=(Data("movielens", on_ratings, "It runs on rating and availability figures of these films that ship."),),
+        data=RATINGS,
     ),
     Experiment(
         id="H-7",
@@ -394,6 +389,6 @@ EXPERIMENTS = (
             QUEUES,
             EXPECTED,
         ),
-        data=(Data("movielens", on_ratings, "It runs on rating and availability figures of these films that ship."),),
+        data=RATINGS,
     ),
 )

@@ -40,7 +40,7 @@ def over_eta(runs: Runs) -> Figure:
         for place, (measure, name) in enumerate({"regret": "regret", "r_regret": "r-regret"}.items()):
             _eta_line(axes, run, surplus, measure, name, place)
         axes.axhline(0.0, color="#999999", linewidth=0.8)
-        panels.finish(axes, "η", "a round, after all rounds (reward)", title=titles[surplus])
+        panels.finish(axes, "η", "per round, after all rounds (reward)", title=titles[surplus])
         axes.set_xscale("symlog", linthresh=1e-4)
         axes.set_xticks([float(eta) for eta in ETAS], ["0", "10⁻⁴", "10⁻³", "0.01", "0.1", "1"])
         axes.minorticks_off()

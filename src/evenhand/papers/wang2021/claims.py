@@ -9,7 +9,6 @@ from itertools import product
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.environment.rewards import Winners
 from evenhand.papers.experiment import CompletedRun, Finding, Runs
 from evenhand.papers.verdicts import (
     CONFIDENCE,
@@ -32,7 +31,7 @@ ALPHAS = tuple(f"ARS-UCB, k², α = {alpha}" for alpha in (1, 2, 8))
 SIZES = tuple(f"ARS-UCB, {size}, α = 4" for size in ("k", "k³", "2^k"))
 OTHERS = (*ALPHAS, *SIZES)
 UCB, UCB1 = "UCB, no rounds, α = 4", "UCB1 on the sums"
-MEAN_TOLD, BOUND_TOLD, COMPOSITE = "ODAAF, mean delay", "ODAAF, mean and largest delay", "ODAAF, composite"
+MEAN_GIVEN, BOUND_GIVEN, COMPOSITE = "ODAAF, mean delay", "ODAAF, mean and largest delay", "ODAAF, composite"
 
 #: What a spread is called.
 SPREADS = {
@@ -84,8 +83,8 @@ def stuck_share(run: CompletedRun, label: str) -> Interval:
 
 
 def by_chance(run: CompletedRun) -> bool:
-    """Whether the arm that pays is drawn with fixed chances, and no log is replayed."""
-    return isinstance(run.setup.environment.rewards, Winners)
+    """Whether the arm that pays is drawn with fixed probabilities; otherwise a log is replayed."""
+    return run.setup.environment.rewards.rows is None
 
 
 def lost(run: CompletedRun) -> str:
@@ -178,7 +177,7 @@ def in_most(text: str, tests: Sequence[Sequence[Interval]], needed: int, lanes: 
     Args:
         text: what is counted.
         tests: the intervals of the differences, spread by spread.
-        needed: differences a spread.
+        needed: differences per spread.
         lanes: behind each difference.
 
     Returns:

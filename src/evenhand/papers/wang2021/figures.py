@@ -13,7 +13,7 @@ from evenhand.papers.verdicts import exponent
 from evenhand.papers.wang2021.claims import (
     ALPHAS,
     ARS,
-    BOUND_TOLD,
+    BOUND_GIVEN,
     CASES,
     CHOICE,
     CLW,
@@ -22,7 +22,7 @@ from evenhand.papers.wang2021.claims import (
     GAINS,
     KEPT_BACK,
     MADE_UP,
-    MEAN_TOLD,
+    MEAN_GIVEN,
     NAMES,
     OBLIVIOUS,
     REGRET,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def spreads(parts: Sequence[str], informed: Sequence[str]) -> Callable[[Runs], Figure]:
-    """A row a spread: over α, over f(k), and who is stuck in the end."""
+    """One row per spread: over α, over f(k), and who is stuck in the end."""
     columns: Mapping[str, tuple[str, ...]] = {
         "f(k) = k², over α": (*ALPHAS[:2], CHOICE, ALPHAS[2], *informed),
         "α = 4, over f(k)": (CHOICE, UCB, UCB1, *SIZES, *informed),
@@ -66,8 +66,8 @@ def spreads(parts: Sequence[str], informed: Sequence[str]) -> Callable[[Runs], F
 
 
 def _stuck_bars(axes: Axes, run: CompletedRun, labels: Sequence[str], order: Sequence[str], title: str) -> None:
-    names = {CHOICE: "ARS-UCB\nk², α = 4", UCB: "UCB\nα = 4", UCB1: "UCB1", BOUND_TOLD: "ODAAF,\nboth given"}
-    names |= {MEAN_TOLD: "ODAAF,\nmean given", COMPOSITE: "ODAAF"}
+    names = {CHOICE: "ARS-UCB\nk², α = 4", UCB: "UCB\nα = 4", UCB1: "UCB1", BOUND_GIVEN: "ODAAF,\nboth given"}
+    names |= {MEAN_GIVEN: "ODAAF,\nmean given", COMPOSITE: "ODAAF"}
     for place, label in enumerate(labels):
         share, low, high = stuck_share(run, label)
         colour = panels.line(order.index(label))["color"]

@@ -10,7 +10,7 @@ from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
 from evenhand.papers.wang2021 import claims, figures
 from evenhand.papers.wang2021.claims import (
     ARS,
-    BOUND_TOLD,
+    BOUND_GIVEN,
     CASES,
     CHOICE,
     CLW,
@@ -19,7 +19,7 @@ from evenhand.papers.wang2021.claims import (
     GAINS,
     KEPT_BACK,
     MADE_UP,
-    MEAN_TOLD,
+    MEAN_GIVEN,
     OBLIVIOUS,
     OTHERS,
     UCB,
@@ -161,8 +161,8 @@ EXPERIMENTS = (
             "steps."
         ),
         parts=W2,
-        claims=_spread_claims(W2, (MEAN_TOLD, BOUND_TOLD)),
-        draw=figures.spreads(W2, (MEAN_TOLD, BOUND_TOLD)),
+        claims=_spread_claims(W2, (MEAN_GIVEN, BOUND_GIVEN)),
+        draw=figures.spreads(W2, (MEAN_GIVEN, BOUND_GIVEN)),
         quick=QuickSize(lanes=30, horizon=10_000),
         choices=(
             HORIZON,
@@ -191,8 +191,8 @@ EXPERIMENTS = (
         title="Rewards in parts, for ever",
         figure="figure 4",
         setting=(
-            f"{SETTING} The reward of a play arrives in parts that never end: they shrink by a factor of 0.8 or 0.9 a "
-            "step, or as the power 3 or 2 of time. There is no benchmark that could be given a bound."
+            f"{SETTING} The reward of a play arrives in parts that never end: they shrink by a factor of 0.8 or 0.9 "
+            "per step, or as the power 3 or 2 of time. There is no benchmark that could be given a bound."
         ),
         parts=W4,
         claims=_spread_claims(W4, ()),
@@ -212,8 +212,7 @@ EXPERIMENTS = (
         figure="figure 5",
         setting=(
             "In every step exactly one arm pays 1; one play per step, 100,000 steps, 100 lanes. Non-oblivious: the "
-            "best "
-            "arm's rewards come d = 10 or 20 steps late once it has been played for 3d steps in a row, all others "
+            "best arm's rewards come d = 10 or 20 steps late once it has been played for 3d steps in a row, all others "
             "after one. Oblivious: delays drawn evenly from 5 to 10, or from 10 to 20, steps."
         ),
         parts=(*CASES, *MADE_UP),
@@ -301,12 +300,12 @@ EXPERIMENTS = (
             Data(
                 "outbrain",
                 _on_log("outbrain", "nonoblivious", rows=500_000),
-                "Outbrain's log does not ship; one winner a step with fixed chances stands in for it.",
+                "Outbrain's log does not ship; one winner per step with fixed chances stands in for it.",
             ),
             Data(
                 "coupons",
                 _on_log("coupons", "spread"),
-                "The coupon log does not ship; one winner a step with fixed chances stands in for it.",
+                "The coupon log does not ship; one winner per step with fixed chances stands in for it.",
             ),
         ),
     ),

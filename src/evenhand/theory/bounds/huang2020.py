@@ -19,7 +19,7 @@ def tscsf_b_regret(rounds: Numbers, arms: int, plays: int, eta: float, weight: f
         arms: K.
         plays: m.
         eta: η > 0; inf drops the first term.
-        weight: w, the largest weight of per arm.
+        weight: w, the largest weight of an arm.
 
     Example:
         >>> round(float(tscsf_b_regret(20_000, arms=6, plays=3, eta=63.55)), 4)
@@ -42,7 +42,7 @@ def lfg_regret(rounds: Numbers, arms: int, plays: int, eta: float, weight: float
         arms: K.
         plays: m.
         eta: η > 0; inf drops the first term.
-        weight: w, the largest weight of per arm.
+        weight: w, the largest weight of an arm.
 
     Example:
         >>> bool(lfg_regret(1000, 6, 3, 60.0) > tscsf_b_regret(1000, 6, 3, 60.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -48,7 +48,7 @@ def premise(sentence: str) -> Callable[[Test], Premise]:
     return lambda test: Premise(test.__name__, sentence, test)
 
 
-def parameter(path: str, value: Any, sentence: str) -> Premise:
+def parameter(path: str, value: object, sentence: str) -> Premise:
     """The premise that a parameter of one of the policy's parts has a certain value.
 
     Args:

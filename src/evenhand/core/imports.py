@@ -1,0 +1,109 @@
+"""Modules that the user names, loaded so that they register their parts and algorithms."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from evenhand.core.errors import ConfigurationError, nearest
+
+
+def import_source(source: str, folder: Path | None = None) -> ModuleType:
+    """Load a module that the user names, a file or an importable module, so that it registers its parts.
+
+    Args:
+        source: path of a ``.py`` file, or the name of a module.
+        folder: in which a relative path, or a module that is not installed, is looked for; None for the present one.
+
+    Raises:
+        ConfigurationError: there is no such file or module, or it fails when it is loaded.
+
+    Example:
+        >>> import_source("math").__name__
+        'math'
+        >>> import_source("nowhere.py")
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.ConfigurationError: there is no file nowhere.py
+    """
+    where = (folder or Path()) / (source if source.endswith(".py") else f"{source}.py")
+    try:
+        if source.endswith(".py") or where.is_file():
+            return _module_of(where)
+        return importlib.import_module(source)
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no file {where}") from None
+    except ModuleNotFoundError as error:
+        if error.name and source.startswith(error.name):
+            raise ConfigurationError(f"there is no module {source!r}, and no file {where}") from None
+        raise ConfigurationError(f"{source} cannot be loaded: {error}") from error
+    except ConfigurationError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ConfigurationError(f"{source} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def import_object(name: str, folder: Path | None = None) -> Any:
+    """The object ``module:name``; for a module that the user names, never one that data from elsewhere name.
+
+    Raises:
+        ConfigurationError: there is no such module, or it has no such object.
+
+    Example:
+        >>> import_object("math:floor")(1.5)
+        1
+    """
+    source, _, attribute = name.rpartition(":")
+    module = import_source(source, folder)
+    if not hasattr(module, attribute):
+        names = [key for key, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__]
+        raise ConfigurationError(f"module {source!r} has no {attribute!r}{nearest(attribute, names) if names else ''}")
+    return getattr(module, attribute)
+
+
+def same_definition(one: type | Callable[..., Any], other: type | Callable[..., Any]) -> bool:
+    """Whether two classes or functions are one definition, loaded twice: again, or as a script and as a module.
+
+    Example:
+        >>> from evenhand.policy.selection import Categorical, TopM
+        >>> same_definition(TopM, TopM), same_definition(TopM, Categorical)
+        (True, False)
+    """
+    if one.__qualname__ != other.__qualname__:
+        return False
+    return one.__module__ == other.__module__ or None is not _file(one.__module__) == _file(other.__module__)
+
+
+def _module_of(path: Path) -> ModuleType:
+    """The module of a file, loaded once."""
+    name = path.stem
+    loaded = sys.modules.get(name)
+    for known in ("__main__", name):  # the script that runs need not be loaded a second time
+        if _file(known) == path.resolve():
+            return sys.modules[known]
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    if loaded is not None or name in sys.stdlib_module_names:
+        raise ConfigurationError(f"{path} has the name of another module, {name!r}: give the file another name")
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # so that its classes can be pickled for worker processes
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _file(module: str) -> Path | None:
+    """The file that a module was loaded from."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return None if file is None else Path(file).resolve()

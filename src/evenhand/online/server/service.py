@@ -1,0 +1,47 @@
+"""What the routes of a server use: its store, its limits, its keys and its metrics."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import Request
+
+from evenhand.online.server.auth import Authenticator, Cached
+from evenhand.online.server.metrics import Metrics
+from evenhand.online.server.settings import Settings
+from evenhand.online.store import Store
+from evenhand.online.store.commands import Answer, Command
+
+
+class Service:
+    """What the routes of a server use.
+
+    Attributes:
+        store: the allocations.
+        settings: the limits.
+        authenticator: checks keys and scopes.
+        metrics: counts requests, decisions and rewards.
+    """
+
+    def __init__(self, store: Store, settings: Settings, metrics: Metrics) -> None:
+        self.store, self.settings, self.metrics = store, settings, metrics
+        self.authenticator = Authenticator(store.keys, settings.local)
+        self._ready: Cached[None] = Cached()
+
+    async def run(self, name: str, command: Command) -> Answer:
+        """The answer to a command of an allocation, after its events have been committed."""
+        return await asyncio.wrap_future(self.store.submit(name, command))
+
+    async def ready(self) -> None:
+        """Return if the database can be reached; it is tried at most once per second.
+
+        Raises:
+            StoreUnavailable: it cannot be reached.
+        """
+        await self._ready(None, self.store.ready)
+
+
+def service_of(request: Request) -> Service:
+    """The service of the app that received a request."""
+    service: Service = request.app.state.service
+    return service

@@ -1,0 +1,117 @@
+"""Every answer has the fields that its description has, and no others."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import jsonschema_rs
+import pytest
+
+from evenhand.online.store import Store
+from tests.online.server.asking import DRINKS, Asking
+
+ALL, ONE = "/v1/allocations", "/v1/allocations/drinks"
+ROUTE = f"{ALL}/{{name}}"
+
+
+def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Response]]]:
+    """Requests to every route, by method and path, in the order in which they are made."""
+    rewards = [{"decision": "1", "rewards": {"tea": 1.0, "coffee": 0.0}}, {"decision": "99", "rewards": {"tea": 7.0}}]
+    limits = DRINKS | {"name": "films", "algorithm": "ars_ucb", "parameters": {}}
+    return {
+        ("post", ALL): [
+            lambda: ask.post(ALL, DRINKS),
+            lambda: ask.post(ALL, DRINKS),
+            lambda: ask.post(ALL, limits),
+            lambda: ask.post(ALL, {}),
+            lambda: ask.post(ALL, DRINKS | {"plays": 2}),
+        ],
+        ("post", f"{ROUTE}/decisions"): [
+            lambda: ask.post(f"{ONE}/decisions", {}),
+            lambda: ask.post(f"{ONE}/decisions", {"rounds": [["tea"], None], "propensities": True}),
+            lambda: ask.post(f"{ONE}/decisions", {"available": ["mate"]}),
+            lambda: ask.post(f"{ALL}/films/decisions", {}),
+        ],
+        ("post", f"{ROUTE}/rewards"): [lambda: ask.post(f"{ONE}/rewards", {"rewards": rewards})],
+        ("post", f"{ROUTE}/totals"): [
+            lambda: ask.post(f"{ALL}/films/totals", {"value": 1.0}),
+            lambda: ask.post(f"{ALL}/films/totals", {"value": 1.0, "round": 9}),
+        ],
+        ("post", f"{ROUTE}/changes"): [
+            lambda: ask.post(f"{ONE}/changes", {"change": "promise", "fractions": {"coffee": 0.2}}),
+            lambda: ask.post(f"{ONE}/changes", {"change": "promise", "fractions": {"coffee": 0.3}}),
+            lambda: ask.post(f"{ONE}/changes", {"change": "close"}),
+        ],
+        ("get", ALL): [lambda: ask.get(ALL)],
+        ("get", ROUTE): [lambda: ask.get(ONE), lambda: ask.get(f"{ALL}/none")],
+        ("get", f"{ROUTE}/audit"): [lambda: ask.get(f"{ONE}/audit"), lambda: ask.get(f"{ALL}/films/audit?limit=1")],
+        ("get", f"{ROUTE}/log"): [lambda: ask.get(f"{ONE}/log")],
+        ("get", "/v1/access"): [lambda: ask.get("/v1/access")],
+        ("get", "/healthz"): [lambda: ask.get("/healthz")],
+        ("get", "/readyz"): [lambda: ask.get("/readyz")],
+        ("get", "/metrics"): [lambda: ask.get("/metrics")],
+    }
+
+
+def closed(description: dict[str, Any]) -> dict[str, Any]:
+    """The description with all objects that have named fields closed: no other fields are allowed."""
+    description = copy.deepcopy(description)
+    for schema in description["components"]["schemas"].values():
+        if "properties" in schema:
+            schema["additionalProperties"] = False
+    return description
+
+
+def faults(description: dict[str, Any], method: str, path: str, answer: httpx.Response) -> list[str]:
+    """What of an answer is not as described."""
+    told = description["paths"][path][method]["responses"][str(answer.status_code)]
+    if answer.headers["content-type"] != "application/json":
+        return []
+    schema = told["content"]["application/json"]["schema"] | {"components": description["components"]}
+    return [str(error) for error in jsonschema_rs.validator_for(schema).iter_errors(answer.json())]
+
+
+def test_no_answer_has_a_field_that_its_description_lacks(ask: Asking) -> None:
+    description = closed(ask.app.openapi())
+    made = requests(ask)
+    assert set(made) == {(method, path) for path, methods in description["paths"].items() for method in methods}
+    for (method, path), sent in made.items():
+        for send in sent:
+            assert faults(description, method, path, send()) == [], (method, path)
+
+
+@pytest.mark.parametrize("path", [ONE, f"{ONE}/audit"])
+def test_such_a_field_is_found(drinks: Asking, path: str) -> None:
+    answer = drinks.get(path)
+    more = httpx.Response(200, json=answer.json() | {"more": 1})
+    where = path.replace("/drinks", "/{name}")
+    assert len(faults(closed(drinks.app.openapi()), "get", where, more)) == 1
+
+
+def test_repetitions_are_counted_once(store: Store, drinks: Asking) -> None:
+    """Five requests with one key are one decision, and their rewards are one reward."""
+    key = {"Idempotency-Key": "order-17"}
+    told = {"rewards": [{"decision": "1", "rewards": {"tea": 1.0}}]}
+    for _ in range(5):
+        drinks.post(f"{ONE}/decisions", {}, headers=key)
+    for _ in range(5):
+        drinks.post(f"{ONE}/rewards", told, headers={"Idempotency-Key": "reward-17"})
+    text = drinks.get("/metrics").text
+    assert "evenhand_decisions_total 1.0" in text
+    assert 'evenhand_rewards_total{status="accepted"} 1.0' in text
+
+
+def test_a_repetition_is_recognised_by_the_request_as_received(drinks: Asking) -> None:
+    """Not by Python's values: the order of names and the form of whole numbers are no difference, a field more is."""
+    key = {"Idempotency-Key": "order-17", "Content-Type": "application/json"}
+    bodies = [b'{"count": 2, "available": ["tea"]}', b'{ "available":["tea"],"count":2}']
+    first, again = (drinks("POST", f"{ONE}/decisions", content=body, headers=key) for body in bodies)
+    assert (first.status_code, again.json()) == (200, first.json())
+    for body in (b'{"count": 3, "available": ["tea"]}', b'{"count": 2, "available": ["tea"], "propensities": false}'):
+        other = drinks("POST", f"{ONE}/decisions", content=body, headers=key)
+        assert (other.status_code, other.json()["error"]["code"]) == (422, "key_reused")
+    assert drinks("POST", f"{ONE}/totals", content=bodies[0], headers=key).status_code == 422
+    assert drinks.get(ONE).json()["round"] == 2
