@@ -101,6 +101,90 @@ def upgrade(database: Database = "evenhand.db") -> None:
     note(f"{opened.name} has version {HEAD}" + (" already" if before == HEAD else f"; it had {before or 'no tables'}"))
 
 
+@db.command()
+def restore(
+    name: Name,
+    removed: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="New file for the events that are removed. Default: NAME-removed.jsonl."),
+    ] = Path(),
+    database: Database = "evenhand.db",
+    own: Import = None,
+) -> None:
+    """Take a damaged allocation back to its last event in order; the later ones are moved to a file.
+
+    Examples:
+
+      evenhand db restore drinks --removed drinks-removed.jsonl
+    """
+    from evenhand.online.store.repair import restore
+
+    file = Path(f"{name}-removed.jsonl") if removed == Path() else removed
+    with _database(database, read_only=False) as opened:
+        kept, lost = restore(opened, name, file)
+    note(f"{name} stands after event {kept:,}; {lost:,} later events were moved to {file}")
+
+
+@db.command()
+def erase(
+    name: Name,
+    database: Database = "evenhand.db",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Erase an allocation with everything that is stored of it.
+
+    Examples:
+
+      evenhand db erase drinks --yes
+    """
+    from evenhand.online.store.repair import erase
+
+    if not yes:
+        typer.confirm(f"Erase {name} with all its events from {database}?", abort=True)
+    with _database(database, read_only=False) as opened:
+        events = erase(opened, name)
+    note(f"erased {name} with {events:,} events")
+
+
+@db.command("export")
+def export_all(
+    name: Name,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file to write, of JSON lines.")],
+    database: Database = "evenhand.db",
+) -> None:
+    """Write the events of an allocation to a file, from which `evenhand db import` makes it again.
+
+    Examples:
+
+      evenhand db export drinks drinks.jsonl
+    """
+    from evenhand.online.store.repair import export_events
+
+    with _database(database) as opened:
+        events = export_events(opened, name, file)
+    note(f"wrote {events:,} events to {file}")
+
+
+@db.command("import")
+def import_all(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `evenhand db export` wrote.")],
+    name: Name,
+    database: Database = "evenhand.db",
+    own: Import = None,
+) -> None:
+    """Make an allocation from the events in a file.
+
+    Examples:
+
+      evenhand db import drinks.jsonl drinks
+    """
+    from evenhand.online.store.repair import import_events
+
+    with _database(database, read_only=False) as opened:
+        events = import_events(opened, file, name)
+    note(f"{name} stands after {events:,} events")
+
+
 @contextmanager
 def _database(name: str, read_only: bool = True) -> Iterator[StoreDatabase]:
     """An existing database."""

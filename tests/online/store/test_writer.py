@@ -14,15 +14,16 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.errors import EvenhandError
 from evenhand.online import Bandit
+from evenhand.online.bandit import changes
 from evenhand.online.store import Change, Decide, Describe, ReadAudit, Reward, Store, Total, events, tables
 from evenhand.online.store import allocation as live
 from evenhand.online.store import writer as writers
 from evenhand.online.store.allocation import row_of
 from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.database import Database
-from evenhand.online.store.errors import Conflict, KeyReused, StoreUnavailable, UnknownAllocation
+from evenhand.online.store.errors import Conflict, DamagedAllocation, KeyReused, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event
 from evenhand.online.store.writer import ANSWER_LIFETIME, MAX_GROUP, MAX_QUEUE, Writer
 from tests.online.store.kit import Clock, Driven, Held, Outcome, answered, change_rows, count, failing, kinds, verified
@@ -170,7 +171,8 @@ def test_a_command_that_fails_half_way_leaves_nothing_behind(
     at = 2 if method in ("decide", "observe") else 1
     others = [Decide(key="before"), failing, Reward((("2", {"coffee": 0.5}),))]
     with monkeypatch.context() as patch:
-        patch.setattr(Bandit, method, broken(getattr(Bandit, method), at))
+        owner: Any = changes if method in ("retire", "promise") else Bandit
+        patch.setattr(owner, method, broken(getattr(owner, method), at))
         first, failed, second = drinks.group(others)
     assert isinstance(failed, ZeroDivisionError)
     assert rounds(first) == [3]
@@ -529,7 +531,9 @@ def test_damaged_events_stop_an_allocation_and_no_other(
     change = "UPDATE events SET body = :body WHERE sequence = :sequence AND allocation = 1"
     change_rows(lite, change, body=body, sequence=sequence)
     for _ in range(2):
-        assert isinstance(store.submit("drinks", Decide()).exception(), StateError)
+        refused = store.submit("drinks", Decide()).exception()
+        assert isinstance(refused, DamagedAllocation)
+        assert "restores or erases it" in str(refused)
     assert rounds(store.run("films", Decide())) == [1]
 
 

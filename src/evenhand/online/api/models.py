@@ -444,6 +444,10 @@ CODES: dict[str, tuple[int, str]] = {
     "method_not_allowed": (405, "the page does not accept this method"),
     "conflict": (409, "another allocation of that name, or another total of that round, exists"),
     "closed": (409, "the allocation is closed and decides no more until it is reopened"),
+    "damaged": (
+        409,
+        "the stored events of the allocation are damaged; it answers nothing until it is restored or erased",
+    ),
     "too_large": (413, "the body, the batch or the number of arms is over the limit"),
     "unsupported_media_type": (415, "the body must be application/json"),
     "key_reused": (422, "the idempotency key was used for another request"),

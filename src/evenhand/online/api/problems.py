@@ -13,7 +13,15 @@ from starlette.exceptions import HTTPException
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.online.api.json import JsonResponse
 from evenhand.online.api.models import CODES, MAX_DETAILS, ErrorResponse
-from evenhand.online.store.errors import Closed, Conflict, KeyReused, Overloaded, StoreUnavailable, UnknownAllocation
+from evenhand.online.store.errors import (
+    Closed,
+    Conflict,
+    DamagedAllocation,
+    KeyReused,
+    Overloaded,
+    StoreUnavailable,
+    UnknownAllocation,
+)
 
 LOG = logging.getLogger("evenhand.service")
 

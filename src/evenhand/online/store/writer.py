@@ -213,7 +213,7 @@ class Writer:
         except StateError as error:
             LOG.error("allocation %s is damaged: %s", self.name, error)
             raise DamagedAllocation(
-                f"allocation {self.name!r} is damaged and answers nothing until it is restored or erased (evenhand db): "
+                f"allocation {self.name!r} is damaged, and answers nothing until `evenhand db` restores or erases it: "
                 f"{error}"
             ) from error
 
