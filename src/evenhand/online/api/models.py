@@ -336,7 +336,9 @@ class AuditLine(Answer):
     rounds: int = Field(description="since then")
     plays: int = Field(description="since then")
     share: float | None = Field(description="plays per round since then; null before the first")
-    low_share: float | None = Field(description="lower end of its 95 % interval")
+    low_share: float | None = Field(
+        description="lower end of the 95 % interval of its mean propensity, which holds at all times at once"
+    )
     high_share: float | None = Field(description="upper end")
     deficit: float | None = Field(
         description="plays behind all promises since the first one; negative where ahead; null for no promise"
@@ -350,7 +352,10 @@ class AuditLine(Answer):
     available: float | None = Field(description="share of all rounds in which it was available")
     received: int = Field(description="rewards received in time")
     estimate: float | None = Field(description="mean of the known rewards")
-    low: float | None = Field(description="lower end of its 95 % interval")
+    low: float | None = Field(
+        description="lower end of the 95 % interval of the mean reward of all its plays, which holds at all times at "
+        "once and whatever the pending, lost and late rewards are; null where no reward is certain"
+    )
     high: float | None = Field(description="upper end")
     pending: int = Field(description="rewards that are pending")
     lost: int = Field(description="rewards that were not received in time")

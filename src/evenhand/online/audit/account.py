@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from evenhand.core.state import Array, Mask
 from evenhand.online.audit.deficits import DeficitExcerpt
 from evenhand.policy.merit import Merit
@@ -72,3 +74,9 @@ class Account:
     sets: Sequence[bytes]
     frequencies: Array
     deficit_history: DeficitExcerpt | None
+
+    @property
+    def certain(self) -> Array:
+        """(arms,), the known rewards without the zeros of rewards that arrived late."""
+        certain: Array = self.known - np.minimum(self.late, self.known - self.received)
+        return certain

@@ -17,7 +17,7 @@ from evenhand.online.audit import text
 from evenhand.online.audit.account import Account
 from evenhand.online.audit.deficits import DeficitExcerpt
 from evenhand.online.audit.delays import DelaySummary
-from evenhand.online.audit.intervals import mean_rewards, wilson
+from evenhand.online.audit.intervals import mean_interval, mean_rewards
 from evenhand.online.audit.lines import COLUMNS, VALUES, Line
 from evenhand.policy.shares import proportional
 from evenhand.theory.feasibility import check_shares
@@ -170,8 +170,8 @@ def _lines(account: Account, places: Places) -> tuple[Line, ...]:
     pulls, since = account.pulls[places], account.since[places]
     rounds, plays = round - since, pulls - account.plays_before[places]
     known, sums = account.known[places], account.sums[places]
-    low_share, high_share = wilson(plays, rounds)
-    low, high = mean_rewards(known, sums, account.limits)
+    low_share, high_share = mean_interval(plays, plays, rounds)
+    low, high = mean_rewards(pulls, account.certain[places], sums, account.limits)
     names = [account.names[place] for place in places.tolist()]
     columns: list[Iterable[Any]] = [
         names,
