@@ -16,7 +16,7 @@ import typer
 
 from evenhand import Environment, Policy
 from evenhand.algorithms import thompson, ucb1
-from evenhand.core.state import Array
+from evenhand.core.state import Array, Mask
 from evenhand.environment import Bernoulli
 from evenhand.environment.delays import Custom, Geometric
 from evenhand.environment.feedback import FeedbackModel, Immediate
@@ -82,7 +82,7 @@ def course(case: Case, runs: int, rounds: int, seed: int) -> Iterator[tuple[Arra
         yield plays, received, sums, inclusions
 
 
-def misses(case: Case, runs: int, rounds: int, seed: int) -> dict[str, tuple[Array, Array]]:
+def misses(case: Case, runs: int, rounds: int, seed: int) -> dict[str, tuple[Mask, Mask]]:
     """For each kind of interval, whether it missed at the end and ever, both (runs, arms)."""
     ever = {kind: np.zeros((runs, len(MEANS)), dtype=bool) for kind in ("wilson", "rewards", "shares")}
     for round, (plays, received, sums, inclusions) in enumerate(course(case, runs, rounds, seed), start=1):
@@ -97,13 +97,13 @@ def misses(case: Case, runs: int, rounds: int, seed: int) -> dict[str, tuple[Arr
     return {kind: (now[kind], ever[kind]) for kind in ever}
 
 
-def outside(ends: tuple[Array, Array], truth: Array) -> Array:
+def outside(ends: tuple[Array, Array], truth: Array) -> Mask:
     """Where the truth is not in the interval, to the rounding of sums; never where there is no interval."""
     low, high = ends
     return (truth < low - 1e-12) | (truth > high + 1e-12)
 
 
-def per_arm(missed: Array) -> str:
+def per_arm(missed: Mask) -> str:
     """The share of the runs that missed: the arm with the fewest, and the one with the most."""
     shares = 100.0 * missed.mean(axis=0)
     return f"{shares.min():.1f} to {shares.max():.1f}"
