@@ -60,6 +60,7 @@ def test_an_empty_audit() -> None:
         available=None,
         received=0,
         estimate=None,
+        trusted=True,
         low=None,
         high=None,
         pending=0,
@@ -74,7 +75,7 @@ def test_an_empty_audit() -> None:
 
 def test_every_number_by_hand() -> None:
     """Arm a is promised a quarter, sleeps in rounds 1 to 6, and plays alone from then on."""
-    bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.0], window=10.0)
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.0], window=10.0, missing="lost")
     for second in range(6):
         bandit.decide(available=["b"], now=float(second))
     line = line_of(bandit, "a")
@@ -348,7 +349,7 @@ HOSTILE = ["$x$\n<b>", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名
 
 LINE = (
     "arm retired promised since rounds plays share low_share high_share deficit worst resets lapsed all_plays "
-    "available received estimate low high pending lost late"
+    "available received estimate trusted low high pending lost late"
 )
 
 
@@ -370,7 +371,7 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     audit = bandit.audit()
     plain = json.loads(json.dumps(audit.to_json(), allow_nan=False))
     assert plain == audit.to_json()
-    assert " ".join(plain) == "algorithm round version time arms fault lines delays deficit_history"
+    assert " ".join(plain) == "algorithm round version time arms fault warnings lines delays deficit_history"
     assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
     assert " ".join(plain["lines"][0]) == LINE
     assert plain["fault"] == ""

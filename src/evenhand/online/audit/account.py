@@ -21,6 +21,7 @@ class Account:
         round: rounds decided.
         version: changes of arms and promises so far.
         plays: arms that play per round.
+        missing: what a missing reward counts as, ``"lost"`` or ``"zero"``.
         limits: the smallest and the largest reward.
         names: (arms,), of the arms.
         active: (arms,), False where an arm is retired.
@@ -51,6 +52,7 @@ class Account:
     round: int
     version: int
     plays: int
+    missing: str
     limits: tuple[float, float]
     names: Sequence[str]
     active: Mask

@@ -34,6 +34,7 @@ class Line:
         received: rewards received before their window had passed.
         estimate: mean of the known rewards: those received in time, and zeros for missing rewards where these count as
             zero; None without any.
+        trusted: whether the estimate can be trusted; the audit's ``warnings`` say why not.
         low: lower end of the 95 % interval of the mean reward of all its plays, which holds at all times at once and
             whatever the pending, lost and late rewards are; None where no reward is certain.
         high: upper end.
@@ -59,6 +60,7 @@ class Line:
     available: float | None
     received: int
     estimate: float | None
+    trusted: bool
     low: float | None
     high: float | None
     pending: int
