@@ -233,7 +233,7 @@ def test_create_returns_whether_it_is_new(status: int, new: bool) -> None:
             "plays": 1,
             "seed": 3,
             "window": None,
-            "missing": "lost",
+            "missing": None,
             "rewards": [0, 5],
         }
     ]
