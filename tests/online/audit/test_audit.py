@@ -199,7 +199,7 @@ def test_intervals_of_bounded_rewards(limits: tuple[float, float]) -> None:
 
 def test_what_is_missing_widens_the_interval() -> None:
     """Of ten plays, each of which earned 2 in [−1, 2], four rewards are known, three are pending and three lost."""
-    bandit = Bandit(["a"], "ucb1", rewards=(-1.0, 2.0), window=10.0)
+    bandit = Bandit(["a"], "ucb1", rewards=(-1.0, 2.0), window=10.0, missing="lost")
     for second in range(3):
         bandit.decide(now=float(second))
     for place in range(4, 11):
