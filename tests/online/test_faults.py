@@ -333,7 +333,7 @@ def test_a_clock_that_jumps_back(database: str) -> None:
     """
     clock = [100.0]
     store = Store.open(database, clock=lambda: clock[0])
-    store.create("drinks", ["tea", "coffee"], "ucb1", seed=1, window=10.0)
+    store.create("drinks", ["tea", "coffee"], "ucb1", seed=1, window=10.0, missing="lost")
 
     def decide(now: float) -> str:
         clock[0] = now

@@ -131,8 +131,12 @@ def create(
         typer.Option(help="Seconds after a decision in which its rewards are accepted. Default: no limit."),
     ] = None,
     missing: Annotated[
-        str, typer.Option(help="Value of rewards that never arrive: 'lost' (remains unknown) or 'zero'.")
-    ] = "lost",
+        str | None,
+        typer.Option(
+            help="Value of rewards missing after the window, required with it: 'zero' where only successes are "
+            "reported, 'lost' (unknown) where a missing reward says nothing."
+        ),
+    ] = None,
     rewards: Annotated[str, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward.")] = "0,1",
 ) -> Answer:
     """Create an allocation; it is no error if it exists with exactly the same settings.

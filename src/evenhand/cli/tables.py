@@ -372,6 +372,8 @@ def show_audit(name: str, audit: Audit) -> None:
         console.print("[dim]a wider terminal shows more columns, and --json all of them[/dim]", highlight=False)
     if audit.fault:
         console.print(f"[red]cannot be kept:[/red] {escape(audit.fault)}", highlight=False)
+    for warning in audit.warnings:
+        console.print(f"[red]warning:[/red] {escape(warning)}", highlight=False)
 
 
 def show_keys(keys: Sequence[Key]) -> None:

@@ -16,23 +16,28 @@ from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online import Bandit
 from evenhand.online.audit.audit import Audit, available_sets, leading
 from evenhand.online.audit.deficits import DeficitExcerpt
-from evenhand.online.audit.intervals import wilson as wilsons
+from evenhand.online.audit.intervals import mean_interval
 from evenhand.online.audit.lines import Line
 from evenhand.online.bandit.account import account
-
-Z = 1.959963984540054  # of a normal 95 % interval
 
 
 def line_of(bandit: Bandit, arm: str) -> Line:
     return next(line for line in bandit.audit().lines if line.arm == arm)
 
 
-def wilson(wins: float, count: int) -> tuple[float, float]:
-    """The two roots p of (p̂ − p)² = z² p (1 − p)/n."""
-    mean = wins / count
-    a, b, c = 1.0 + Z**2 / count, -(2.0 * mean + Z**2 / count), mean**2
-    root = math.sqrt(b**2 - 4.0 * a * c)
-    return (-b - root) / (2.0 * a), (-b + root) / (2.0 * a)
+def interval(least: float, most: float, count: int) -> tuple[float, float]:
+    """The means that none of the sixteen supermartingales refutes, each at 0.05/16, found by bisection."""
+    return _first_mean(least, count), 1.0 - _first_mean(count - most, count)
+
+
+def _first_mean(total: float, count: int) -> float:
+    low, high = 0.0, total / count
+    for _ in range(60):
+        mean = (low + high) / 2.0
+        logarithms = [3.0**k * total - count * math.log1p(mean * (math.exp(3.0**k) - 1.0)) for k in range(-6, 2)]
+        refuted = max(logarithms) >= math.log(16.0 / 0.05)
+        low, high = (mean, high) if refuted else (low, mean)
+    return low
 
 
 def test_an_empty_audit() -> None:
@@ -55,6 +60,7 @@ def test_an_empty_audit() -> None:
         available=None,
         received=0,
         estimate=None,
+        trusted=True,
         low=None,
         high=None,
         pending=0,
@@ -69,7 +75,7 @@ def test_an_empty_audit() -> None:
 
 def test_every_number_by_hand() -> None:
     """Arm a is promised a quarter, sleeps in rounds 1 to 6, and plays alone from then on."""
-    bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.0], window=10.0)
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.0], window=10.0, missing="lost")
     for second in range(6):
         bandit.decide(available=["b"], now=float(second))
     line = line_of(bandit, "a")
@@ -84,14 +90,14 @@ def test_every_number_by_hand() -> None:
     audit = bandit.audit()
     a, b = audit.lines
     assert (a.plays, a.all_plays, a.rounds, a.since, a.share, a.available) == (2, 2, 8, 0, 0.25, 0.25)
-    assert (a.low_share, a.high_share) == pytest.approx(wilson(2.0, 8))
-    assert (b.low_share, b.high_share) == pytest.approx(wilson(6.0, 8))
+    assert (a.low_share, a.high_share) == pytest.approx(interval(2.0, 2.0, 8))
+    assert (b.low_share, b.high_share) == pytest.approx(interval(6.0, 6.0, 8))
     assert (a.deficit, a.worst) == (0.0, 1.5)  # 0.25 · 8 − 2; before its first play 0.25 · 6
     assert (a.received, a.pending, a.lost, a.late) == (1, 1, 0, 0)
     assert (b.promised, b.deficit, b.worst, b.plays, b.available) == (0.0, None, None, 6, 0.75)
     assert (b.received, b.pending, b.lost, b.late, b.estimate) == (2, 2, 2, 1, 0.5)
-    assert (a.low, a.high) == pytest.approx(wilson(1.0, 1))
-    assert (b.low, b.high) == pytest.approx(wilson(1.0, 2))
+    assert (a.low, a.high) == pytest.approx(interval(1.0, 2.0, 2))  # one of two is pending
+    assert (b.low, b.high) == pytest.approx(interval(1.0, 5.0, 6))  # two are pending, two lost, one of these late
     assert a.high == 1.0
 
 
@@ -122,15 +128,26 @@ def test_the_interval_of_a_share_counts_from_when_its_promise_began() -> None:
     for available in ("a", "b", "b", "b", "b"):
         bandit.decide(available=[available])
     line = line_of(bandit, "a")
-    assert (line.low_share, line.high_share) == pytest.approx(wilson(1.0, 5))
-    assert (line_of(bandit, "b").low_share, line_of(bandit, "b").high_share) == pytest.approx(wilson(4.0, 11))
+    assert (line.low_share, line.high_share) == pytest.approx(interval(1.0, 1.0, 5))
+    assert (line_of(bandit, "b").low_share, line_of(bandit, "b").high_share) == pytest.approx(interval(4.0, 4.0, 11))
 
 
 def test_intervals_at_the_ends() -> None:
-    low, high = wilsons(np.array([0.0, 7.0, 0.0]), np.array([7.0, 7.0, 0.0]))
+    sums = np.array([0.0, 7.0, 0.0])
+    low, high = mean_interval(sums, sums, np.array([7.0, 7.0, 0.0]))
     assert (low[0], high[1]) == (0.0, 1.0)
-    assert (high[0], low[1]) == pytest.approx((wilson(0.0, 7)[1], wilson(7.0, 7)[0]))
+    assert (high[0], low[1]) == pytest.approx((interval(0.0, 0.0, 7)[1], interval(7.0, 7.0, 7)[0]))
     assert np.isnan([low[2], high[2]]).all()
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.003, 0.05, 0.5, 1.0])
+def test_intervals_shrink_as_they_should(mean: float) -> None:
+    """At most twice as wide as 1.96 standard errors each side, and a little more while there are few values."""
+    count = 10.0 ** np.arange(1.0, 8.0)
+    low, high = mean_interval(mean * count, mean * count, count)
+    assert (low <= mean).all()
+    assert (high >= mean).all()
+    assert (high - low <= 2.0 * (2.0 * 1.96 * np.sqrt(mean * (1.0 - mean) / count) + 10.0 / count)).all()
 
 
 # --- With a limit -----------------------------------------------------------------------------------------------------
@@ -169,15 +186,47 @@ def test_the_first_places_are_those_of_a_full_sort(limit: int) -> None:
 
 @pytest.mark.parametrize("limits", [(0.0, 1.0), (-2.0, 3.0)])
 def test_intervals_of_bounded_rewards(limits: tuple[float, float]) -> None:
-    """Wilson's, stretched over the range; never a point, and never outside."""
+    """Stretched over the range; never a point, and never outside."""
     low, high = limits
     bandit = Bandit(["a"], "ucb1", rewards=limits)
     for place, part in enumerate([1.0, 1.0, 0.5, 0.0, 1.0], start=1):
         bandit.decide()
         bandit.observe(str(place), {"a": low + (high - low) * part})
-    line, (first, last) = line_of(bandit, "a"), wilson(3.5, 5)
+    line, (first, last) = line_of(bandit, "a"), interval(3.5, 3.5, 5)
     assert line.estimate == pytest.approx(low + (high - low) * 0.7)
     assert (line.low, line.high) == pytest.approx((low + (high - low) * first, low + (high - low) * last))
+
+
+def test_what_is_missing_widens_the_interval() -> None:
+    """Of ten plays, each of which earned 2 in [−1, 2], four rewards are known, three are pending and three lost."""
+    bandit = Bandit(["a"], "ucb1", rewards=(-1.0, 2.0), window=10.0, missing="lost")
+    for second in range(3):
+        bandit.decide(now=float(second))
+    for place in range(4, 11):
+        bandit.decide(now=12.5)
+        if place < 8:
+            bandit.observe(str(place), {"a": 2.0}, now=12.5)
+    line = line_of(bandit, "a")
+    assert (line.received, line.pending, line.lost, line.estimate) == (4, 3, 3, 2.0)
+    low, _ = interval(4.0, 10.0, 10)
+    assert (line.low, line.high) == pytest.approx((-1.0 + 3.0 * low, 2.0))
+    for place in range(8, 11):
+        bandit.observe(str(place), {"a": -1.0}, now=13.0)
+    line, (low, high) = line_of(bandit, "a"), interval(4.0, 7.0, 10)
+    assert (line.low, line.high) == pytest.approx((-1.0 + 3.0 * low, -1.0 + 3.0 * high))
+
+
+def test_where_only_successes_are_reported_the_interval_has_the_truth() -> None:
+    """The estimate is 1, and the interval does not hide that nothing is known of the other rewards."""
+    bandit, rng = Bandit(["a"], "ucb1"), np.random.default_rng(1)
+    for _ in range(400):
+        choice = bandit.decide()
+        if rng.random() < 0.2:
+            bandit.observe(choice.id, {"a": 1.0})
+    line = line_of(bandit, "a")
+    assert (line.estimate, line.high) == (1.0, 1.0)
+    assert line.low is not None
+    assert 0.1 < line.low < 0.2
 
 
 def test_zeros_count_in_the_estimate_where_they_count_as_zero() -> None:
@@ -189,7 +238,11 @@ def test_zeros_count_in_the_estimate_where_they_count_as_zero() -> None:
     bandit.expire(now=100.0)
     line = line_of(bandit, "a")
     assert (line.received, line.lost, line.estimate) == (1, 3, 0.25)
-    assert (line.low, line.high) == pytest.approx(wilson(1.0, 4))
+    assert (line.low, line.high) == pytest.approx(interval(1.0, 1.0, 4))
+    bandit.observe("1", {"a": 1.0}, now=101.0)  # one zero was none
+    line = line_of(bandit, "a")
+    assert (line.late, line.estimate) == (1, 0.25)
+    assert (line.low, line.high) == pytest.approx(interval(1.0, 2.0, 4))
 
 
 def test_what_is_deserved_by_merit() -> None:
@@ -296,7 +349,7 @@ HOSTILE = ["$x$\n<b>", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名
 
 LINE = (
     "arm retired promised since rounds plays share low_share high_share deficit worst resets lapsed all_plays "
-    "available received estimate low high pending lost late"
+    "available received estimate trusted low high pending lost late"
 )
 
 
@@ -318,7 +371,7 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     audit = bandit.audit()
     plain = json.loads(json.dumps(audit.to_json(), allow_nan=False))
     assert plain == audit.to_json()
-    assert " ".join(plain) == "algorithm round version time arms fault lines delays deficit_history"
+    assert " ".join(plain) == "algorithm round version time arms fault warnings lines delays deficit_history"
     assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
     assert " ".join(plain["lines"][0]) == LINE
     assert plain["fault"] == ""
@@ -383,7 +436,7 @@ def test_the_figure_shows_shares_promises_and_intervals() -> None:
     shares, _ = bandit.audit().figure().axes
     assert [bar.get_width() for bar in shares.patches] == [0.25, 0.75]  # type: ignore[attr-defined]
     drawn = [line.tolist() for marks in shares.collections for line in marks.get_segments()]  # type: ignore[attr-defined]
-    a, b = wilson(1.0, 4), wilson(3.0, 4)
+    a, b = interval(1.0, 1.0, 4), interval(3.0, 3.0, 4)
     expected = [[[a[0], 0.0], [a[1], 0.0]], [[b[0], 1.0], [b[1], 1.0]], [[0.25, -0.42], [0.25, 0.42]]]
     assert np.array(drawn) == pytest.approx(np.array(expected))
 
@@ -400,8 +453,8 @@ def test_a_printed_audit_fits_80_columns_and_cuts_no_number() -> None:
     assert max(map(len, rows)) <= 80
     assert f"cannot be kept: {audit.fault}" in " ".join(rows)
     assert audit.fault
-    # Behind by 0.25 − 1 at first, and 1201 times that now; the interval's lower end is 1/(1 + z²/1200).
-    low = 1.0 / (1.0 + Z**2 / 1200)
+    # Behind by 0.25 − 1 at first, and 1201 times that now.
+    low, _ = interval(1200.0, 1201.0, 1201)
     (row,) = [row.split() for row in rows if row.startswith("b ")]
     assert row == ["b", "0.25", "1", "1,201", f"{-0.75 * 1201:.3g}", "-0.75", "1", f"[{low:.3g},", "1]", "1"]
 

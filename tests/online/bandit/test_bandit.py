@@ -224,7 +224,7 @@ def test_totals_and_rewards_do_not_mix() -> None:
     other.observe(choice.id, {choice.arms[0]: 1.0})
     with pytest.raises(RewardError, match="has taken rewards by decision"):
         other.observe_total(1.0)
-    late = bandit_of("ars_ucb", window=1.0)
+    late = bandit_of("ars_ucb", window=1.0, missing="lost")
     late.decide(now=0.0)
     late.expire(now=1.0)
     with pytest.raises(RewardError, match="the window of round 1 has passed"):
@@ -916,6 +916,7 @@ class Life(RuleBasedStateMachine):
     )
     def begin(self, name: str, window: float | None, missing: str, plays: int) -> None:
         plays = plays if name in SEVERAL else 1
+        missing = "lost" if window is None else missing
         self.bandit = bandit_of(name, plays, window=window, missing=missing)
         self.shares = "fractions" in PARAMETERS[name]
         self.now, self.recorder = 0.0, MetricRecorder(window)
@@ -1055,7 +1056,7 @@ def test_memory_stays_flat(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     list."""
     monkeypatch.setattr(pending, "REMEMBERED", 300)
     parameters = PARAMETERS[name]
-    bandit, first, last = Bandit(ARMS, name, seed=5, window=50.0, **parameters), 255 * 8, 255 * 32
+    bandit, first, last = Bandit(ARMS, name, seed=5, window=50.0, missing="lost", **parameters), 255 * 8, 255 * 32
     tracemalloc.start()
 
     def memory_after(rounds: int) -> tuple[int, int]:
@@ -1119,7 +1120,7 @@ ODD: list[tuple[dict[str, Any], str]] = [
     ({"rewards": 1.0}, "smallest and the largest"),
     ({"rewards": None}, "give the smallest and the largest reward"),
     ({"rewards": (-1e308, 1e308)}, "too wide"),
-    ({"rewards": (1.0, 5.0), "missing": "zero"}, r"extend rewards to 0, or use missing='lost'"),
+    ({"rewards": (1.0, 5.0), "missing": "zero", "window": 60.0}, r"extend rewards to 0, or use missing='lost'"),
     ({"fractions": [0.1]}, "1 entry, but there are 2 arms"),
     ({"fractions": {"c": 0.1}}, "unknown arm 'c'"),
     ({"fractions": {"a": "x"}}, r"fractions\[0\] must be a number"),

@@ -163,7 +163,7 @@ def test_the_policy_learns_from_scaled_rewards_and_the_audit_shows_the_unit() ->
 
 def test_what_comes_after_the_window_is_written_down_and_not_learned_from() -> None:
     """The first decision, made at 0, is waited for until 10: at 9.5 a reward is in time, at 10 it is late."""
-    bandit, choices = four(window=10.0)
+    bandit, choices = four(window=10.0, missing="lost")
     first, second = choices[0].arms
     assert bandit.observe("1", {first: 1.0}, now=9.5) == {first: "accepted"}
     learned = bandit.state.tally.received.copy(), bandit.state.tally.rewards.copy()
@@ -179,7 +179,7 @@ def test_what_comes_after_the_window_is_written_down_and_not_learned_from() -> N
 
 
 def test_late_and_in_time_in_one_call() -> None:
-    bandit, choices = four(window=10.0)
+    bandit, choices = four(window=10.0, missing="lost")
     with pytest.raises(RewardError, match="did not play"):
         bandit.observe("1", {"zzz": 1.0}, now=12.5)
     assert sorted(bandit.pending.settled) == ["1", "2", "3"]  # a refused reward closes what is due all the same
@@ -205,7 +205,7 @@ def test_lost_is_unknown_and_zero_is_nought(missing: str, received: float) -> No
 
 
 def test_a_window_is_due_as_soon_as_expiry_would_close_something() -> None:
-    bandit, choices = four(window=10.0)
+    bandit, choices = four(window=10.0, missing="lost")
     for arm in choices[0].arms:
         bandit.observe("1", {arm: 1.0}, now=4.0)
     before = bandit.dump()
@@ -219,7 +219,7 @@ def test_a_window_is_due_as_soon_as_expiry_would_close_something() -> None:
 
 
 def test_only_what_is_missing_is_lost() -> None:
-    bandit, choices = four(window=10.0)
+    bandit, choices = four(window=10.0, missing="lost")
     first, second = choices[0].arms
     bandit.observe("1", {first: 1.0}, now=4.0)
     assert bandit.expire(now=10.0) == {"1": [second]}
@@ -232,7 +232,7 @@ def test_without_a_window_rewards_are_waited_for_for_ever() -> None:
 
 
 def test_a_decision_closes_what_is_due() -> None:
-    bandit, _ = four(window=2.0)
+    bandit, _ = four(window=2.0, missing="lost")
     assert list(bandit.pending.waiting) == ["3", "4"]  # those of seconds 0 and 1 were closed at 2 and 3
     bandit.decide(now=4.5)
     assert list(bandit.pending.waiting) == ["4", "5"]

@@ -233,7 +233,7 @@ def test_create_returns_whether_it_is_new(status: int, new: bool) -> None:
             "plays": 1,
             "seed": 3,
             "window": None,
-            "missing": "lost",
+            "missing": None,
             "rewards": [0, 5],
         }
     ]
@@ -269,7 +269,7 @@ def test_what_is_read_only() -> None:
 
 
 def test_audit_is_that_of_the_package() -> None:
-    bandit = Bandit(["tea", "mate"], "fucb", fractions=[0.0, 0.25], window=2.5)
+    bandit = Bandit(["tea", "mate"], "fucb", fractions=[0.0, 0.25], window=2.5, missing="lost")
     for second in range(8):
         choice = bandit.decide(now=float(second))
         if second % 2:

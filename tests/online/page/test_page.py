@@ -135,7 +135,7 @@ def assert_shows(text: str, values: list[float | None]) -> None:
 
 
 def assert_shows_line(page: Page, line: dict[str, Any]) -> None:
-    fields_shown = {"arm", "retired"}
+    fields_shown = {"arm", "retired", "trusted"}
     for shown in row(page, line["arm"]).locator("[data-field]").all():
         fields = (shown.get_attribute("data-field") or "").split()
         values = [None if line[name] is None else line[name] * PERCENT.get(name, 1.0) for name in fields]
@@ -165,7 +165,9 @@ def overflow(page: Page) -> int:
 @pytest.fixture(scope="module")
 def drinks(server: Server) -> dict[str, Any]:
     """The audit of an allocation in which something of everything has happened; nothing happens to it any more."""
-    make(server, "drinks", ["tea", "coffee", "cocoa", "water"], {"coffee": 0.2, "cocoa": 0.3}, window=1.0)
+    make(
+        server, "drinks", ["tea", "coffee", "cocoa", "water"], {"coffee": 0.2, "cocoa": 0.3}, window=1.0, missing="lost"
+    )
     first = decide(server, "drinks", 60)
     assert set(reward(server, "drinks", first[:41])) == {"accepted"}
     change(server, "drinks", change="retire", arm="water")

@@ -115,3 +115,26 @@ def test_a_repetition_is_recognised_by_the_request_as_received(drinks: Asking) -
         assert (other.status_code, other.json()["error"]["code"]) == (422, "key_reused")
     assert drinks("POST", f"{ONE}/totals", content=bodies[0], headers=key).status_code == 422
     assert drinks.get(ONE).json()["round"] == 2
+
+
+def test_rewards_in_euros(ask: Asking) -> None:
+    """The range of the request is the unit of answers; a reward outside it is invalid, and learned from is none."""
+    shop = {"name": "shop", "arms": ["dear", "cheap"], "algorithm": "ucb1", "rewards": [1.2, 18], "seed": 1}
+    assert ask.post(ALL, shop).json()["rewards"] == [1.2, 18.0]
+    ask.post(f"{ALL}/shop/decisions", {"count": 2})
+    rewards = [{"decision": "1", "rewards": {"dear": 17.4}}, {"decision": "2", "rewards": {"cheap": 20}}]
+    results = ask.post(f"{ALL}/shop/rewards", {"rewards": rewards}).json()["results"]
+    assert [result["status"] for result in results] == ["accepted", "invalid"]
+    assert results[1]["message"] == "the reward of 'cheap' must be in [1.2, 18], got 20"
+    dear, cheap = ask.get(f"{ALL}/shop/audit").json()["lines"]
+    assert (dear["estimate"], cheap["estimate"]) == (17.4, None)
+    assert 1.2 <= dear["low"] <= 17.4 <= dear["high"] <= 18.0
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"), [({"window": 60}, "window needs missing"), ({"missing": "zero"}, "needs a window")]
+)
+def test_what_a_missing_reward_means_must_be_said(ask: Asking, options: dict[str, Any], fault: str) -> None:
+    answer = ask.post(ALL, DRINKS | options)
+    assert answer.status_code == 422
+    assert fault in answer.json()["error"]["message"]

@@ -59,7 +59,9 @@ def store(lite: Database, clock: Clock) -> Iterator[Store]:
 @pytest.fixture
 def drinks(lite: Database, store: Store, clock: Clock) -> Driven:
     """An allocation on SQLite that promises a third of the rounds to coffee, in whose writer tests make the groups."""
-    store.create("drinks", ARMS, "fucb", parameters={"fractions": {"coffee": 1 / 3}}, seed=1, window=60.0)
+    store.create(
+        "drinks", ARMS, "fucb", parameters={"fractions": {"coffee": 1 / 3}}, seed=1, window=60.0, missing="lost"
+    )
     return Driven(lite, clock=clock)
 
 

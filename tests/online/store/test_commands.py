@@ -222,7 +222,7 @@ def test_a_window_closes_before_anything_else_is_done(drinks: Driven, clock: Clo
 
 
 def test_one_decision_can_be_rewarded_in_time_for_one_arm_and_late_for_another(store: Store, lite: Database) -> None:
-    store.create("films", EVERYBODY, "ucb1", plays=2, seed=1, window=60.0)
+    store.create("films", EVERYBODY, "ucb1", plays=2, seed=1, window=60.0, missing="lost")
     films = Driven(lite, "films")
     first, second = films.run(Decide())["decisions"][0]["arms"]
     films.run(Reward((("1", {first: 0.5}),)))

@@ -48,7 +48,7 @@ def lived(database: Database, clock: Clock) -> None:
     """An allocation in whose life there is an event of every kind but a total, and another one with totals."""
     store = Store(database, clock)
     shares = {"fractions": [0.0, 0.25, 0.125], "eta": 5.0}
-    store.create("drinks", ARMS, "lfg", parameters=shares, plays=2, seed=1, window=60.0)
+    store.create("drinks", ARMS, "lfg", parameters=shares, plays=2, seed=1, window=60.0, missing="lost")
     drinks = Driven(database, clock=clock)
     drinks.run(Decide(count=2))
     drinks.run(Decide(rounds=[["tea", "cocoa"], None], propensities=True))

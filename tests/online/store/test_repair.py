@@ -43,7 +43,7 @@ def test_a_damaged_allocation_goes_back_to_its_last_sound_event(store: Store, tm
     before = events_of(store.database, "drinks")
     damage(store, 14)
     again, removed = Store(store.database), tmp_path / "removed.jsonl"
-    with pytest.raises(StateError, match="event 14 .* was edited"):
+    with pytest.raises(StateError, match=r"event 14 .* was edited"):
         verified(store.database, "drinks")
     change_rows(store.database, "DELETE FROM snapshots")
     with pytest.raises(DamagedAllocation, match="'drinks' is damaged, and answers nothing until `evenhand db`"):
@@ -70,7 +70,7 @@ def test_a_server_that_is_running_goes_on_after_a_restore(store: Store, tmp_path
 
 def test_nothing_is_restored_where_nothing_is_sound(store: Store, tmp_path: Path) -> None:
     damage(store, 1)
-    with pytest.raises(StateError, match="event 1 .* was edited"):
+    with pytest.raises(StateError, match=r"event 1 .* was edited"):
         restore(store.database, "drinks", tmp_path / "removed.jsonl")
     assert len(list(tmp_path.glob("*.jsonl"))) == 0
     assert count(store.database, "events") == 21 + 2

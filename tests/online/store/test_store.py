@@ -91,7 +91,7 @@ def test_without_a_seed_one_is_drawn(store: Store) -> None:
 
 def test_the_same_can_be_created_again(either: Database, clock: Clock) -> None:
     store = Store(either, clock)
-    settings: dict[str, Any] = {"parameters": SHARES, "window": 60.0, "seed": 7}
+    settings: dict[str, Any] = {"parameters": SHARES, "window": 60.0, "missing": "lost", "seed": 7}
     assert store.create("drinks", ARMS, "fucb", **settings)
     clock.now += 5.0
     assert not store.create("drinks", ARMS, "fucb", **settings)
@@ -118,11 +118,18 @@ def test_the_same_can_be_created_again(either: Database, clock: Clock) -> None:
         ("missing", {"missing": "zero"}),
         ("rewards", {"rewards": (-1.0, 1.0)}),
         ("rewards", {"rewards": (0.0, 2.0)}),
-        ("plays, seed, window", {"plays": 2, "seed": 0, "window": 1.0}),
+        ("plays, seed, window", {"plays": 2, "seed": 0, "window": 1.0, "missing": "lost"}),
     ],
 )
 def test_another_of_the_name_is_a_conflict(store: Store, part: str, other: dict[str, Any]) -> None:
-    settings: dict[str, Any] = {"arms": ARMS, "algorithm": "fucb", "parameters": SHARES, "window": 60.0, "seed": 7}
+    settings: dict[str, Any] = {
+        "arms": ARMS,
+        "algorithm": "fucb",
+        "parameters": SHARES,
+        "window": 60.0,
+        "missing": "lost",
+        "seed": 7,
+    }
     store.create("drinks", **settings)
     with pytest.raises(Conflict, match=f"there is already an allocation 'drinks' with other {part}$"):
         store.create("drinks", **settings | other)

@@ -543,9 +543,9 @@ def test_damaged_events_stop_an_allocation_and_no_other(
 def test_two_writers_take_turns(either: Database, clock: Clock) -> None:
     """As two processes do: each goes through what the other one wrote before it goes on."""
     store = Store(either, clock)
-    store.create("drinks", ["tea", "coffee"], "thompson", seed=3, window=60.0)
+    store.create("drinks", ["tea", "coffee"], "thompson", seed=3, window=60.0, missing="lost")
     one, two = Driven(either, clock=clock, snapshot=6), Driven(either, clock=clock, snapshot=1)
-    twin = Bandit(["tea", "coffee"], "thompson", seed=3, window=60.0)
+    twin = Bandit(["tea", "coffee"], "thompson", seed=3, window=60.0, missing="lost")
     for round in range(1, 31):
         driven, other = (one, two) if round % 3 else (two, one)
         twin.expire(clock.now)

@@ -69,6 +69,7 @@ class AllocationRequest(Request):
             "algorithm": "fucb",
             "parameters": {"fractions": {"coffee": 0.2, "cocoa": 0.2}},
             "window": 86400.0,
+            "missing": "zero",
         }
     )
     name: AllocationName = Field(description="letters, digits and . _ -, beginning with a letter or digit")
@@ -86,7 +87,11 @@ class AllocationRequest(Request):
     window: float | None = Field(
         default=None, gt=0.0, le=1e10, allow_inf_nan=False, description="seconds to wait for a reward; null: no limit"
     )
-    missing: Literal["lost", "zero"] = Field(default="lost", description="what a missing reward counts as")
+    missing: Literal["lost", "zero"] | None = Field(
+        default=None,
+        description="what a reward counts as that is missing when its window has passed, required with a window: "
+        "`zero` where only successes are sent; `lost`, unknown, where a missing reward says nothing",
+    )
     rewards: list[Number] = Field(
         default_factory=lambda: [0.0, 1.0],
         min_length=2,
@@ -336,7 +341,9 @@ class AuditLine(Answer):
     rounds: int = Field(description="since then")
     plays: int = Field(description="since then")
     share: float | None = Field(description="plays per round since then; null before the first")
-    low_share: float | None = Field(description="lower end of its 95 % interval")
+    low_share: float | None = Field(
+        description="lower end of the 95 % interval of its mean propensity, which holds at all times at once"
+    )
     high_share: float | None = Field(description="upper end")
     deficit: float | None = Field(
         description="plays behind all promises since the first one; negative where ahead; null for no promise"
@@ -350,7 +357,11 @@ class AuditLine(Answer):
     available: float | None = Field(description="share of all rounds in which it was available")
     received: int = Field(description="rewards received in time")
     estimate: float | None = Field(description="mean of the known rewards")
-    low: float | None = Field(description="lower end of its 95 % interval")
+    trusted: bool = Field(description="whether the estimate can be trusted; the audit's `warnings` say why not")
+    low: float | None = Field(
+        description="lower end of the 95 % interval of the mean reward of all its plays, which holds at all times at "
+        "once and whatever the pending, lost and late rewards are; null where no reward is certain"
+    )
     high: float | None = Field(description="upper end")
     pending: int = Field(description="rewards that are pending")
     lost: int = Field(description="rewards that were not received in time")
@@ -394,6 +405,7 @@ class Audit(Answer):
     time: float = Field(description="of this audit, in seconds since the epoch")
     arms: int = Field(description="how many there are; there may be fewer lines")
     fault: str = Field(description="why the promises cannot be kept with the availability seen; empty if they can")
+    warnings: tuple[str, ...] = Field(description="which estimates cannot be trusted, and why")
     lines: tuple[AuditLine, ...]
     delays: DelaySummary | None
     deficit_history: DeficitHistory | None

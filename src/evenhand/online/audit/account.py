@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from evenhand.core.state import Array, Mask
 from evenhand.online.audit.deficits import DeficitExcerpt
 from evenhand.policy.merit import Merit
@@ -19,6 +21,7 @@ class Account:
         round: rounds decided.
         version: changes of arms and promises so far.
         plays: arms that play per round.
+        missing: what a missing reward counts as, ``"lost"`` or ``"zero"``.
         limits: the smallest and the largest reward.
         names: (arms,), of the arms.
         active: (arms,), False where an arm is retired.
@@ -49,6 +52,7 @@ class Account:
     round: int
     version: int
     plays: int
+    missing: str
     limits: tuple[float, float]
     names: Sequence[str]
     active: Mask
@@ -72,3 +76,9 @@ class Account:
     sets: Sequence[bytes]
     frequencies: Array
     deficit_history: DeficitExcerpt | None
+
+    @property
+    def certain(self) -> Array:
+        """(arms,), the known rewards without the zeros of rewards that arrived late."""
+        certain: Array = self.known - np.minimum(self.late, self.known - self.received)
+        return certain

@@ -17,8 +17,9 @@ from evenhand.online.audit import text
 from evenhand.online.audit.account import Account
 from evenhand.online.audit.deficits import DeficitExcerpt
 from evenhand.online.audit.delays import DelaySummary
-from evenhand.online.audit.intervals import mean_rewards, wilson
+from evenhand.online.audit.intervals import mean_interval, mean_rewards
 from evenhand.online.audit.lines import COLUMNS, VALUES, Line
+from evenhand.online.audit.trust import trusted
 from evenhand.policy.shares import proportional
 from evenhand.theory.feasibility import check_shares
 
@@ -42,6 +43,7 @@ class Audit:
         time: of the audit, in seconds since the epoch.
         arms: number of arms; an audit with a limit has fewer lines.
         fault: why the promises cannot be kept with the availability so far; empty if they can.
+        warnings: which estimates cannot be trusted, and why.
         lines: one per arm, in the order of the arms; with a limit those furthest behind their promise first.
         delays: of the last rewards; None before the first.
         deficit_history: the deficits over time; None where no share of the rounds was ever promised.
@@ -69,6 +71,7 @@ class Audit:
     time: float
     arms: int
     fault: str
+    warnings: tuple[str, ...]
     lines: tuple[Line, ...]
     delays: DelaySummary | None
     deficit_history: DeficitExcerpt | None
@@ -84,6 +87,8 @@ class Audit:
             parts.append(f"and {self.arms - len(shown):,} more")
         if self.fault:
             parts += wrap(f"cannot be kept: {self.fault}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
+        for warning in self.warnings:
+            parts += wrap(f"warning: {warning}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
         return "\n".join(parts)
 
     def table(self) -> pd.DataFrame:
@@ -95,6 +100,7 @@ class Audit:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return vars(self) | {
+            "warnings": list(self.warnings),
             "lines": [line.to_json() for line in self.lines],
             "delays": None if self.delays is None else self.delays.to_json(),
             "deficit_history": None if self.deficit_history is None else self.deficit_history.to_json(),
@@ -124,6 +130,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
     else:
         plays = account.pulls - account.plays_before
         places = leading([-account.deficits, -plays], validate.whole("limit", limit))
+    trust, warnings = trusted(account)
     return Audit(
         algorithm=account.algorithm,
         round=account.round,
@@ -131,7 +138,8 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         time=now,
         arms=len(account.names),
         fault=_fault(account),
-        lines=_lines(account, places),
+        warnings=warnings,
+        lines=_lines(account, places, trust),
         delays=DelaySummary.of(account.delays) if len(account.delays) else None,
         deficit_history=account.deficit_history,
     )
@@ -164,14 +172,14 @@ def leading(keys: Sequence[Array], limit: int) -> Places:
     return places[np.lexsort([key[places] for key in reversed(keys)])]
 
 
-def _lines(account: Account, places: Places) -> tuple[Line, ...]:
+def _lines(account: Account, places: Places, trust: Mask) -> tuple[Line, ...]:
     """The lines of some arms, made column by column, which is fast for many arms."""
     promised, round = _promised(account), account.round
     pulls, since = account.pulls[places], account.since[places]
     rounds, plays = round - since, pulls - account.plays_before[places]
     known, sums = account.known[places], account.sums[places]
-    low_share, high_share = wilson(plays, rounds)
-    low, high = mean_rewards(known, sums, account.limits)
+    low_share, high_share = mean_interval(plays, plays, rounds)
+    low, high = mean_rewards(pulls, account.certain[places], sums, account.limits)
     names = [account.names[place] for place in places.tolist()]
     columns: list[Iterable[Any]] = [
         names,
@@ -191,6 +199,7 @@ def _lines(account: Account, places: Places) -> tuple[Line, ...]:
         _or_none(_ratio(round - account.missed[places], np.full(len(places), float(round)))),
         _whole(account.received[places]),
         _or_none(_ratio(sums, known)),
+        trust[places].tolist(),
         _or_none(low),
         _or_none(high),
         _whole(account.pending[places]),

@@ -20,8 +20,8 @@ class Line:
         rounds: rounds since then.
         plays: plays since then.
         share: plays per round since then; None before the first.
-        low_share: lower end of Wilson's 95 % interval of the propensity that this share estimates, as if all rounds had
-            been decided independently and with the same propensity; None before the first.
+        low_share: lower end of the 95 % interval of its mean propensity in these rounds, which holds at all times at
+            once; None before the first.
         high_share: upper end.
         deficit: plays behind all promises since the first one; negative where ahead; None where no share of the rounds
             is promised.
@@ -34,7 +34,9 @@ class Line:
         received: rewards received before their window had passed.
         estimate: mean of the known rewards: those received in time, and zeros for missing rewards where these count as
             zero; None without any.
-        low: lower end of its 95 % confidence interval; None where no reward is known.
+        trusted: whether the estimate can be trusted; the audit's ``warnings`` say why not.
+        low: lower end of the 95 % interval of the mean reward of all its plays, which holds at all times at once and
+            whatever the pending, lost and late rewards are; None where no reward is certain.
         high: upper end.
         pending: rewards that can still arrive.
         lost: rewards that were missing when their window had passed.
@@ -58,6 +60,7 @@ class Line:
     available: float | None
     received: int
     estimate: float | None
+    trusted: bool
     low: float | None
     high: float | None
     pending: int

@@ -21,6 +21,7 @@ def account(memory: Memory) -> Account:
         round=state.round,
         version=memory.version,
         plays=memory.plays,
+        missing=memory.missing,
         limits=memory.reward_range,
         names=memory.names,
         active=memory.arms.active,

@@ -28,8 +28,10 @@ class Bandit(Memory):
             ``{"index": "empirical_mean", "fairness": {"kind": "deficit_first", "fractions": 0.1}}``.
         plays: m, arms that play per round.
         seed: of all randomness.
-        window: seconds after which a missing reward is lost; None for never.
-        missing: what a lost reward counts as: ``"lost"`` (unknown) or ``"zero"`` (a reward of 0).
+        window: seconds after which a missing reward is lost; None for never: every reward must be reported then, also
+            those of 0.
+        missing: what a lost reward counts as, to be given with a window: ``"zero"`` (a reward of 0) where only
+            successes are reported, ``"lost"`` (unknown) where a missing reward says nothing.
         rewards: the smallest and the largest reward, in your unit; others are refused. Policies learn from rewards
             scaled to [0, 1] by this range; audits are in your unit.
         **parameters: the algorithm's; those with one value per arm as a list in the order of ``arms``, or by name.
@@ -57,7 +59,7 @@ class Bandit(Memory):
         plays: int = 1,
         seed: int = 0,
         window: float | None = None,
-        missing: str = "lost",
+        missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
         **parameters: Any,
     ) -> None:
@@ -119,7 +121,7 @@ class Bandit(Memory):
             EvenhandError: a reward is not a number, or out of range.
 
         Example:
-            >>> bandit = Bandit(["tea", "coffee"], "ucb1", rewards=(0, 5), window=60.0)
+            >>> bandit = Bandit(["tea", "coffee"], "ucb1", rewards=(0, 5), window=60.0, missing="lost")
             >>> choice = bandit.decide(now=0.0)
             >>> bandit.observe(choice.id, {"tea": 4.5}, now=61.0)
             {'tea': 'late'}

@@ -59,7 +59,7 @@ class Memory:
         plays: int,
         seed: int,
         window: float | None,
-        missing: str,
+        missing: str | None,
         rewards: tuple[float, float],
         parameters: Mapping[str, Any],
         checked: bool = False,
@@ -68,7 +68,8 @@ class Memory:
         self.algorithm, parameters = split(algorithm, parameters)
         self.plays = validate.whole("plays", plays)
         self.seed = validate.whole("seed", seed, low=0)
-        self.missing = validate.one_of("missing", missing, ("lost", "zero"))
+        self.pending = PendingRewards(window)
+        self.missing = checked_missing(missing, window)
         self.reward_range = RewardRange.of(rewards)
         if missing == "zero" and not self.reward_range.low <= 0.0 <= self.reward_range.high:
             low, high = self.reward_range
@@ -82,7 +83,6 @@ class Memory:
         self.state = self.started(self.policy, len(names))
         self.chance = Chance(self.seed)
         self.learned = 0
-        self.pending = PendingRewards(window)
         self.statistics = Statistics.empty(len(names))
         self.deficit_history = DeficitHistory()
         self.availability = RecentAvailability()
@@ -185,6 +185,31 @@ class Memory:
         """(arms,), the largest of these at the end of any round so far; −inf where no promise has seen one."""
         now = np.where(self.state.round > self.state.begun.rounds, self.total_deficits(), -np.inf)
         return np.maximum(self.statistics.worst, now)
+
+
+def checked_missing(missing: str | None, window: float | None) -> str:
+    """What a missing reward counts as, which must be said where rewards can be missing.
+
+    Raises:
+        EvenhandError: it is neither ``"lost"`` nor ``"zero"``, is not given with a window, or is ``"zero"`` without
+            one.
+
+    Example:
+        >>> checked_missing(None, None), checked_missing("zero", 60.0)
+        ('lost', 'zero')
+    """
+    if missing is None:
+        if window is not None:
+            raise EvenhandError(
+                "window needs missing, what a reward counts as that is missing when the window has passed: "
+                "missing='zero' where only successes are reported, missing='lost' where a missing reward says nothing"
+            )
+        return "lost"
+    if validate.one_of("missing", missing, ("lost", "zero")) == "zero" and window is None:
+        raise EvenhandError(
+            "missing='zero' needs a window, the seconds after which a reward that has not arrived counts as 0"
+        )
+    return missing
 
 
 def label_of(algorithm: str | Mapping[str, Any]) -> str:

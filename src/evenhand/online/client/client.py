@@ -121,7 +121,7 @@ class Client:
         plays: int = 1,
         seed: int | None = None,
         window: float | None = None,
-        missing: str = "lost",
+        missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
     ) -> bool:
         """Create an allocation.
@@ -135,7 +135,8 @@ class Client:
             plays: arms that play per round.
             seed: of all randomness; None lets the service draw one.
             window: seconds to wait for a reward; None for no limit.
-            missing: what a missing reward counts as: ``"lost"`` (never known) or ``"zero"`` (a reward of 0).
+            missing: what a reward counts as that is missing after the window, to be given with a window: ``"zero"``
+                where only successes are sent, ``"lost"`` (unknown) where a missing reward says nothing.
             rewards: the smallest and the largest reward; others are refused.
 
         Returns:

@@ -15,6 +15,7 @@ export function Allocation({ name, audit, described, loaded, onMore }) {
     <nav aria-label="Where you are"><a href="#/">Allocations</a></nav>
     <h1 tabindex="-1"><${Name} of=${name} /></h1>
     <${Alarm} fault=${audit?.fault ?? ''} />
+    <${Warnings} warnings=${audit?.warnings ?? []} />
     ${audit ? html`<${Details} ...${props} />` : html`<p class="note">Loading…</p>`}
   `;
 }
@@ -24,6 +25,13 @@ function Alarm({ fault }) {
   return html`<div class=${fault ? 'alarm' : ''}>
     <div role="alert">${fault && html`<h2>A promise cannot be kept</h2>`}</div>
     ${fault && html`<p>With the recent availability: <bdi>${fault}</bdi></p>`}
+  </div>`;
+}
+
+function Warnings({ warnings }) {
+  return html`<div class=${warnings.length ? 'alarm' : ''}>
+    <div role="status">${warnings.length > 0 && html`<h2>Estimates cannot be trusted</h2>`}</div>
+    ${warnings.map((warning) => html`<p><bdi>${warning}</bdi></p>`)}
   </div>`;
 }
 

@@ -128,5 +128,6 @@ function Pictures({ rows }) {
       <figcaption><h3>Estimated reward</h3><span class="key-reward">estimate, with its 95 % interval</span></figcaption>
       ${known ? chart(rewards, 'Estimated rewards') : html`<p class="note">No reward of these arms is known yet.</p>`}
     </figure>
-  </div>`;
+  </div>
+  <p class="note">The 95 % intervals hold at all times at once. Pending, lost and late rewards widen those of rewards.</p>`;
 }

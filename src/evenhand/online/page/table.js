@@ -62,6 +62,7 @@ class Row extends Component {
       <th role="rowheader" scope="row">
         <${Name} of=${line.arm} />
         ${line.retired && html` <span class="badge">retired</span>`}
+        ${!line.trusted && html` <span class="badge short">estimate not to be trusted</span>`}
         ${isShort(line) && html` <span class="badge short">below its promise</span>`}
       </th>
       ${COLUMNS.map(cell)}

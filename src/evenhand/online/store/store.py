@@ -146,7 +146,7 @@ class Store:
         plays: int = 1,
         seed: int | None = None,
         window: float | None = None,
-        missing: str = "lost",
+        missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
     ) -> bool:
         """Create an allocation; see `evenhand.online.Bandit` for the arguments.
@@ -159,7 +159,7 @@ class Store:
             plays: arms that play per round.
             seed: of all randomness; None draws one.
             window: seconds to wait for a reward; None for no limit.
-            missing: what a missing reward counts as.
+            missing: what a reward counts as that is missing after the window; to be given with a window.
             rewards: the smallest and the largest reward.
 
         Returns:
