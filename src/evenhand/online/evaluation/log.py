@@ -217,7 +217,9 @@ def _parquet(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, Inde
     from pyarrow import parquet
 
     names = _named(parquet.read_schema(path).names, columns, str(path))
-    frame = parquet.read_table(path, columns=list(dict.fromkeys(names.values()))).to_pandas(ignore_metadata=True)
+    table = parquet.read_table(path, columns=list(dict.fromkeys(names.values())))
+    table.validate(full=True)  # else strings that are not UTF-8 are noticed only where they are used
+    frame = table.to_pandas(ignore_metadata=True)
     return frame, np.arange(1, len(frame) + 1)
 
 
