@@ -57,16 +57,18 @@ class Database:
         shown = self.url.set(drivername=self.url.get_backend_name(), query={})
         self.name = str(self.url.database) if lite else shown.render_as_string(hide_password=True)
         options: dict[str, Any] = {"timeout": LOCK_TIMEOUT} if lite else POSTGRESQL
-        address = self.url
+        more: dict[str, Any] = {}
         if lite and read_only:
-            address, options = URL.create("sqlite", database=_read_only_address(self.name)), options | {"uri": True}
+            address = _read_only_address(self.name)
+            more["creator"] = lambda: sqlite3.connect(address, LOCK_TIMEOUT, check_same_thread=False, uri=True)
         self.engine = create_engine(
-            address,
+            self.url,
             connect_args=options,
             pool_size=8,
             max_overflow=8,
             pool_timeout=LOCK_TIMEOUT,
             pool_pre_ping=not lite,
+            **more,
         )
         if lite:
             _prepare(self.engine, read_only)
