@@ -126,10 +126,10 @@ def _note_deficits(memory: Memory, places: Sequence[int], now: float) -> None:
         return
     begun, pulls, before, lapsed = state.begun, state.tally.pulls, state.round - 1, memory.statistics.lapsed
     for place in places:  # one by one: usually a single arm plays, and arrays of one element are slow
-        rounds = before - begun.rounds.item(place)
-        if rounds > 0.0:
+        share, rounds = fractions.item(place), before - begun.rounds.item(place)
+        if share > 0.0 and rounds > 0.0:
             plays = pulls.item(place) - 1.0 - begun.pulls.item(place)
-            deficit = owed(fractions.item(place), rounds, plays) + lapsed.item(place)
+            deficit = owed(share, rounds, plays) + lapsed.item(place)
             memory.statistics.note(place, deficit)
             memory.deficit_history.note(before, place, deficit)
     if state.round >= memory.deficit_history.next:
