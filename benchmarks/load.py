@@ -165,7 +165,17 @@ def serving(database: str) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "evenhand.cli.main", "serve", "--database", database, "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "evenhand.cli.main",
+        "serve",
+        "--database",
+        database,
+        "--port",
+        str(port),
+        "--no-keys",
+    ]
     server = subprocess.Popen([*command, "--log-level", "error"], stdout=subprocess.DEVNULL)
     try:
         asyncio.run(_answers(f"http://127.0.0.1:{port}", server))

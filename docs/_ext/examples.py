@@ -103,10 +103,13 @@ def service() -> Iterator[None]:
     import uvicorn
 
     from evenhand.online.server.app import create_app
+    from evenhand.online.server.settings import Settings
     from evenhand.online.store import Store
 
     store = Store.open("evenhand.db")
-    server = uvicorn.Server(uvicorn.Config(create_app(store), log_level="error", lifespan="off", ws="none"))
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(store, Settings(no_keys=True)), log_level="error", lifespan="off", ws="none")
+    )
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()

@@ -64,7 +64,17 @@ if __name__ == "__main__":
         database = f"{folder}/posters.db"
         fill(database)
         server = subprocess.Popen(
-            [sys.executable, "-m", "evenhand.cli.main", "serve", "--database", database, "--port", str(PORT)]
+            [
+                sys.executable,
+                "-m",
+                "evenhand.cli.main",
+                "serve",
+                "--database",
+                database,
+                "--port",
+                str(PORT),
+                "--no-keys",
+            ]
         )
         try:
             Client(f"http://127.0.0.1:{PORT}").allocations()  # waits for the server

@@ -69,6 +69,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self.process: int | None = None
         self._words = ["serve", "--database", database, "--host", "127.0.0.1", "--port", str(self.port), *options]
+        self._words += [] if "--host" in options else ["--no-keys"]
         self.http = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
 
     def __enter__(self) -> Self:

@@ -34,7 +34,7 @@ def make(
 
       evenhand keys make shop --scope decide --scope reward
     """
-    with _keys(database) as keys:
+    with _keys(database, new=True) as keys:
         key, secret = keys.create(name, scope)
     if as_json:
         print_json(_plain(key) | {"secret": secret})
@@ -82,10 +82,10 @@ def revoke(
 
 
 @contextmanager
-def _keys(database: str) -> Iterator[Keys]:
+def _keys(database: str, new: bool = False) -> Iterator[Keys]:
     from evenhand.online.store import Store
 
-    store = Store.open(database)
+    store = Store.open(database, new=new)
     try:
         yield store.keys
     finally:

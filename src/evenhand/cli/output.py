@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+
+#: Characters that a terminal executes or that change the direction of text, and that JSON does not escape itself.
+STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class Interrupted(Exception):
@@ -22,7 +26,8 @@ def print_json(value: object) -> None:
           "rows": 2
         }
     """
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    print(STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def note(text: str) -> None:

@@ -19,6 +19,19 @@ def serve(
     max_body: Annotated[int, typer.Option(min=1, help="Largest size of a request's body, in bytes.")] = 8 * 2**20,
     max_batch: Annotated[int, typer.Option(min=1, help="Largest number of decisions or rewards per request.")] = 1000,
     max_arms: Annotated[int, typer.Option(min=1, help="Largest number of arms per allocation.")] = 100_000,
+    max_work: Annotated[int, typer.Option(min=1, help="Largest number of decisions × arms per request.")] = 500_000,
+    max_rate: Annotated[float, typer.Option(min=0.01, help="Requests per second and key.")] = 1000.0,
+    max_concurrent: Annotated[int, typer.Option(min=1, help="Requests at a time per key.")] = 200,
+    max_logs: Annotated[int, typer.Option(min=1, help="Logs that are downloaded at a time per key.")] = 2,
+    max_seconds: Annotated[float, typer.Option(min=0.1, help="Seconds that a log may take to write.")] = 60.0,
+    max_connections: Annotated[int, typer.Option(min=1, help="Largest number of open connections.")] = 1000,
+    no_keys: Annotated[
+        bool,
+        typer.Option(
+            "--no-keys",
+            help="Answer requests from this computer without a key, as long as there is none; not behind a proxy.",
+        ),
+    ] = False,
     log_level: Annotated[str, typer.Option(help="'error', 'warning', 'info' (every request) or 'debug'.")] = "warning",
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="First bring the tables of the database to this version.")
@@ -27,16 +40,29 @@ def serve(
 ) -> None:
     """Serve allocations over HTTP: decisions, rewards and audits for programs, and a page for people.
 
-    Without any API key it answers requests from this computer only. SIGTERM and SIGINT stop it after it has answered
+    Every request needs an API key, except with --no-keys. SIGTERM and SIGINT stop it after it has answered
     the requests in progress.
 
     Examples:
 
-      evenhand serve
+      evenhand serve --no-keys
 
       evenhand serve --database postgresql://evenhand@db/evenhand --host 0.0.0.0
     """
     from evenhand.online.server import run as server
     from evenhand.online.server.settings import Settings
 
-    server.serve(database, Settings(host, max_body, max_batch, max_arms), port, log_level, upgrade)
+    settings = Settings(
+        host,
+        max_body,
+        max_batch,
+        max_arms,
+        max_work,
+        max_rate,
+        max_concurrent,
+        max_logs,
+        max_seconds,
+        max_connections,
+        no_keys,
+    )
+    server.serve(database, settings, port, log_level, upgrade)

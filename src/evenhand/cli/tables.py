@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from evenhand.algorithms.registry import Algorithm
@@ -462,6 +463,12 @@ def console_for_tables() -> Console:
 
 
 class _Console(Console):
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Every text in a table or line, as names of arms may come from strangers."""
+        from evenhand.online.audit.text import harmless
+
+        return super().render_str(harmless(text), **options)
+
     def on_broken_pipe(self) -> None:
         """Leave the error to the command, which has an exit status for it."""
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import httpx
@@ -34,10 +35,11 @@ class Asking:
     """
 
     def __init__(self, store: Store, settings: Settings | None = None, key: str | None = None) -> None:
-        self.store, self.settings, self.key = store, settings or Settings(), key
+        self.store, self.key = store, key
+        self.settings = replace(settings or Settings(), no_keys=True)
         self.app: FastAPI = create_app(store, self.settings)
         self.now = 0.0  # seconds, by which keys are remembered
-        self.app.state.service.authenticator = Authenticator(store.keys, self.settings.local, clock=lambda: self.now)
+        self.app.state.service.authenticator = Authenticator(store.keys, self.settings.open, clock=lambda: self.now)
         self._loop = asyncio.Runner()
         self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://localhost:8000")
 

@@ -87,9 +87,11 @@ def test_every_route_has_a_title(ask: Asking) -> None:
 
 
 def test_limits_are_documented() -> None:
-    documented = {option.strip("`"): int(default.replace(",", "")) for option, default, _ in rows(HOWTO, "option")}
+    documented = {option.strip("`"): float(default.replace(",", "")) for option, default, _ in rows(HOWTO, "option")}
     limits = Settings()
-    assert documented == {"--max-body": limits.max_body, "--max-batch": limits.max_batch, "--max-arms": limits.max_arms}
+    assert documented == {
+        f"--{name.replace('_', '-')}": value for name, value in vars(limits).items() if name.startswith("max_")
+    }
 
 
 def test_scopes_are_documented() -> None:

@@ -22,6 +22,8 @@ LOG_TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apach
 
 AllocationName = Annotated[str, StringConstraints(pattern=ALLOCATION, strict=True)]
 ArmName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=ARM, strict=True)]
+#: A list of many wrong names is refused for the first one: describing each takes longer than accepting them.
+ArmNames = Annotated[list[ArmName], Field(fail_fast=True)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Nonnegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -73,7 +75,7 @@ class AllocationRequest(Request):
         }
     )
     name: AllocationName = Field(description="letters, digits and . _ -, beginning with a letter or digit")
-    arms: list[ArmName] = Field(min_length=1, description="unique names")
+    arms: ArmNames = Field(min_length=1, description="unique names")
     algorithm: AlgorithmName | Annotated[dict[str, Any], AfterValidator(_check_nesting)] = Field(
         description="as `evenhand algorithms` lists them, or a table for each part of a policy, of registered kinds"
     )
@@ -105,7 +107,7 @@ class CountedRounds(Request):
 
     model_config = _example({}, {"count": 3}, {"available": ["tea", "cocoa"], "propensities": True})
     count: int = Field(default=1, ge=1, description="number of rounds")
-    available: list[ArmName] | None = Field(
+    available: ArmNames | None = Field(
         default=None, min_length=1, description="arms that can play; null: all that are not retired"
     )
     propensities: bool = Field(default=False, description="also estimate propensities that have no closed form")
@@ -115,7 +117,7 @@ class ListedRounds(Request):
     """Decisions for rounds with different arms available."""
 
     model_config = _example({"rounds": [["tea"], None, ["tea", "cocoa"]]})
-    rounds: list[Annotated[list[ArmName], Field(min_length=1)] | None] = Field(
+    rounds: list[Annotated[ArmNames, Field(min_length=1)] | None] = Field(
         min_length=1, description="for each round the arms that can play; null: all that are not retired"
     )
     propensities: bool = Field(default=False, description="also estimate propensities that have no closed form")
@@ -188,7 +190,7 @@ class Promise(Request):
 
     model_config = _example({"change": "promise", "fractions": {"coffee": 0.1}})
     change: Literal["promise"]
-    fractions: dict[ArmName, Share] = Field(min_length=1, json_schema_extra=NO_OTHER_NAMES)
+    fractions: dict[ArmName, Share] = Field(min_length=1, fail_fast=True, json_schema_extra=NO_OTHER_NAMES)
 
 
 class Close(Request):
@@ -460,13 +462,16 @@ CODES: dict[str, tuple[int, str]] = {
         409,
         "the stored events of the allocation are damaged; it answers nothing until it is restored or erased",
     ),
-    "too_large": (413, "the body, the batch or the number of arms is over the limit"),
+    "timeout": (408, "the request was not complete in time"),
+    "too_large": (413, "the body, the batch, the number of arms or the work is over the limit"),
     "unsupported_media_type": (415, "the body must be application/json"),
     "key_reused": (422, "the idempotency key was used for another request"),
     "invalid": (422, "the request is invalid; `details` lists where"),
     "infeasible": (422, "the promised shares cannot be kept; nothing was changed"),
+    "too_many_requests": (429, "the key is over its limit; retry after the seconds in `Retry-After`"),
+    "headers_too_large": (431, "the headers are over the limit"),
     "internal": (500, "an error of the server, which its log explains"),
-    "unavailable": (503, "the database cannot be reached; retrying is safe"),
+    "unavailable": (503, "the database cannot be reached, or the server is busy; retrying is safe"),
 }
 MAX_DETAILS = 20  # per error
 

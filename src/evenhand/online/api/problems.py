@@ -20,6 +20,7 @@ from evenhand.online.store.errors import (
     KeyReused,
     Overloaded,
     StoreUnavailable,
+    TooMuchWork,
     UnknownAllocation,
 )
 
@@ -31,6 +32,7 @@ CODE_OF: dict[type[Exception], str] = {
     Closed: "closed",
     KeyReused: "key_reused",
     DamagedAllocation: "damaged",
+    TooMuchWork: "too_large",
     StoreUnavailable: "unavailable",
     InfeasiblePromise: "infeasible",
     StateError: "internal",

@@ -134,12 +134,18 @@ def _forms(hint: Any) -> tuple[dict[str, type[BaseModel]], str]:
 def _model_at(hint: Any, location: Sequence[str | int]) -> type[BaseModel]:
     """The model of the object at a location."""
     for part in location:
+        hint = _bare(hint)
         if isinstance(hint, type) and issubclass(hint, BaseModel):
             hint = hint.model_fields[str(part)].annotation
         else:  # a list or an object
             hint = get_args(hint)[-1]
-    model: type[BaseModel] = hint
+    model: type[BaseModel] = _bare(hint)
     return model
+
+
+def _bare(hint: Any) -> Any:
+    """A type without its annotations."""
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 def _at(value: Any, location: Sequence[str | int]) -> Any:

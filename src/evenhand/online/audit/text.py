@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from io import StringIO
 
@@ -34,6 +35,20 @@ def fitting(columns: Mapping[str, Sequence[str]], width: int, gap: int, dispensa
             break
         widths.pop(name, None)
     return list(widths)
+
+
+#: Characters that a terminal executes or that change the direction of text; line feeds may stand in sentences.
+STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """A text in which characters that steer a terminal or the direction of letters are written as escapes.
+
+    Example:
+        >>> harmless("tea\\x1b[2J"), harmless("\\u202eaet")
+        ('tea\\\\x1b[2J', '\\\\u202eaet')
+    """
+    return STEERING.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def plain(name: str) -> str:

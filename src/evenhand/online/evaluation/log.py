@@ -30,6 +30,7 @@ COLUMNS = {
     "available": ("available",),
 }
 OPTIONAL = ("decision_id", "position", "available")
+QUOTED = r"\A'(?='*[=+\-@\t\r])"  # the apostrophe with which `evenhand export` keeps spreadsheets from computing
 LARGEST_CELL = 2**31 - 1  # characters; Python's default is too small for the names of 20,000 arms
 Index = NDArray[np.intp]
 
@@ -158,7 +159,8 @@ def read_log(
                           of the log are available in every round
     ====================  ==============================================================================================
 
-    Further columns are not read.
+    Further columns are not read. In a CSV file an apostrophe before an item that begins with ``=``, ``+``, ``-`` or
+    ``@`` is not a part of its name: `evenhand export` writes it, so that spreadsheets compute nothing.
 
     Args:
         path: of the file; Parquet if it ends in ``.parquet``, else CSV.
@@ -188,6 +190,9 @@ def read_log(
         raise DataError(f"there is no file {path}") from None
     except (OSError, UnicodeError, csv.Error, ArrowException) as error:
         raise DataError(f"{path} cannot be read as a {'Parquet' if parquet else 'CSV'} file: {error}") from None
+    if not parquet:
+        item = columns.get("item_id", "item_id")
+        frame[item] = frame[item].str.replace(QUOTED, "", regex=True)
     return _log(frame, columns, missing, rounds, str(path), numbers)
 
 

@@ -106,7 +106,7 @@ function nodes(rows) {
 }
 
 const LONGEST = 40; // letters of a name
-const STEERING = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu;
+const STEERING = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
 // A name in one line of a picture: not too long, and without letters that steer or break the line.
 export function plain(name) {

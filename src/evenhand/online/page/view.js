@@ -4,7 +4,11 @@ import htm from './vendor/htm.mjs';
 
 const html = htm.bind(h);
 
+// Characters that change the direction of letters are shown as escapes: a name must not look like another one.
+const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const visible = (name) => name.replace(DIRECTION, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 // A name given by a user. bdi keeps right-to-left letters from changing the direction of the text around it.
-const Name = ({ of }) => html`<bdi class="name">${String(of)}</bdi>`;
+const Name = ({ of }) => html`<bdi class="name">${visible(String(of))}</bdi>`;
 
 export { Component, Name, html, render };

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_type_hints
 
 from fastapi import Request, params
@@ -15,6 +17,12 @@ from evenhand.online.api.json import InvalidJson, parse_json
 from evenhand.online.api.models import MAX_DETAILS
 from evenhand.online.api.problems import Refused, invalid_request
 from evenhand.online.api.validation import describe_errors
+from evenhand.online.server.limits import SMALL, Limited, check_fields, check_values
+from evenhand.online.server.service import Service, service_of
+from evenhand.online.server.settings import Settings
+
+#: A body, its message, where it is invalid (the first places, each with a message), and the number of its errors.
+Parsed = tuple[Any, Any, list[tuple[str, str]], int]
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ class Arguments:
         hints, signature = get_type_hints(endpoint, include_extras=True), inspect.signature(endpoint).parameters
         self.parameters: list[_Parameter] = []
         self._request, self._body, self._hint, self._message = "", "", Any, TypeAdapter[Any](Any)
+        self._limited = Limited()
         for name, hint in ((name, hints[name]) for name in signature):
             kinds = (params.Header, params.Query)
             declared = next((part for part in getattr(hint, "__metadata__", ()) if isinstance(part, kinds)), None)
@@ -74,6 +83,8 @@ class Arguments:
                 self.parameters.append(_Parameter(name, where, alias, hint, TypeAdapter(hint), default))
             else:
                 self._body, self._hint, self._message = name, hint, TypeAdapter(hint)
+                marks = getattr(hint, "__metadata__", ())
+                self._limited = next((mark for mark in marks if isinstance(mark, Limited)), Limited())
         self._queries = {parameter.alias for parameter in self.parameters if parameter.where == "query"}
 
     @property
@@ -112,26 +123,40 @@ class Arguments:
                 details += describe_errors(error, parameter.hint, value, place, MAX_DETAILS)
                 count += error.error_count()
         if self._body:
-            body = request.state.body = await _json_body(request)
-            try:
-                values[self._body] = self._message.validate_python(body)
-            except ValidationError as error:
-                details += describe_errors(error, self._hint, body, ("body",), MAX_DETAILS)
-                count += error.error_count()
+            value, message, wrong, number = await self._read_body(service_of(request), await _json_bytes(request))
+            request.state.body, values[self._body] = value, message
+            details, count = details + wrong, count + number
         if details:
             raise invalid_request(details, count)
         return values
 
+    async def _read_body(self, service: Service, body: bytes) -> Parsed:
+        """A body; large ones in a thread, so that others are answered meanwhile."""
+        if len(body) <= SMALL:
+            return self._parsed(service.settings, body)
+        check_values(self._limited.values(service.settings), body)
+        parse = partial(self._parsed, service.settings, body)
+        return await asyncio.get_running_loop().run_in_executor(service.parsers, parse)
 
-async def _json_body(request: Request) -> Any:
+    def _parsed(self, settings: Settings, body: bytes) -> Parsed:
+        try:
+            value = parse_json(body)
+        except InvalidJson as error:
+            raise Refused("invalid", str(error), [("body", str(error))]) from None
+        check_fields(value)
+        self._limited.check(settings, value)
+        try:
+            return value, self._message.validate_python(value), [], 0
+        except ValidationError as error:
+            return value, None, describe_errors(error, self._hint, value, ("body",), MAX_DETAILS), error.error_count()
+
+
+async def _json_bytes(request: Request) -> bytes:
     types = request.headers.getlist("content-type")
     if len(types) != 1 or not _is_json(types[0]):
         got = repr(types[0][:100]) if types else "nothing"
         raise Refused("unsupported_media_type", f"the body must be sent as Content-Type: application/json, got {got}")
-    try:
-        return parse_json(await request.body())
-    except InvalidJson as error:
-        raise Refused("invalid", str(error), [("body", str(error))]) from None
+    return await request.body()
 
 
 def _is_json(content_type: str) -> bool:

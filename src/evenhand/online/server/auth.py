@@ -1,23 +1,21 @@
-"""Authentication: API keys with scopes; without any key, every scope for requests from this computer."""
+"""Authentication: API keys with scopes; without any key, and if it is allowed, every scope for this computer."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 import re
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Generic, Protocol, TypeVar
 
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
 from evenhand.online.api.problems import Refused
 from evenhand.online.server.settings import is_loopback
-from evenhand.online.store.api_keys import SCOPES, Key
+from evenhand.online.store.api_keys import SCOPES, Key, hash_of
 from evenhand.online.store.errors import StoreUnavailable
 
 Value = TypeVar("Value")
@@ -33,11 +31,8 @@ PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"
 class KeyStore(Protocol):
     """Where keys are stored, such as `evenhand.online.store.api_keys.Keys`."""
 
-    def find(self, secret: str) -> Key | None:
-        """The key with this secret; None if there is none, or it was revoked."""
-
-    def any(self) -> bool:
-        """Whether a key was ever created."""
+    def by_hash(self) -> Mapping[str, Key]:
+        """All keys that were ever created, by the hashes of their secrets."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +42,12 @@ class Caller:
     Attributes:
         name: of the key; None where there are no keys.
         scopes: what it may do.
+        id: of the key; None where there are no keys.
     """
 
     name: str | None
     scopes: frozenset[str]
+    id: str | None = None
 
 
 LOCAL_CALLER = Caller(None, frozenset(SCOPES))
@@ -65,7 +62,8 @@ class Cached(Generic[Value]):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._tasks: dict[Hashable, tuple[float, asyncio.Task[Value]]] = {}
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="evenhand-cached")  # that no other work can keep busy
+        self._tasks: dict[Hashable, tuple[float, asyncio.Future[Value]]] = {}
 
     async def __call__(self, key: Hashable, compute: Callable[[], Value]) -> Value:
         """The value of a key, which ``compute`` returns in a thread; an exception is cached, too."""
@@ -74,25 +72,24 @@ class Cached(Generic[Value]):
         if task is None or until <= now:
             if len(self._tasks) >= MAX_CACHED:
                 self._tasks = {name: entry for name, entry in self._tasks.items() if entry[0] > now}
-            task = asyncio.ensure_future(run_in_threadpool(compute))
+            task = asyncio.get_running_loop().run_in_executor(self._pool, compute)
             if len(self._tasks) < MAX_CACHED:
                 self._tasks[key] = now + CACHED, task
         return await asyncio.shield(task)
 
 
 class Authenticator:
-    """Accepts requests with a key; or, as long as no key was ever created, all requests from this computer.
+    """Accepts requests with a key; or, if that is allowed and no key was ever created, all from this computer.
 
     Args:
         keys: where they are stored.
-        local: whether only this computer can reach the server; otherwise every request needs a key.
+        open: whether requests from this computer need no key as long as there is none.
         clock: returns the time in seconds.
     """
 
-    def __init__(self, keys: KeyStore, local: bool, clock: Callable[[], float] = time.monotonic) -> None:
-        self._keys, self._local = keys, local
-        self._found: Cached[Key | None] = Cached(clock)
-        self._any: Cached[bool] = Cached(clock)
+    def __init__(self, keys: KeyStore, open: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._keys, self._open = keys, open
+        self._found: Cached[Mapping[str, Key]] = Cached(clock)
 
     async def caller(self, headers: Headers) -> Caller:
         """The sender of a request.
@@ -106,7 +103,7 @@ class Authenticator:
         if authorization:
             key = await self._key(authorization)
             if key is not None:
-                return Caller(key.name, key.scopes)
+                return Caller(key.name, key.scopes, key.id)
         if await self._needs_key():
             reason = (
                 "there is no such key, or it was revoked"
@@ -143,7 +140,11 @@ class Authenticator:
             pass  # public pages have no data
 
     async def _needs_key(self) -> bool:
-        return not self._local or await self._any(None, self._keys.any)
+        return not self._open or bool(await self._all())
+
+    async def _all(self) -> Mapping[str, Key]:
+        """All keys at once, so that many wrong secrets need no more look-ups than one."""
+        return await self._found(None, self._keys.by_hash)
 
     async def _key(self, authorization: list[str]) -> Key | None:
         kind, _, secret = authorization[0].partition(" ")
@@ -151,8 +152,8 @@ class Authenticator:
         if len(authorization) > 1 or kind.lower() != "bearer" or not SECRET.fullmatch(secret):
             return None
         # By its hash, so that the time of the look-up reveals nothing about the secret.
-        digest = hashlib.sha256(secret.encode()).digest()
-        return await self._found(digest, partial(self._keys.find, secret))
+        key = (await self._all()).get(hash_of(secret))
+        return key if key is not None and key.revoked is None else None
 
 
 def _check_local(headers: Headers) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -14,15 +15,29 @@ from fastapi import Body, Header, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from evenhand.online.api import models
 from evenhand.online.api.json import JsonResponse
 from evenhand.online.api.problems import Refused
 from evenhand.online.server.auth import Caller
+from evenhand.online.server.limits import (
+    Limited,
+    check_arms,
+    check_batch,
+    check_new,
+    check_propensities,
+    check_rewards,
+    check_rounds,
+    values_of_arms,
+    values_of_rewards,
+    values_of_rounds,
+)
+from evenhand.online.server.quotas import LogDownload
 from evenhand.online.server.routing import ANY_KEY, HEALTH, IdempotencyKey, Name, needs, router_of_scopes
 from evenhand.online.server.service import service_of
-from evenhand.online.server.settings import Settings
 from evenhand.online.store import Change, Decide, Describe, ReadAudit, Reward, Total
+from evenhand.online.store.export import LogLimits, stream_log
 
 TAGS = [
     {"name": "allocations", "description": "Create, list and change allocations."},
@@ -31,6 +46,7 @@ TAGS = [
     {"name": "server", "description": "The access of a key, the health of the server, and its metrics."},
 ]
 INFINITY = {"inf": math.inf, "-inf": -math.inf}  # JSON has no numbers for them
+MAX_CHARACTERS = 2**28  # of available arms per log, which every row repeats
 READY_TIMEOUT = 2.0  # seconds within which the database must answer
 
 router = router_of_scopes()
@@ -47,7 +63,10 @@ router = router_of_scopes()
     response_model=models.Decisions,
 )
 async def decide(
-    request: Request, name: Name, message: Annotated[models.DecisionRequest, Body()], key: IdempotencyKey = None
+    request: Request,
+    name: Name,
+    message: Annotated[models.DecisionRequest, Body(), Limited(values_of_rounds, check_rounds)],
+    key: IdempotencyKey = None,
 ) -> Response:
     """Decide which arms play in the next rounds.
 
@@ -55,12 +74,12 @@ async def decide(
     answer is sent.
     """
     service = service_of(request)
+    options: Any = {"propensities": message.propensities, "max_work": service.settings.max_work}
+    options |= once(request, key)
     if isinstance(message, models.ListedRounds):
-        command = Decide(rounds=message.rounds, propensities=message.propensities, **once(request, key))
-        number = len(message.rounds)
+        command, number = Decide(rounds=message.rounds, **options), len(message.rounds)
     else:
-        command = Decide(message.count, message.available, propensities=message.propensities, **once(request, key))
-        number = message.count
+        command, number = Decide(message.count, message.available, **options), message.count
     check_batch(service.settings, "decisions", number)
     if message.propensities:
         arms = len((await service.run(name, Describe()))["arms"])
@@ -74,7 +93,12 @@ async def decide(
     tags=["rounds"],
     response_model=models.RewardResults,
 )
-async def reward(request: Request, name: Name, message: models.RewardRequest, key: IdempotencyKey = None) -> Response:
+async def reward(
+    request: Request,
+    name: Name,
+    message: Annotated[models.RewardRequest, Limited(values_of_rewards, check_rewards)],
+    key: IdempotencyKey = None,
+) -> Response:
     """Send the rewards of arms, at any time, in any order, one by one or together.
 
     Every reward has its own result: `accepted`; `duplicate`, received before; `late`, received after the window,
@@ -83,7 +107,6 @@ async def reward(request: Request, name: Name, message: models.RewardRequest, ke
     results of the others.
     """
     service = service_of(request)
-    check_batch(service.settings, "rewards", len(message.rewards))
     rewards = tuple((entry.decision, entry.rewards) for entry in message.rewards)
     return JsonResponse(await service.run(name, Reward(rewards, **once(request, key))))
 
@@ -94,7 +117,9 @@ async def reward(request: Request, name: Name, message: models.RewardRequest, ke
     tags=["rounds"],
     response_model=models.TotalResult,
 )
-async def total(request: Request, name: Name, message: models.TotalRequest, key: IdempotencyKey = None) -> Response:
+async def total(
+    request: Request, name: Name, message: Annotated[models.TotalRequest, Limited()], key: IdempotencyKey = None
+) -> Response:
     """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
 
     It is credited in equal parts to the arms that played in that round.
@@ -119,14 +144,15 @@ async def total(request: Request, name: Name, message: models.TotalRequest, key:
     status_code=201,
     response_model=models.Allocation,
 )
-async def create(request: Request, message: models.AllocationRequest) -> Response:
+async def create(
+    request: Request, message: Annotated[models.AllocationRequest, Limited(values_of_arms, check_new)]
+) -> Response:
     """Create an allocation.
 
     If an allocation of that name exists with the same settings, nothing is created and the status is 200. Promised
     shares that cannot be kept are refused.
     """
     service = service_of(request)
-    check_arms(service.settings, len(message.arms))
     options = message.model_dump()
     low, high = options.pop("rewards")
     options["parameters"] = {
@@ -161,7 +187,12 @@ async def describe(request: Request, name: Name) -> Response:
     tags=["allocations"],
     response_model=models.ChangeResult,
 )
-async def change(request: Request, name: Name, message: models.ChangeRequest, key: IdempotencyKey = None) -> Response:
+async def change(
+    request: Request,
+    name: Name,
+    message: Annotated[models.ChangeRequest, Limited(values_of_arms)],
+    key: IdempotencyKey = None,
+) -> Response:
     """Change arms or promises, or close or reopen an allocation.
 
     What an arm is owed under a new promise counts from the next round. An arm that is promised the share that it has
@@ -214,7 +245,7 @@ async def audit(
 
 @router.get(
     "/v1/allocations/{name}/log",
-    **needs("read", "unknown_allocation", "invalid", answers=_text("the log", *models.LOG_TYPES.values())),
+    **needs("read", "unknown_allocation", "too_large", "invalid", answers=_text("the log", *models.LOG_TYPES.values())),
     tags=["results"],
     response_class=StreamingResponse,
 )
@@ -232,12 +263,44 @@ async def log(
 
     Estimating propensities replays every event, which takes as long as it took to decide.
     """
-    from evenhand.online.store.export import stream_log
-
-    database = service_of(request).store.database
-    pieces = await run_in_threadpool(partial(stream_log, database, name, format, since, until, estimate))
+    service = service_of(request)
+    download = service.quotas.log(request.state.caller, estimate)
+    limits = LogLimits(service.settings.max_work, MAX_CHARACTERS, download.proceed)
+    begin = partial(stream_log, service.store.database, name, format, since, until, estimate, limits)
+    try:
+        pieces = await download.run(request, begin)
+    except BaseException:
+        download.end()
+        raise
     headers = {"content-disposition": f'attachment; filename="{name}.{format}"'}
-    return StreamingResponse(pieces, media_type=models.LOG_TYPES[format], headers=headers)
+    return LogResponse(request, download, pieces, media_type=models.LOG_TYPES[format], headers=headers)
+
+
+class LogResponse(StreamingResponse):
+    """A log that is sent while it is written.
+
+    Args:
+        request: that asked for it.
+        download: ends with the answer, however it ends.
+        pieces: of the log.
+        **options: of the answer.
+    """
+
+    def __init__(self, request: Request, download: LogDownload, pieces: Iterator[bytes], **options: Any) -> None:
+        super().__init__(self._written(request, download, pieces), **options)
+        self._download = download
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._download.end()
+
+    @staticmethod
+    async def _written(request: Request, download: LogDownload, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+        while piece := await download.run(request, lambda: next(pieces, b"")):
+            yield piece
 
 
 def _etag(answer: dict[str, Any]) -> str:
@@ -287,52 +350,3 @@ def once(request: Request, key: str | None) -> dict[str, Any]:
     """The options of a command with an idempotency key, which is recognised by route and body, and counted once."""
     received = key and [request.url.path.rpartition("/")[2], request.state.body]
     return {"key": key, "request": received, "done": service_of(request).metrics.carried_out}
-
-
-# --- limits of a request ----------------------------------------------------------------------------------------------
-
-
-def check_batch(settings: Settings, what: str, number: int) -> None:
-    """Refuse more decisions or rewards per request than the server's limit.
-
-    Raises:
-        Refused: there are too many.
-
-    Example:
-        >>> check_batch(Settings(max_batch=2), "rewards", 3)
-        Traceback (most recent call last):
-        ...
-        evenhand.online.api.problems.Refused: a request may have at most 2 rewards, got 3
-    """
-    if number > settings.max_batch:
-        raise Refused("too_large", f"a request may have at most {settings.max_batch:,} {what}, got {number:,}")
-
-
-def check_arms(settings: Settings, number: int) -> None:
-    """Refuse more arms per allocation than the server's limit.
-
-    Raises:
-        Refused: there are too many.
-
-    Example:
-        >>> check_arms(Settings(), 10)
-    """
-    if number > settings.max_arms:
-        raise Refused("too_large", f"an allocation may have at most {settings.max_arms:,} arms, got {number:,}")
-
-
-def check_propensities(settings: Settings, decisions: int, arms: int) -> None:
-    """Refuse more propensities per request than an allocation may have arms: each takes space and time to estimate.
-
-    Raises:
-        Refused: there are too many.
-
-    Example:
-        >>> check_propensities(Settings(), decisions=1, arms=100_000)
-    """
-    if decisions * arms > settings.max_arms:
-        raise Refused(
-            "too_large",
-            f"{decisions:,} decisions among {arms:,} arms have {decisions * arms:,} propensities; "
-            f"a request may have at most {settings.max_arms:,}",
-        )

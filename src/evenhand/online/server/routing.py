@@ -21,7 +21,7 @@ ANY_KEY, PUBLIC, HEALTH = "any key", "none", "none, ever"
 ERRORS = {
     HEALTH: ("internal",),
     PUBLIC: ("forbidden", "internal"),
-    ANY_KEY: ("unauthenticated", "forbidden", "internal", "unavailable"),
+    ANY_KEY: ("unauthenticated", "forbidden", "too_many_requests", "internal", "unavailable"),
 }
 BODY_ERRORS = ("too_large", "unsupported_media_type", "invalid")
 
@@ -122,13 +122,19 @@ class ScopedRoute(APIRoute):
         arguments = Arguments(endpoint, self.param_convertors)
 
         async def handler(request: Request) -> Response:
-            authenticator = service_of(request).authenticator
+            service = service_of(request)
             if scope == PUBLIC:
-                await authenticator.check_public(request.headers)
-            elif scope != HEALTH:
-                request.state.caller = await authenticator.check(request.headers, None if scope == ANY_KEY else scope)
+                await service.authenticator.check_public(request.headers)
+            if scope in (PUBLIC, HEALTH):
+                return await answer(request)
+            required = None if scope == ANY_KEY else scope
+            request.state.caller = caller = await service.authenticator.check(request.headers, required)
+            with service.quotas.request(caller):
                 arguments.check_query(request)
-            answer: Response = await endpoint(**await arguments.read(request))
-            return answer
+                return await answer(request)
+
+        async def answer(request: Request) -> Response:
+            response: Response = await endpoint(**await arguments.read(request))
+            return response
 
         return handler

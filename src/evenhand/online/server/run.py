@@ -10,22 +10,22 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
-from evenhand.online.api.problems import Refused, error_response
 from evenhand.online.server.app import create_app
 from evenhand.online.server.metrics import Metrics
+from evenhand.online.server.protocol import BACKLOG, Connection, Connections, connection_limit
 from evenhand.online.server.settings import Settings, is_loopback
 from evenhand.online.store import Store
 from evenhand.online.store.database import Database
 
 LEVELS = ("error", "warning", "info", "debug")
-BACKLOG = 2048  # connections that wait to be accepted
 KEEP_ALIVE = 75  # seconds after which an idle connection is closed; longer than proxies use
 SHUTDOWN = 30  # seconds that requests may take to be answered after the server is asked to stop
 GC_THRESHOLD = 50_000  # objects between garbage collections; at Python's 700 the pending decisions are visited often
@@ -56,7 +56,7 @@ def serve(database: str, settings: Settings, port: int, log_level: str = "warnin
         has_keys = store.keys.any()
         check_keys(settings, has_keys)
         sockets = listening_sockets(settings, port)
-        server = uvicorn.Server(_uvicorn_config(create_app(store, settings, metrics), log_level))
+        server = uvicorn.Server(_uvicorn_config(create_app(store, settings, metrics), settings, log_level))
         access = "" if has_keys else ", to this computer only, as there are no keys"
         print(f"Evenhand serves {store.database.name} at {_url(settings, sockets)}{access}", file=sys.stderr)
         sys.setswitchinterval(SWITCH_INTERVAL)
@@ -69,19 +69,28 @@ def serve(database: str, settings: Settings, port: int, log_level: str = "warnin
 
 
 def check_keys(settings: Settings, has_keys: bool) -> None:
-    """Refuse to listen for other computers as long as no key is required.
+    """Refuse to serve without keys, unless this computer alone is served and that is what the user wants.
+
+    A proxy on this computer need not say that it forwards requests: then those of others look like its own.
 
     Raises:
-        EvenhandError: other computers could send requests.
+        EvenhandError: others could send requests.
 
     Example:
-        >>> check_keys(Settings(host="127.0.0.1"), has_keys=False)
+        >>> check_keys(Settings(host="127.0.0.1", no_keys=True), has_keys=False)
     """
-    if not has_keys and not settings.local:
+    if has_keys or settings.open:
+        return
+    create = "create one first (evenhand keys make NAME --scope administer --scope read)"
+    if settings.local:
         raise EvenhandError(
-            f"other computers can reach a server on {settings.host}, and there are no keys yet; create one first "
-            "(evenhand keys make NAME --scope administer --scope read), or omit --host to serve this computer only"
+            f"there are no keys yet; {create}, or use --no-keys to answer requests from this computer without a key, "
+            "which is not safe behind a proxy"
         )
+    raise EvenhandError(
+        f"other computers can reach a server on {settings.host}, and there are no keys yet; {create}, or omit --host "
+        "to serve this computer only"
+    )
 
 
 def listening_sockets(settings: Settings, port: int) -> list[socket.socket]:
@@ -137,27 +146,18 @@ def _bound_socket(family: int, address: tuple[str, int]) -> socket.socket:
     return bound
 
 
-class _Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """HTTP; invalid HTTP is answered in the format of all errors, too."""
-
-    def send_400_response(self, msg: str) -> None:
-        body = bytes(error_response(Refused("malformed", "the request is not HTTP")).body)
-        self.transport.write(
-            b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-            b"connection: close\r\n\r\n%s" % (len(body), body)
-        )
-        self.transport.close()
-
-
-def _uvicorn_config(app: FastAPI, log_level: str) -> uvicorn.Config:
+def _uvicorn_config(app: FastAPI, settings: Settings, log_level: str) -> uvicorn.Config:
     _configure_logging(log_level.upper())
+    limit, backlog = connection_limit(settings.max_connections)
+    protocol: Any = partial(Connection, Connections(limit))
     return uvicorn.Config(
         app,
         log_level=log_level,
         access_log=log_level in ("info", "debug"),
         lifespan="off",
         ws="none",
-        http=_Protocol,
+        http=protocol,
+        backlog=backlog,
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 from fastapi import Request
 
 from evenhand.online.server.auth import Authenticator, Cached
 from evenhand.online.server.metrics import Metrics
+from evenhand.online.server.quotas import Quotas
 from evenhand.online.server.settings import Settings
 from evenhand.online.store import Store
 from evenhand.online.store.commands import Answer, Command
+
+PARSERS = 2
 
 
 class Service:
@@ -21,11 +25,15 @@ class Service:
         settings: the limits.
         authenticator: checks keys and scopes.
         metrics: counts requests, decisions and rewards.
+        quotas: what each key may request at a time.
+        parsers: threads that read large bodies.
     """
 
     def __init__(self, store: Store, settings: Settings, metrics: Metrics) -> None:
         self.store, self.settings, self.metrics = store, settings, metrics
-        self.authenticator = Authenticator(store.keys, settings.local)
+        self.authenticator = Authenticator(store.keys, settings.open)
+        self.quotas = Quotas(settings)
+        self.parsers = ThreadPoolExecutor(PARSERS, thread_name_prefix="evenhand-parser")
         self._ready: Cached[None] = Cached()
 
     async def run(self, name: str, command: Command) -> Answer:

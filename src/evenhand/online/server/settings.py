@@ -15,6 +15,13 @@ class Settings:
         max_body: bytes per request body.
         max_batch: decisions or rewards per request.
         max_arms: arms per allocation.
+        max_work: decisions × arms per request.
+        max_rate: requests per second and key.
+        max_concurrent: requests at a time per key.
+        max_logs: logs at a time per key; of logs with estimates always one.
+        max_seconds: that a log may take to write.
+        max_connections: at a time.
+        no_keys: whether requests from this computer need no key as long as there is none.
 
     Example:
         >>> Settings().local, Settings(host="0.0.0.0").local
@@ -25,11 +32,23 @@ class Settings:
     max_body: int = 8 * 2**20
     max_batch: int = 1000
     max_arms: int = 100_000
+    max_work: int = 500_000
+    max_rate: float = 1000.0
+    max_concurrent: int = 200
+    max_logs: int = 2
+    max_seconds: float = 60.0
+    max_connections: int = 1000
+    no_keys: bool = False
 
     @property
     def local(self) -> bool:
         """Whether only this computer can reach the server."""
         return is_loopback(self.host)
+
+    @property
+    def open(self) -> bool:
+        """Whether requests need no key as long as there is none."""
+        return self.local and self.no_keys
 
 
 def is_loopback(host: str) -> bool:

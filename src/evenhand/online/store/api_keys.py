@@ -74,7 +74,7 @@ class Keys:
             raise EvenhandError(f"a key needs at least one scope: {', '.join(SCOPES)}")
         secret = "evh_" + secrets.token_urlsafe(32)
         key = Key(secrets.token_hex(4), name, frozenset(scopes), time.time(), None)
-        row = vars(key) | {"scopes": " ".join(sorted(key.scopes)), "hash": _hash(secret)}
+        row = vars(key) | {"scopes": " ".join(sorted(key.scopes)), "hash": hash_of(secret)}
         with self._database.transaction(writes=True) as connection:
             connection.execute(insert(tables.keys), row)
         return key, secret
@@ -104,9 +104,14 @@ class Keys:
     def find(self, secret: str) -> Key | None:
         """The key with this secret; None if there is none, or it was revoked."""
         with self._database.transaction(writes=False) as connection:
-            query = select(tables.keys).where(tables.keys.c.hash == _hash(secret), tables.keys.c.revoked.is_(None))
+            query = select(tables.keys).where(tables.keys.c.hash == hash_of(secret), tables.keys.c.revoked.is_(None))
             row = connection.execute(query).one_or_none()
         return None if row is None else _key(row)
+
+    def by_hash(self) -> dict[str, Key]:
+        """All keys, with those that were revoked, by the hashes of their secrets."""
+        with self._database.transaction(writes=False) as connection:
+            return {row.hash: _key(row) for row in connection.execute(select(tables.keys))}
 
     def any(self) -> bool:
         """Whether a key was ever created; a server whose keys are all revoked accepts no requests."""
@@ -114,7 +119,8 @@ class Keys:
             return connection.execute(select(tables.keys.c.id).limit(1)).first() is not None
 
 
-def _hash(secret: str) -> str:
+def hash_of(secret: str) -> str:
+    """The hash under which a secret is stored."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -14,15 +14,18 @@ from sqlalchemy import Connection, select
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
+from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.pending import RewardError
+from evenhand.online.bandit.propensities import LANES
 from evenhand.online.bandit.replay import apply_change
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import Allocation
-from evenhand.online.store.errors import Closed, Conflict
+from evenhand.online.store.errors import Closed, Conflict, TooMuchWork
 from evenhand.online.store.events import EVENTS, closed_after, damage_as_state_error, encode, event_of, settings_of
 
 Answer = dict[str, Any]
 Rounds = Sequence[Sequence[str] | None]
+UNHASHED = ("key", "request", "done", "max_work")  # what is no part of what a command asks for
 
 
 def _uncounted(answer: Answer) -> None:
@@ -86,7 +89,7 @@ class Command(ABC):
 
     def digest(self) -> str:
         """A hash of the request in canonical JSON, which does not depend on the order of names or on Python."""
-        values = {name: value for name, value in vars(self).items() if name not in ("key", "request", "done")}
+        values = {name: value for name, value in vars(self).items() if name not in UNHASHED}
         received = [self.kind, values] if self.request is None else self.request
         return hashlib.sha256(canonical(received).encode()).hexdigest()
 
@@ -122,6 +125,7 @@ class Decide(Command):
         available: names of the arms that can play in them; None for all that are not retired.
         rounds: instead of both, the available arms of each round.
         propensities: whether to return the propensity of every available arm, estimated where it has no closed form.
+        max_work: decisions × arms, and × lanes where propensities are estimated; None for no limit.
 
     Example:
         >>> import tempfile
@@ -142,6 +146,7 @@ class Decide(Command):
     available: Sequence[str] | None = None
     rounds: Rounds | None = None
     propensities: bool = False
+    max_work: int | None = None
 
     def run(self, context: CommandContext) -> Answer:
         """Decide."""
@@ -149,9 +154,23 @@ class Decide(Command):
         if allocation.closed:
             raise Closed(f"allocation {allocation.name!r} is closed and decides no more; reopen it first")
         rounds = self._rounds()
+        self._check_work(allocation.bandit, len(rounds))
         for available in self.rounds or () if len(rounds) > 1 else ():  # none is decided if one cannot be
             allocation.bandit.check_available(available)
         return {"decisions": [self._decide(context, available) for available in rounds]}
+
+    def _check_work(self, bandit: Bandit, count: int) -> None:
+        """Refuse more work than the limit, during which no other allocation could write."""
+        arms = len(bandit.names)
+        lanes = LANES if self.propensities and bandit.policy.draws else 1
+        if self.max_work is not None and count * arms * lanes > self.max_work:
+            most = self.max_work // (arms * lanes)
+            each = f", each with {lanes:,} lanes for its propensities," if lanes > 1 else ""
+            remedy = f"request at most {most:,} at a time" if most else "request them without propensities"
+            raise TooMuchWork(
+                f"{count:,} decisions among {arms:,} arms{each} are {count * arms * lanes:,} scores; a request may "
+                f"have at most {self.max_work:,}; {remedy}"
+            )
 
     def _rounds(self) -> Rounds:
         if self.rounds is None:
@@ -235,6 +254,8 @@ def _observe_one(context: CommandContext, decision: str, arm: str, reward: float
         return arm, _observe(context, decision, {arm: reward})[arm], ""
     except RewardError as error:
         if error.status == "unknown":
+            if context.allocation.bandit.pending.find(decision) is not None:  # then no event needs to be read
+                return arm, "unknown", f"arm {arm!r} did not play in decision {decision}"
             with damage_as_state_error():
                 return arm, *_observe_forgotten(context, decision, arm, reward, str(error))
         return arm, "conflict" if error.status == "conflict" else "invalid", str(error)

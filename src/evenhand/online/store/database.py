@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
@@ -72,6 +75,7 @@ class Database:
         )
         if lite:
             _prepare(self.engine, read_only)
+        self._turns = _Turns() if lite else None  # SQLite has one writer at a time
         self._failure = ""  # why it cannot be used at the moment, which is logged once
 
     @property
@@ -87,7 +91,7 @@ class Database:
     def transaction(self, writes: bool) -> Iterator[Connection]:
         """A transaction: all of it is committed durably, or nothing."""
         try:
-            with self.engine.connect() as connection:
+            with self._turn(writes), self.engine.connect() as connection:
                 self._options(connection, writes)
                 with connection.begin():
                     yield connection
@@ -102,6 +106,9 @@ class Database:
         if self._failure:
             self._failure = ""
             LOG.warning("the database %s can be used again", self.name)
+
+    def _turn(self, writes: bool) -> AbstractContextManager[None]:
+        return nullcontext() if self._turns is None or not writes else self._turns.turn()
 
     def _options(self, connection: Connection, writes: bool) -> None:
         connection.execution_options(writes=writes)
@@ -149,12 +156,56 @@ class Database:
 
     def migrate(self) -> None:
         """Create the tables or bring them to this version; one process at a time does, the others wait."""
+        self._create_private()
         config = _migrations()
         with self.transaction(writes=True) as connection:
             if self.engine.dialect.name == "postgresql":
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+
+    def _create_private(self) -> None:
+        """Create the file of SQLite, if there is none, for its owner only; its journals have the same permissions."""
+        if not self.exists:
+            with suppress(OSError):  # which SQLite reports better
+                os.close(os.open(str(self.url.database), os.O_CREAT | os.O_RDWR, 0o600))
+
+
+class _Turns:
+    """Lets the threads of this process write in the order in which they come.
+
+    SQLite's own lock has no order: who has just written gets it again, while others sleep between their attempts.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()  # of the queue
+        self._waiting: deque[Lock] = deque()
+        self._busy = False
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        self._begin()
+        try:
+            yield
+        finally:
+            self._end()
+
+    def _begin(self) -> None:
+        own = Lock()
+        own.acquire()
+        with self._lock:
+            if not self._busy:
+                self._busy = True
+                return
+            self._waiting.append(own)
+        own.acquire()  # which the one before releases
+
+    def _end(self) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._busy = False
 
 
 def _migrations() -> Config:

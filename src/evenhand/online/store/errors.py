@@ -21,6 +21,10 @@ class KeyReused(EvenhandError):
     """The idempotency key was used for another request."""
 
 
+class TooMuchWork(EvenhandError):
+    """The request would take too long, and others would have to wait for it."""
+
+
 class StoreUnavailable(EvenhandError):
     """The database cannot be reached or written to; nothing that was answered is lost, and retrying is safe."""
 

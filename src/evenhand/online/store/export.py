@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ from evenhand.online.bandit.propensities import Propensities
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import all_events, row_of
 from evenhand.online.store.database import Database
+from evenhand.online.store.errors import TooMuchWork
 from evenhand.online.store.events import EVENTS, Event, bandit_from, damage_as_state_error, event_of, fold
 
+FORMULA = r"\A'*[=+\-@\t\r]"  # with apostrophes before it, so that each is added once and taken away once
 MAX_ROUNDS = 5_000  # per piece
 MAX_CHARACTERS = 20_000_000  # of available arms per piece, of which each row has its own copy
 COLUMNS = {
@@ -38,8 +41,52 @@ COLUMNS = {
 }
 
 
+@dataclass(frozen=True)
+class LogLimits:
+    """The limits of a log.
+
+    Attributes:
+        work: rounds × arms of which propensities are estimated.
+        characters: of available arms, which every row repeats.
+        proceed: called often while the log is written; raises to stop it.
+    """
+
+    work: int | None = None
+    characters: int | None = None
+    proceed: Callable[[], None] = lambda: None
+
+    def check(self, rounds: int, arms: int, characters: int, estimate: bool) -> None:
+        """Refuse a log that is over the limits.
+
+        Raises:
+            TooMuchWork: it is.
+
+        Example:
+            >>> LogLimits(work=100).check(rounds=10, arms=10, characters=70, estimate=True)
+        """
+        remedy = "request fewer rounds with since and until, or use `evenhand export`"
+        if estimate and self.work is not None and rounds * arms > self.work:
+            raise TooMuchWork(
+                f"{rounds:,} rounds among {arms:,} arms have {rounds * arms:,} propensities; a request may estimate at "
+                f"most {self.work:,}; {remedy}"
+            )
+        if self.characters is not None and rounds * characters > self.characters:
+            raise TooMuchWork(
+                f"each of {rounds:,} rounds repeats the names of {arms:,} arms, {rounds * characters:,} characters in "
+                f"all; a request may have at most {self.characters:,}; {remedy}"
+            )
+
+
+NO_LIMITS = LogLimits()
+
+
 def log(
-    database: Database, name: str, since: int = 1, until: int | None = None, estimate: bool = False
+    database: Database,
+    name: str,
+    since: int = 1,
+    until: int | None = None,
+    estimate: bool = False,
+    limits: LogLimits = NO_LIMITS,
 ) -> Iterator[pd.DataFrame]:
     """The log of an allocation, piece by piece; at least one piece, which may be empty.
 
@@ -61,9 +108,11 @@ def log(
         until: the last round; None for the last one decided.
         estimate: whether to estimate missing propensities, from lanes that decide from the same state; this replays
             every event.
+        limits: of the log.
 
     Raises:
         UnknownAllocation: there is no allocation of that name.
+        TooMuchWork: the log is over the limits.
 
     Example:
         >>> import tempfile
@@ -85,8 +134,10 @@ def log(
         with damage_as_state_error():
             available = _available(connection, row.id)
     last = row.round if until is None else min(validate.whole("until", until), row.round)
-    estimates = _estimates(database, row.id) if estimate else None
-    return _pieces(database, row.id, since, last, available, estimates)
+    arms = max((names for _, names in available), key=len)
+    limits.check(max(0, last - since + 1), arms.count('", "') + 1, len(arms), estimate)
+    estimates = _estimates(database, row.id, limits) if estimate else None
+    return _pieces(database, row.id, since, last, available, estimates, limits)
 
 
 def write_log(database: Database, name: str, path: Path, estimate: bool = False) -> int:
@@ -132,20 +183,30 @@ def write_log(database: Database, name: str, path: Path, estimate: bool = False)
 
 
 def stream_log(
-    database: Database, name: str, format: str, since: int = 1, until: int | None = None, estimate: bool = False
+    database: Database,
+    name: str,
+    format: str,
+    since: int = 1,
+    until: int | None = None,
+    estimate: bool = False,
+    limits: LogLimits = NO_LIMITS,
 ) -> Iterator[bytes]:
     """The bytes of the log as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece.
 
     Raises:
         UnknownAllocation: there is no allocation of that name.
     """
-    pieces = ENCODERS[format](log(database, name, since, until, estimate))
+    pieces = ENCODERS[format](log(database, name, since, until, estimate, limits))
     return chain([next(pieces)], pieces)
 
 
 def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
-    """A log as a CSV file, in pieces."""
+    """A log as a CSV file, in pieces; a name that a spreadsheet would take for a formula has an apostrophe before it.
+
+    `evenhand.online.evaluation.log.read_log` takes the apostrophe away again.
+    """
     for number, frame in enumerate(frames):
+        frame = frame.assign(item_id=frame["item_id"].str.replace(FORMULA, r"'\g<0>", regex=True))
         # Python quotes strings with a line feed, but a carriage return ends lines for readers, too.
         returns = frame["item_id"].str.contains("\r", regex=False).any()
         quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
@@ -210,6 +271,7 @@ def _pieces(
     last: int,
     available: list[tuple[int, str]],
     estimates: Iterator[tuple[int, Propensities]] | None,
+    limits: LogLimits,
 ) -> Iterator[pd.DataFrame]:
     size = max(1, min(MAX_ROUNDS, MAX_CHARACTERS // max(len(arms) for _, arms in available)))
     for first in range(since, last + 1, size):
@@ -218,6 +280,7 @@ def _pieces(
             with database.transaction(writes=False) as connection:
                 rounds = _by_round(connection, id, first, min(first + size - 1, last))
             for round, (decision, rewards) in rounds.items():
+                limits.proceed()
                 while len(available) > 1 and available[1][0] < round:
                     available.pop(0)
                 propensity = decision.body.get("propensity") or _estimated(estimates, round, decision.body["arms"])
@@ -286,10 +349,11 @@ def _estimated(estimates: Iterator[tuple[int, Propensities]] | None, round: int,
     return None
 
 
-def _estimates(database: Database, id: int) -> Iterator[tuple[int, Propensities]]:
+def _estimates(database: Database, id: int, limits: LogLimits) -> Iterator[tuple[int, Propensities]]:
     """The propensities of the rounds without recorded ones, estimated from the state before; replays all events."""
     bandit: Bandit | None = None
     for event in all_events(database, id):
+        limits.proceed()
         if bandit is None:
             bandit = bandit_from(event)
             continue

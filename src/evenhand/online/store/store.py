@@ -108,9 +108,9 @@ class Store:
         """
         opened = Database(database)
         if not new and not opened.exists:
-            raise EvenhandError(f"there is no database {opened.name}; `evenhand serve` creates one")
+            raise EvenhandError(f"there is no database {opened.name}; `evenhand keys make` creates one")
         try:
-            if upgrade or (new and opened.revision() is None):
+            if upgrade or (new and (not opened.exists or opened.revision() is None)):
                 opened.migrate()
             opened.check_version()
         except BaseException:
