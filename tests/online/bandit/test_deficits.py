@@ -56,7 +56,7 @@ def test_points_are_spaced_evenly_and_few(rounds: int) -> None:
 
 
 def test_no_deficit_between_points_is_missed() -> None:
-    """Against the deficits at the end of every round; halfway a promise begins anew, and another arm comes."""
+    """Against the deficits at the end of every round; halfway a promise changes, and another arm comes."""
     bandit = Bandit(["a", "b", "c"], "fucb", fractions=[0.35, 0.2, 0.0])
     rng, seen = np.random.default_rng(5), dict[int, dict[str, float]]()
     for round in range(1, 1201):
@@ -65,7 +65,7 @@ def test_no_deficit_between_points_is_missed() -> None:
             bandit.add("d", fraction=0.3)
         asleep = bandit.names[int(rng.integers(2))]
         bandit.decide(available=[arm for arm in bandit.names if arm != asleep], now=float(round))
-        seen[round] = dict(zip(bandit.names, bandit.deficits().tolist(), strict=True))
+        seen[round] = dict(zip(bandit.names, bandit.total_deficits().tolist(), strict=True))
     history = history_of(bandit)
     assert history.rounds == tuple(range(8, 1201, 8))
     for arm, deficits in zip(history.arms, history.deficits, strict=True):
@@ -94,8 +94,8 @@ def test_arms_and_promises_that_change() -> None:
     bandit.bring_back("b", fraction=0.25)
     asleep(1)
     nothing = None
-    assert column(bandit, "a") == (0.25, 0.5, 0.75, 1.0, 1.25, 0.125, 0.25)
-    assert column(bandit, "b") == (0.125, 0.25, 0.375, 0.5, nothing, nothing, 0.25)
+    assert column(bandit, "a") == (0.25, 0.5, 0.75, 1.0, 1.25, 1.375, 1.5)
+    assert column(bandit, "b") == (0.125, 0.25, 0.375, 0.5, nothing, nothing, 0.75)
     assert column(bandit, "c") == (nothing, nothing, 0.5, 1.0, 1.5, 2.0, 2.5)
     assert history_of(bandit).arms == ("c", "a", "b")
     assert history_of(bandit).largest == (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5)
