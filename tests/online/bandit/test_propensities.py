@@ -154,7 +154,7 @@ def test_lanes_agree_with_a_much_longer_run(case: str, rounds: int) -> None:
             # That of a thousand lanes, each of which gives its inclusion probability, but for how exactly they know it.
             spread = float(runs.std(axis=0)[place])
             kurtosis = float(((runs[:, place] - truth[place]) ** 4).mean()) / max(spread, 1e-9) ** 4
-            exactness = 1.0 - WIDE * math.sqrt(max(kurtosis - 1.0, 0.0) / 4000.0)
+            exactness = 0.9 - WIDE * math.sqrt(max(kurtosis - 1.0, 0.0) / 4000.0)
             assert known.stderr[arm] >= exactness * spread / math.sqrt(1000.0)
     assert sum(known.values.values()) == pytest.approx(bandit.plays)
 

@@ -323,7 +323,7 @@ def test_a_deep_or_strange_snapshot_is_found_and_does_no_harm(lives: dict[str, l
         (Event(2, 0.0, "reward", 1, {"rewards": {"tea": 1.0}, "late": []}), "there is no decision '1'"),
         (Event(2, 0.0, "total", 1, {"value": 1.0}), "it is of round 1, which should be 0"),
         (Event(2, 0.0, "expire", None, {"closed": {"1": ["tea"]}}), "decision 1 does not wait for rewards of tea"),
-        (Event(2, 0.0, "change", 0, {"change": "retire"}), "there is no change 'retire' with no values"),
+        (Event(2, 0.0, "change", 0, {"change": "retire"}), "retire takes arm; got none"),
         (Event(2, 0.0, "decide", 1, {"arms": ["tea"], "memory": {"index": {}}}), "has no memory to be recorded"),
     ],
 )
