@@ -47,9 +47,9 @@ class Recorder:
         >>> bandit = Bandit(["tea", "coffee"], "thompson", seed=3)
         >>> recorder, choice = Recorder(bandit), bandit.decide()
         >>> bandit.observe(choice.id, {choice.arms[0]: 1.0})
-        {'tea': 'accepted'}
+        {'coffee': 'accepted'}
         >>> recorder.changes()["index"]["fields"]["successes"]
-        {'at': [0], 'to': {'dtype': 'float64', 'values': [1.0]}}
+        {'at': [1], 'to': {'dtype': 'float64', 'values': [1.0]}}
     """
 
     def __init__(self, memory: Memory) -> None:
