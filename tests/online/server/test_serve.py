@@ -150,7 +150,7 @@ def test_a_database_of_a_newer_version(run: Run, tmp_path: Path) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999_later'"))
     engine.dispose()
-    fails(run("serve"), "newer")
+    fails(run("serve"), "version 9999_later, which is later than 0001 of this Evenhand: use a later version")
 
 
 def test_a_file_that_is_no_database(run: Run, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_export_takes_the_database_from_an_option_or_the_environment(
     assert len(read_log("one.csv").item) == len(read_log("two.csv").item) == 5
     assert run("verify") == (
         0,
-        "drinks: 11 events, replayed to the same state\nfilms: 3 events, replayed to the same state\n",
+        "drinks: 11 events result in the stored state\nfilms: 3 events result in the stored state\n",
         "",
     )
 
@@ -164,7 +164,7 @@ def test_a_database_of_a_newer_version_is_refused(run: Run) -> None:
     database = Database("evenhand.db")
     change_rows(database, "UPDATE alembic_version SET version_num = '9999'")
     database.close()
-    assert "another version of Evenhand, which may be newer" in refused(run, "verify")
+    assert "which is later than 0001 of this Evenhand: use a later version of Evenhand" in refused(run, "verify")
 
 
 def test_a_fault_of_the_database_is_printed_once(tmp_path: Path) -> None:
@@ -180,8 +180,8 @@ def test_a_fault_of_the_database_is_printed_once(tmp_path: Path) -> None:
 
 def test_verify_lists_all_or_those_named(run: Run) -> None:
     drinks, films = (
-        "drinks: 11 events, replayed to the same state\n",
-        "films: 3 events, replayed to the same state\n",
+        "drinks: 11 events result in the stored state\n",
+        "films: 3 events result in the stored state\n",
     )
     assert run("verify") == (0, drinks + films, "")
     assert run("verify", "films") == (0, films, "")
@@ -202,13 +202,21 @@ def test_verify_names_what_is_wrong_and_goes_on(run: Run) -> None:
     database = Database("evenhand.db")
     change_rows(database, "DELETE FROM events WHERE allocation = 1 AND sequence = 5")
     database.close()
-    fault = "allocation 'drinks': there should be 11 events, but only the first 4 exist"
-    films = "films: 3 events, replayed to the same state\n"
+    fault = "allocation 'drinks': event 5 is missing; event 6 comes next"
+    films = "films: 3 events result in the stored state\n"
     assert run("verify") == (2, films, f"evenhand: {fault}\n")
     status, out, err = run("verify", "--json")
     assert (status, err) == (2, f"evenhand: {fault}\n")
     assert json.loads(out) == {"verified": {"films": 3}, "faults": [fault]}
     assert run("verify", "films") == (0, films, "")
+
+
+def test_verify_reads_a_file_and_makes_none(run: Run) -> None:
+    """Also where the path has characters that mean something in the addresses of SQLite."""
+    Path("evenhand.db").rename("a?mode=rw#%41.db")
+    before = {path.name: path.stat().st_mtime_ns for path in Path().iterdir()}
+    assert run("verify", "films", "--database", "a?mode=rw#%41.db")[0] == 0
+    assert {path.name: path.stat().st_mtime_ns for path in Path().iterdir()} == before
 
 
 def test_verify_changes_nothing(run: Run) -> None:

@@ -110,7 +110,7 @@ def test_a_database_of_a_newer_version_is_refused(database: str) -> None:
     Store.open(database).close()
     opened = Database(database)
     change_rows(opened, "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(EvenhandError, match="another version of Evenhand, which may be newer") as refused:
+    with pytest.raises(EvenhandError, match="later than 0001 of this Evenhand: use a later version") as refused:
         Store.open(database)
     assert "\n" not in str(refused.value)
     assert "9999" in str(refused.value)

@@ -224,6 +224,8 @@ def _read_only_address(path: str) -> str:
     Without its log of writes, which only a server makes, it is read as it stands: in a folder that cannot be written to
     SQLite could not read it otherwise.
     """
+    if not Path(path).is_file():
+        return f"file:{quote(path)}?mode=rw"  # for which SQLite says that it cannot be opened
     whole = "" if Path(f"{path}-wal").exists() else "&immutable=1"
     return f"file:{quote(path)}?mode=ro{whole}"
 
