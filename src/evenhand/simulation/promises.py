@@ -11,6 +11,7 @@ from evenhand.policy.shares import proportional
 
 ROUNDS = 300
 LANES = 2
+LEARNED = 1000  # rounds after whose first half merits are known well enough
 BY_MERIT = 0.2  # by which an arm's mean inclusion may differ from its share by merit while intervals are still wide
 
 
@@ -24,7 +25,7 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
     Args:
         policy: any choice of parts.
         arms: number of arms to try it with.
-        rounds: how many to play, at least; more where a schedule takes longer.
+        rounds: how many to play, at least; more where a schedule takes longer, or merits must be learned.
 
     Raises:
         AssertionError: the promise is broken; the message names the round, the arm and the plays that are missing.
@@ -38,7 +39,7 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
         return
     means = np.linspace(0.8, 0.3, arms)
     state, rng, world = policy.start(arms, LANES), np.random.default_rng(1), np.random.default_rng(2)
-    rounds = max(rounds, 2 * int(policy.schedule.rounds(arms)))
+    rounds = max(rounds, 2 * int(policy.schedule.rounds(arms)), 0 if policy.merit is None else LEARNED)
     inclusion, choices = np.zeros((LANES, arms)), 0.0
     for round in range(1, rounds + 1):
         decision = policy.decide(state, ALL_AVAILABLE, rng)
