@@ -97,7 +97,7 @@ def test_logs_and_shares(refused: Refused, words: tuple[str, ...], message: str)
         (("simulate", "config.toml", "--out", "file"), "cannot write to the folder file"),
         (("simulate", "config.toml", "--out", "file/results"), "cannot write to the folder file/results"),
         (("simulate", "config.toml", "--out", "/proc/results"), "cannot write to the folder /proc/results"),
-        (("verify", "--database", "/dev/null"), "the database /dev/null cannot be used"),
+        (("verify", "--database", "/dev/null"), "the database /dev/null is empty"),
         (("keys", "list", "--database", "bytes.csv"), "the database bytes.csv cannot be used"),
         (("serve", "--no-keys", "--database", "file/evenhand.db"), "the database file/evenhand.db cannot be used"),
         (("client", "log", "drinks", "/dev/null", "--timeout", "0.001"), "must end in .csv or .parquet"),
