@@ -102,7 +102,8 @@ INNER = (
     *("core.validate", "simulation.checks", "simulation.parallel", "simulation.measures", "simulation.files"),
     *("online.audit.account", "online.bandit.account", "online.bandit.changes", "online.bandit.decisions"),
     *("online.bandit.rewards", "online.bandit.saving"),
-    *("online.store.allocation", "online.store.events", "online.store.writer"),
+    *("online.bandit.replay", "online.store.allocation", "online.store.events", "online.store.repair"),
+    "online.store.writer",
 )
 # Public, yet without an example of their own.
 EXCUSED = {
@@ -135,6 +136,7 @@ EXCUSED = {
     "online.store.api_keys.Key",
     "online.store.commands.CommandContext",
     "online.store.store.AllocationSummary",
+    "online.store.verify.Verification",
     "policy.fairness.Claim",
     "policy.fairness.Queue",
     "policy.hold.Coins",
@@ -154,7 +156,6 @@ EXCUSED = {
     "online.audit.text.table",
     "online.bandit.arms.checked_names",
     "online.bandit.memory.seconds",
-    "online.bandit.memory.split",
     "policy.confidence.as_confidence",
     "policy.index.as_index",
     "policy.mixing.as_phases",
@@ -168,6 +169,7 @@ EXCUSED = {
     "core.state.rows",
     "environment.anonymous.Sums",
     "online.audit.audit.audit",
+    "online.audit.trust.trusted",
     "online.audit.figure.draw",
     "online.bandit.arguments.as_plain",
     "online.bandit.arguments.by_arm",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.core.errors import DataError, EvenhandError, StateError
-from evenhand.online.store import Change, Decide, Reward, Store
+from evenhand.online.store import Change, Decide, Describe, Reward, Store
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, DamagedAllocation, UnknownAllocation
 from evenhand.online.store.repair import erase, export_events, import_events, restore
@@ -63,9 +63,21 @@ def test_a_damaged_allocation_goes_back_to_its_last_sound_event(store: Store, tm
 def test_a_server_that_is_running_goes_on_after_a_restore(store: Store, tmp_path: Path) -> None:
     damage(store, 14)
     restore(store.database, "drinks", tmp_path / "removed.jsonl")
-    with pytest.raises(DamagedAllocation):
-        store.run("drinks", Decide())
     assert store.run("drinks", Decide())["decisions"][0]["round"] == 7
+    assert verify(store.database).faults == ()
+
+
+def test_a_server_that_is_running_takes_over_what_was_imported(store: Store, tmp_path: Path) -> None:
+    """Also where there are as many events as before."""
+    file = tmp_path / "drinks.jsonl"
+    export_events(store.database, "drinks", file)
+    store.run("drinks", Change("retire", {"arm": "tea"}))
+    erase(store.database, "drinks")
+    import_events(store.database, file, "drinks")
+    Store(store.database).run("drinks", Change("retire", {"arm": "coffee"}))
+    assert store.run("drinks", Describe())["retired"] == ["coffee"]
+    store.run("drinks", Decide())
+    assert verify(store.database).faults == ()
 
 
 def test_nothing_is_restored_where_nothing_is_sound(store: Store, tmp_path: Path) -> None:

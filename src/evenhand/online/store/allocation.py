@@ -68,6 +68,12 @@ class Allocation:
         if self.bandit.due(now):
             self.record("expire", now, None, {"closed": self.bandit.expire(now)})
 
+    def is_current(self, connection: Connection, id: int) -> bool:
+        """Whether the last event is still in the database; it is not where the allocation was restored or erased."""
+        table = tables.events.c
+        where = (table.allocation == id, table.sequence == self.sequence)
+        return connection.execute(select(table.chain).where(*where)).scalar() == self.chain
+
     def catch_up(self, connection: Connection, sequence: int) -> None:
         """Replay the events up to ``sequence`` that other processes have written."""
         if sequence > self.sequence:

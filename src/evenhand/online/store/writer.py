@@ -220,7 +220,7 @@ class Writer:
     def _current(self, connection: Connection) -> Allocation:
         """The allocation after its last event, of any process; no other writes until the transaction ends."""
         row = row_of(connection, self.name, lock=connection.get_execution_options()["writes"])
-        if self._allocation is None:
+        if self._allocation is None or not self._allocation.is_current(connection, row.id):  # it may be restored
             self._allocation = from_snapshot(connection, row.id, self.name, row.sequence)
         self._allocation.catch_up(connection, row.sequence)
         return self._allocation
