@@ -25,7 +25,7 @@ from evenhand.online.store.events import EVENTS, closed_after, damage_as_state_e
 
 Answer = dict[str, Any]
 Rounds = Sequence[Sequence[str] | None]
-UNHASHED = ("key", "request", "done", "max_work")  # what is no part of what a command asks for
+UNHASHED = ("key", "request", "done", "max_work")  # what is not a part of what a command asks for
 
 
 def _uncounted(answer: Answer) -> None:
