@@ -53,6 +53,7 @@ UNLINKED = {
     "evenhand.online.api.models",  # `Audit`, `Decision` and others are those of the package
     "evenhand.online.api.problems",
     "evenhand.online.server.auth",
+    "evenhand.online.server.protocol",  # `Connection` is that of the client
     "evenhand.papers.runner",  # `Store` is that of `online.store`
 }
 VARIANT = ("shape", "queue", "rest")  # fields that say which variant of a part it is, also where it is the default
