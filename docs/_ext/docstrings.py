@@ -26,9 +26,9 @@ def complete(obj: Any, lines: list[str]) -> list[str]:
 
 def signature(what: str, obj: Any) -> tuple[str, str] | None:
     """Arguments and result with the annotations as they stand in the source, which are shorter than what they mean."""
-    if getattr(obj, "_is_protocol", False) or is_typeddict(obj):
-        return "", ""  # neither is called
-    ours = callable(obj) and str(getattr(obj, "__module__", "")).startswith("evenhand")
+    if getattr(obj, "_is_protocol", False):
+        return "", ""  # a protocol is not called
+    ours = callable(obj) and not is_typeddict(obj) and str(getattr(obj, "__module__", "")).startswith("evenhand")
     if not ours or (inspect.isclass(obj) and issubclass(obj, BaseException | BaseModel)):
         return None
     plain = inspect.signature(obj)
