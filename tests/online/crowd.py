@@ -251,7 +251,7 @@ def check_events(events: Sequence[Happened], received: Received) -> None:
 def replayed(events: Sequence[Happened]) -> Bandit:
     """A bandit that goes through the events, and must decide each time as they say."""
     first, *rest = events
-    settings = dict(first.body)
+    settings = {name: value for name, value in first.body.items() if name != "evenhand"}
     parameters, algorithm, arms = settings.pop("parameters"), settings.pop("algorithm"), settings.pop("arms")
     bandit = Bandit(arms, algorithm, **settings, **parameters)
     for event in rest:
@@ -268,7 +268,7 @@ def replayed(events: Sequence[Happened]) -> Bandit:
             case "expire":
                 assert bandit.expire(event.time) == body["closed"]
             case "change":
-                values = {name: value for name, value in body.items() if name != "change"}
+                values = {name: value for name, value in body.items() if name not in ("change", "memory")}
                 getattr(bandit, body["change"])(**values)
             case kind:
                 raise AssertionError(f"there is no such kind of event: {kind}")

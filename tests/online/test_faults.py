@@ -184,7 +184,7 @@ def moved(database: str) -> Iterator[None]:
 def test_another_program_locks_the_file(sqlite: str, serve: Serve) -> None:
     """Longer than the service waits for it. Reading goes on."""
     server = serve(sqlite, first=HASTY)
-    assert server.post("/v1/allocations", DRINKS | {"window": None}).status_code == 201
+    assert server.post("/v1/allocations", DRINKS | {"window": None, "missing": "lost"}).status_code == 201
     with Crowd([server.url], "drinks", seed=5) as crowd:
         crowd.reach(40)
         with locked(sqlite):

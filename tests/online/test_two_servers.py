@@ -80,7 +80,7 @@ def test_a_change_on_one_holds_on_the_other_at_once(pair: tuple[Server, Server])
     assert first.post("/v1/allocations", DRINKS).status_code == 201
     assert second.post(f"{PAGE}/decisions", {}).status_code == 200  # it has the allocation in memory
     changed = first.post(f"{PAGE}/changes", {"change": "add", "arm": "juice", "fraction": 0.3})
-    assert changed.json() == {"version": 1, "round": 1}
+    assert changed.json() == {"version": 1, "round": 1, "changed": True}
     (decision,) = second.post(f"{PAGE}/decisions", {"available": ["juice"]}).json()["decisions"]
     assert (decision["round"], decision["version"], decision["arms"]) == (2, 1, ["juice"])
     assert second.post(f"{PAGE}/changes", {"change": "close"}).status_code == 200
