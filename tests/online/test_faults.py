@@ -57,7 +57,7 @@ PAGE = "/v1/allocations/drinks"
 HASTY = """
 from functools import partialmethod
 from evenhand.online.store import Store, database
-database.PATIENCE = 0.5
+database.LOCK_TIMEOUT = 0.5
 Store.__init__ = partialmethod(Store.__init__, snapshot=40)
 """
 

@@ -41,6 +41,10 @@ COLUMNS = {
 }
 
 
+def go_on() -> None:
+    """Never stops a log."""
+
+
 @dataclass(frozen=True)
 class LogLimits:
     """The limits of a log.
@@ -53,7 +57,7 @@ class LogLimits:
 
     work: int | None = None
     characters: int | None = None
-    proceed: Callable[[], None] = lambda: None
+    proceed: Callable[[], None] = go_on
 
     def check(self, rounds: int, arms: int, characters: int, estimate: bool) -> None:
         """Refuse a log that is over the limits.
