@@ -41,7 +41,7 @@ COLUMNS = {
 }
 
 
-def go_on() -> None:
+def _go_on() -> None:
     """Never stops a log."""
 
 
@@ -57,7 +57,7 @@ class LogLimits:
 
     work: int | None = None
     characters: int | None = None
-    proceed: Callable[[], None] = go_on
+    proceed: Callable[[], None] = _go_on
 
     def check(self, rounds: int, arms: int, characters: int, estimate: bool) -> None:
         """Refuse a log that is over the limits.
