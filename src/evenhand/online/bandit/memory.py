@@ -62,7 +62,6 @@ class Memory:
         missing: str | None,
         rewards: tuple[float, float],
         parameters: Mapping[str, Any],
-        checked: bool = False,
     ) -> None:
         names = checked_names(arms)
         self.algorithm, parameters = split(algorithm, parameters)
@@ -79,7 +78,7 @@ class Memory:
             )
         lists = {name: by_arm(name, value, names) if name in PER_ARM else value for name, value in parameters.items()}
         self.version = 0
-        self.adopt(Arms(names), lists, self.built(names, lists, checked))
+        self.adopt(Arms(names), lists, self.built(names, lists))
         self.state = self.started(self.policy, len(names))
         self.chance = Chance(self.seed)
         self.learned = 0

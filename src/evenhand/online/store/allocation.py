@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from evenhand.core.errors import StateError
 from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.memory import label_of
 from evenhand.online.bandit.replay import Recorder
 from evenhand.online.bandit.saving import DAMAGE
 from evenhand.online.store import tables
@@ -97,12 +98,7 @@ class Allocation:
         connection.execute(
             update(tables.allocations)
             .where(tables.allocations.c.id == self.id)
-            .values(
-                sequence=self.sequence,
-                round=int(self.bandit.state.round),
-                arms=len(self.bandit.names) - len(self.bandit.retired),
-                closed=self.closed,
-            )
+            .values(**row_values(self.bandit, self.sequence, self.closed))
         )
 
     def is_snapshot_due(self, every: int) -> bool:
@@ -117,6 +113,17 @@ class Allocation:
         row = {"allocation": self.id, "sequence": self.sequence, "state": packed}
         connection.execute(insert(tables.snapshots), row)
         self.snapshot = self.sequence
+
+
+def row_values(bandit: Bandit, sequence: int, closed: bool) -> dict[str, Any]:
+    """What the row of an allocation says of its bandit after an event, beside its name and its time of creation."""
+    return {
+        "algorithm": label_of(bandit.algorithm)[:100],
+        "arms": len(bandit.names) - len(bandit.retired),
+        "sequence": sequence,
+        "round": int(bandit.state.round),
+        "closed": closed,
+    }
 
 
 def read_events(connection: Connection, id: int, after: int, until: int, chain: str = "") -> Iterator[Event]:

@@ -55,7 +55,7 @@ class Database:
     """
 
     def __init__(self, name: str, read_only: bool = False) -> None:
-        self.url, self.read_only = _url(name), read_only
+        self.url = _url(name)
         lite = self.url.get_backend_name() == "sqlite"
         shown = self.url.set(drivername=self.url.get_backend_name(), query={})
         self.name = str(self.url.database) if lite else shown.render_as_string(hide_password=True)

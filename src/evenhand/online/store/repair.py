@@ -14,9 +14,8 @@ from sqlalchemy import Connection, delete, insert, select, update
 from evenhand.core.errors import DataError, EvenhandError, StateError
 from evenhand.core.files import write_whole
 from evenhand.online.bandit.bandit import Bandit
-from evenhand.online.bandit.memory import label_of
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import NAME, row_of
+from evenhand.online.store.allocation import NAME, row_of, row_values
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict
 from evenhand.online.store.events import EVENTS, Event, bandit_from, fold, linked
@@ -36,14 +35,7 @@ class _Sound:
 
     def row(self) -> dict[str, Any]:
         """What the row of the allocation must say."""
-        return {
-            "algorithm": label_of(self.bandit.algorithm)[:100],
-            "arms": len(self.bandit.names) - len(self.bandit.retired),
-            "created": self.first.time,
-            "sequence": self.last,
-            "round": int(self.bandit.state.round),
-            "closed": self.closed,
-        }
+        return row_values(self.bandit, self.last, self.closed) | {"created": self.first.time}
 
 
 def restore(database: Database, name: str, removed: Path) -> tuple[int, int]:

@@ -14,10 +14,9 @@ from sqlalchemy import Connection, Row, func, select, text
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.decisions import decided_again
-from evenhand.online.bandit.memory import label_of
 from evenhand.online.bandit.saving import DAMAGE, FORMAT
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import CHUNK
+from evenhand.online.store.allocation import CHUNK, row_values
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
 from evenhand.online.store.events import EVENTS, Event, bandit_from, fold, linked
@@ -167,14 +166,7 @@ def _snapshot_faults(packed: bytes, sequence: int, bandit: Bandit, closed: bool)
 
 def _row_faults(row: Row[Any], bandit: Bandit, first: Event, last: int, closed: bool) -> Iterator[str]:
     """Where the row of an allocation says something else than its events."""
-    expected = {
-        "algorithm": label_of(bandit.algorithm)[:100],
-        "arms": len(bandit.names) - len(bandit.retired),
-        "created": first.time,
-        "sequence": last,
-        "round": int(bandit.state.round),
-        "closed": closed,
-    }
+    expected = row_values(bandit, last, closed) | {"created": first.time}
     for name, value in expected.items():
         if getattr(row, name) != value:
             yield f"its {name} is recorded as {getattr(row, name)!r}, but its events result in {value!r}"
