@@ -17,9 +17,8 @@ from sqlalchemy.exc import IntegrityError
 from evenhand import __version__
 from evenhand.core.errors import EvenhandError
 from evenhand.online.bandit.bandit import Bandit
-from evenhand.online.bandit.memory import label_of
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import NAME, SNAPSHOT_EVERY, read_events
+from evenhand.online.store.allocation import NAME, SNAPSHOT_EVERY, read_events, row_values
 from evenhand.online.store.api_keys import Keys
 from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.database import Database
@@ -179,14 +178,14 @@ class Store:
         for parameter in parameters or {}:
             if not isinstance(parameter, str) or parameter in RESERVED:
                 raise EvenhandError(f"{parameter!r} is not a parameter of an algorithm")
-        settings = settings_of(Bandit(arms, algorithm, seed=drawn, **options, **(parameters or {})))
+        bandit = Bandit(arms, algorithm, seed=drawn, **options, **(parameters or {}))
         try:
-            return self._create(name, settings, seed is None)
+            return self._create(name, bandit, seed is None)
         except IntegrityError:  # another process created one of that name at the same time
-            return self._create(name, settings, seed is None)
+            return self._create(name, bandit, seed is None)
 
-    def _create(self, name: str, settings: dict[str, Any], any_seed: bool) -> bool:
-        table = tables.allocations
+    def _create(self, name: str, bandit: Bandit, any_seed: bool) -> bool:
+        table, settings = tables.allocations, settings_of(bandit)
         with self.database.transaction(writes=True) as connection:
             existing = connection.execute(select(table.c.id).where(table.c.name == name)).scalar()
             if existing is not None:
@@ -196,8 +195,7 @@ class Store:
                     raise Conflict(f"there is already an allocation {name!r} with other {', '.join(differ)}")
                 return False
             now = self._clock()
-            row = {"algorithm": label_of(settings["algorithm"])[:100], "arms": len(settings["arms"]), "created": now}
-            row |= {"name": name, "sequence": 1, "round": 0, "closed": False}
+            row = row_values(bandit, sequence=1, closed=False) | {"name": name, "created": now}
             (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
             body = settings | {"evenhand": __version__}
             connection.execute(insert(tables.events), Event(1, now, "create", None, body).row(id, before=""))
