@@ -33,6 +33,7 @@ def serve(
         ),
     ] = False,
     log_level: Annotated[str, typer.Option(help="'error', 'warning', 'info' (every request) or 'debug'.")] = "warning",
+    log_format: Annotated[str, typer.Option(help="'text', or 'json' with an object per line.")] = "text",
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="First bring the tables of the database to this version.")
     ] = False,
@@ -65,4 +66,4 @@ def serve(
         max_connections,
         no_keys,
     )
-    server.serve(database, settings, port, log_level, upgrade)
+    server.serve(database, settings, port, log_level, log_format, upgrade)

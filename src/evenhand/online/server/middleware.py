@@ -1,4 +1,4 @@
-"""Middleware for every request: the limit of its size, headers of the answer, metrics, and unexpected errors."""
+"""Middleware for every request: its id and size, headers of the answer, log, metrics, and unexpected errors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenhand.online.api.problems import Refused, error_response, refusal
+from evenhand.online.server.logs import REQUEST_ID, log_request, request_id
 from evenhand.online.server.metrics import Metrics
 
 #: What a page may do in a browser: load its own files and send requests to this server, and nothing else.
@@ -43,7 +44,10 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        exchange = _Exchange(receive, send, self._max_body)
+        state = scope.setdefault("state", {})
+        state["request_id"] = id = request_id(scope["headers"])
+        REQUEST_ID.set(id)  # not reset: uvicorn logs an error after this in the same context
+        exchange = _Exchange(receive, send, self._max_body, id)
         # HEAD has the answer of GET without its body, which the server leaves out.
         inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         start = time.perf_counter()
@@ -57,15 +61,18 @@ class RequestMiddleware:
                 raise
             await error_response(refusal(error))(scope, receive, exchange.send)
         finally:
-            route = getattr(inner.get("route"), "path", None)
-            self._metrics.request(scope["method"], route, exchange.status or 500, time.perf_counter() - start)
+            seconds, status = time.perf_counter() - start, exchange.status or 500
+            self._metrics.request(scope["method"], getattr(inner.get("route"), "path", None), status, seconds)
+            key, client = getattr(state.get("caller"), "name", None), (scope.get("client") or [None])[0]
+            log_request(scope["method"], scope["path"], status, seconds=round(seconds, 6), key=key, client=client)
 
 
 class _Exchange:
     """A request with its answer."""
 
-    def __init__(self, receive: Receive, send: Send, max_body: int) -> None:
+    def __init__(self, receive: Receive, send: Send, max_body: int, id: str) -> None:
         self._receive, self._send, self._left, self._max_body = receive, send, max_body, max_body
+        self._id = id.encode("ascii")
         self.status = 0
 
     async def receive(self) -> Message:
@@ -79,17 +86,18 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            _add_headers(message)
+            _add_headers(message, self._id)
         await self._send(message)
 
 
-def _add_headers(message: MutableMapping[str, Any]) -> None:
+def _add_headers(message: MutableMapping[str, Any], id: bytes) -> None:
     """Add the headers that every answer has, unless the answer has its own."""
     headers = list(message.get("headers", ()))
     names = {name for name, _ in headers}
     headers += [header for header in HEADERS if header[0] not in names]
     if b"cache-control" not in names:
         headers.append((b"cache-control", b"no-store"))
+    headers.append((b"x-request-id", id))
     message["headers"] = headers
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from evenhand.online.api.problems import Refused, error_response
+from evenhand.online.server.logs import log_request, request_id
 
 LOG = logging.getLogger("evenhand.service")
 MAX_HEAD = 2**16  # bytes of the first line and the headers of a request
@@ -158,6 +159,13 @@ class Connection(HttpToolsProtocol):
     def _late(self, seconds: float) -> None:
         self._refuse(Refused("timeout", f"the request was not complete within {seconds:g} seconds"))
 
+    def _request_id(self) -> str:
+        """The id of the request that is being read; a new one if its headers are not complete."""
+        if self._head >= 0:
+            return request_id(())
+        id: str | None = self.scope["state"].get("request_id")  # from the app
+        return id or request_id(self.headers)
+
     def _refuse(self, refused: Refused) -> None:
         """Answer, unless an earlier request is being answered, and close the connection."""
         self._expect(None)
@@ -165,11 +173,14 @@ class Connection(HttpToolsProtocol):
             return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             response = error_response(refused)
-            status, body = response.status_code, bytes(response.body)
+            status, body, id = response.status_code, bytes(response.body), self._request_id()
             self.transport.write(
                 b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
-                b"connection: close\r\n\r\n%s" % (status, REASONS[status], len(body), body)
+                b"x-request-id: %s\r\nconnection: close\r\n\r\n%s"
+                % (status, REASONS[status], len(body), id.encode("ascii"), body)
             )
+            client = self.client[0] if self.client else None
+            log_request("-", refused.code, status, request_id=id, client=client)
         self.transport.close()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import os
 import signal
 import socket
@@ -18,6 +17,7 @@ from fastapi import FastAPI
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
+from evenhand.online.server import logs
 from evenhand.online.server.app import create_app
 from evenhand.online.server.metrics import Metrics
 from evenhand.online.server.protocol import BACKLOG, Connection, Connections, connection_limit
@@ -25,28 +25,36 @@ from evenhand.online.server.settings import Settings, is_loopback
 from evenhand.online.store import Store
 from evenhand.online.store.database import Database
 
-LEVELS = ("error", "warning", "info", "debug")
 KEEP_ALIVE = 75  # seconds after which an idle connection is closed; longer than proxies use
 SHUTDOWN = 30  # seconds that requests may take to be answered after the server is asked to stop
 GC_THRESHOLD = 50_000  # objects between garbage collections; at Python's 700 the pending decisions are visited often
 SWITCH_INTERVAL = 0.001  # seconds between switches of the threads that write and the one that answers
 
 
-def serve(database: str, settings: Settings, port: int, log_level: str = "warning", upgrade: bool = False) -> None:
+def serve(
+    database: str,
+    settings: Settings,
+    port: int,
+    log_level: str = "warning",
+    log_format: str = "text",
+    upgrade: bool = False,
+) -> None:
     """Serve a database until a signal stops the server.
 
     Args:
         database: a path to an SQLite file, or a URL; created if it does not exist.
         settings: of the server.
         port: to listen on; 0 for a free one.
-        log_level: ``error``, ``warning``, ``info`` or ``debug``.
+        log_level: ``error``, ``warning``, ``info`` (every request) or ``debug``.
+        log_format: ``text`` or ``json``.
         upgrade: whether to bring the tables of an earlier version to this one.
 
     Raises:
         EvenhandError: the database cannot be used, other computers could send requests without a key, or the host or
             port cannot be used.
     """
-    validate.one_of("log-level", log_level, LEVELS)
+    validate.one_of("log-level", log_level, logs.LEVELS)
+    validate.one_of("log-format", log_format, logs.FORMATS)
     _addresses(settings.host, port)  # before a database is created
     if not Database(database).exists:
         check_keys(settings, has_keys=False)
@@ -56,9 +64,10 @@ def serve(database: str, settings: Settings, port: int, log_level: str = "warnin
         has_keys = store.keys.any()
         check_keys(settings, has_keys)
         sockets = listening_sockets(settings, port)
-        server = uvicorn.Server(_uvicorn_config(create_app(store, settings, metrics), settings, log_level))
+        logs.configure(log_level, log_format)
+        server = uvicorn.Server(_uvicorn_config(create_app(store, settings, metrics), settings))
         access = "" if has_keys else ", to this computer only, as there are no keys"
-        print(f"Evenhand serves {store.database.name} at {_url(settings, sockets)}{access}", file=sys.stderr)
+        logs.announce(f"Evenhand serves {store.database.name} at {_url(settings, sockets)}{access}")
         sys.setswitchinterval(SWITCH_INTERVAL)
         gc.freeze()  # loaded modules are never garbage
         gc.set_threshold(GC_THRESHOLD)
@@ -146,14 +155,13 @@ def _bound_socket(family: int, address: tuple[str, int]) -> socket.socket:
     return bound
 
 
-def _uvicorn_config(app: FastAPI, settings: Settings, log_level: str) -> uvicorn.Config:
-    _configure_logging(log_level.upper())
+def _uvicorn_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     limit, backlog = connection_limit(settings.max_connections)
     protocol: Any = partial(Connection, Connections(limit))
     return uvicorn.Config(
         app,
-        log_level=log_level,
-        access_log=log_level in ("info", "debug"),
+        log_config=None,
+        access_log=False,
         lifespan="off",
         ws="none",
         http=protocol,
@@ -163,16 +171,6 @@ def _uvicorn_config(app: FastAPI, settings: Settings, log_level: str) -> uvicorn
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=SHUTDOWN,
     )
-
-
-def _configure_logging(level: str) -> None:
-    """Log the messages of the service and the store on standard error."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    ours = logging.getLogger("evenhand")
-    ours.handlers, ours.propagate = [handler], False
-    ours.setLevel(level)
-    logging.getLogger("psycopg").setLevel(logging.ERROR)  # the store logs its errors, once
 
 
 def _url(settings: Settings, sockets: Sequence[socket.socket]) -> str:

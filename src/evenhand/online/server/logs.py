@@ -1,0 +1,165 @@
+"""The log of a server: one line per message, as text or as JSON, each with time, level, logger and request id."""
+
+from __future__ import annotations
+
+import json
+import logging
+import logging.config
+import re
+import secrets
+from collections.abc import Iterable
+from contextvars import ContextVar
+from datetime import UTC, datetime
+
+LEVELS = ("error", "warning", "info", "debug")
+FORMATS = ("text", "json")
+ACCESS = logging.getLogger("evenhand.access")  # a line for every request
+REQUEST_ID = ContextVar[str | None]("request_id", default=None)  # of the request that is being answered
+WELL_FORMED = re.compile(rb"[!-~]{1,100}")
+SECRET = re.compile(r"evh_[A-Za-z0-9_-]{20,}", flags=re.ASCII)
+#: What a line has after its message, in this order; in text without those that the message of a request has already.
+FIELDS = ("request_id", "method", "path", "status", "seconds", "key", "client")
+IN_MESSAGE = ("method", "path", "status")
+PLAIN = re.compile(r"[!#-~]+")  # a value that needs no quotes
+
+
+def configure(level: str, format: str = "text") -> None:
+    """Log everything on standard error: Evenhand's messages, uvicorn's, those of other libraries, and warnings.
+
+    Args:
+        level: of Evenhand and uvicorn, one of `LEVELS`; other libraries log warnings and errors.
+        format: one of `FORMATS`.
+    """
+    others = "ERROR" if level == "error" else "WARNING"
+    logging.config.dictConfig(
+        {
+            "version": 1,
+            "disable_existing_loggers": False,
+            "formatters": {"line": {"()": JsonFormatter if format == "json" else TextFormatter}},
+            "filters": {"request": {"()": RequestFilter}},
+            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request"]}},
+            "root": {"level": others, "handlers": ["stderr"]},
+            "loggers": {
+                "evenhand": {"level": level.upper()},
+                "uvicorn": {"level": level.upper()},
+                "psycopg": {"level": "ERROR"},  # the store logs its errors, once
+            },
+        }
+    )
+    logging.captureWarnings(True)
+
+
+def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The id of a request: its header ``X-Request-ID`` if that is well-formed, else a new one.
+
+    Args:
+        headers: of the request, as ASGI has them; none for a request that could not be read.
+
+    Example:
+        >>> request_id([(b"x-request-id", b"order-17")])
+        'order-17'
+        >>> len(request_id([(b"x-request-id", b"order 17")]))
+        32
+    """
+    given = [value for name, value in headers if name == b"x-request-id"]
+    if len(given) == 1 and WELL_FORMED.fullmatch(given[0]):
+        return given[0].decode("ascii")
+    return secrets.token_hex(16)
+
+
+def log_request(method: str, path: str, status: int, **fields: str | float | None) -> None:
+    """Log an answered request at the level ``info``.
+
+    Args:
+        method: of the request.
+        path: without the query.
+        status: of the answer.
+        **fields: of `FIELDS`; those that are None are left out.
+    """
+    if ACCESS.isEnabledFor(logging.INFO):
+        extra = {"method": method, "path": path, "status": status, **fields}
+        ACCESS.info("%s %s %s", method, path, status, extra=extra)
+
+
+def announce(message: str) -> None:
+    """Log a line whatever the level."""
+    logger = logging.getLogger("evenhand.service")
+    logger.handle(logger.makeRecord(logger.name, logging.INFO, "", 0, message, (), None))
+
+
+class RequestFilter(logging.Filter):
+    """Adds the id of the request that is being answered to every line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Add it, unless the line has one."""
+        if getattr(record, "request_id", None) is None:
+            record.request_id = REQUEST_ID.get()
+        return True
+
+
+class JsonFormatter(logging.Formatter):
+    """A line of JSON in ASCII, in which every control character is an escape; secrets of keys are left out.
+
+    Example:
+        >>> record = logging.makeLogRecord({"name": "evenhand.service", "levelname": "ERROR", "msg": "no\\ntea"})
+        >>> record.created = 0.0
+        >>> print(JsonFormatter().format(record))
+        {"time": "1970-01-01T00:00:00.000000Z", "level": "error", "logger": "evenhand.service", "message": "no\\ntea"}
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_fields(record),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return _without_secrets(json.dumps(line)).replace("\x7f", "\\u007f")
+
+
+class TextFormatter(logging.Formatter):
+    """A line of text, with fields as ``name=value``; what cannot be printed is an escape, and a traceback is indented.
+
+    Example:
+        >>> record = logging.makeLogRecord({"name": "evenhand.service", "levelname": "ERROR", "msg": "no\\ntea"})
+        >>> record.created, record.request_id = 0.0, "order-17"
+        >>> print(TextFormatter().format(record))
+        1970-01-01T00:00:00.000000Z ERROR evenhand.service: no\\ntea request_id=order-17
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        message = _printable(record.getMessage().rstrip())
+        fields = {name: value for name, value in _fields(record).items() if name not in IN_MESSAGE}
+        words = [f"{name}={_value(value)}" for name, value in fields.items()]
+        lines = [" ".join([_time(record), record.levelname, f"{record.name}:", message, *words])]
+        if record.exc_info:
+            lines += ["  " + _printable(line) for line in self.formatException(record.exc_info).split("\n")]
+        return _without_secrets("\n".join(lines))
+
+
+def _time(record: logging.LogRecord) -> str:
+    """The time of a line as RFC 3339 has it."""
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _fields(record: logging.LogRecord) -> dict[str, str | float]:
+    values = {name: getattr(record, name, None) for name in FIELDS}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _value(value: str | float) -> str:
+    text = str(value)
+    return text if PLAIN.fullmatch(text) else json.dumps(text)
+
+
+def _printable(text: str) -> str:
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def _without_secrets(line: str) -> str:
+    return SECRET.sub("evh_(hidden)", line)
