@@ -33,10 +33,10 @@ def main() -> None:
         path = Path(folder) / "golden.db"
         store = Store.open(str(path), snapshot=60)
         create(store)
+        key, _ = store.keys.create("shop", ["decide", "reward"])
         for name in LIVES:
             live(store, name, 1, ROUNDS)
-            store.run(name, Decide(key=f"key of {name}"))
-        store.keys.create("shop", ["decide", "reward"])
+            store.run(name, Decide(key=f"key of {name}", api_key=key.id))
         store.close()
         connection = sqlite3.connect(path)
         connection.execute("PRAGMA journal_mode = DELETE")

@@ -438,7 +438,7 @@ def _remedy(error: ServiceError, client: Client, has_key: bool, name: str | None
     """What to do about a refusal; empty where its message says all."""
     if error.code in ("unauthenticated", "forbidden"):
         key = "another API key" if has_key else "an API key"
-        return f"set EVENHAND_KEY to {key} that allows this; `evenhand keys make` creates one"
+        return f"set EVENHAND_KEY to {key} that allows this; `evenhand keys create` creates one"
     if error.code == "unknown_allocation" and name is not None:
         try:
             known = [one.name for one in client.allocations()]

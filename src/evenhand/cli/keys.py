@@ -1,30 +1,46 @@
-"""``evenhand keys``: creates, lists and revokes API keys."""
+"""``evenhand keys``: creates, rolls, lists and revokes API keys."""
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evenhand.cli.options import AsJson, Database
 from evenhand.cli.output import note, print_json
+from evenhand.core.errors import EvenhandError
 
 if TYPE_CHECKING:
     from evenhand.online.store.api_keys import Key, Keys
 
+TIME = re.compile(r"([0-9]{1,9})([smhd])")
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}  # seconds
+Expires = Annotated[
+    str | None,
+    typer.Option(metavar="WHEN", help="A time from now (12h, 90d) or a date (2026-12-31, UTC). Default: never."),
+]
+
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Create, list and revoke API keys, which define what a client of the service may do.",
+    help="Create, roll, list and revoke API keys, which define what a client of the service may do.",
 )
 
 
 @app.command()
-def make(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the key's user, shown in lists.")],
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the key's user, shown in lists and logs.")],
     scope: Annotated[list[str], typer.Option(help="'administer', 'decide', 'reward' or 'read'; repeat for more.")],
+    allocation: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Allocation that the key is for; repeat for more. Default: all."),
+    ] = None,
+    expires: Expires = None,
     database: Database = "evenhand.db",
     as_json: AsJson = False,
 ) -> None:
@@ -32,20 +48,43 @@ def make(
 
     Examples:
 
-      evenhand keys make shop --scope decide --scope reward
+      evenhand keys create shop --scope decide --scope reward
+
+      evenhand keys create dashboard --scope read --allocation drinks --expires 90d
     """
     with _keys(database, new=True) as keys:
-        key, secret = keys.create(name, scope)
-    if as_json:
-        print_json(_plain(key) | {"secret": secret})
-    else:
-        print(secret, flush=True)
-        note(f"key {key.id} of {name} may {', '.join(sorted(key.scopes))}; its secret is shown only once")
+        key, secret = keys.create(name, scope, allocations=allocation, expires=_moment(expires))
+    _show_new(key, secret, as_json)
+
+
+@app.command()
+def roll(
+    key: Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the key.")],
+    overlap: Annotated[
+        str, typer.Option(metavar="TIME", help="How long the old secret is still accepted: 90s, 30m, 24h or 7d.")
+    ] = "24h",
+    expires: Expires = None,
+    database: Database = "evenhand.db",
+    as_json: AsJson = False,
+) -> None:
+    """Create a key in place of another one, which expires after the overlap; print the new secret.
+
+    The new key has the name, the scopes, the allocations and the length of life of the old one.
+
+    Examples:
+
+      evenhand keys roll shop --overlap 24h
+    """
+    with _keys(database) as keys:
+        old, new, secret = keys.roll(key, _seconds(overlap), _moment(expires))
+    _show_new(new, secret, as_json)
+    if not as_json:
+        note(f"key {old.id} is accepted until {_shown(old.expires)}")
 
 
 @app.command("list")
 def list_(database: Database = "evenhand.db", as_json: AsJson = False) -> None:
-    """List the keys, including revoked ones.
+    """List the keys, including those that expired or were revoked.
 
     Examples:
 
@@ -92,5 +131,54 @@ def _keys(database: str, new: bool = False) -> Iterator[Keys]:
         store.close()
 
 
+def _show_new(key: Key, secret: str, as_json: bool) -> None:
+    if as_json:
+        print_json(_plain(key) | {"secret": secret})
+        return
+    print(secret, flush=True)
+    what = f"may {', '.join(sorted(key.scopes))}"
+    where = "" if key.allocations is None else f" for {', '.join(sorted(key.allocations))}"
+    until = "" if key.expires is None else f" until {_shown(key.expires)}"
+    note(f"key {key.id} of {key.name} {what}{where}{until}; its secret is shown only once")
+
+
 def _plain(key: Key) -> dict[str, Any]:
-    return vars(key) | {"scopes": sorted(key.scopes)}
+    allocations = None if key.allocations is None else sorted(key.allocations)
+    return vars(key) | {"scopes": sorted(key.scopes), "allocations": allocations}
+
+
+def _moment(expires: str | None) -> float | None:
+    """Seconds since the epoch at which a key expires, from a time to live or a date.
+
+    Example:
+        >>> _moment("2026-12-31"), _moment("2026-12-31T12:00:00+01:00"), _moment(None)
+        (1798675200.0, 1798714800.0, None)
+    """
+    if expires is None:
+        return None
+    if TIME.fullmatch(expires):
+        return time.time() + _seconds(expires)
+    try:
+        moment = datetime.fromisoformat(expires)
+    except ValueError:
+        raise EvenhandError(
+            f"--expires must be a time such as 90d or 12h, or a date such as 2026-12-31, got {expires!r}"
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _seconds(text: str) -> float:
+    """A time in seconds.
+
+    Example:
+        >>> _seconds("90s"), _seconds("24h"), _seconds("7d")
+        (90.0, 86400.0, 604800.0)
+    """
+    match = TIME.fullmatch(text)
+    if match is None:
+        raise EvenhandError(f"a time must be a whole number with s, m, h or d, such as 24h, got {text!r}")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def _shown(moment: float | None) -> str:
+    return "" if moment is None else datetime.fromtimestamp(moment, UTC).isoformat(sep=" ", timespec="minutes")

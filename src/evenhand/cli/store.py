@@ -192,7 +192,7 @@ def _database(name: str, read_only: bool = True) -> Iterator[StoreDatabase]:
 
     opened = Database(name, read_only)
     if not opened.exists:
-        raise EvenhandError(f"there is no database {opened.name}; `evenhand keys make` creates one")
+        raise EvenhandError(f"there is no database {opened.name}; `evenhand keys create` creates one")
     with closing(opened):
         yield opened
 

@@ -383,10 +383,11 @@ def show_keys(keys: Sequence[Key]) -> None:
     Args:
         keys: of a database.
     """
-    table = table_of("id", "name", "scopes", "created", "revoked")
+    table = table_of("id", "name", "scopes", "allocations", "created", "expires", "revoked")
     for key in keys:
-        revoked = "" if key.revoked is None else _date(key.revoked)
-        table.add_row(key.id, escape(key.name), ", ".join(sorted(key.scopes)), _date(key.created), revoked)
+        allocations = "all" if key.allocations is None else ", ".join(sorted(key.allocations))
+        times = ["" if time is None else _date(time) for time in (key.created, key.expires, key.revoked)]
+        table.add_row(key.id, escape(key.name), ", ".join(sorted(key.scopes)), allocations, *times)
     no_keys = "no keys; the service answers requests from this computer only"
     console_for_tables().print(table if keys else no_keys, highlight=False)
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
 from evenhand.online.server.app import ROUTERS, create_app
-from evenhand.online.server.auth import PROXY_HEADERS, Cached, host_name
+from evenhand.online.server.auth import PROXY_HEADERS, Authenticator, Cached, host_name
 from evenhand.online.server.routing import ANY_KEY, HEALTH, PUBLIC, ScopedRoute
 from evenhand.online.server.settings import Settings, is_loopback
-from evenhand.online.store import Store
+from evenhand.online.store import Decide, Store
 from evenhand.online.store.api_keys import SCOPES
+from evenhand.online.store.verify import verify
 from tests.online.server.asking import DRINKS, Asking, refused
 
 #: What each route needs, by hand, so that a change of it is noticed.
@@ -186,10 +189,60 @@ def test_the_first_key_closes_the_server_within_a_second_and_the_last_does_not_o
 
 def test_the_scopes_of_a_key_are_shown(keyed: Asking, store: Store) -> None:
     access = keyed.get("/v1/access").json()
-    assert access == {"open": True, "name": None, "scopes": ["administer", "decide", "read", "reward"]}
+    every = ["administer", "decide", "read", "reward"]
+    assert access == {"open": True, "name": None, "scopes": every, "allocations": None, "expires": None}
     keyed.now = 1.0
-    keyed.key = store.keys.create("shop", ["reward", "decide"])[1]
-    assert keyed.get("/v1/access").json() == {"open": False, "name": "shop", "scopes": ["decide", "reward"]}
+    keyed.key = store.keys.create("shop", ["reward", "decide"], allocations=["films", "drinks"])[1]
+    access = keyed.get("/v1/access").json()
+    assert (access["open"], access["name"], access["scopes"]) == (False, "shop", ["decide", "reward"])
+    assert access["allocations"] == ["drinks", "films"]
+
+
+def test_an_expired_key_is_refused_at_once_and_says_so(keyed: Asking, store: Store) -> None:
+    today = time.time()
+    key, keyed.key = store.keys.create("shop", ["read"], expires=today + 60.0)
+    keyed.app.state.service.authenticator = Authenticator(store.keys, False, now=lambda: today)
+    assert keyed.get("/v1/access").json()["expires"] == key.expires
+    today += 60.0
+    error = refused(keyed.get("/v1/allocations"), 401, "unauthenticated")
+    ended = datetime.fromtimestamp(today, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert error["message"] == f"the key 'shop' ({key.id}) expired at {ended}; use a new one"
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), CLOSED, ids=CLOSED_NAMES)
+def test_a_key_for_another_allocation_is_refused(
+    keyed: Asking, store: Store, method: str, path: str, scope: str
+) -> None:
+    scopes = SCOPES if scope == ANY_KEY else [scope]
+    keyed.key = store.keys.create("films only", scopes, allocations=["films"])[1]
+    fine = path in ("/v1/access", "/v1/allocations") and method == "GET"
+    assert status_of(keyed, method, path) == (200 if fine else 403)
+    assert keyed(method, path.replace("{name}", "nothing"), json=BODIES.get(path)).status_code in (403, 200)
+    if fine and path == "/v1/allocations":
+        assert keyed.get(path).json() == {"allocations": []}
+    keyed.key = store.keys.create("both", [*scopes, "decide"], allocations=["drinks", "films"])[1]
+    if scope == "reward":
+        assert status_of(keyed, "POST", "/v1/allocations/{name}/decisions") == 200
+    if path != "/metrics":
+        keyed.now = 2.0
+        assert status_of(keyed, method, path) == (409 if (method, path) == ("POST", "/v1/allocations") else 200)
+
+
+def test_events_and_metrics_name_the_key(keyed: Asking, store: Store) -> None:
+    key, keyed.key = store.keys.create("shop", SCOPES)
+    name = "/v1/allocations/films"
+    assert keyed.post("/v1/allocations", DRINKS | {"name": "films"}).status_code == 201
+    store.run("films", Decide())
+    assert keyed.post(f"{name}/decisions", {"count": 2}).status_code == 200
+    assert keyed.post(f"{name}/rewards", {"rewards": [{"decision": "1", "rewards": {"tea": 1.0}}]}).status_code == 200
+    with store.database.transaction(writes=False) as connection:
+        rows = connection.execute(text("SELECT key FROM events WHERE allocation = 2 ORDER BY sequence")).scalars()
+        assert list(rows) == [key.id, None, key.id, key.id, key.id]
+    assert verify(store.database, ["films"]).faults == ()
+    assert 'evenhand_requests_total{key="shop"} 3.0' in keyed.get("/metrics").text
+    with store.database.transaction(writes=True) as connection:
+        connection.execute(text("UPDATE events SET key = 'other' WHERE allocation = 2 AND sequence = 3"))
+    assert "event 3 (decide) was edited" in verify(store.database, ["films"]).faults[0]
 
 
 def test_a_scope_that_is_missing_is_named(keyed: Asking, store: Store) -> None:

@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,7 @@ def fails(done: Done, message: str) -> None:
 def test_keys_are_made_listed_and_revoked(run: Run, tmp_path: Path) -> None:
     fails(run("keys", "list"), "there is no database evenhand.db")
     assert not (tmp_path / "evenhand.db").exists()
-    created = run("keys", "make", "shop [1]", "--scope", "decide", "--scope", "reward")
+    created = run("keys", "create", "shop [1]", "--scope", "decide", "--scope", "reward")
     assert created.out.startswith("evh_")
     assert len(created.out) == len("evh_\n") + 43
     assert "decide, reward" in created.err
@@ -89,7 +90,7 @@ def test_keys_are_made_listed_and_revoked(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_key_as_json_has_its_secret(run: Run, tmp_path: Path) -> None:
-    created = json.loads(run("keys", "make", "page", "--scope", "read", "--json").out)
+    created = json.loads(run("keys", "create", "page", "--scope", "read", "--json").out)
     store = Store.open(str(tmp_path / "evenhand.db"))
     key = store.keys.find(created["secret"])
     store.close()
@@ -97,14 +98,31 @@ def test_a_key_as_json_has_its_secret(run: Run, tmp_path: Path) -> None:
     assert key.id == created["id"]
 
 
+def test_keys_expire_and_are_rolled(run: Run) -> None:
+    fails(run("keys", "roll", "shop"), "there is no database")
+    made = ("keys", "create", "shop", "--scope", "read", "--allocation", "drinks", "--json")
+    first = json.loads(run(*made, "--expires", "2d").out)
+    assert first["expires"] == pytest.approx(time.time() + 2 * 86_400, abs=60)
+    assert first["allocations"] == ["drinks"]
+    second = json.loads(run("keys", "roll", "shop", "--overlap", "1h", "--json").out)
+    assert second["secret"] != first["secret"]
+    old, new = json.loads(run("keys", "list", "--json").out)
+    assert old["expires"] == pytest.approx(time.time() + 3600, abs=60)
+    assert (new["name"], new["scopes"], new["allocations"]) == ("shop", ["read"], ["drinks"])
+    fails(run("keys", "roll", "shop"), "several valid keys")
+    fails(run(*made, "--expires", "tomorrow"), "--expires must be a time such as 90d")
+    fails(run(*made, "--expires", "2001-01-01"), "must expire in the future")
+    fails(run("keys", "roll", new["id"], "--overlap", "1.5h"), "a time must be")
+
+
 def test_keys_that_cannot_be(run: Run) -> None:
-    fails(run("keys", "make", "page", "--scope", "reed"), "read")
-    fails(run("keys", "make", " ", "--scope", "read"), "name")
-    assert run("keys", "make", "page").code == 2
+    fails(run("keys", "create", "page", "--scope", "reed"), "read")
+    fails(run("keys", "create", " ", "--scope", "read"), "name")
+    assert run("keys", "create", "page").code == 2
 
 
 def test_the_database_can_be_named_in_the_environment(run: Run, tmp_path: Path) -> None:
-    run("keys", "make", "page", "--scope", "read", EVENHAND_DATABASE="other.db")
+    run("keys", "create", "page", "--scope", "read", EVENHAND_DATABASE="other.db")
     assert (tmp_path / "other.db").exists()
     assert not (tmp_path / "evenhand.db").exists()
 
@@ -114,10 +132,10 @@ def test_the_database_can_be_named_in_the_environment(run: Run, tmp_path: Path) 
 
 def test_others_are_not_served_without_keys(run: Run, tmp_path: Path) -> None:
     for host in ("0.0.0.0", "::", "192.0.2.1"):
-        fails(run("serve", "--host", host), "evenhand keys make")
+        fails(run("serve", "--host", host), "evenhand keys create")
     assert not (tmp_path / "evenhand.db").exists()
     Store.open(str(tmp_path / "evenhand.db")).close()  # there, and without keys
-    fails(run("serve", "--host", "0.0.0.0"), "evenhand keys make")
+    fails(run("serve", "--host", "0.0.0.0"), "evenhand keys create")
 
 
 @pytest.mark.parametrize("host", ["nope.invalid", "a..b", "x" * 64 + ".invalid"])
@@ -133,7 +151,7 @@ def test_a_port_that_is_taken(run: Run) -> None:
 
 
 def test_a_host_that_is_not_here(run: Run) -> None:
-    run("keys", "make", "page", "--scope", "read")
+    run("keys", "create", "page", "--scope", "read")
     fails(run("serve", "--host", "192.0.2.1", "--port", str(free_port())), "192.0.2.1")
 
 

@@ -127,7 +127,7 @@ def rechain(database: Database) -> None:
         before: dict[int, str] = {}
         for row in rows.all():
             previous = before.get(row.allocation, "")
-            chain = chained(previous, row.sequence, row.time, row.kind, row.round, row.version, row.body)
+            chain = chained(previous, row.sequence, row.time, row.kind, row.round, row.version, row.body, row.key)
             where = (tables.events.c.allocation == row.allocation, tables.events.c.sequence == row.sequence)
             connection.execute(update(tables.events).where(*where).values(chain=chain))
             before[row.allocation] = chain

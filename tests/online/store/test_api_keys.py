@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.online.store import Store, tables
 from evenhand.online.store.api_keys import SCOPES, Keys
 from evenhand.online.store.database import Database
-from tests.online.store.kit import count
+from tests.online.store.kit import START, Clock, count
 
 
 @pytest.fixture
@@ -148,3 +150,68 @@ def test_a_key_is_made_as_asked_or_refused(shared: Database, name: str, scopes: 
     else:
         assert keys.find(secret) == key
         assert (key.name, key.scopes) == (name, frozenset(scopes))
+
+
+# --- expiry, rolling, allocations -------------------------------------------------------------------------------------
+
+
+def test_a_key_expires(either: Database) -> None:
+    clock = Clock()
+    keys = Keys(either, clock)
+    key, secret = keys.create("shop", ["read"], expires=START + 60.0)
+    clock.now = START + 59.9
+    assert keys.find(secret) == key
+    clock.now = START + 60.0
+    assert keys.find(secret) is None
+    assert keys.list() == [key]
+    for expires in (START, START + 60.0, math.nan, math.inf):
+        with pytest.raises(EvenhandError, match="must expire in the future"):
+            keys.create("shop", ["read"], expires=expires)
+
+
+def test_a_key_is_rolled_without_a_gap(either: Database) -> None:
+    clock = Clock()
+    keys = Keys(either, clock)
+    first, one = keys.create("shop", ["read", "decide"], allocations=["drinks"], expires=START + 1000.0)
+    clock.now = START + 100.0
+    old, new, two = keys.roll("shop", overlap=60.0)
+    assert old == replace(first, expires=START + 160.0)
+    assert new == replace(first, id=new.id, created=START + 100.0, expires=START + 1100.0)
+    assert (keys.find(one), keys.find(two)) == (old, new)
+    with pytest.raises(EvenhandError, match=f"several valid keys have the name 'shop'.*{first.id}"):
+        keys.roll("shop")
+    clock.now = START + 160.0
+    assert (keys.find(one), keys.find(two)) == (None, new)
+    assert keys.roll(new.id)[0] == replace(new, expires=clock.now)
+    assert keys.find(two) is None
+
+
+def test_rolling_makes_no_key_live_longer(either: Database) -> None:
+    keys = Keys(either, Clock())
+    key, _ = keys.create("shop", ["read"], expires=START + 10.0)
+    old, new, _ = keys.roll(key.id, overlap=1000.0, expires=START + 20.0)
+    assert (old.expires, new.expires) == (START + 10.0, START + 20.0)
+    with pytest.raises(EvenhandError, match="overlap must be at least 0"):
+        keys.roll(new.id, overlap=-1.0)
+
+
+def test_what_is_not_valid_cannot_be_rolled(either: Database) -> None:
+    clock = Clock()
+    keys = Keys(either, clock)
+    revoked, _ = keys.create("till", ["read"])
+    keys.revoke(revoked.id)
+    keys.create("shop", ["read"], expires=START + 1.0)
+    clock.now += 1.0
+    for which in ("till", revoked.id, "shop", "nobody"):
+        with pytest.raises(EvenhandError, match="no valid key"):
+            keys.roll(which)
+    assert len(keys.list()) == 2
+
+
+def test_names_of_allocations_are_checked(keys: Keys) -> None:
+    assert keys.create("shop", ["read"], allocations=["films", "drinks"])[0] == keys.list()[0]
+    for names in (["a b"], [""], ["drinks", "é"], ["drinks\n"]):
+        with pytest.raises(EvenhandError, match="cannot be the name of an allocation"):
+            keys.create("shop", ["read"], allocations=names)
+    with pytest.raises(EvenhandError, match="at least one allocation"):
+        keys.create("shop", ["read"], allocations=[])

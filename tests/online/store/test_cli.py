@@ -138,8 +138,8 @@ def test_export_keeps_the_file_that_is_there_where_it_fails(run: Run) -> None:
 @pytest.mark.parametrize(
     ("database", "fault"),
     [
-        ("missing.db", "there is no database missing.db; `evenhand keys make` creates one"),
-        ("sqlite:///missing.db", "there is no database missing.db; `evenhand keys make` creates one"),
+        ("missing.db", "there is no database missing.db; `evenhand keys create` creates one"),
+        ("sqlite:///missing.db", "there is no database missing.db; `evenhand keys create` creates one"),
         ("missing/evenhand.db", "there is no database missing/evenhand.db"),
         (".", "unable to open database file"),
         ("text.db", "the database text.db cannot be used: file is not a database"),

@@ -299,7 +299,7 @@ def test_the_computers_clock_is_used_where_none_is_given(lite: Database) -> None
 
 
 def test_a_store_that_is_not_to_be_made_is_not(sqlite: str, tmp_path: Any) -> None:
-    with pytest.raises(EvenhandError, match=r"there is no database .*evenhand\.db; `evenhand keys make` creates one"):
+    with pytest.raises(EvenhandError, match=r"there is no database .*evenhand\.db; `evenhand keys create` creates one"):
         Store.open(sqlite, new=False)
     assert list(tmp_path.iterdir()) == []
     Store.open(sqlite).close()

@@ -433,10 +433,14 @@ class Audit(Answer):
 class AccessInfo(Answer):
     """The access of a caller."""
 
-    model_config = _example({"open": False, "name": "web", "scopes": ["decide", "reward"]})
+    model_config = _example(
+        {"open": False, "name": "web", "scopes": ["decide", "reward"], "allocations": ["drinks"], "expires": None}
+    )
     open: bool = Field(description="whether there are no keys, so that requests from this computer have every scope")
     name: str | None = Field(description="of the key; null without one")
     scopes: tuple[str, ...] = Field(description="some of `administer`, `decide`, `reward`, `read`")
+    allocations: tuple[str, ...] | None = Field(description="names of those that the key is for; null for all")
+    expires: float | None = Field(description="when the key expires, in seconds since the epoch; null for never")
 
 
 class Health(Answer):

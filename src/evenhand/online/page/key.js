@@ -37,7 +37,7 @@ export class KeyForm extends Component {
           aria-describedby="why kept" onInput=${(event) => this.setState({ key: event.target.value })} />
         <button type="submit">Show the allocations</button>
         <p id="kept" class="note">It is stored until this tab is closed, and sent to this server only. To create one:</p>
-        <pre><code>evenhand keys make page --scope read</code></pre>
+        <pre><code>evenhand keys create page --scope read</code></pre>
       </form>
     `;
   }

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Generic, Protocol, TypeVar
 
 from starlette.datastructures import Headers
@@ -43,11 +44,40 @@ class Caller:
         name: of the key; None where there are no keys.
         scopes: what it may do.
         id: of the key; None where there are no keys.
+        allocations: that it may use; None for all.
+        expires: when its key expires, in seconds since the epoch; None for never.
     """
 
     name: str | None
     scopes: frozenset[str]
     id: str | None = None
+    allocations: frozenset[str] | None = None
+    expires: float | None = None
+
+    def may_use(self, allocation: str) -> bool:
+        """Whether it may use an allocation."""
+        return self.allocations is None or allocation in self.allocations
+
+    def check_allocation(self, allocation: str) -> None:
+        """Refuse a request for an allocation that its key is not for, whether or not it exists.
+
+        Raises:
+            Refused: it is for others.
+        """
+        if not self.may_use(allocation):
+            names = ", ".join(sorted(self.allocations or ()))
+            raise Refused("forbidden", f"the key {self.name!r} is for {names}, not for {allocation!r}")
+
+    def check_all(self, what: str) -> None:
+        """Refuse a request for something that concerns all allocations.
+
+        Raises:
+            Refused: its key is for some of them.
+        """
+        if self.allocations is not None:
+            names = ", ".join(sorted(self.allocations))
+            reason = f"{what} requires a key for all allocations; the key {self.name!r} is for {names}"
+            raise Refused("forbidden", reason)
 
 
 LOCAL_CALLER = Caller(None, frozenset(SCOPES))
@@ -85,10 +115,17 @@ class Authenticator:
         keys: where they are stored.
         open: whether requests from this computer need no key as long as there is none.
         clock: returns the time in seconds.
+        now: returns the time in seconds since the epoch, by which keys expire.
     """
 
-    def __init__(self, keys: KeyStore, open: bool, clock: Callable[[], float] = time.monotonic) -> None:
-        self._keys, self._open = keys, open
+    def __init__(
+        self,
+        keys: KeyStore,
+        open: bool,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._keys, self._open, self._now = keys, open, now
         self._found: Cached[Mapping[str, Key]] = Cached(clock)
 
     async def caller(self, headers: Headers) -> Caller:
@@ -103,7 +140,7 @@ class Authenticator:
         if authorization:
             key = await self._key(authorization)
             if key is not None:
-                return Caller(key.name, key.scopes, key.id)
+                return Caller(key.name, key.scopes, key.id, key.allocations, key.expires)
         if await self._needs_key():
             reason = (
                 "there is no such key, or it was revoked"
@@ -153,12 +190,18 @@ class Authenticator:
             return None
         # By its hash, so that the time of the look-up reveals nothing about the secret.
         key = (await self._all()).get(hash_of(secret))
-        return key if key is not None and key.revoked is None else None
+        if key is None or key.revoked is not None:
+            return None
+        if not key.valid(self._now()):
+            ended = datetime.fromtimestamp(key.expires or 0.0, UTC).isoformat(timespec="seconds")
+            reason = f"the key {key.name!r} ({key.id}) expired at {ended.replace('+00:00', 'Z')}; use a new one"
+            raise Refused("unauthenticated", reason, headers=CHALLENGE)
+        return key
 
 
 def _check_local(headers: Headers) -> None:
     """Refuse a request that was not sent to this computer by its own name: a website may direct a browser here."""
-    remedy = "create a key (`evenhand keys make NAME --scope read`) or use http://localhost"
+    remedy = "create a key (`evenhand keys create NAME --scope read`) or use http://localhost"
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not is_loopback(host_name(hosts[0])):
         host = repr(hosts[0][:100]) if hosts else "no host"

@@ -34,6 +34,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.decisions = Counter("evenhand_decisions", "Decisions made.", registry=self.registry)
         self.rewards = Counter("evenhand_rewards", "Rewards received, by status.", ["status"], registry=self.registry)
+        self._keys = Counter("evenhand_requests", "Answered requests, by key.", ["key"], registry=self.registry)
         self._requests = Histogram(
             "evenhand_request_seconds",
             "Time until a request was answered, by method, route and status.",
@@ -59,8 +60,9 @@ class Metrics:
         for status, count in Tally(result["status"] for result in answer.get("results", ())).items():
             self.rewards.labels(status).inc(count)
 
-    def request(self, method: str, route: str | None, status: int, seconds: float) -> None:
+    def request(self, method: str, route: str | None, status: int, seconds: float, key: str | None) -> None:
         """Count an answered request; unknown routes and unusual methods are counted as ``other``."""
+        self._keys.labels(key or "").inc()
         method = method if method in METHODS else "other"
         self._requests.labels(method, route or "other", str(status)).observe(seconds)
 

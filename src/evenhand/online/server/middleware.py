@@ -62,8 +62,8 @@ class RequestMiddleware:
             await error_response(refusal(error))(scope, receive, exchange.send)
         finally:
             seconds, status = time.perf_counter() - start, exchange.status or 500
-            self._metrics.request(scope["method"], getattr(inner.get("route"), "path", None), status, seconds)
             key, client = getattr(state.get("caller"), "name", None), (scope.get("client") or [None])[0]
+            self._metrics.request(scope["method"], getattr(inner.get("route"), "path", None), status, seconds, key)
             log_request(scope["method"], scope["path"], status, seconds=round(seconds, 6), key=key, client=client)
 
 

@@ -152,22 +152,23 @@ async def create(
     If an allocation of that name exists with the same settings, nothing is created and the status is 200. Promised
     shares that cannot be kept are refused.
     """
-    service = service_of(request)
+    service, caller = service_of(request), caller_of(request)
+    caller.check_allocation(message.name)
     options = message.model_dump()
     low, high = options.pop("rewards")
     options["parameters"] = {
         name: INFINITY.get(value, value) if isinstance(value, str) else value
         for name, value in options["parameters"].items()
     }
-    new = await run_in_threadpool(partial(service.store.create, **options, rewards=(low, high)))
+    new = await run_in_threadpool(partial(service.store.create, **options, rewards=(low, high), api_key=caller.id))
     return JsonResponse(await service.run(message.name, Describe()), 201 if new else 200)
 
 
 @router.get("/v1/allocations", **needs("read"), tags=["allocations"], response_model=models.Allocations)
 async def allocations(request: Request) -> Response:
-    """List the allocations, by name."""
-    summaries = await run_in_threadpool(service_of(request).store.allocations)
-    return JsonResponse({"allocations": [asdict(summary) for summary in summaries]})
+    """List the allocations that the key is for, by name."""
+    summaries, caller = await run_in_threadpool(service_of(request).store.allocations), caller_of(request)
+    return JsonResponse({"allocations": [asdict(summary) for summary in summaries if caller.may_use(summary.name)]})
 
 
 @router.get(
@@ -264,7 +265,7 @@ async def log(
     Estimating propensities replays every event, which takes as long as it took to decide.
     """
     service = service_of(request)
-    download = service.quotas.log(request.state.caller, estimate)
+    download = service.quotas.log(caller_of(request), estimate)
     limits = LogLimits(service.settings.max_work, MAX_CHARACTERS, download.proceed)
     begin = partial(stream_log, service.store.database, name, format, since, until, estimate, limits)
     try:
@@ -314,8 +315,10 @@ def _etag(answer: dict[str, Any]) -> str:
 @router.get("/v1/access", **needs(ANY_KEY), tags=["server"], response_model=models.AccessInfo)
 async def access(request: Request) -> Response:
     """Show the access of the caller."""
-    caller: Caller = request.state.caller
-    return JsonResponse({"open": caller.name is None, "name": caller.name, "scopes": sorted(caller.scopes)})
+    caller = caller_of(request)
+    access = {"open": caller.name is None, "name": caller.name, "scopes": sorted(caller.scopes)}
+    names = None if caller.allocations is None else sorted(caller.allocations)
+    return JsonResponse(access | {"allocations": names, "expires": caller.expires})
 
 
 @router.get("/healthz", **needs(HEALTH), tags=["server"], response_model=models.Health)
@@ -338,15 +341,23 @@ async def readyz(request: Request) -> Response:
     "/metrics", **needs("read", answers=_text("the metrics", "text/plain")), tags=["server"], response_class=Response
 )
 async def metrics(request: Request) -> Response:
-    """Metrics for Prometheus."""
+    """Metrics for Prometheus, of all allocations."""
+    caller_of(request).check_all("reading metrics")
     content = await run_in_threadpool(service_of(request).metrics.exposition)
     return Response(content, media_type=CONTENT_TYPE_LATEST)
 
 
-# --- repetitions ------------------------------------------------------------------------------------------------------
+# --- callers and repetitions ------------------------------------------------------------------------------------------
+
+
+def caller_of(request: Request) -> Caller:
+    """The sender of a request."""
+    caller: Caller = request.state.caller
+    return caller
 
 
 def once(request: Request, key: str | None) -> dict[str, Any]:
     """The options of a command with an idempotency key, which is recognised by route and body, and counted once."""
     received = key and [request.url.path.rpartition("/")[2], request.state.body]
-    return {"key": key, "request": received, "done": service_of(request).metrics.carried_out}
+    done = service_of(request).metrics.carried_out
+    return {"key": key, "request": received, "api_key": caller_of(request).id, "done": done}

@@ -129,6 +129,8 @@ class ScopedRoute(APIRoute):
                 return await answer(request)
             required = None if scope == ANY_KEY else scope
             request.state.caller = caller = await service.authenticator.check(request.headers, required)
+            if (name := request.path_params.get("name")) is not None:
+                caller.check_allocation(name)
             with service.quotas.request(caller):
                 arguments.check_query(request)
                 return await answer(request)

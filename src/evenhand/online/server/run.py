@@ -90,7 +90,7 @@ def check_keys(settings: Settings, has_keys: bool) -> None:
     """
     if has_keys or settings.open:
         return
-    create = "create one first (evenhand keys make NAME --scope administer --scope read)"
+    create = "create one first (evenhand keys create NAME --scope administer --scope read)"
     if settings.local:
         raise EvenhandError(
             f"there are no keys yet; {create}, or use --no-keys to answer requests from this computer without a key, "

@@ -57,12 +57,14 @@ class Allocation:
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.bandit)
 
-    def record(self, kind: str, time: float, round: int | None, body: Mapping[str, Any]) -> None:
-        """Record an event that the bandit has applied."""
+    def record(
+        self, kind: str, time: float, round: int | None, body: Mapping[str, Any], key: str | None = None
+    ) -> None:
+        """Record an event that the bandit has applied, and the id of the API key that caused it."""
         self.sequence += 1
         if memory := self.recorder.changes():
             body = {**body, "memory": memory}
-        self.unwritten.append(Event(self.sequence, time, kind, round, body))
+        self.unwritten.append(Event(self.sequence, time, kind, round, body, key=key))
 
     def expire(self, now: float) -> None:
         """Close the decisions whose window has passed."""

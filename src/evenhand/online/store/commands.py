@@ -25,7 +25,7 @@ from evenhand.online.store.events import EVENTS, closed_after, damage_as_state_e
 
 Answer = dict[str, Any]
 Rounds = Sequence[Sequence[str] | None]
-UNHASHED = ("key", "request", "done", "max_work")  # what is not a part of what a command asks for
+UNHASHED = ("key", "request", "api_key", "done", "max_work")  # what is not a part of what a command asks for
 
 
 def _uncounted(answer: Answer) -> None:
@@ -40,6 +40,7 @@ class CommandContext:
         allocation: in memory.
         now: seconds since the epoch.
         connection: of the transaction.
+        api_key: id of the API key of the command that is carried out; None for none.
         answers: rows of answers with an idempotency key, to be written with the events.
         carried_out: commands that were carried out now, and not repeated, with their answers.
     """
@@ -47,12 +48,13 @@ class CommandContext:
     allocation: Allocation
     now: float
     connection: Connection
+    api_key: str | None = None
     answers: list[dict[str, Any]] = field(default_factory=list)
     carried_out: list[tuple[Command, Answer]] = field(default_factory=list)
 
     def record(self, kind: str, round: int, body: Mapping[str, Any]) -> None:
         """Record an event that the bandit has applied."""
-        self.allocation.record(kind, self.now, round, body)
+        self.allocation.record(kind, self.now, round, body, self.api_key)
 
     def earlier(self, kind: str, round: int) -> list[Mapping[str, Any]]:
         """The bodies of all events of a kind about a round, in order."""
@@ -70,6 +72,7 @@ class Command(ABC):
         key: idempotency key: repeated with the same key, a command is not carried out again and has the same answer.
         request: the request as it was received, as plain JSON values, by which a repetition is recognised; None for the
             command's own values.
+        api_key: id of the API key that it was sent with, which the events name; None for none.
         done: called with the answer after the command was carried out and committed; not for a repetition.
     """
 
@@ -77,6 +80,7 @@ class Command(ABC):
     kind: ClassVar[str]  # what it is called in `digest`, which is stored
     key: str | None = field(default=None, kw_only=True)
     request: Any = field(default=None, kw_only=True)
+    api_key: str | None = field(default=None, kw_only=True)
     done: Callable[[Answer], object] = field(default=_uncounted, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:

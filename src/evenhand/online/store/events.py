@@ -129,6 +129,7 @@ class Event(NamedTuple):
         round: of a decision, reward or total; the round after which a change took effect; else None.
         body: what happened, as plain JSON values.
         chain: of the events up to this one, as it is in the database; empty where it is not there yet.
+        key: id of the API key that caused it; None for none. It is no part of what happened to the bandit.
     """
 
     sequence: int
@@ -137,6 +138,7 @@ class Event(NamedTuple):
     round: int | None
     body: Mapping[str, Any]
     chain: str = ""
+    key: str | None = None
 
     def row(self, allocation: int, before: str) -> dict[str, Any]:
         """The event as a row of its table.
@@ -154,7 +156,8 @@ class Event(NamedTuple):
             "round": self.round,
             "version": VERSION,
             "body": body,
-            "chain": chained(before, self.sequence, self.time, self.kind, self.round, VERSION, body),
+            "key": self.key,
+            "chain": chained(before, self.sequence, self.time, self.kind, self.round, VERSION, body, self.key),
         }
 
 
@@ -166,7 +169,7 @@ def chained(before: str, *row: Any) -> str:
     """A hash of a row and of all rows before it, so that a row that is edited, lost or added is noticed.
 
     Example:
-        >>> chained("", 1, 0.0, "create", None, 1, "{}")
+        >>> chained("", 1, 0.0, "create", None, 1, "{}", None)
         '43b9eebd44a23569c9a5eb062f9aa91d'
     """
     return blake2b(repr((before, *row)).encode(), digest_size=16).hexdigest()
@@ -194,7 +197,7 @@ def event_of(row: Any) -> Event:
         raise StateError(f"{label} is damaged: {where or 'its body'}: {first['msg']}") from None
     except (RecursionError, TypeError, ValueError) as error:
         raise StateError(f"{label} is damaged: {error}") from None
-    return Event(row.sequence, row.time, row.kind, row.round, body, row.chain)
+    return Event(row.sequence, row.time, row.kind, row.round, body, row.chain, row.key)
 
 
 def linked(rows: Iterable[Any], sequence: int, chain: str) -> Iterator[Event]:
@@ -211,7 +214,8 @@ def linked(rows: Iterable[Any], sequence: int, chain: str) -> Iterator[Event]:
     for row in rows:
         if row.sequence != sequence + 1:
             raise StateError(f"event {sequence + 1} is missing; event {row.sequence} comes next")
-        if row.chain != chained(chain, row.sequence, row.time, row.kind, row.round, row.version, row.body):
+        hashed = (row.sequence, row.time, row.kind, row.round, row.version, row.body, row.key)
+        if row.chain != chained(chain, *hashed):
             raise StateError(f"event {row.sequence} ({row.kind}) was edited, or events before it were exchanged")
         sequence, chain = row.sequence, row.chain
         yield event_of(row)

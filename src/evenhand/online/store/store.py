@@ -84,7 +84,7 @@ class Store:
         observer: Observer | None = None,
         snapshot: int = SNAPSHOT_EVERY,
     ) -> None:
-        self.database, self.keys = database, Keys(database)
+        self.database, self.keys = database, Keys(database, clock)
         self._clock, self._observer, self._snapshot_every = clock, observer, snapshot
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="evenhand-writer")
         self._writers: dict[str, Writer] = {}
@@ -107,7 +107,7 @@ class Store:
         """
         opened = Database(database)
         if not new and not opened.exists:
-            raise EvenhandError(f"there is no database {opened.name}; `evenhand keys make` creates one")
+            raise EvenhandError(f"there is no database {opened.name}; `evenhand keys create` creates one")
         try:
             if upgrade or (new and (not opened.exists or opened.revision() is None)):
                 opened.migrate()
@@ -147,6 +147,7 @@ class Store:
         window: float | None = None,
         missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
+        api_key: str | None = None,
     ) -> bool:
         """Create an allocation; see `evenhand.online.Bandit` for the arguments.
 
@@ -160,6 +161,7 @@ class Store:
             window: seconds to wait for a reward; None for no limit.
             missing: what a reward counts as that is missing after the window; to be given with a window.
             rewards: the smallest and the largest reward.
+            api_key: id of the API key that the request was sent with, which the event names; None for none.
 
         Returns:
             Whether it is new; False if it exists with the same settings.
@@ -180,11 +182,11 @@ class Store:
                 raise EvenhandError(f"{parameter!r} is not a parameter of an algorithm")
         bandit = Bandit(arms, algorithm, seed=drawn, **options, **(parameters or {}))
         try:
-            return self._create(name, bandit, seed is None)
+            return self._create(name, bandit, seed is None, api_key)
         except IntegrityError:  # another process created one of that name at the same time
-            return self._create(name, bandit, seed is None)
+            return self._create(name, bandit, seed is None, api_key)
 
-    def _create(self, name: str, bandit: Bandit, any_seed: bool) -> bool:
+    def _create(self, name: str, bandit: Bandit, any_seed: bool, api_key: str | None) -> bool:
         table, settings = tables.allocations, settings_of(bandit)
         with self.database.transaction(writes=True) as connection:
             existing = connection.execute(select(table.c.id).where(table.c.name == name)).scalar()
@@ -197,8 +199,8 @@ class Store:
             now = self._clock()
             row = row_values(bandit, sequence=1, closed=False) | {"name": name, "created": now}
             (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
-            body = settings | {"evenhand": __version__}
-            connection.execute(insert(tables.events), Event(1, now, "create", None, body).row(id, before=""))
+            event = Event(1, now, "create", None, settings | {"evenhand": __version__}, key=api_key)
+            connection.execute(insert(tables.events), event.row(id, before=""))
         return True
 
     def allocations(self) -> list[AllocationSummary]:

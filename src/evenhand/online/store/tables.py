@@ -48,6 +48,7 @@ events = Table(
     Column("round", BigInteger),  # of a decision, reward or total
     Column("version", Integer, nullable=False),  # of the body
     Column("body", Text, nullable=False),  # JSON
+    Column("key", String(16)),  # id of the API key that caused it
     Column("chain", String(32), nullable=False),  # hash of this row and of all before it
     Index("events_by_round", "allocation", "round"),
     sqlite_with_rowid=False,
@@ -82,7 +83,9 @@ keys = Table(
     Column("id", String(16), primary_key=True),
     Column("name", String(100), nullable=False),
     Column("scopes", String(100), nullable=False),  # separated by spaces
+    Column("allocations", Text),  # names, separated by spaces; null for all
     Column("hash", String(64), nullable=False, unique=True),  # SHA-256 of the secret
     Column("created", Double, nullable=False),
+    Column("expires", Double),
     Column("revoked", Double),
 )

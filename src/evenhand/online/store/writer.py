@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Protocol
 
@@ -271,7 +271,7 @@ class Writer:
 
 def _carried_out(context: CommandContext, command: Command) -> Answer:
     """The answer to a command that is carried out now, not a repetition."""
-    answer = command.run(context)
+    answer = command.run(replace(context, api_key=command.api_key))
     context.carried_out.append((command, answer))
     return answer
 

@@ -31,6 +31,7 @@ def upgrade() -> None:
         sa.Column("round", sa.BigInteger),
         sa.Column("version", sa.Integer, nullable=False),
         sa.Column("body", sa.Text, nullable=False),
+        sa.Column("key", sa.String(16)),
         sa.Column("chain", sa.String(32), nullable=False),
         sqlite_with_rowid=False,
     )
@@ -56,7 +57,9 @@ def upgrade() -> None:
         sa.Column("id", sa.String(16), primary_key=True),
         sa.Column("name", sa.String(100), nullable=False),
         sa.Column("scopes", sa.String(100), nullable=False),
+        sa.Column("allocations", sa.Text),
         sa.Column("hash", sa.String(64), nullable=False, unique=True),
         sa.Column("created", sa.Double, nullable=False),
+        sa.Column("expires", sa.Double),
         sa.Column("revoked", sa.Double),
     )
