@@ -104,6 +104,13 @@ def examples(session: nox.Session) -> None:
         session.run("python", str(path), session.create_tmp(), silent=True)
 
 
+@nox.session(venv_backend="none")
+def deploy(session: nox.Session) -> None:
+    """Checks the files in deploy/ with their programs, and runs the Containerfile's steps by chroot; root on Debian."""
+    session.run("python3", "tools/deploy.py", external=True)
+    session.run("python3", "tools/container.py", external=True)
+
+
 @nox.session
 def benchmarks(session: nox.Session) -> None:
     """Benchmarks by name, those of some minutes by default; ``-- speed --write`` puts the tables into the README."""

@@ -102,6 +102,24 @@ def upgrade(database: Database = "evenhand.db") -> None:
 
 
 @db.command()
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the copy.")],
+    database: Database = "evenhand.db",
+) -> None:
+    """Copy an SQLite database as it is at one moment, also while it is served.
+
+    Examples:
+
+      evenhand db backup evenhand-monday.db
+    """
+    from evenhand.online.store.backup import backup
+
+    with _database(database) as opened:
+        size = backup(opened, file)
+    note(f"copied {opened.name} to {file}, {size:,} bytes")
+
+
+@db.command()
 def restore(
     name: Name,
     removed: Annotated[

@@ -10,12 +10,13 @@ from pathlib import Path
 from evenhand.core.errors import EvenhandError
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object], private: bool = False) -> None:
     """Let ``write(temporary path)`` write a file, and move it to its place when it is complete.
 
     Args:
         path: where the file goes.
         write: writes to the path that it is given, in the same folder and with the same ending.
+        private: whether only its owner may read it.
 
     Example:
         >>> import tempfile
@@ -31,7 +32,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         write(temporary)
         umask = os.umask(0)
         os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        temporary.chmod(0o600 if private else 0o666 & ~umask)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
