@@ -220,11 +220,10 @@ def test_a_key_for_another_allocation_is_refused(
     assert keyed(method, path.replace("{name}", "nothing"), json=BODIES.get(path)).status_code in (403, 200)
     if fine and path == "/v1/allocations":
         assert keyed.get(path).json() == {"allocations": []}
-    keyed.key = store.keys.create("both", [*scopes, "decide"], allocations=["drinks", "films"])[1]
+    keyed.key, keyed.now = store.keys.create("both", [*scopes, "decide"], allocations=["drinks", "films"])[1], 2.0
     if scope == "reward":
         assert status_of(keyed, "POST", "/v1/allocations/{name}/decisions") == 200
     if path != "/metrics":
-        keyed.now = 2.0
         assert status_of(keyed, method, path) == (409 if (method, path) == ("POST", "/v1/allocations") else 200)
 
 
@@ -232,9 +231,9 @@ def test_events_and_metrics_name_the_key(keyed: Asking, store: Store) -> None:
     key, keyed.key = store.keys.create("shop", SCOPES)
     name = "/v1/allocations/films"
     assert keyed.post("/v1/allocations", DRINKS | {"name": "films"}).status_code == 201
-    store.run("films", Decide())
+    (arm,) = store.run("films", Decide())["decisions"][0]["arms"]
     assert keyed.post(f"{name}/decisions", {"count": 2}).status_code == 200
-    assert keyed.post(f"{name}/rewards", {"rewards": [{"decision": "1", "rewards": {"tea": 1.0}}]}).status_code == 200
+    assert keyed.post(f"{name}/rewards", {"rewards": [{"decision": "1", "rewards": {arm: 1.0}}]}).status_code == 200
     with store.database.transaction(writes=False) as connection:
         rows = connection.execute(text("SELECT key FROM events WHERE allocation = 2 ORDER BY sequence")).scalars()
         assert list(rows) == [key.id, None, key.id, key.id, key.id]

@@ -42,7 +42,7 @@ def test_what_cannot_be_backed_up(sqlite: str, tmp_path: Path) -> None:
     Store.open(sqlite).close()
     with pytest.raises(EvenhandError, match="exists; name a new file"):
         backup(Database(sqlite), Path(sqlite))
-    with pytest.raises(EvenhandError, match="could not be written to .*: No such file"):
+    with pytest.raises(EvenhandError, match=r"could not be written to .*: No such file"):
         backup(Database(sqlite), tmp_path / "none" / "copy.db")
     with pytest.raises(EvenhandError, match="back it up with pg_dump"):
         backup(Database("postgresql://nobody@localhost/none"), tmp_path / "copy.db")

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from evenhand.online.store import ReadGauges, Store
 from evenhand.online.store.commands import Answer
 
-METHODS = ("GET", "HEAD", "POST")
+METHODS = ("GET", "HEAD", "PATCH", "POST", "PUT")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 EVENTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 LABELS = ("allocation",)

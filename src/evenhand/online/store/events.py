@@ -129,7 +129,7 @@ class Event(NamedTuple):
         round: of a decision, reward or total; the round after which a change took effect; else None.
         body: what happened, as plain JSON values.
         chain: of the events up to this one, as it is in the database; empty where it is not there yet.
-        key: id of the API key that caused it; None for none. It is no part of what happened to the bandit.
+        key: id of the API key that caused it; None for none. The bandit knows nothing of it.
     """
 
     sequence: int
