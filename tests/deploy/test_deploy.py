@@ -83,7 +83,7 @@ def drinks_metrics(tmp_path: Path) -> Iterator[Callable[[], str]]:
     store.close()
 
 
-@pytest.mark.parametrize(("file", "words"), commands(), ids=[f"{file}-{words[0]}" for file, words in commands()])
+@pytest.mark.parametrize(("file", "words"), list(commands()))
 def test_every_option_exists(file: str, words: list[str]) -> None:
     command: Any = get_command(app)
     while hasattr(command, "commands"):

@@ -243,7 +243,7 @@ def test_what_is_read_only() -> None:
     outside = of(
         answer_of(200, {"allocations": [SUMMARY]}),
         answer_of(200, DESCRIPTION),
-        answer_of(200, {"open": False, "name": "reader", "scopes": ["read"]}),
+        answer_of(200, {"open": False, "name": "reader", "scopes": ["read"], "allocations": None, "expires": None}),
     )
     client = outside.client()
     assert client.allocations() == (AllocationSummary.model_validate(SUMMARY),)
@@ -263,7 +263,7 @@ def test_what_is_read_only() -> None:
         closed=True,
         created=1790000000.0,
     )
-    assert client.access() == AccessInfo(open=False, name="reader", scopes=("read",))
+    assert client.access() == AccessInfo(allocations=None, expires=None, open=False, name="reader", scopes=("read",))
     paths = ["/v1/allocations", "/v1/allocations/drinks", "/v1/access"]
     assert [(request.method, request.url.path) for request in outside.requests] == [("GET", path) for path in paths]
 

@@ -57,12 +57,13 @@ def test_a_line_cannot_be_forged_and_shows_no_secret() -> None:
         record = logging.makeLogRecord(
             {"name": "evenhand", "msg": "%s", "args": (message,), "exc_info": sys.exc_info()}
         )
-    record.path, record.key = "/\n\x7f", 'a "b" \n'
+    path = "/\n\x7f"
+    vars(record).update(path=path, key='a "b" \n')
     plain = JsonFormatter().format(record)
     assert plain.isascii()
     assert plain.isprintable()
     assert json.loads(plain)["message"] == message.replace(SECRET, "evh_(hidden)")
-    assert json.loads(plain)["path"] == record.path
+    assert json.loads(plain)["path"] == path
     first, *rest = TextFormatter().format(record).splitlines()
     assert all(line.startswith("  ") and line.isprintable() for line in rest)
     assert first.isprintable()
@@ -77,13 +78,15 @@ def test_requests_are_logged_as_json(serve: Callable[..., Server], sqlite: str) 
     server = serve(sqlite, "--log-level", "info", "--log-format", "json")
     began = datetime.now(UTC)
     headers = {"Authorization": f"Bearer {secret}", "X-Request-ID": "order-17"}
-    server.http.get("/v1/allocations?limit=7", headers=headers)
+    server.http.get("/v1/allocations", headers=headers)
+    server.http.get("/nowhere?taste=sweet")
     server.http.get("/v1/%0Aallocations")
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line:
         line.sendall(b"TEA\r\n\r\n")
         (id,) = re.findall(rb"x-request-id: (\w+)\r\n", line.makefile("rb").read())
     until(lambda: id.decode() in server.log(), server.log)
     assert secret not in server.log()
+    assert "sweet" not in server.log()
     lines = {line.get("request_id", line["message"]): line for line in map(json.loads, server.log().splitlines())}
     assert any("Evenhand serves" in line["message"] for line in lines.values())
     one = lines["order-17"]

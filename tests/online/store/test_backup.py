@@ -20,7 +20,7 @@ def test_a_copy_is_of_one_moment_while_others_write(sqlite: str, tmp_path: Path)
     store, copy = Store.open(sqlite), tmp_path / "copy.db"
     store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
     store.run("drinks", Decide(count=3))
-    writer = sqlite3.connect(sqlite, isolation_level=None)
+    writer = sqlite3.connect(store.database.name, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     writer.execute("UPDATE allocations SET round = 99")
     assert backup(Database(sqlite, read_only=True), copy) == copy.stat().st_size
@@ -41,7 +41,7 @@ def test_a_copy_is_of_one_moment_while_others_write(sqlite: str, tmp_path: Path)
 def test_what_cannot_be_backed_up(sqlite: str, tmp_path: Path) -> None:
     Store.open(sqlite).close()
     with pytest.raises(EvenhandError, match="exists; name a new file"):
-        backup(Database(sqlite), Path(sqlite))
+        backup(Database(sqlite), Path(Database(sqlite).name))
     with pytest.raises(EvenhandError, match=r"could not be written to .*: No such file"):
         backup(Database(sqlite), tmp_path / "none" / "copy.db")
     with pytest.raises(EvenhandError, match="back it up with pg_dump"):

@@ -71,8 +71,8 @@ def log_request(method: str, path: str, status: int, **fields: str | float | Non
     """Log an answered request at the level ``info``.
 
     Args:
-        method: of the request.
-        path: without the query.
+        method: of the request; ``-`` where it could not be read.
+        path: without the query; ``-`` where it could not be read.
         status: of the answer.
         **fields: of `FIELDS`; those that are None are left out.
     """

@@ -180,7 +180,7 @@ class Connection(HttpToolsProtocol):
                 % (status, REASONS[status], len(body), id.encode("ascii"), body)
             )
             client = self.client[0] if self.client else None
-            log_request("-", refused.code, status, request_id=id, client=client)
+            log_request("-", "-", status, request_id=id, client=client)
         self.transport.close()
 
 

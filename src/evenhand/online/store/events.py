@@ -170,7 +170,7 @@ def chained(before: str, *row: Any) -> str:
 
     Example:
         >>> chained("", 1, 0.0, "create", None, 1, "{}", None)
-        '43b9eebd44a23569c9a5eb062f9aa91d'
+        '858ed1ed17ec441adff19223f37a007e'
     """
     return blake2b(repr((before, *row)).encode(), digest_size=16).hexdigest()
 
