@@ -283,8 +283,7 @@ def _answer_age(context: CommandContext) -> AnswerAge:
     first = context.connection.execute(oldest).scalar_one()
     age = AnswerAge(context.now)
     if first is not None:
-        last = first + ANSWER_LIFETIME
-        age.time = last if context.now < first else min(context.now, last)  # before the first: the clock went back
+        age.time = min(max(context.now, first), first + ANSWER_LIFETIME)  # before the first: the clock went back
     return age
 
 
