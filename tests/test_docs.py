@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ EXAMPLES, TABLES = loaded("examples"), loaded("tables")
 PAGES: list[str] = EXAMPLES.pages()
 
 
+@cache
 def page(path: str) -> str:
     """A page as Sphinx reads it, with what is generated filled in."""
     text: str = TABLES.fill_in((DOCS / path).read_text(encoding="utf-8"))

@@ -206,9 +206,15 @@ def _words(line: str) -> str:
 
 @contextlib.contextmanager
 def workplace() -> Iterator[None]:
-    """A folder of its own as the working directory, from which modules can be imported."""
+    """A folder of its own as the working directory, from which modules can be imported.
+
+    Algorithms that are registered within it are forgotten after it.
+    """
+    from evenhand.algorithms.registry import ALGORITHMS
+
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         home, path, modules = os.getcwd(), list(sys.path), set(sys.modules)
+        algorithms = dict(ALGORITHMS)
         os.chdir(folder)
         sys.path.insert(0, folder)
         # Processes that began earlier do not know the folder.
@@ -218,6 +224,8 @@ def workplace() -> Iterator[None]:
         finally:
             os.chdir(home)
             sys.path[:] = path
+            ALGORITHMS.clear()
+            ALGORITHMS.update(algorithms)
             for name in set(sys.modules) - modules:
                 if str(getattr(sys.modules[name], "__file__", "")).startswith(folder):
                     del sys.modules[name]
