@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SUITE = "bookworm"
 PACKAGES = "python3,python3-venv,ca-certificates"
+SEARCH_PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HEALTHY = 60.0  # seconds within which the service must be healthy
 #: Where pip finds packages here, if not at its usual place; an engine has its own settings for that.
 PIP = {name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith("_proxy")}
@@ -55,7 +56,9 @@ class Image:
     root: Path
     user: str = "root"
     folder: str = "/"
-    environment: dict[str, str] = field(default_factory=lambda: {"PATH": "/usr/local/bin:/usr/bin:/bin"})
+    environment: dict[str, str] = field(
+        default_factory=lambda: {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    )
     words: dict[str, list[str]] = field(default_factory=dict)  # of ENTRYPOINT, CMD, HEALTHCHECK
 
     def command(self, words: list[str]) -> list[str]:

@@ -59,7 +59,10 @@ def systemd(folder: Path) -> None:
     """The unit; the path of its program is one that exists here."""
     unit = (DEPLOY / "evenhand.service").read_text().replace("/opt/evenhand/bin/evenhand", sys.executable)
     (folder / "evenhand.service").write_text(unit)
-    run([program("systemd-analyze", folder), "verify", "--man=no", str(folder / "evenhand.service")])
+    verify = [program("systemd-analyze", folder), "verify", "--man=no", str(folder / "evenhand.service")]
+    print("$", *verify, flush=True)
+    found = subprocess.run(verify, check=True, capture_output=True, text=True).stderr
+    assert not found, found  # an unknown word is only a warning
 
 
 def run(command: list[str]) -> None:

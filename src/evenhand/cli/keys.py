@@ -181,4 +181,4 @@ def _seconds(text: str) -> float:
 
 
 def _shown(moment: float | None) -> str:
-    return "" if moment is None else datetime.fromtimestamp(moment, UTC).isoformat(sep=" ", timespec="minutes")
+    return "" if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")

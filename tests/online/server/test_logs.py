@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from evenhand.online.server.logs import JsonFormatter, TextFormatter
+from evenhand.online.server.logs import JsonFormatter, RequestFilter, TextFormatter
 from evenhand.online.store import Store
 from tests.online.databases import PATIENCE, until
 from tests.online.running import Server
@@ -42,11 +42,15 @@ def test_refusals_and_unexpected_errors_have_an_id(
     def fail(*_: object) -> None:
         raise RuntimeError("the tea is cold")
 
+    caplog.handler.addFilter(RequestFilter())
+    caplog.handler.setFormatter(JsonFormatter())
     monkeypatch.setattr(ask.store, "allocations", fail)
     answer = ask.get("/v1/allocations", headers={"X-Request-ID": "order-18"})
     assert (answer.status_code, answer.headers["x-request-id"]) == (500, "order-18")
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert "the tea is cold" in record.getMessage()
+    line = json.loads(caplog.handler.format(record))
+    assert (line["request_id"], line["message"]) == ("order-18", "RuntimeError: the tea is cold")
+    assert line["traceback"].startswith("Traceback")
 
 
 def test_a_line_cannot_be_forged_and_shows_no_secret() -> None:

@@ -424,7 +424,7 @@ def test_rows_that_were_changed_are_found(used: Driven, store: Store, change: st
         ("DELETE FROM events", "it has no events"),
         ("UPDATE events SET sequence = 12 WHERE sequence = 11", "event 11 is missing; event 12 comes next"),
         (
-            "INSERT INTO events SELECT allocation, 12, time, kind, round, version, body, chain FROM events "
+            "INSERT INTO events SELECT allocation, 12, time, kind, round, version, body, key, chain FROM events "
             "WHERE sequence = 11",
             r"event 12 \(reward\) was edited",
         ),
@@ -475,7 +475,8 @@ def test_an_edited_answer_is_found(used: Driven, store: Store, command: Any, edi
 
 def test_rows_of_no_allocation_are_found(used: Driven) -> None:
     change_rows(
-        used.database, "INSERT INTO events SELECT 77, sequence, time, kind, round, version, body, chain FROM events"
+        used.database,
+        "INSERT INTO events SELECT 77, sequence, time, kind, round, version, body, key, chain FROM events",
     )
     assert verify(used.database).faults == ("11 rows of events belong to no allocation",)
 
