@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,10 +74,11 @@ def verify(
     with _database(database) as opened:
         found = verify(opened, names or (), redecide)
     if as_json:
-        print_json({"verified": found.events, "faults": list(found.faults)})
+        print_json({"verified": found.events, "since": found.since, "faults": list(found.faults)})
     else:
         for name, events in found.events.items():
-            print(f"{name}: {events:,} events result in the stored state")
+            since = "" if found.since[name] == 1 else f" from round {found.since[name]:,} on"
+            print(f"{name}: {events:,} events{since} result in the stored state")
     if found.faults:
         raise StateError("\n".join(found.faults))
 
@@ -126,21 +128,59 @@ def restore(
         Path,
         typer.Option(metavar="FILE", help="New file for the events that are removed. Default: NAME-removed.jsonl."),
     ] = Path(),
+    from_snapshot: Annotated[
+        bool | None,
+        typer.Option(
+            "--from-snapshot/--back",
+            help="Go on from a sound snapshot after the damage, or back to the last event in order. "
+            "Default: back, where there is no such snapshot.",
+            show_default=False,
+        ),
+    ] = None,
     database: Database = "evenhand.db",
     own: Import = None,
 ) -> None:
-    """Take a damaged allocation back to its last event in order; the later ones are moved to a file.
+    """Take a damaged allocation back to its last event in order, or let it go on from a later snapshot.
+
+    The events that are damaged, and those after them or up to the snapshot, are moved to a file.
 
     Examples:
 
       evenhand db restore drinks --removed drinks-removed.jsonl
+
+      evenhand db restore drinks --from-snapshot
     """
     from evenhand.online.store.repair import restore
 
     file = Path(f"{name}-removed.jsonl") if removed == Path() else removed
     with _database(database, read_only=False) as opened:
-        kept, lost = restore(opened, name, file)
-    note(f"{name} stands after event {kept:,}; {lost:,} later events were moved to {file}")
+        found = restore(opened, name, file, from_snapshot)
+    note(f"{name} stands after event {found.last:,}; {found.removed:,} events were moved to {file}")
+
+
+@db.command()
+def compact(
+    name: Name,
+    before: Annotated[
+        datetime,
+        typer.Option(help="Time up to which events are replaced, in UTC.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    ],
+    database: Database = "evenhand.db",
+    own: Import = None,
+) -> None:
+    """Replace the events of an allocation before a time by one event that holds the state after them.
+
+    Pending decisions are kept in that state. Back up the database first, or export the log: the events are gone.
+
+    Examples:
+
+      evenhand db compact drinks --before 2026-01-01
+    """
+    from evenhand.online.store.compaction import compact
+
+    with _database(database, read_only=False) as opened:
+        found = compact(opened, name, before.replace(tzinfo=UTC).timestamp())
+    note(f"{found.removed:,} events of {name} were replaced by their state; later ones begin at round {found.since:,}")
 
 
 @db.command()

@@ -14,7 +14,10 @@ import pytest
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online import Bandit, Choice
 from evenhand.online.bandit import pending
+from evenhand.online.bandit.arms import Arms
 from evenhand.online.bandit.pending import DecisionRewards, PendingRewards, RewardError
+
+AB = Arms(("a", "b"))
 
 
 def four(**options: Any) -> tuple[Bandit, list[Choice]]:
@@ -240,9 +243,9 @@ def test_a_decision_closes_what_is_due() -> None:
 
 def test_a_clock_that_jumps_back_keeps_the_order() -> None:
     """The decision made at 3 after one made at 100 counts as made at 100: none waits behind it for long."""
-    pending = PendingRewards(window=10.0)
-    for name, second in (("1", 100.0), ("2", 3.0), ("3", 104.0)):
-        pending.enter(name, ["a"], second)
+    pending = PendingRewards(AB, plays=1, window=10.0)
+    for round, second in ((1, 100.0), (2, 3.0), (3, 104.0)):
+        pending.enter(round, [0], second)
     assert [entry.time for entry in pending.waiting.values()] == [100.0, 100.0, 104.0]
     assert pending.overdue(50.0) == {}
     assert list(pending.overdue(110.0)) == ["1", "2"]
@@ -261,41 +264,81 @@ def test_settled_decisions_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPa
 
 
 def test_pending_counts_arms() -> None:
-    pending = PendingRewards()
-    pending.enter("1", ["a", "b"], 0.0)
-    pending.enter("2", ["a"], 1.0)
+    pending = PendingRewards(AB, plays=2)
+    pending.enter(1, [0, 1], 0.0)
+    pending.enter(2, [0], 1.0)
     pending.write("1", "b", 1.0)
-    assert pending.counts() == {"a": 2}
+    assert pending.counts().tolist() == [2.0, 0.0]
+
+
+def book() -> PendingRewards:
+    """A decision that is closed with one of two rewards, one that is closed without, and one that waits."""
+    pending = PendingRewards(AB, plays=2, window=5.0)
+    pending.enter(1, [0, 1], 0.0)
+    pending.enter(2, [0], 1.0)
+    pending.enter(3, [1], 8.0)
+    pending.write("1", "b", 1.0)
+    pending.close(pending.overdue(6.0))
+    return pending
 
 
 def test_a_book_is_restored() -> None:
-    pending = PendingRewards(window=5.0)
-    pending.enter("1", ["a", "b"], 0.0)
-    pending.enter("2", ["a"], 1.0)
-    pending.enter("3", ["b"], 8.0)
-    pending.write("1", "b", 1.0)
-    pending.close(pending.overdue(6.0))
+    pending = book()
     plain = json.loads(json.dumps(pending.dump()))
     assert plain == {
-        "waiting": {"3": [8.0, {"b": None}, False]},
-        "settled": {"1": [0.0, {"a": None, "b": 1.0}, True], "2": [1.0, {"a": None}, True]},
+        "rounds": [1, 2, 3],
+        "times": [0.0, 1.0, 8.0],
+        "places": [0, 1, 0, -1, 1, -1],
+        "known": [1],
+        "rewards": [1.0],
+        "settled": [1, 2],
+        "closed": [1, 2],
+        "latest": 8.0,
     }
-    assert PendingRewards.restored(5.0, plain, {"a", "b"}) == pending
+    again = PendingRewards.restored(AB, 2, 5.0, plain)
+    assert again.dump() == plain
+    assert again.waiting == {"3": DecisionRewards(8.0, {"b": None})}
+    assert again.settled == {
+        "1": DecisionRewards(0.0, {"a": None, "b": 1.0}, closed=True),
+        "2": DecisionRewards(1.0, {"a": None}, closed=True),
+    }
+    assert again.count == 1
 
 
 @pytest.mark.parametrize(
-    "plain",
+    ("name", "value"),
     [
-        {},
-        {"waiting": {}},
-        {"waiting": [], "settled": {}},
-        {"waiting": {"1": 5}, "settled": {}},
-        {"waiting": {"1": ["x", {}, False]}, "settled": {}},
-        {"waiting": {"1": [0.0, {"a": "x"}, False]}, "settled": {}},
-        {"waiting": {"1": [0.0, {"zzz": None}, False]}, "settled": {}},
-        {"waiting": {"1": [10**400, {"a": None}, False]}, "settled": {}},
+        ("rounds", None),
+        ("rounds", [1, 3, 2]),
+        ("rounds", [1, 2]),
+        ("times", [0.0, 1.0, "x"]),
+        ("times", [0.0, 1.0]),
+        ("times", [0.0, 1.0, 10**400]),
+        ("places", [0, 1, 0, -1, 2, -1]),
+        ("places", [0, 1, 0, -1, 1]),
+        ("known", [7]),
+        ("rewards", ["x"]),
+        ("settled", [1, 9]),
+        ("closed", [0]),
+        ("latest", None),
     ],
 )
-def test_a_damaged_book_is_refused(plain: Any) -> None:
+def test_a_damaged_book_is_refused(name: str, value: Any) -> None:
     with pytest.raises(StateError, match="saved pending rewards"):
-        PendingRewards.restored(None, plain, {"a"})
+        PendingRewards.restored(AB, 2, 5.0, book().dump() | {name: value})
+
+
+def test_what_is_forgotten_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of the first decision, which waits, and of the last two that are settled stay, and are found."""
+    monkeypatch.setattr(pending, "REMEMBERED", 2)
+    monkeypatch.setattr(pending, "SPARE", 4)
+    book = PendingRewards(AB, plays=1)
+    for round in range(1, 51):
+        book.enter(round, [round % 2], float(round))
+        if round > 1:
+            assert book.write(str(round), "ab"[round % 2], 0.5) == round
+        assert len(book._rounds) <= 2 * 3 + 4
+    assert (list(book.waiting), list(book.settled), book.count) == (["1"], ["49", "50"], 1)
+    assert [id for id in ("1", "01", "48", "49", "51", "x", "") if book.find(id) is not None] == ["1", "49"]
+    assert book.write("1", "b", 1.0) == 1.0
+    assert book.count == 0

@@ -15,12 +15,12 @@ from sqlalchemy.exc import OperationalError
 from evenhand.core.errors import StateError
 from evenhand.online import Bandit
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import SNAPSHOT_EVERY, all_events, row_of
+from evenhand.online.store.allocation import all_events, row_of
 from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.database import Database
-from evenhand.online.store.events import Event, bandit_from, chained, fold
+from evenhand.online.store.events import Event, chained, fold
 from evenhand.online.store.verify import verify
-from evenhand.online.store.writer import Observer, Writer
+from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
 
 START = 1_800_000_000.0  # seconds since the epoch
 Outcome = Answer | BaseException
@@ -102,9 +102,9 @@ def events_of(database: Database, name: str) -> list[Event]:
 
 def rebuilt(events: Sequence[Event]) -> tuple[Bandit, bool]:
     """The bandit that events come to, and whether it is closed."""
-    bandit, closed = bandit_from(events[0]), False
+    bandit, closed = fold(None, events[0], closed=False)
     for one in events[1:]:
-        closed = fold(bandit, one, closed)
+        bandit, closed = fold(bandit, one, closed)
     return bandit, closed
 
 
@@ -131,6 +131,9 @@ def rechain(database: Database) -> None:
             where = (tables.events.c.allocation == row.allocation, tables.events.c.sequence == row.sequence)
             connection.execute(update(tables.events).where(*where).values(chain=chain))
             before[row.allocation] = chain
+        for id, chain in before.items():
+            table = tables.allocations
+            connection.execute(update(table).where(table.c.id == id).values(chain=chain))
 
 
 def kinds(events: Sequence[Event]) -> list[str]:

@@ -132,10 +132,10 @@ def test_replaying_returns_whether_it_is_closed(lives: dict[str, list[Event]]) -
     first, *events = lives["drinks"]
     bandit, closed = bandit_from(first), [False]
     for event in events:
-        closed.append(fold(bandit, event, closed[-1]))
+        closed.append(fold(bandit, event, closed[-1])[1])
     assert closed == [False] * len(events) + [True]
     again = Event(99, 0.0, "change", bandit.state.round, {"change": "reopen"})
-    assert fold(bandit, again, closed=True) is False
+    assert fold(bandit, again, closed=True) == (bandit, False)
 
 
 def test_a_bandit_is_made_from_its_first_event(lives: dict[str, list[Event]]) -> None:
@@ -276,7 +276,8 @@ def test_a_damaged_snapshot_is_ignored_or_reported_or_does_no_harm(
     events = lives["drinks"]
     sequence = data.draw(st.integers(1, len(events)))
     bandit, closed = rebuilt(events[:sequence])
-    state: Any = {"bandit": bandit.dump(), "closed": closed}
+    rest = {"sequence": sequence, "chain": events[sequence - 1].chain, "versions": [__version__]}
+    state: Any = {"bandit": bandit.dump(), "closed": closed, **rest}
     match data.draw(st.sampled_from(["inside", "inside", "inside", "outside", "bytes"])):
         case "inside":
             part = data.draw(st.sampled_from(sorted(state["bandit"])))

@@ -434,7 +434,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The events that are replayed."""
     sequences: list[int] = []
 
-    def noted(bandit: Bandit, event: Event, closed: bool) -> bool:
+    def noted(bandit: Bandit | None, event: Event, closed: bool) -> tuple[Bandit, bool]:
         sequences.append(event.sequence)
         return events.fold(bandit, event, closed)
 
@@ -463,17 +463,22 @@ def test_the_bandit_is_written_down_when_enough_has_happened(
     assert snapshots(lite) == [11]
 
 
-def test_the_more_waits_for_rewards_the_rarer_a_snapshot(lite: Database, drinks: Driven) -> None:
-    """Writing n pending decisions down takes as long as they are many: it is done every 2 n events."""
-    driven = Driven(lite, clock=drinks.clock, snapshot=5)
-    seen: list[int] = []
-    for _ in range(20):
-        driven.run(Decide())
-        seen += [sequence for sequence in snapshots(lite) if sequence not in seen]
-    assert seen == []  # after n rounds n events have happened and n decisions wait
-    driven.clock.now += 60.0
-    driven.run(Decide())
-    assert snapshots(lite) == [23]
+def test_a_snapshot_is_taken_when_a_replay_would_take_long(
+    lite: Database, drinks: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every 0.3 s of work, or five times as long as the last snapshot took; the clock of the thread stands still."""
+    drinks.run(Decide())
+    assert drinks.writer._allocation is not None
+    work, taken = drinks.writer._allocation, []
+    monkeypatch.setattr("evenhand.online.store.writer.time.thread_time", lambda: 0.0)
+    for seconds, cost in ((0.1, 0.0), (0.29, 0.0), (0.3, 0.1), (0.49, 0.1), (0.5, 0.0)):
+        work.work, drinks.writer._snapshot_seconds = seconds, cost
+        drinks.run(Decide())
+        taken.append(snapshots(lite))
+    assert taken == [[], [], [], [], [7]]
+    work.work, drinks.writer._snapshot_seconds = 0.3, 0.0
+    drinks.run(Decide())
+    assert snapshots(lite) == [8]
 
 
 def test_closing_writes_down_what_has_happened_since(lite: Database, clock: Clock, replayed: list[int]) -> None:

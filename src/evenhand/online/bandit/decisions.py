@@ -102,8 +102,7 @@ def record(
         given: slots of the parts that do not record it; see `evenhand.Policy.apply`.
     """
     memory.policy.apply(memory.state, decision, given)
-    names = memory.names
-    memory.pending.enter(str(decision.round), [names[place] for place in places], now)
+    memory.pending.enter(decision.round, places, now)
     if available.mask is not None:
         memory.statistics.miss(available.mask)
     memory.availability.add(available.packed)

@@ -67,7 +67,7 @@ class Memory:
         self.algorithm, parameters = split(algorithm, parameters)
         self.plays = validate.whole("plays", plays)
         self.seed = validate.whole("seed", seed, low=0)
-        self.pending = PendingRewards(window)
+        self.pending = PendingRewards(Arms(names), self.plays, window)
         self.missing = checked_missing(missing, window)
         self.reward_range = RewardRange.of(rewards)
         if missing == "zero" and not self.reward_range.low <= 0.0 <= self.reward_range.high:
@@ -134,6 +134,7 @@ class Memory:
     def adopt(self, arms: Arms, parameters: Mapping[str, Any], policy: Policy) -> None:
         """Use these arms, parameters and policy from now on."""
         self.arms, self.parameters, self.policy = arms, dict(parameters), policy
+        self.pending.arms = arms
         shares = policy.fractions
         self._fractions = None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(arms))
 
@@ -162,10 +163,7 @@ class Memory:
         """(arms,), the number of rewards that can still arrive."""
         if self.last_total is None:
             return self.state.tally.pulls - self.statistics.received - self.statistics.lost
-        counts = np.zeros(len(self.arms))  # with totals, only those of rounds after the last one
-        for arm, count in self.pending.counts().items():
-            counts[self.arms.place[arm]] = count
-        return counts
+        return self.pending.counts()  # with totals, only those of rounds after the last one
 
     def deficits(self) -> Array:
         """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised.

@@ -140,7 +140,7 @@ def replay_total(memory: Memory, round: int, value: float) -> None:
     Raises:
         StateError: it is not the round just decided.
     """
-    if round != memory.state.round or str(round) not in memory.pending.waiting:
+    if round != memory.state.round or not memory.pending.is_waiting(str(round)):
         raise StateError(f"it is of round {round}, which should be {memory.state.round}")
     rewards.record_total(memory, value, recorded_slots(memory))
 
@@ -156,7 +156,7 @@ def replay_expiry(memory: Memory, closed: Mapping[str, Sequence[str]]) -> None:
         StateError: a decision is not waiting for these rewards.
     """
     for name, arms in closed.items():
-        entry = memory.pending.waiting.get(name)
+        entry = memory.pending.find(name) if memory.pending.is_waiting(name) else None
         if entry is None or [arm for arm, reward in entry.rewards.items() if reward is None] != list(arms):
             raise StateError(f"decision {name} does not wait for rewards of {', '.join(arms)}")
     rewards.record_closed(memory, closed, recorded_slots(memory))

@@ -99,8 +99,7 @@ def observe_total(memory: Memory, value: float) -> None:
         raise RewardError(f"the total of round {round} is known; decide before the next total", "conflict")
     if memory.last_total is None and memory.statistics.received.any():
         raise RewardError("this bandit has taken rewards by decision and cannot take totals as well")
-    entry = memory.pending.waiting.get(str(round))
-    if entry is None:
+    if not memory.pending.is_waiting(str(round)):
         raise RewardError(f"the window of round {round} has passed; decide before the next total")
     record_total(memory, value)
 
@@ -108,10 +107,10 @@ def observe_total(memory: Memory, value: float) -> None:
 def record_total(memory: Memory, value: float, given: Container[str] = ()) -> None:
     """Record the total of the round just decided, whether it has just arrived or is read from a log."""
     round = memory.state.round
-    entry = memory.pending.waiting[str(round)]
-    memory.pending.waiting.clear()  # earlier rounds get no total of their own any more
+    entry = memory.pending.find(str(round))
+    places = [memory.arms.place[arm] for arm in ({} if entry is None else entry.rewards)]
+    memory.pending.forget_waiting()  # earlier rounds get no total of their own any more
     memory.last_total = round
-    places = [memory.arms.place[arm] for arm in entry.rewards]
     memory.learn(places, [value / len(places)] * len(places), given)
 
 

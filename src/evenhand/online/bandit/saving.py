@@ -80,7 +80,7 @@ def restore(memory: Memory, plain: Mapping[str, Any]) -> None:
         memory.version, memory.last_total = plain["version"], plain["last_total"]
         memory.state = restore_record(memory.state, plain["state"])
         memory.learned = validate.whole("learned", plain["learned"], low=0)
-        memory.pending = PendingRewards.restored(memory.pending.window, plain["pending"], memory.arms.place)
+        memory.pending = PendingRewards.restored(memory.arms, memory.plays, memory.pending.window, plain["pending"])
         memory.statistics = restore_record(memory.statistics, plain["statistics"])
         memory.deficit_history = DeficitHistory.restored(plain["deficit_history"])
         memory.availability.restore(plain["available"])

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
-import zlib
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, insert, select, update
 
+from evenhand import __version__
 from evenhand.core.errors import StateError
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.memory import label_of
 from evenhand.online.bandit.replay import Recorder
-from evenhand.online.bandit.saving import DAMAGE
 from evenhand.online.store import tables
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
-from evenhand.online.store.events import EVENTS, Event, bandit_from, encode, fold, linked
+from evenhand.online.store.events import EVENTS, Event, bandit_from, fold, linked
+from evenhand.online.store.snapshots import Snapshot, last_snapshot
 
 LOG = logging.getLogger("evenhand.store")
-SNAPSHOT_EVERY = 20_000  # events, the most that a start has to replay
 CHUNK = 5_000  # events per read
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of an allocation
 
@@ -38,8 +37,10 @@ class Allocation:
         bandit: after the event ``sequence``.
         sequence: of the last event.
         closed: whether it decides no more.
+        chain: of the last event; see `evenhand.online.store.events.chained`.
+        versions: of the package that have made this state, since all events were replayed.
         snapshot: sequence of the event after which the last snapshot was written.
-        chain: of the last event that is in the database; see `evenhand.online.store.events.chained`.
+        work: seconds of processor time since then, about as many as a replay would take.
         recorder: says what events must record of the memories of the policy's parts.
         unwritten: events that are not yet in the database.
     """
@@ -49,8 +50,10 @@ class Allocation:
     bandit: Bandit
     sequence: int
     closed: bool
-    snapshot: int
     chain: str
+    versions: tuple[str, ...]
+    snapshot: int = 0
+    work: float = 0.0
     recorder: Recorder = field(init=False)
     unwritten: list[Event] = field(default_factory=list)
 
@@ -71,21 +74,29 @@ class Allocation:
         if self.bandit.due(now):
             self.record("expire", now, None, {"closed": self.bandit.expire(now)})
 
-    def is_current(self, connection: Connection, id: int) -> bool:
-        """Whether the last event is still in the database; it is not where the allocation was restored or erased."""
-        table = tables.events.c
-        where = (table.allocation == id, table.sequence == self.sequence)
-        return connection.execute(select(table.chain).where(*where)).scalar() == self.chain
+    def can_follow(self, row: Row[Any]) -> bool:
+        """Whether the row of an allocation can be this one's, after later events or none."""
+        if row.id != self.id or row.sequence < self.sequence:
+            return False
+        return row.sequence > self.sequence or row.chain == self.chain
 
-    def catch_up(self, connection: Connection, sequence: int) -> None:
-        """Replay the events up to ``sequence`` that other processes have written."""
-        if sequence > self.sequence:
-            for event in read_events(connection, self.id, self.sequence, sequence, self.chain):
-                self.closed = fold(self.bandit, event, self.closed)
+    def catch_up(self, connection: Connection, row: Row[Any]) -> None:
+        """Replay the events up to those that the allocation's row says, which other processes have written.
+
+        Raises:
+            StateError: they do not follow this one's last event.
+        """
+        if row.sequence > self.sequence:
+            begun = time.thread_time()
+            for event in read_events(connection, self.id, self.sequence, row.sequence, self.chain):
+                self.bandit, self.closed = fold(self.bandit, event, self.closed)
                 self.sequence, self.chain = event.sequence, event.chain
-            self.recorder.mark()
-        if sequence != self.sequence:
-            raise StateError(f"there should be {sequence} events, but only the first {self.sequence} exist")
+            self.recorder = Recorder(self.bandit)
+            self.work += time.thread_time() - begun
+        if row.sequence != self.sequence:
+            raise StateError(f"there should be {row.sequence} events, but only the first {self.sequence} exist")
+        if row.chain != self.chain:
+            raise StateError(f"event {self.sequence} is not the one that the allocation's row names")
 
     def flush(self, connection: Connection) -> None:
         """Write the unwritten events."""
@@ -100,31 +111,25 @@ class Allocation:
         connection.execute(
             update(tables.allocations)
             .where(tables.allocations.c.id == self.id)
-            .values(**row_values(self.bandit, self.sequence, self.closed))
+            .values(**row_values(self.bandit, self.sequence, self.chain, self.closed))
         )
 
-    def is_snapshot_due(self, every: int) -> bool:
-        """Whether a snapshot is due; the more pending decisions it would hold, the rarer it is written."""
-        return self.sequence - self.snapshot >= max(every, 2 * len(self.bandit.pending.waiting))
-
-    def write_snapshot(self, connection: Connection) -> None:
-        """Write the whole state of the bandit, in place of earlier snapshots."""
-        state = {"bandit": self.bandit.dump(), "closed": self.closed}
-        packed = zlib.compress(encode(state).encode(), level=1)
-        connection.execute(delete(tables.snapshots).where(tables.snapshots.c.allocation == self.id))
-        row = {"allocation": self.id, "sequence": self.sequence, "state": packed}
-        connection.execute(insert(tables.snapshots), row)
-        self.snapshot = self.sequence
+    def taken(self) -> Snapshot:
+        """A snapshot; the next one counts from here."""
+        self.snapshot, self.work = self.sequence, 0.0
+        return Snapshot(self.sequence, self.chain, self.closed, self.bandit.dump(), self.versions)
 
 
-def row_values(bandit: Bandit, sequence: int, closed: bool) -> dict[str, Any]:
+def row_values(bandit: Bandit, sequence: int, chain: str, closed: bool) -> dict[str, Any]:
     """What the row of an allocation says of its bandit after an event, beside its name and its time of creation."""
     return {
         "algorithm": label_of(bandit.algorithm)[:100],
         "arms": len(bandit.names) - len(bandit.retired),
         "sequence": sequence,
+        "chain": chain,
         "round": int(bandit.state.round),
         "closed": closed,
+        "due": bandit.pending.next_due(),
     }
 
 
@@ -141,31 +146,49 @@ def read_events(connection: Connection, id: int, after: int, until: int, chain: 
     Raises:
         StateError: one is missing, edited or damaged.
     """
-    table = tables.events.c
-    query = EVENTS.order_by(table.sequence)
-    while after < until:
-        end = min(after + CHUNK, until)
-        where = (table.allocation == id, table.sequence > after, table.sequence <= end)
-        for event in linked(connection.execute(query.where(*where)).all(), after, chain):
-            yield event
-            chain = event.chain
-        after = end
-
-
-def all_events(database: Database, id: int) -> Iterator[Event]:
-    """All events of an allocation so far, in order, read in short transactions, however long the reader takes."""
-    table = tables.allocations.c
-    with database.transaction(writes=False) as connection:
-        last = connection.execute(select(table.sequence).where(table.id == id)).scalar_one()
-    chain = ""
-    for after in range(0, last, CHUNK):
-        with database.transaction(writes=False) as connection:
-            events = list(read_events(connection, id, after, min(after + CHUNK, last), chain))
+    while after < until and (events := _chunk(connection, id, after, until, chain)):
         yield from events
-        chain = events[-1].chain if events else chain
+        after, chain = events[-1].sequence, events[-1].chain
 
 
-def row_of(connection: Connection, name: str, lock: bool = False) -> Row[int, int, int]:
+def all_events(database: Database, id: int, until: int | None = None) -> Iterator[Event]:
+    """All events of an allocation so far, in order, read in short transactions, however long the reader takes.
+
+    Args:
+        database: that has it.
+        id: of the allocation.
+        until: the sequence of the last; None for the last one.
+    """
+    table, after, chain = tables.allocations.c, 0, ""
+    if until is None:
+        with database.transaction(writes=False) as connection:
+            until = connection.execute(select(table.sequence).where(table.id == id)).scalar_one()
+    while after < until:
+        with database.transaction(writes=False) as connection:
+            events = _chunk(connection, id, after, until, chain)
+        if not events:
+            return
+        yield from events
+        after, chain = events[-1].sequence, events[-1].chain
+
+
+def _chunk(connection: Connection, id: int, after: int, until: int, chain: str) -> list[Event]:
+    """The next events after one, some thousands at most."""
+    table = tables.events.c
+    where = (table.allocation == id, table.sequence > after, table.sequence <= until)
+    rows = connection.execute(EVENTS.where(*where).order_by(table.sequence).limit(CHUNK)).all()
+    return list(linked(rows, after, chain))
+
+
+def has_event(connection: Connection, id: int, sequence: int, chain: str) -> bool:
+    """Whether an event is still there, as it was with that chain, or a state in its place."""
+    table = tables.events.c
+    query = select(table.kind, table.chain).where(table.allocation == id, table.sequence == sequence)
+    row = connection.execute(query).one_or_none()
+    return row is not None and (row.kind == "state" or row.chain == chain)
+
+
+def row_of(connection: Connection, name: str, lock: bool = False) -> Row[Any]:
     """The id of an allocation, its last event and its last round; with a lock no other process can write.
 
     Raises:
@@ -174,36 +197,41 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> Row[int, in
     table = tables.allocations
     row = None
     if NAME.fullmatch(name):  # not every string can be used in a query
-        query = select(table.c.id, table.c.sequence, table.c.round).where(table.c.name == name)
+        query = select(table.c.id, table.c.sequence, table.c.chain, table.c.round).where(table.c.name == name)
         row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
         raise UnknownAllocation(f"there is no allocation {name!r}")
     return row
 
 
-def from_snapshot(connection: Connection, id: int, name: str, until: int) -> Allocation:
-    """The allocation at its last snapshot up to an event; without one that can be read, after its first event."""
-    table, events = tables.snapshots.c, tables.events.c
-    same = (events.allocation == table.allocation) & (events.sequence == table.sequence)
-    where = (table.allocation == id, table.sequence <= until)
-    query = select(table.sequence, table.state, events.chain).join_from(tables.snapshots, tables.events, same)
-    row = connection.execute(query.where(*where).order_by(table.sequence.desc()).limit(1)).one_or_none()
-    if row is not None:
-        try:
-            state = json.loads(zlib.decompress(row.state))
-            bandit = Bandit.restored(state["bandit"])
-        except (*DAMAGE, zlib.error) as error:  # the events suffice
-            LOG.warning(
-                "the snapshot of %s is damaged; replaying all events: %s: %s", name, type(error).__name__, error
-            )
-        else:
-            return Allocation(id, name, bandit, row.sequence, bool(state["closed"]), row.sequence, row.chain)
-    return from_first_event(connection, id, name)
+def loaded(connection: Connection, row: Row[Any], name: str) -> Allocation:
+    """The allocation of a row at its last snapshot; without one that can be read, after its first event."""
+    try:
+        snapshot = last_snapshot(connection, row.id, row.sequence)
+        if snapshot is not None:
+            bandit, at = Bandit.restored(snapshot.bandit), snapshot.sequence
+            return Allocation(row.id, name, bandit, at, snapshot.closed, snapshot.chain, snapshot.lineage(), at)
+    except StateError as error:  # the events suffice
+        LOG.warning("the snapshot of %s is damaged; replaying all events: %s", name, error)
+    return from_first_event(connection, row.id, name)
 
 
 def from_first_event(connection: Connection, id: int, name: str) -> Allocation:
-    """The allocation right after its first event, which created it."""
-    first = next(read_events(connection, id, 0, 1), None)
-    if first is None:
+    """The allocation right after its first event, which created it or is its whole state."""
+    first = first_event(connection, id, name)
+    bandit, closed = bandit_from(first), bool(first.body.get("closed"))
+    return Allocation(id, name, bandit, first.sequence, closed, first.chain, (__version__,), first.sequence)
+
+
+def first_event(connection: Connection, id: int, name: str) -> Event:
+    """The first event that there is of an allocation.
+
+    Raises:
+        StateError: there is none, or it is damaged.
+    """
+    table = tables.events.c
+    row = connection.execute(EVENTS.where(table.allocation == id).order_by(table.sequence).limit(1)).one_or_none()
+    if row is None:
         raise StateError(f"allocation {name!r} has no events")
-    return Allocation(id, name, bandit_from(first), 1, False, 1, first.chain)
+    (event,) = linked([row], 0, "")
+    return event

@@ -285,7 +285,10 @@ def _observe_forgotten(
     round = int(decision) if decision.isascii() and decision.isdigit() and len(decision) < 19 else 0
     if not 0 < round <= bandit.state.round or str(round) != decision:
         return "unknown", unknown
-    if arm not in context.earlier("decide", round)[0]["arms"]:
+    decisions = context.earlier("decide", round)
+    if not decisions:
+        return "unknown", f"decision {decision} is of a round of which events are not kept any more"
+    if arm not in decisions[0]["arms"]:
         return "unknown", f"arm {arm!r} did not play in decision {decision}"
     if bandit.by_totals:
         return "invalid", "this allocation learns from totals and cannot take rewards by decision as well"
@@ -449,7 +452,7 @@ class ReadGauges(Command):
         bandit = context.allocation.bandit
         promised = () if bandit.fractions is None else np.flatnonzero(bandit.fractions)
         largest = float(bandit.total_deficits()[promised].max()) if len(promised) else None
-        return {"pending": len(bandit.pending.waiting), "largest_deficit": largest, "round": int(bandit.state.round)}
+        return {"pending": bandit.pending.count, "largest_deficit": largest, "round": int(bandit.state.round)}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from sqlalchemy import select
 from typing_extensions import TypedDict
 
+from evenhand import __version__
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online.bandit import replay
 from evenhand.online.bandit.arguments import as_plain, from_plain
@@ -96,6 +97,22 @@ class Changed(TypedDict):
     memory: NotRequired[dict[str, Any]]
 
 
+@STRICT
+class Stated(TypedDict):
+    """The whole state after the events that this one replaces; it has the sequence and the round of the last of them.
+
+    Its own hash is of itself alone, and the next event goes on from ``chain``.
+    """
+
+    evenhand: str  # version of the package that wrote it
+    replaces: int  # sequence of the first event that it replaces
+    chain: str  # of the last event that it replaces
+    created: float  # time of the first event of all, in seconds since the epoch
+    create: Created  # the body of that event
+    closed: bool  # whether the allocation decides no more
+    bandit: dict[str, Any]  # as `Bandit.dump` describes it
+
+
 BODIES: dict[str, TypeAdapter[Any]] = {
     "create": TypeAdapter(Created),
     "decide": TypeAdapter(Decided),
@@ -103,6 +120,7 @@ BODIES: dict[str, TypeAdapter[Any]] = {
     "total": TypeAdapter(Totalled),
     "expire": TypeAdapter(Expired),
     "change": TypeAdapter(Changed),
+    "state": TypeAdapter(Stated),
 }
 KINDS = tuple(BODIES)
 #: By kind and version, how the body of an event becomes one of the next version.
@@ -125,10 +143,10 @@ class Event(NamedTuple):
     Attributes:
         sequence: 1, 2, … per allocation.
         time: seconds since the epoch, by the clock of the process that wrote it.
-        kind: ``create``, ``decide``, ``reward``, ``total``, ``expire`` or ``change``.
-        round: of a decision, reward or total; the round after which a change took effect; else None.
+        kind: ``create``, ``decide``, ``reward``, ``total``, ``expire``, ``change`` or ``state``.
+        round: of a decision, reward or total; the round after which a change took effect, or of a state; else None.
         body: what happened, as plain JSON values.
-        chain: of the events up to this one, as it is in the database; empty where it is not there yet.
+        chain: from which the next event goes on; empty where this one is not in the database yet.
         key: id of the API key that caused it; None for none. The bandit knows nothing of it.
     """
 
@@ -187,17 +205,21 @@ def event_of(row: Any) -> Event:
     if row.version > VERSION:
         raise StateError(f"{label} has version {row.version}; this version of Evenhand reads up to {VERSION}")
     try:
-        body = json.loads(row.body)
-        for version in range(row.version, VERSION):
-            body = UPCASTS.get((row.kind, version), dict)(body)
-        BODIES[row.kind].validate_python(body, strict=True)
+        if row.version == VERSION:
+            body = BODIES[row.kind].validate_json(row.body, strict=True)
+        else:
+            body = json.loads(row.body)
+            for version in range(row.version, VERSION):
+                body = UPCASTS.get((row.kind, version), dict)(body)
+            BODIES[row.kind].validate_python(body, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise StateError(f"{label} is damaged: {where or 'its body'}: {first['msg']}") from None
     except (RecursionError, TypeError, ValueError) as error:
         raise StateError(f"{label} is damaged: {error}") from None
-    return Event(row.sequence, row.time, row.kind, row.round, body, row.chain, row.key)
+    chain = body["chain"] if row.kind == "state" else row.chain
+    return Event(row.sequence, row.time, row.kind, row.round, body, chain, row.key)
 
 
 def linked(rows: Iterable[Any], sequence: int, chain: str) -> Iterator[Event]:
@@ -212,13 +234,17 @@ def linked(rows: Iterable[Any], sequence: int, chain: str) -> Iterator[Event]:
         StateError: a row is missing, edited or damaged.
     """
     for row in rows:
-        if row.sequence != sequence + 1:
+        states = row.kind == "state"
+        if row.sequence != sequence + 1 and not states:
             raise StateError(f"event {sequence + 1} is missing; event {row.sequence} comes next")
         hashed = (row.sequence, row.time, row.kind, row.round, row.version, row.body, row.key)
-        if row.chain != chained(chain, *hashed):
+        if row.chain != chained("" if states else chain, *hashed):
             raise StateError(f"event {row.sequence} ({row.kind}) was edited, or events before it were exchanged")
-        sequence, chain = row.sequence, row.chain
-        yield event_of(row)
+        event = event_of(row)
+        if states and event.body["replaces"] > sequence + 1:
+            raise StateError(f"event {sequence + 1} is missing; event {row.sequence} does not replace it")
+        sequence, chain = event.sequence, event.chain
+        yield event
 
 
 @contextmanager
@@ -246,12 +272,45 @@ def settings_of(bandit: Bandit) -> dict[str, Any]:
     }
 
 
+def stated(bandit: Bandit, closed: bool, last: Event, first: Event, replaces: int) -> Event:
+    """The event that replaces events.
+
+    Args:
+        bandit: after the last of them.
+        closed: whether the allocation is closed then.
+        last: the last of them.
+        first: of the allocation, whose settings it keeps.
+        replaces: the sequence of the first of them.
+    """
+    body = {
+        "evenhand": __version__,
+        "replaces": replaces,
+        "chain": last.chain,
+        **created_by(first),
+        "closed": closed,
+        "bandit": bandit.dump(),
+    }
+    return Event(last.sequence, last.time, "state", int(bandit.state.round), body, last.chain)
+
+
+def created_by(first: Event) -> dict[str, Any]:
+    """When an allocation was created, ``created``, and with which settings, ``create``, by its first event."""
+    if first.kind == "state":
+        return {"created": first.body["created"], "create": first.body["create"]}
+    return {"created": first.time, "create": first.body}
+
+
 def bandit_from(event: Event) -> Bandit:
     """The bandit that a first event creates.
 
     Raises:
         StateError: the event does not create one.
     """
+    if event.kind == "state":
+        try:
+            return Bandit.restored(event.body["bandit"])
+        except StateError as error:
+            raise StateError(f"event {event.sequence} (state) cannot be replayed: {error}") from None
     if event.kind != "create":
         raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation")
     settings = {name: value for name, value in event.body.items() if name != "evenhand"}
@@ -262,28 +321,27 @@ def bandit_from(event: Event) -> Bandit:
         raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation: {error}") from None
 
 
-def fold(bandit: Bandit, event: Event, closed: bool) -> bool:
-    """Bring a bandit to where it was after an event.
+def fold(bandit: Bandit | None, event: Event, closed: bool) -> tuple[Bandit, bool]:
+    """The bandit after an event, and whether its allocation is closed then.
 
     Args:
-        bandit: after the previous event.
+        bandit: after the previous event, changed in place; None before the first.
         event: the next one.
         closed: whether the allocation was closed before it.
-
-    Returns:
-        Whether it is closed after it.
 
     Raises:
         StateError: the event is damaged, or does not follow the one before.
     """
+    if bandit is None or event.kind == "state":
+        return bandit_from(event), bool(event.body.get("closed"))
     try:
         _fold(bandit, event)
         replay.replay_memory(bandit, event.body.get("memory", {}))
     except DAMAGE as error:
         raise StateError(f"event {event.sequence} ({event.kind}) cannot be replayed: {error}") from None
     if event.kind == "change":
-        return closed_after(event.body["change"], closed)
-    return closed
+        closed = closed_after(event.body["change"], closed)
+    return bandit, closed
 
 
 def _fold(bandit: Bandit, event: Event) -> None:

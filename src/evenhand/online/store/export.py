@@ -24,7 +24,7 @@ from evenhand.online.store import tables
 from evenhand.online.store.allocation import all_events, row_of
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import TooMuchWork
-from evenhand.online.store.events import EVENTS, Event, bandit_from, damage_as_state_error, event_of, fold
+from evenhand.online.store.events import EVENTS, Event, damage_as_state_error, event_of, fold
 
 FORMULA = r"\A'*[=+\-@\t\r]"  # with apostrophes before it, so that each is added once and taken away once
 MAX_ROUNDS = 5_000  # per piece
@@ -308,7 +308,7 @@ def _by_round(connection: Connection, id: int, first: int, last: int) -> dict[in
         event = event_of(row)
         if event.kind == "decide":
             rounds[row.round] = event, []
-        else:
+        elif row.round in rounds:  # else its decision is of the time before the first event
             rounds[row.round][1].append(event)
     return rounds
 
@@ -330,11 +330,15 @@ def _rows(
 def _available(connection: Connection, id: int) -> list[tuple[int, str]]:
     """The arms that are not retired, as a JSON list, after each round with a change."""
     table = tables.events.c
-    where = (table.allocation == id, table.kind.in_(("create", "change")))
+    where = (table.allocation == id, table.kind.in_(("create", "change", "state")))
     available, arms = [], {}
     for row in connection.execute(EVENTS.where(*where).order_by(table.sequence)):
         body = event_of(row).body
         match body.get("change"):
+            case None if row.kind == "state":
+                arms = dict.fromkeys(body["bandit"]["arms"])
+                for arm in body["bandit"]["retired"]:
+                    del arms[arm]
             case None:
                 arms = dict.fromkeys(body["arms"])
             case "add" | "bring_back":
@@ -358,11 +362,8 @@ def _estimates(database: Database, id: int, limits: LogLimits) -> Iterator[tuple
     bandit: Bandit | None = None
     for event in all_events(database, id):
         limits.proceed()
-        if bandit is None:
-            bandit = bandit_from(event)
-            continue
-        if event.kind == "decide" and "propensity" not in event.body:
+        if bandit is not None and event.kind == "decide" and "propensity" not in event.body:
             body = event.body
             estimate = estimated(bandit, body["arms"], body.get("available"), body.get("silent", False))
             yield event.round or 0, estimate
-        fold(bandit, event, closed=False)
+        bandit, _ = fold(bandit, event, closed=False)

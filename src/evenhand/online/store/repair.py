@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +15,11 @@ from evenhand.core.errors import DataError, EvenhandError, StateError
 from evenhand.core.files import write_whole
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import NAME, row_of, row_values
+from evenhand.online.store.allocation import CHUNK, NAME, row_of, row_values
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict
-from evenhand.online.store.events import EVENTS, Event, bandit_from, fold, linked
+from evenhand.online.store.events import EVENTS, Event, created_by, fold, linked, stated
+from evenhand.online.store.snapshots import last_snapshot
 
 FORMAT = "evenhand events 1"  # first line of a file of events
 FIELDS = tuple(column.name for column in EVENTS.selected_columns)
@@ -30,45 +31,100 @@ class _Sound:
 
     bandit: Bandit
     closed: bool
-    first: Event
-    last: int = 1  # sequence of the last event in order
+    first: Event  # of the allocation
+    last: Event  # in order
 
     def row(self) -> dict[str, Any]:
         """What the row of the allocation must say."""
-        return row_values(self.bandit, self.last, self.closed) | {"created": self.first.time}
+        values = row_values(self.bandit, self.last.sequence, self.last.chain, self.closed)
+        return values | {"created": created_by(self.first)["created"]}
 
 
-def restore(database: Database, name: str, removed: Path) -> tuple[int, int]:
-    """Take an allocation back to the last event up to which all are in order; the later ones are moved to a file.
+@dataclass(frozen=True)
+class Restored:
+    """What became of a damaged allocation.
 
-    Decisions and rewards after it are lost to the allocation: reports of such decisions are answered with ``unknown``.
+    Attributes:
+        last: sequence of the event after which it stands.
+        removed: number of events that were removed.
+    """
+
+    last: int
+    removed: int
+
+
+def restore(database: Database, name: str, removed: Path, from_snapshot: bool | None = None) -> Restored:
+    """Bring a damaged allocation to a state in order; the events that are damaged, and others around, go to a file.
+
+    There are two ways. *Back*: to the last event up to which all are in order; decisions and rewards after it are lost
+    to the allocation, and reports of such decisions are answered with ``unknown``. *From the snapshot*, if there is a
+    sound one after the damage: it keeps that state, and the events after it. Then nothing that was answered is lost to
+    the allocation, but the record is of what led from the last event in order to the snapshot; an event ``state`` is in
+    its place.
 
     Args:
         database: of the service; a server may be running.
         name: of the allocation.
         removed: file to write, which must not exist: the events that are removed, as `export_events` writes them.
-
-    Returns:
-        The numbers of events kept and removed.
+        from_snapshot: whether to go on from the snapshot, or back; None where there is only one way.
 
     Raises:
         UnknownAllocation: there is no allocation of that name.
-        StateError: not even its first event is in order; it can only be erased.
-        EvenhandError: the file exists or cannot be written.
+        StateError: not even its first event is in order; it can only be erased. Or there is no sound snapshot after
+            the damage.
+        EvenhandError: there are two ways, and none was chosen; the file exists or cannot be written.
     """
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
         rows = _rows(connection, id)
-        sound = _sound(rows)
-        lost = [row for row in rows if row.sequence > sound.last]
+        sound, state = _sound(rows), None
+        kept = {row.sequence for row in rows if row.sequence <= sound.last.sequence}
+        later = _after_snapshot(connection, id, rows, sound) if len(kept) < len(rows) else None
+        if from_snapshot is None and later is not None:
+            raise EvenhandError(
+                f"allocation {name!r} can go back to event {sound.last.sequence:,}: what came later is lost to it "
+                f"(--back); or go on from the snapshot after event {later[0].sequence:,}: the events between are lost "
+                "from its record, but no decision or reward (--from-snapshot)"
+            )
+        if from_snapshot:
+            if later is None:
+                raise StateError(f"allocation {name!r} has no sound snapshot after event {sound.last.sequence:,}")
+            state, sound = later
+            kept |= {row.sequence for row in rows if state.sequence < row.sequence <= sound.last.sequence}
+        lost = [row for row in rows if row.sequence not in kept]
         _write(removed, name, lost)
-        for table in (tables.events, tables.snapshots):
-            connection.execute(delete(table).where(table.c.allocation == id, table.c.sequence > sound.last))
-        if lost:  # a snapshot of the time before, too, may rest on what was edited; answers may name what was removed
-            connection.execute(delete(tables.snapshots).where(tables.snapshots.c.allocation == id))
-            connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id))
-        connection.execute(update(tables.allocations).where(tables.allocations.c.id == id).values(**sound.row()))
-    return sound.last, len(lost)
+        _replace(connection, id, sound, [row.sequence for row in lost], state)
+    return Restored(sound.last.sequence, len(lost))
+
+
+def _replace(connection: Connection, id: int, sound: _Sound, lost: Sequence[int], state: Event | None) -> None:
+    """Remove events, and write a state in the place of some, if there is one."""
+    events = tables.events
+    for first in range(0, len(lost), CHUNK):
+        some = lost[first : first + CHUNK]
+        connection.execute(delete(events).where(events.c.allocation == id, events.c.sequence.in_(some)))
+    if lost:  # a snapshot of the time before, too, may rest on what was edited
+        connection.execute(delete(tables.snapshots).where(tables.snapshots.c.allocation == id))
+    if state is not None:
+        connection.execute(insert(events), state.row(id, before=""))
+    if any(sequence > sound.last.sequence for sequence in lost):  # answers may name what was removed
+        connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id))
+    connection.execute(update(tables.allocations).where(tables.allocations.c.id == id).values(**sound.row()))
+
+
+def _after_snapshot(connection: Connection, id: int, rows: list[Any], sound: _Sound) -> tuple[Event, _Sound] | None:
+    """The state of the last snapshot after the events in order, and the allocation as far as it goes on from there."""
+    try:
+        snapshot = last_snapshot(connection, id, rows[-1].sequence)
+        if snapshot is None or snapshot.sequence <= sound.last.sequence:
+            return None
+        bandit = Bandit.restored(snapshot.bandit)
+    except StateError:
+        return None
+    last = Event(snapshot.sequence, sound.last.time, "state", None, {}, snapshot.chain)
+    state = stated(bandit, snapshot.closed, last, sound.first, replaces=sound.last.sequence + 1)
+    later = [row for row in rows if row.sequence > snapshot.sequence]
+    return state, _folded(later, _Sound(bandit, snapshot.closed, sound.first, state))
 
 
 def erase(database: Database, name: str) -> int:
@@ -144,22 +200,32 @@ def _rows(connection: Connection, id: int) -> list[Any]:
 
 
 def _sound(rows: list[Any], whole: bool = False) -> _Sound:
-    """The allocation as far as its events are in order; with ``whole`` all of them must be."""
-    sound: _Sound | None = None
-    try:
-        for event in linked(rows, 0, ""):
-            if sound is None:
-                sound = _Sound(bandit_from(event), False, event)
-            else:
-                sound.closed = fold(sound.bandit, event, sound.closed)
-                sound.last = event.sequence
-    except StateError:
-        if sound is None or whole:
-            raise
-    if sound is None:
+    """The allocation as far as its events are in order; with ``whole`` all of them must be.
+
+    Raises:
+        StateError: the first one is not.
+    """
+    if not rows:
         raise StateError("there are no events")
-    if sound.last < rows[-1].sequence:  # the bandit may have changed halfway through the damaged event
-        return _sound([row for row in rows if row.sequence <= sound.last], whole=True)
+    (first,) = linked(rows[:1], 0, "")
+    bandit, closed = fold(None, first, closed=False)
+    return _folded(rows[1:], _Sound(bandit, closed, first, first), whole)
+
+
+def _folded(rows: list[Any], start: _Sound, whole: bool = False) -> _Sound:
+    """An allocation after the events that follow it, as far as they are in order; see `_sound`."""
+    sound, plain = start, start.bandit.dump()
+    try:
+        for event in linked(rows, start.last.sequence, start.last.chain):
+            bandit, closed = fold(sound.bandit, event, sound.closed)
+            sound = replace(sound, bandit=bandit, closed=closed, last=event)
+    except StateError:
+        if whole:
+            raise
+        # The bandit may have changed halfway through the damaged event.
+        sequence = sound.last.sequence
+        again = replace(start, bandit=Bandit.restored(plain))
+        return _folded([row for row in rows if row.sequence <= sequence], again, whole=True)
     return sound
 
 

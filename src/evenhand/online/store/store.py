@@ -18,13 +18,13 @@ from evenhand import __version__
 from evenhand.core.errors import EvenhandError
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import NAME, SNAPSHOT_EVERY, read_events, row_values
+from evenhand.online.store.allocation import NAME, first_event, row_values
 from evenhand.online.store.api_keys import Keys
 from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, UnknownAllocation
-from evenhand.online.store.events import Event, settings_of
-from evenhand.online.store.writer import Observer, Writer
+from evenhand.online.store.events import Event, created_by, settings_of
+from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
 
 RESERVED = ("self", "arms", "algorithm", "plays", "seed", "window", "missing", "rewards")  # arguments of `Bandit`
 WORKERS = 8  # allocations that are written at the same time
@@ -58,7 +58,7 @@ class Store:
         database: where they are; its tables are up to date.
         clock: returns the time, in seconds since the epoch.
         observer: receives the commits.
-        snapshot: number of events between snapshots of a bandit.
+        snapshot: number of events between snapshots of a bandit, at most.
 
     Attributes:
         keys: the API keys.
@@ -191,16 +191,16 @@ class Store:
         with self.database.transaction(writes=True) as connection:
             existing = connection.execute(select(table.c.id).where(table.c.name == name)).scalar()
             if existing is not None:
-                body = dict(next(read_events(connection, existing, 0, 1)).body)
+                body = created_by(first_event(connection, existing, name))["create"]
                 differ = [key for key in settings if body[key] != settings[key] and not (any_seed and key == "seed")]
                 if differ:
                     raise Conflict(f"there is already an allocation {name!r} with other {', '.join(differ)}")
                 return False
-            now = self._clock()
-            row = row_values(bandit, sequence=1, closed=False) | {"name": name, "created": now}
+            now, body = self._clock(), settings | {"evenhand": __version__}
+            event = Event(1, now, "create", None, body, key=api_key).row(0, before="")
+            row = row_values(bandit, 1, event["chain"], closed=False) | {"name": name, "created": now}
             (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
-            event = Event(1, now, "create", None, settings | {"evenhand": __version__}, key=api_key)
-            connection.execute(insert(tables.events), event.row(id, before=""))
+            connection.execute(insert(tables.events), event | {"allocation": id})
         return True
 
     def allocations(self) -> list[AllocationSummary]:

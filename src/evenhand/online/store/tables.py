@@ -32,8 +32,10 @@ allocations = Table(
     Column("arms", Integer, nullable=False),  # that are not retired
     Column("created", Double, nullable=False),  # seconds since the epoch, as all times
     Column("sequence", BigInteger, nullable=False),  # of the last event
+    Column("chain", String(32), nullable=False),  # of the last event
     Column("round", BigInteger, nullable=False),  # rounds decided
     Column("closed", Boolean, nullable=False),
+    Column("due", Double),  # when the window of the oldest pending decision passes; null where none ever does
 )
 
 #: What happened, in order; rows are only appended. No foreign key: the writer has locked the allocation's row, and

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Row, func, select, text
 
-from evenhand.core.errors import EvenhandError, StateError
+from evenhand import __version__
+from evenhand.core.errors import StateError
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.decisions import decided_again
 from evenhand.online.bandit.saving import DAMAGE, FORMAT
@@ -19,7 +19,8 @@ from evenhand.online.store import tables
 from evenhand.online.store.allocation import CHUNK, row_values
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
-from evenhand.online.store.events import EVENTS, Event, bandit_from, fold, linked
+from evenhand.online.store.events import EVENTS, Event, created_by, fold, linked
+from evenhand.online.store.snapshots import Snapshot, unpacked
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,13 @@ class Verification:
     """What was found.
 
     Attributes:
-        events: of each allocation that is in order, by name.
+        events: number of events of each allocation that is in order, by name.
+        since: the first round of which there are events, of each of these allocations.
         faults: a sentence for each fault; empty if all is in order.
     """
 
     events: dict[str, int]
+    since: dict[str, int]
     faults: tuple[str, ...]
 
 
@@ -56,21 +59,23 @@ def verify(database: Database, names: Sequence[str] = (), redecide: bool = False
         True
         >>> answer = store.run("drinks", Decide(count=3))
         >>> verify(store.database)
-        Verification(events={'drinks': 4}, faults=())
+        Verification(events={'drinks': 4}, since={'drinks': 1}, faults=())
         >>> store.close()
     """
     database.check_version()
     events: dict[str, int] = {}
+    since: dict[str, int] = {}
     faults: list[str] = []
     with database.transaction(writes=False) as connection:
         if not names:
             faults += _database_faults(connection)
         for row in _rows(connection, names):
-            found = list(_faults(connection, row, redecide))
+            replay = _Replay(connection, row, redecide)
+            found = list(replay.faults())
             faults += [f"allocation {row.name!r}: {fault}" for fault in found]
             if not found:
-                events[row.name] = row.sequence
-    return Verification(events, tuple(faults))
+                events[row.name], since[row.name] = replay.events, replay.since
+    return Verification(events, since, tuple(faults))
 
 
 def _rows(connection: Connection, names: Sequence[str]) -> list[Row[Any]]:
@@ -97,34 +102,50 @@ def _database_faults(connection: Connection) -> Iterator[str]:
             yield f"{count:,} rows of {table.name} belong to no allocation"
 
 
-def _faults(connection: Connection, row: Row[Any], redecide: bool) -> Iterator[str]:
-    """What is wrong with an allocation; what follows from an earlier fault is left out."""
-    snapshots = {
-        snapshot.sequence: snapshot.state
-        for snapshot in connection.execute(select(tables.snapshots).where(tables.snapshots.c.allocation == row.id))
-    }
-    bandit, closed, first, last = None, False, None, 0
-    try:
-        for event in _events(connection, row.id):
-            if bandit is None:
-                first, bandit = event, bandit_from(event)
-            else:
-                if redecide and event.kind == "decide":
-                    yield from _redecided(bandit, event)
-                closed = fold(bandit, event, closed)
-            last = event.sequence
-            if last in snapshots:
-                yield from _snapshot_faults(snapshots.pop(last), last, bandit, closed)
-    except StateError as error:
-        yield str(error)
-        return
-    if bandit is None or first is None:
-        yield "it has no events"
-        return
-    yield from _row_faults(row, bandit, first, last, closed)
-    for sequence in snapshots:
-        yield f"there is a snapshot after event {sequence}, but no such event"
-    yield from _answer_faults(connection, row.id)
+class _Replay:
+    """Applies the events of an allocation again, and compares.
+
+    Attributes:
+        events: how many there are.
+        since: the first round of which there are events.
+    """
+
+    def __init__(self, connection: Connection, row: Row[Any], redecide: bool) -> None:
+        self._connection, self._row, self._redecide = connection, row, redecide
+        self._stated = 0  # round up to which events were replaced by a state
+        self.events, self.since = 0, 1
+
+    def faults(self) -> Iterator[str]:
+        """What is wrong; what follows from an earlier fault is left out."""
+        table = tables.snapshots.c
+        query = select(table.sequence, table.state).where(table.allocation == self._row.id)
+        snapshots = {snapshot.sequence: snapshot.state for snapshot in self._connection.execute(query)}
+        bandit: Bandit | None = None
+        first: Event | None = None
+        last: Event | None = None
+        closed = False
+        try:
+            for last in _events(self._connection, self._row.id):
+                first = first or last
+                if self._redecide and bandit is not None and last.kind == "decide":
+                    yield from _redecided(bandit, last)
+                bandit, closed = fold(bandit, last, closed)
+                if last.kind == "state":
+                    self._stated = int(bandit.state.round)
+                if last.sequence in snapshots:
+                    yield from _snapshot_faults(snapshots.pop(last.sequence), last, bandit, closed)
+                self.events += 1
+        except StateError as error:
+            yield str(error)
+            return
+        if bandit is None or first is None or last is None:
+            yield "it has no events"
+            return
+        self.since = (first.round or 0) + 1
+        yield from _row_faults(self._row, bandit, first, last, closed)
+        for sequence in snapshots:
+            yield f"there is a snapshot after event {sequence}, but no such event"
+        yield from _answer_faults(self._connection, self._row.id, self._stated)
 
 
 def _events(connection: Connection, id: int) -> Iterator[Event]:
@@ -151,56 +172,62 @@ def _redecided(bandit: Bandit, event: Event) -> Iterator[str]:
         )
 
 
-def _snapshot_faults(packed: bytes, sequence: int, bandit: Bandit, closed: bool) -> Iterator[str]:
+def _snapshot_faults(packed: bytes, last: Event, bandit: Bandit, closed: bool) -> Iterator[str]:
     try:
-        state = json.loads(zlib.decompress(packed))
-        if state["bandit"]["format"] != FORMAT:  # of another version, which the events replace
+        snapshot = unpacked(packed)
+        if snapshot.bandit["format"] != FORMAT:  # of another version, which the events replace
             return
-        differs = Bandit.restored(state["bandit"]).dump() != bandit.dump() or state["closed"] != closed
-    except (*DAMAGE, EvenhandError, zlib.error) as error:
-        yield f"the snapshot after event {sequence} is damaged: {error}"
+        restored = Bandit.restored(snapshot.bandit).dump()
+    except DAMAGE as error:
+        yield f"the snapshot after event {last.sequence} is damaged: {error}"
         return
-    if differs:
-        yield f"the snapshot after event {sequence} differs from the state that the events result in"
+    if snapshot.versions != (__version__,):  # a later version may count otherwise, and go on from what was counted
+        return
+    expected = Snapshot(last.sequence, last.chain, closed, bandit.dump(), snapshot.versions)
+    if replace(snapshot, bandit=restored) != expected:
+        yield f"the snapshot after event {last.sequence} differs from the state that the events result in"
 
 
-def _row_faults(row: Row[Any], bandit: Bandit, first: Event, last: int, closed: bool) -> Iterator[str]:
+def _row_faults(row: Row[Any], bandit: Bandit, first: Event, last: Event, closed: bool) -> Iterator[str]:
     """Where the row of an allocation says something else than its events."""
-    expected = row_values(bandit, last, closed) | {"created": first.time}
+    created = created_by(first)["created"]
+    expected = row_values(bandit, last.sequence, last.chain, closed) | {"created": created}
     for name, value in expected.items():
         if getattr(row, name) != value:
             yield f"its {name} is recorded as {getattr(row, name)!r}, but its events result in {value!r}"
 
 
-def _answer_faults(connection: Connection, id: int) -> Iterator[str]:
-    """Answers to idempotency keys that say something else than the events."""
+def _answer_faults(connection: Connection, id: int, stated: int) -> Iterator[str]:
+    """Answers to idempotency keys that say something else than the events; not those of rounds without events."""
     answers = select(tables.answers.c.key, tables.answers.c.body).where(tables.answers.c.allocation == id)
     for key, body in connection.execute(answers.order_by(tables.answers.c.key)):
         try:
-            wrong = list(_unfounded(connection, id, json.loads(body)))
+            wrong = list(_unfounded(connection, id, json.loads(body), stated))
         except DAMAGE as error:
             wrong = [f"it is damaged: {error!r}"]
         for what in wrong:
             yield f"the answer to the idempotency key {key!r} differs from the events: {what}"
 
 
-def _unfounded(connection: Connection, id: int, answer: Any) -> Iterator[str]:
-    """The parts of an answer that no event bears out."""
+def _unfounded(connection: Connection, id: int, answer: Any, stated: int) -> Iterator[str]:
+    """The parts of an answer that no event bears out; up to the round ``stated`` there need not be any event."""
     for decision in answer.get("decisions", ()):
         found = _bodies(connection, id, "decide", decision["round"])
+        if not found and decision["round"] <= stated:
+            continue
         if [body["arms"] for body in found] != [decision["arms"]] or decision["id"] != str(decision["round"]):
             yield f"decision {decision['id']}"
         elif decision["propensity"] != found[0].get("propensity"):
             yield f"the propensities of decision {decision['id']}"
     for result in answer.get("results", ()):
-        if result["status"] in ("accepted", "late"):
+        if result["status"] in ("accepted", "late") and int(result["decision"]) > stated:
             found = _bodies(connection, id, "reward", int(result["decision"]))
             status = {arm: "late" if arm in body["late"] else "accepted" for body in found for arm in body["rewards"]}
             if status.get(result["arm"]) != result["status"]:
                 yield f"the reward of arm {result['arm']!r} for decision {result['decision']}"
-    if "status" in answer and not _bodies(connection, id, "total", answer["round"]):
+    if "status" in answer and answer["round"] > stated and not _bodies(connection, id, "total", answer["round"]):
         yield f"the total of round {answer['round']}"
-    if "version" in answer and not _bodies(connection, id, "change", answer["round"]):
+    if answer.get("changed") and answer["round"] > stated and not _bodies(connection, id, "change", answer["round"]):
         yield f"the change after round {answer['round']}"
 
 

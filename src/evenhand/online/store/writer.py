@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Protocol
@@ -16,15 +17,19 @@ from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import SNAPSHOT_EVERY, Allocation, from_snapshot, row_of
+from evenhand.online.store.allocation import Allocation, has_event, loaded, row_of
 from evenhand.online.store.commands import Answer, Command, CommandContext
 from evenhand.online.store.database import LOG, Database
 from evenhand.online.store.errors import DamagedAllocation, KeyReused, Overloaded, StoreUnavailable
 from evenhand.online.store.events import encode_fast
+from evenhand.online.store.snapshots import Snapshot, write_snapshot
 
 MAX_GROUP = 500  # commands per transaction
 MAX_SECONDS = 0.1  # after which a group is committed though it is not complete, so that other processes can write
 MAX_QUEUE = 10_000  # commands that wait; more are refused
+SNAPSHOT_EVERY = 20_000  # events between snapshots, at most
+REPLAY_SECONDS = 0.3  # of processor time between snapshots, which a start may take to replay
+SNAPSHOT_SHARE = 0.2  # of the processor time, at most, for snapshots
 ANSWER_LIFETIME = 7 * 86_400.0  # seconds for which an answer is kept under its idempotency key, at least
 MAX_STEP = 86_400.0  # seconds by which answers grow older between two groups of commands, whatever the clock says
 
@@ -92,7 +97,7 @@ class Writer:
         workers: threads that do the work.
         clock: returns the time, in seconds since the epoch.
         observer: receives the commits.
-        snapshot: number of events between snapshots.
+        snapshot: number of events between snapshots, at most.
     """
 
     def __init__(
@@ -109,6 +114,7 @@ class Writer:
         self._snapshot_every = snapshot
         self._allocation: Allocation | None = None
         self._age: AnswerAge | None = None
+        self._snapshot_seconds = 0.0  # that the last snapshot took
         self._queue: deque[QueuedCommand] = deque()
         self._busy = False
         self._lock = Lock()  # of the two above
@@ -134,15 +140,17 @@ class Writer:
 
     def write_snapshot(self) -> None:
         """Write a snapshot if there are events since the last one; for the time when no command is queued."""
-        if self._allocation is not None and self._allocation.sequence > self._allocation.snapshot:
-            with self._database.transaction(writes=True) as connection:
-                self._current(connection).write_snapshot(connection)
+        allocation = self._allocation
+        if allocation is not None and allocation.sequence > allocation.snapshot:
+            self._store_snapshot(allocation.id, allocation.taken())
 
     def _work(self) -> None:
         """Run a group; then the other allocations have their turn."""
         with self._lock:
             group = [self._queue.popleft() for _ in range(min(len(self._queue), MAX_GROUP))]
         self._run([queued for queued in group if queued.future.set_running_or_notify_cancel()])
+        if not all(queued.command.reads for queued in group):
+            self._take_snapshot()
         with self._lock:
             busy = self._busy = bool(self._queue)
         if busy:  # the value under the lock: if it was false, another thread may have begun in the meantime
@@ -183,24 +191,47 @@ class Writer:
                 allocation.expire(context.now)
             answered = self._answered(context, group)
             outcomes: list[Answer | Exception] = []
-            locked = time.perf_counter()  # not the start, as the wait for the lock can have been long
+            locked, worked = time.perf_counter(), time.thread_time()  # not the start, as the lock may be long in coming
             for queued in group:
                 outcomes.append(self._outcome(context, queued, answered))
                 if time.perf_counter() - locked > MAX_SECONDS:
                     break
             allocation.flush(connection)
+            allocation.work += time.thread_time() - worked
             if context.answers:
                 time_of_answers = {"time": max(context.now, age)}  # no younger ones than this where the clock went back
                 connection.execute(insert(tables.answers), [row | time_of_answers for row in context.answers])
-            if writes and allocation.is_snapshot_due(self._snapshot_every):
-                allocation.write_snapshot(connection)
-                old = tables.answers.c.time < age - ANSWER_LIFETIME
-                connection.execute(delete(tables.answers).where(tables.answers.c.allocation == allocation.id, old))
         if self._observer is not None and allocation.sequence > before:
             self._observer.committed(allocation.sequence - before, time.perf_counter() - start)
         for command, answer in context.carried_out:
             command.done(answer)
         return outcomes
+
+    def _take_snapshot(self) -> None:
+        """Take a snapshot if a replay of the events since the last one would take long; another thread writes it."""
+        allocation = self._allocation
+        if allocation is None or allocation.sequence == allocation.snapshot:
+            return
+        enough = max(REPLAY_SECONDS, self._snapshot_seconds / SNAPSHOT_SHARE)
+        if allocation.sequence - allocation.snapshot >= self._snapshot_every or allocation.work >= enough:
+            begun = time.thread_time()
+            snapshot = allocation.taken()
+            self._snapshot_seconds = time.thread_time() - begun
+            with suppress(RuntimeError):  # the store is closing, and writes one then
+                self._workers.submit(self._store_snapshot, allocation.id, snapshot)
+
+    def _store_snapshot(self, id: int, snapshot: Snapshot) -> None:
+        """Write a snapshot, and remove old answers; if that fails, a start takes longer."""
+        begun = time.thread_time()
+        packed = snapshot.packed()
+        self._snapshot_seconds += time.thread_time() - begun
+        with suppress(EvenhandError), self._database.transaction(writes=True) as connection:
+            row = row_of(connection, self.name, lock=True)
+            if row.id == id and has_event(connection, id, snapshot.sequence, snapshot.chain):  # else it was restored
+                write_snapshot(connection, id, snapshot.sequence, packed)
+                if self._age is not None:
+                    old = tables.answers.c.time < self._age.time - ANSWER_LIFETIME
+                    connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id, old))
 
     def _current_or_damaged(self, connection: Connection) -> Allocation:
         """The allocation after its last event.
@@ -220,9 +251,15 @@ class Writer:
     def _current(self, connection: Connection) -> Allocation:
         """The allocation after its last event, of any process; no other writes until the transaction ends."""
         row = row_of(connection, self.name, lock=connection.get_execution_options()["writes"])
-        if self._allocation is None or not self._allocation.is_current(connection, row.id):  # it may be restored
-            self._allocation = from_snapshot(connection, row.id, self.name, row.sequence)
-        self._allocation.catch_up(connection, row.sequence)
+        if self._allocation is not None and self._allocation.can_follow(row):
+            try:
+                self._allocation.catch_up(connection, row)
+            except StateError:  # it may be restored: what is in memory is another history
+                self._allocation = None
+            else:
+                return self._allocation
+        self._allocation = loaded(connection, row, self.name)
+        self._allocation.catch_up(connection, row)
         return self._allocation
 
     def _answered(self, context: CommandContext, group: Sequence[QueuedCommand]) -> dict[str, tuple[str, Answer]]:

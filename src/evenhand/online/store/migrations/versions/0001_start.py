@@ -19,8 +19,10 @@ def upgrade() -> None:
         sa.Column("arms", sa.Integer, nullable=False),
         sa.Column("created", sa.Double, nullable=False),
         sa.Column("sequence", sa.BigInteger, nullable=False),
+        sa.Column("chain", sa.String(32), nullable=False),
         sa.Column("round", sa.BigInteger, nullable=False),
         sa.Column("closed", sa.Boolean, nullable=False),
+        sa.Column("due", sa.Double),
     )
     op.create_table(
         "events",
