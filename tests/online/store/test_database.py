@@ -157,7 +157,7 @@ def _operations() -> Any:
 
 # --- Transactions -----------------------------------------------------------------------------------------------------
 
-ROW = "INSERT INTO allocations VALUES (:id, :name, 'ucb1', 1, 0.0, 1, 0, {})"
+ROW = "INSERT INTO allocations VALUES (:id, :name, 'ucb1', 1, 0.0, 1, '', 0, {}, NULL)"
 
 
 def insert(database: Database, id: int, name: str) -> None:
@@ -254,6 +254,38 @@ def test_ready_checks_whether_the_database_can_be_used(either: Database) -> None
     change_rows(either, "DROP TABLE allocations")
     with pytest.raises(StoreUnavailable, match="allocations"):
         either.ready()
+
+
+def test_a_file_that_was_moved_away_or_replaced_is_not_written_to(lite: Database, tmp_path: Path) -> None:
+    """What is written to it would be lost; put back, it is used again."""
+    path = Path(lite.name)
+    lite.ready()
+    path.rename(tmp_path / "moved.db")
+    with pytest.raises(StoreUnavailable, match="was moved away or replaced while it was in use"):
+        insert(lite, 1, "a")
+    Path(shutil.copy(tmp_path / "moved.db", path))
+    with pytest.raises(StoreUnavailable, match="was moved away or replaced while it was in use"):
+        lite.ready()
+    (tmp_path / "moved.db").replace(path)
+    lite.ready()
+    insert(lite, 1, "a")
+
+
+def test_it_is_not_ready_while_writes_fail(lite: Database) -> None:
+    """Reading works all the time; readiness tries a write itself as long as the last one has failed."""
+    lite.ready()
+    with closing(sqlite3.connect(lite.name)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    with lite.transaction(writes=True) as connected:
+        connected.execute(text(f"PRAGMA max_page_count = {pages}"))  # the disk is full
+    with pytest.raises(StoreUnavailable, match="database or disk is full"), lite.transaction(writes=True) as connected:
+        connected.execute(text("CREATE TABLE large AS SELECT randomblob(100000) AS one"))
+    with lite.transaction(writes=False) as connected:
+        assert connected.execute(text("SELECT count(*) FROM events")).scalar_one() == 0
+    assert not lite._writable
+    lite.ready()  # a write of that size succeeds
+    assert lite._writable
 
 
 # --- What is no database ----------------------------------------------------------------------------------------------

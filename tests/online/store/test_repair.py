@@ -11,9 +11,10 @@ from evenhand.core.errors import DataError, EvenhandError, StateError
 from evenhand.online.store import Change, Decide, Describe, Reward, Store
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, DamagedAllocation, UnknownAllocation
-from evenhand.online.store.repair import erase, export_events, import_events, restore
+from evenhand.online.store.export import log
+from evenhand.online.store.repair import Restored, erase, export_events, import_events, restore
 from evenhand.online.store.verify import verify
-from tests.online.store.kit import change_rows, count, events_of, verified
+from tests.online.store.kit import change_rows, count, events_of, rebuilt, verified
 
 ARMS = ["tea", "coffee", "cocoa"]
 
@@ -49,7 +50,7 @@ def test_a_damaged_allocation_goes_back_to_its_last_sound_event(store: Store, tm
     with pytest.raises(DamagedAllocation, match="'drinks' is damaged, and answers nothing until `evenhand db`"):
         again.run("drinks", Decide())
     assert again.run("films", Decide())["decisions"]
-    assert restore(store.database, "drinks", removed) == (13, len(before) - 13)
+    assert restore(store.database, "drinks", removed) == Restored(13, len(before) - 13)
     assert verify(store.database).faults == ()
     assert events_of(store.database, "drinks") == before[:13]
     assert count(store.database, "answers") == 0
@@ -62,9 +63,56 @@ def test_a_damaged_allocation_goes_back_to_its_last_sound_event(store: Store, tm
 
 def test_a_server_that_is_running_goes_on_after_a_restore(store: Store, tmp_path: Path) -> None:
     damage(store, 14)
-    restore(store.database, "drinks", tmp_path / "removed.jsonl")
+    restore(store.database, "drinks", tmp_path / "removed.jsonl", from_snapshot=False)
     assert store.run("drinks", Decide())["decisions"][0]["round"] == 7
     assert verify(store.database).faults == ()
+
+
+def test_an_allocation_can_go_on_from_a_later_snapshot(store: Store, tmp_path: Path) -> None:
+    """Events 1 to 9 and those after the snapshot stay; those from 10 to the snapshot are lost from the record."""
+    store.close()
+    store = Store(store.database)
+    for round in range(11, 14):
+        store.run("drinks", Decide(key=f"key {round}"))
+    sound = rebuilt(events_of(store.database, "drinks"))[0].dump()
+    damage(store, 10)
+    with pytest.raises(EvenhandError, match=r"go back to event 9: .* \(--back\); or go on from .* after event 21: "):
+        restore(store.database, "drinks", tmp_path / "removed.jsonl")
+    assert restore(store.database, "drinks", tmp_path / "removed.jsonl", from_snapshot=True) == Restored(24, 12)
+    assert verify(store.database).faults == ()
+    events = events_of(store.database, "drinks")
+    assert [event.sequence for event in events] == [*range(1, 10), *range(21, 25)]
+    assert events[9].kind == "state"
+    assert rebuilt(events)[0].dump() == sound
+    assert count(store.database, "answers") == 13
+    assert store.run("drinks", Decide())["decisions"][0]["round"] == 14  # a server that is running
+    again = Store(store.database)
+    assert (
+        again.run("drinks", Reward([("13", {events[-1].body["arms"][0]: 1.0})]))["results"][0]["status"] == "accepted"
+    )
+    assert verify(store.database).faults == ()
+    frames = list(log(store.database, "drinks"))
+    assert frames[0]["decision_id"].tolist() == ["1", "2", "3", "4", "11", "12", "13", "14"]
+
+
+def test_a_state_of_other_events_is_noticed(store: Store, tmp_path: Path) -> None:
+    """Neither a state that was edited nor one that leaves a gap before it passes."""
+    store.close()
+    damage(store, 10)
+    restore(store.database, "drinks", tmp_path / "removed.jsonl", from_snapshot=True)
+    change_rows(store.database, "DELETE FROM events WHERE allocation = 1 AND sequence = 9")
+    with pytest.raises(StateError, match="event 9 is missing; event 21 does not replace it"):
+        verified(store.database, "drinks")
+    damage(store, 21)
+    change_rows(store.database, "DELETE FROM events WHERE allocation = 1 AND sequence < 21")
+    with pytest.raises(StateError, match=r"event 21 \(state\) was edited"):
+        verified(store.database, "drinks")
+
+
+def test_there_must_be_a_snapshot_to_go_on_from(store: Store, tmp_path: Path) -> None:
+    damage(store, 20)
+    with pytest.raises(StateError, match="has no sound snapshot after event 19"):
+        restore(store.database, "drinks", tmp_path / "removed.jsonl", from_snapshot=True)
 
 
 def test_a_server_that_is_running_takes_over_what_was_imported(store: Store, tmp_path: Path) -> None:
@@ -89,7 +137,7 @@ def test_nothing_is_restored_where_nothing_is_sound(store: Store, tmp_path: Path
 
 
 def test_a_sound_allocation_loses_nothing(store: Store, tmp_path: Path) -> None:
-    assert restore(store.database, "drinks", tmp_path / "removed.jsonl") == (21, 0)
+    assert restore(store.database, "drinks", tmp_path / "removed.jsonl") == Restored(21, 0)
     assert count(store.database, "answers") == 10
     with pytest.raises(EvenhandError, match="exists; name a new file"):
         restore(store.database, "drinks", tmp_path / "removed.jsonl")

@@ -21,7 +21,7 @@ from evenhand.online.bandit.arms import Arms
 REMEMBERED = 10_000
 FORGOTTEN, WAITING, COMPLETE, CLOSED = range(4)  # the status of a decision
 NOBODY = -1  # in the place of an arm where fewer than all plays were used
-SPARE = 1_000  # rows of forgotten decisions that are never worth removing
+SPARE = 100  # rows of forgotten decisions that are never worth removing
 FLOATS = ("times", "rewards")
 COLUMNS = ("rounds", "times", "places", "known", "rewards", "settled", "closed")
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterable
-from concurrent.futures import wait
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from evenhand.online.store import ReadGauges, Store
+from evenhand.online.store import Store
 from evenhand.online.store.commands import Answer
 
 METHODS = ("GET", "HEAD", "PATCH", "POST", "PUT")
@@ -76,7 +75,7 @@ class Metrics:
 
 
 class _Allocations(Collector):
-    """Reads the gauges of a store's allocations at every scrape; those that do not answer in time are left out."""
+    """Reads the gauges of a store's allocations at every scrape."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -86,20 +85,13 @@ class _Allocations(Collector):
         return ()
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """The gauges of the allocations that are in memory."""
+        """The gauges of the allocations that had a command here."""
         pending = GaugeMetricFamily("evenhand_pending_decisions", "Decisions with a pending reward.", labels=LABELS)
         deficit = GaugeMetricFamily(
             "evenhand_largest_deficit", "Deficit in plays of the arm furthest behind its promise.", labels=LABELS
         )
-        for name, gauges in self._gauges().items():
+        for name, gauges in self._store.gauges(TIMEOUT).items():
             pending.add_metric([name], gauges["pending"])
             if gauges["largest_deficit"] is not None:
                 deficit.add_metric([name], gauges["largest_deficit"])
         return pending, deficit
-
-    def _gauges(self) -> dict[str, Answer]:
-        futures = {name: self._store.submit(name, ReadGauges()) for name in self._store.loaded()}
-        done = wait(futures.values(), TIMEOUT).done
-        return {
-            name: future.result() for name, future in futures.items() if future in done and future.exception() is None
-        }

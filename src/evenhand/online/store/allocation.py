@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from evenhand import __version__
 from evenhand.core.errors import StateError
@@ -17,13 +17,14 @@ from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.memory import label_of
 from evenhand.online.bandit.replay import Recorder
 from evenhand.online.store import tables
-from evenhand.online.store.database import Database
+from evenhand.online.store.database import Database, insert_rows
 from evenhand.online.store.errors import UnknownAllocation
 from evenhand.online.store.events import EVENTS, Event, bandit_from, fold, linked
 from evenhand.online.store.snapshots import Snapshot, last_snapshot
 
 LOG = logging.getLogger("evenhand.store")
 CHUNK = 5_000  # events per read
+AllocationRow = Row[int, int, str, int, float | None]  # id, sequence, chain, round and due
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of an allocation
 
 
@@ -74,13 +75,13 @@ class Allocation:
         if self.bandit.due(now):
             self.record("expire", now, None, {"closed": self.bandit.expire(now)})
 
-    def can_follow(self, row: Row[Any]) -> bool:
+    def can_follow(self, row: AllocationRow) -> bool:
         """Whether the row of an allocation can be this one's, after later events or none."""
         if row.id != self.id or row.sequence < self.sequence:
             return False
-        return row.sequence > self.sequence or row.chain == self.chain
+        return bool(row.sequence > self.sequence or row.chain == self.chain)
 
-    def catch_up(self, connection: Connection, row: Row[Any]) -> None:
+    def catch_up(self, connection: Connection, row: AllocationRow) -> None:
         """Replay the events up to those that the allocation's row says, which other processes have written.
 
         Raises:
@@ -106,7 +107,7 @@ class Allocation:
         for event in self.unwritten:
             rows.append(event.row(self.id, self.chain))
             self.chain = rows[-1]["chain"]
-        connection.execute(insert(tables.events), rows)
+        insert_rows(connection, tables.events, rows)
         self.unwritten = []
         connection.execute(
             update(tables.allocations)
@@ -188,8 +189,8 @@ def has_event(connection: Connection, id: int, sequence: int, chain: str) -> boo
     return row is not None and (row.kind == "state" or row.chain == chain)
 
 
-def row_of(connection: Connection, name: str, lock: bool = False) -> Row[Any]:
-    """The id of an allocation, its last event and its last round; with a lock no other process can write.
+def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationRow:
+    """What is stored of an allocation as a whole; with a lock no other process can write.
 
     Raises:
         UnknownAllocation: there is no allocation of that name.
@@ -197,14 +198,15 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> Row[Any]:
     table = tables.allocations
     row = None
     if NAME.fullmatch(name):  # not every string can be used in a query
-        query = select(table.c.id, table.c.sequence, table.c.chain, table.c.round).where(table.c.name == name)
+        columns = (table.c.id, table.c.sequence, table.c.chain, table.c.round, table.c.due)
+        query = select(*columns).where(table.c.name == name)
         row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
         raise UnknownAllocation(f"there is no allocation {name!r}")
     return row
 
 
-def loaded(connection: Connection, row: Row[Any], name: str) -> Allocation:
+def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:
     """The allocation of a row at its last snapshot; without one that can be read, after its first event."""
     try:
         snapshot = last_snapshot(connection, row.id, row.sequence)

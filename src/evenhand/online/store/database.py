@@ -8,7 +8,7 @@ import re
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from threading import Lock
@@ -18,7 +18,22 @@ from urllib.parse import quote
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import (
+    ARRAY,
+    URL,
+    Connection,
+    Engine,
+    Table,
+    bindparam,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, TimeoutError
 
 from evenhand.core.errors import EvenhandError
@@ -77,6 +92,9 @@ class Database:
             _prepare(self.engine, read_only)
         self._turns = _Turns() if lite else None  # SQLite has one writer at a time
         self._failure = ""  # why it cannot be used at the moment, which is logged once
+        self._writable = False  # whether the last write succeeded
+        self._file: tuple[int, int] | None = None  # of SQLite, when it was used first: device and inode
+        self._checks_file = lite and not read_only
 
     @property
     def exists(self) -> bool:
@@ -89,7 +107,13 @@ class Database:
 
     @contextmanager
     def transaction(self, writes: bool) -> Iterator[Connection]:
-        """A transaction: all of it is committed durably, or nothing."""
+        """A transaction: all of it is committed durably, or nothing.
+
+        Raises:
+            StoreUnavailable: the database cannot be reached or written to, or its file was moved away or replaced.
+        """
+        if self._checks_file:
+            self._check_file()
         try:
             with self._turn(writes), self.engine.connect() as connection:
                 self._options(connection, writes)
@@ -102,10 +126,28 @@ class Database:
             if failure != self._failure:
                 LOG.error(failure)
             self._failure = failure
+            self._writable = self._writable and not writes
             raise StoreUnavailable(failure) from error
+        self._writable = self._writable or writes
         if self._failure:
             self._failure = ""
             LOG.warning("the database %s can be used again", self.name)
+
+    def _check_file(self) -> None:
+        """Refuse to go on with a file that has no name any more: what is written to it is lost."""
+        try:
+            status = os.stat(self.name)
+        except FileNotFoundError:
+            if self._file is None:  # it is yet to be created
+                return
+            found = None
+        else:
+            found = status.st_dev, status.st_ino
+        self._file = self._file or found
+        if found != self._file:
+            raise StoreUnavailable(
+                f"the file {self.name} was moved away or replaced while it was in use: put it back, or stop the server"
+            )
 
     def _turn(self, writes: bool) -> AbstractContextManager[None]:
         return nullcontext() if self._turns is None or not writes else self._turns.turn()
@@ -116,13 +158,16 @@ class Database:
             connection.execution_options(isolation_level="REPEATABLE READ")
 
     def ready(self) -> None:
-        """Return if the database can be reached.
+        """Return if the database can be read, and the last write succeeded; if not, another one is tried.
 
         Raises:
-            StoreUnavailable: it cannot.
+            StoreUnavailable: it cannot be reached or written to.
         """
         with self.transaction(writes=False) as connection:
             connection.execute(text("SELECT count(*) FROM allocations WHERE id = 0"))
+        if not self._writable:
+            with self.transaction(writes=True) as connection:
+                connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
     def check_version(self) -> None:
         """Return if the tables are those of this version.
@@ -169,6 +214,17 @@ class Database:
         if not self.exists:
             with suppress(OSError):  # which SQLite reports better
                 os.close(os.open(str(self.url.database), os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows that all have the same columns; into PostgreSQL with one statement, whatever their number."""
+    if len(rows) == 1 or connection.dialect.name != "postgresql":
+        connection.execute(insert(table), rows)
+        return
+    names = list(rows[0])
+    arrays = [bindparam(name, [row[name] for row in rows], ARRAY(table.c[name].type)) for name in names]
+    columns = func.unnest(*arrays).table_valued(*names).render_derived()
+    connection.execute(insert(table).from_select(names, select(*columns.c)))
 
 
 class _Turns:

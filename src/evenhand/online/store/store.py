@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Lock
+from threading import Event as Signal
+from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from evenhand import __version__
 from evenhand.core.errors import EvenhandError
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import NAME, first_event, row_values
+from evenhand.online.store.allocation import NAME, first_event, row_of, row_values
 from evenhand.online.store.api_keys import Keys
-from evenhand.online.store.commands import Answer, Command
+from evenhand.online.store.commands import Answer, Command, ReadGauges
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, UnknownAllocation
 from evenhand.online.store.events import Event, created_by, settings_of
@@ -28,6 +29,7 @@ from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
 
 RESERVED = ("self", "arms", "algorithm", "plays", "seed", "window", "missing", "rewards")  # arguments of `Bandit`
 WORKERS = 8  # allocations that are written at the same time
+IDLE_CHECK = 15.0  # seconds between looks for idle allocations, at most
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Store:
         clock: returns the time, in seconds since the epoch.
         observer: receives the commits.
         snapshot: number of events between snapshots of a bandit, at most.
+        idle: seconds without a command after which an allocation leaves memory; None for never.
 
     Attributes:
         keys: the API keys.
@@ -83,12 +86,17 @@ class Store:
         clock: Callable[[], float] = time.time,
         observer: Observer | None = None,
         snapshot: int = SNAPSHOT_EVERY,
+        idle: float | None = None,
     ) -> None:
         self.database, self.keys = database, Keys(database, clock)
         self._clock, self._observer, self._snapshot_every = clock, observer, snapshot
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="evenhand-writer")
         self._writers: dict[str, Writer] = {}
+        self._gauges: dict[str, tuple[str, Answer]] = {}  # by name, with the chain of the event after which they hold
         self._lock = Lock()  # of the writers
+        self._closing = Signal()
+        if idle is not None:
+            Thread(target=self._watch_idle, args=(idle,), name="evenhand-idle", daemon=True).start()
 
     @classmethod
     def open(cls, database: str = "evenhand.db", new: bool = True, upgrade: bool = False, **options: Any) -> Store:
@@ -119,6 +127,7 @@ class Store:
 
     def close(self) -> None:
         """Finish the queued commands, write snapshots, and close the database."""
+        self._closing.set()
         self._workers.shutdown(wait=True)
         for writer in self._writers.values():
             with suppress(EvenhandError):  # a snapshot only makes the next start faster
@@ -231,9 +240,53 @@ class Store:
         return self.submit(name, command).result()
 
     def loaded(self) -> list[str]:
-        """The allocations that are in memory, as they had a command."""
+        """The allocations that are in memory."""
         with self._lock:
-            return list(self._writers)
+            return [name for name, writer in self._writers.items() if writer.in_memory]
+
+    def gauges(self, timeout: float) -> dict[str, Answer]:
+        """The gauges of the allocations that had a command here; those that do not answer in time are left out.
+
+        They are read again only where something has happened, and then only if the allocation is in memory.
+
+        Args:
+            timeout: seconds to wait.
+        """
+        table = tables.allocations.c
+        with self.database.transaction(writes=False) as connection:
+            chains = dict(connection.execute(select(table.name, table.chain)).tuples().all())
+        with self._lock:
+            writers = {name: writer for name, writer in self._writers.items() if name in chains}
+            known = {name: self._gauges[name] for name in writers if name in self._gauges}
+        changed = [name for name in writers if known.get(name, ("",))[0] != chains[name]]
+        futures = {name: self.submit(name, ReadGauges()) for name in changed if writers[name].in_memory}
+        done = wait(futures.values(), timeout).done
+        for name in changed:
+            known.pop(name, None)
+            if name in futures and futures[name] in done and futures[name].exception() is None:
+                known[name] = chains[name], futures[name].result()
+        self._gauges = known
+        return {name: gauges for name, (_, gauges) in known.items()}
+
+    def mark(self, name: str) -> str | None:
+        """What changes with every event of an allocation; None where windows have passed, so that an event is due.
+
+        It does not load the allocation.
+
+        Raises:
+            UnknownAllocation: there is no allocation of that name.
+        """
+        with self.database.transaction(writes=False) as connection:
+            row = row_of(connection, name)
+        return None if row.due is not None and row.due <= self._clock() else str(row.chain)
+
+    def _watch_idle(self, idle: float) -> None:
+        """Let allocations leave memory when they are idle."""
+        while not self._closing.wait(min(idle / 4, IDLE_CHECK)):
+            with self._lock:
+                writers = list(self._writers.values())
+            for writer in writers:
+                writer.leave_if_idle(idle)
 
     def _forget(self, name: str, done: Future[Answer]) -> None:
         """Forget a name of no allocation, so that such names do not fill the memory."""

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Protocol
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import Allocation, has_event, loaded, row_of
 from evenhand.online.store.commands import Answer, Command, CommandContext
-from evenhand.online.store.database import LOG, Database
+from evenhand.online.store.database import LOG, Database, insert_rows
 from evenhand.online.store.errors import DamagedAllocation, KeyReused, Overloaded, StoreUnavailable
 from evenhand.online.store.events import encode_fast
 from evenhand.online.store.snapshots import Snapshot, write_snapshot
@@ -115,6 +115,7 @@ class Writer:
         self._allocation: Allocation | None = None
         self._age: AnswerAge | None = None
         self._snapshot_seconds = 0.0  # that the last snapshot took
+        self._used = time.monotonic()  # when the last command came
         self._queue: deque[QueuedCommand] = deque()
         self._busy = False
         self._lock = Lock()  # of the two above
@@ -128,6 +129,7 @@ class Writer:
                 queued.future.set_exception(overloaded)
                 return queued.future
             self._queue.append(queued)
+            self._used = time.monotonic()
             if not self._busy:
                 try:
                     self._workers.submit(self._work)
@@ -138,11 +140,32 @@ class Writer:
                 self._busy = True
         return queued.future
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the allocation is in memory."""
+        return self._allocation is not None
+
     def write_snapshot(self) -> None:
         """Write a snapshot if there are events since the last one; for the time when no command is queued."""
         allocation = self._allocation
         if allocation is not None and allocation.sequence > allocation.snapshot:
             self._store_snapshot(allocation.id, allocation.taken())
+
+    def leave_if_idle(self, seconds: float) -> None:
+        """Write a snapshot, and remove the allocation from memory, if no command came for so many seconds."""
+        with self._lock:
+            if self._busy or self._allocation is None or time.monotonic() - self._used < seconds:
+                return
+            self._busy = True
+            try:
+                self._workers.submit(self._leave)
+            except RuntimeError:  # the store is closing
+                self._busy = False
+
+    def _leave(self) -> None:
+        self.write_snapshot()
+        self._allocation = None
+        self._go_on()
 
     def _work(self) -> None:
         """Run a group; then the other allocations have their turn."""
@@ -151,6 +174,10 @@ class Writer:
         self._run([queued for queued in group if queued.future.set_running_or_notify_cancel()])
         if not all(queued.command.reads for queued in group):
             self._take_snapshot()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Run the next group, if commands wait."""
         with self._lock:
             busy = self._busy = bool(self._queue)
         if busy:  # the value under the lock: if it was false, another thread may have begun in the meantime
@@ -200,7 +227,7 @@ class Writer:
             allocation.work += time.thread_time() - worked
             if context.answers:
                 time_of_answers = {"time": max(context.now, age)}  # no younger ones than this where the clock went back
-                connection.execute(insert(tables.answers), [row | time_of_answers for row in context.answers])
+                insert_rows(connection, tables.answers, [row | time_of_answers for row in context.answers])
         if self._observer is not None and allocation.sequence > before:
             self._observer.committed(allocation.sequence - before, time.perf_counter() - start)
         for command, answer in context.carried_out:
