@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import threading
 import warnings
@@ -274,7 +275,7 @@ def test_a_file_that_was_moved_away_or_replaced_is_not_written_to(lite: Database
 def test_it_is_not_ready_while_writes_fail(lite: Database) -> None:
     """Reading works all the time; readiness tries a write itself as long as the last one has failed."""
     lite.ready()
-    with closing(sqlite3.connect(lite.name)) as connection:
+    with contextlib.closing(sqlite3.connect(lite.name)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
     with lite.transaction(writes=True) as connected:

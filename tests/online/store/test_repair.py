@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ ARMS = ["tea", "coffee", "cocoa"]
 
 
 @pytest.fixture
-def store(either: Database) -> Store:
+def store(either: Database) -> Iterator[Store]:
     """Ten decisions with their rewards, and another allocation."""
     store = Store(either, snapshot=8)
     store.create("drinks", ARMS, "thompson", seed=1)
@@ -29,7 +31,8 @@ def store(either: Database) -> Store:
         (decision,) = store.run("drinks", Decide(key=f"key {number}"))["decisions"]
         store.run("drinks", Reward([(decision["id"], dict.fromkeys(decision["arms"], 0.5))]))
     store.run("films", Decide())
-    return store
+    with closing(store):
+        yield store
 
 
 def damage(store: Store, sequence: int) -> None:
