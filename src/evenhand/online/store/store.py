@@ -23,7 +23,7 @@ from evenhand.online.store.allocation import NAME, first_event, row_of, row_valu
 from evenhand.online.store.api_keys import Keys
 from evenhand.online.store.commands import Answer, Command, ReadGauges
 from evenhand.online.store.database import Database
-from evenhand.online.store.errors import Conflict, UnknownAllocation
+from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event, created_by, settings_of
 from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
 
@@ -247,14 +247,18 @@ class Store:
     def gauges(self, timeout: float) -> dict[str, Answer]:
         """The gauges of the allocations that had a command here; those that do not answer in time are left out.
 
-        They are read again only where something has happened, and then only if the allocation is in memory.
+        They are read again only where something has happened, and then only if the allocation is in memory. There are
+        none while the database cannot be used.
 
         Args:
             timeout: seconds to wait.
         """
         table = tables.allocations.c
-        with self.database.transaction(writes=False) as connection:
-            chains = dict(connection.execute(select(table.name, table.chain)).tuples().all())
+        try:
+            with self.database.transaction(writes=False) as connection:
+                chains = dict(connection.execute(select(table.name, table.chain)).tuples().all())
+        except StoreUnavailable:
+            return {}
         with self._lock:
             writers = {name: writer for name, writer in self._writers.items() if name in chains}
             known = {name: self._gauges[name] for name in writers if name in self._gauges}
