@@ -37,6 +37,18 @@ def serve(
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="First bring the tables of the database to this version.")
     ] = False,
+    wait: Annotated[
+        float, typer.Option(min=0, help="Seconds to wait for a database that cannot be reached yet, as it is starting.")
+    ] = 0.0,
+    idle: Annotated[
+        float, typer.Option(min=1, help="Seconds without a request after which an allocation leaves memory.")
+    ] = 600.0,
+    retention: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01, help="Days for which events are kept; older ones are replaced by their state. Default: for ever."
+        ),
+    ] = None,
     own: Import = None,
 ) -> None:
     """Serve allocations over HTTP: decisions, rewards and audits for programs, and a page for people.
@@ -66,4 +78,5 @@ def serve(
         max_connections,
         no_keys,
     )
-    server.serve(database, settings, port, log_level, log_format, upgrade)
+    upkeep = server.Upkeep(upgrade, wait, idle, None if retention is None else retention * 86_400.0)
+    server.serve(database, settings, port, log_level, log_format, upkeep)

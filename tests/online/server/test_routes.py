@@ -286,6 +286,7 @@ def test_an_audit_is_sent_again_only_when_something_has_happened(drinks: Asking)
     tag = {"If-None-Match": first.headers["etag"]}
     same = drinks.get(f"{ONE}/audit", headers=tag)
     assert (same.status_code, same.content) == (304, b"")
+    assert drinks.get(f"{ONE}/audit").headers["etag"] == first.headers["etag"]
     assert drinks.get(f"{ONE}/audit?limit=1", headers=tag).status_code == 200
     decide(drinks)
     assert drinks.get(f"{ONE}/audit", headers=tag).json()["round"] == 2

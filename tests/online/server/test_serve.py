@@ -19,7 +19,10 @@ import uvicorn
 from sqlalchemy import create_engine, text
 
 from evenhand.cli import main as cli
+from evenhand.online.server import run as running
+from evenhand.online.server.metrics import Metrics
 from evenhand.online.store import Decide, Store
+from evenhand.online.store.errors import StoreUnavailable
 from tests.online.databases import PATIENCE, free_port, until
 from tests.online.running import Server
 from tests.online.server.asking import DRINKS, refused
@@ -169,6 +172,25 @@ def test_a_database_of_a_newer_version(run: Run, tmp_path: Path) -> None:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999_later'"))
     engine.dispose()
     fails(run("serve"), "version 9999_later, which is later than 0001 of this Evenhand: use a later version")
+
+
+def test_a_database_that_is_starting_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third attempt succeeds; without time to wait there is one attempt."""
+    attempts: list[str] = []
+
+    def opened(database: str, **_: object) -> str:
+        attempts.append(database)
+        if len(attempts) % 3:
+            raise StoreUnavailable("the database system is starting up")
+        return "store"
+
+    monkeypatch.setattr(running, "WAIT_STEP", 0.0)
+    monkeypatch.setattr(Store, "open", opened)
+    assert running._opened("here", running.Upkeep(wait=60.0), Metrics()) == "store"
+    assert attempts == ["here"] * 3
+    with pytest.raises(StoreUnavailable, match="starting up"):
+        running._opened("here", running.Upkeep(), Metrics())
+    assert len(attempts) == 4
 
 
 def test_a_file_that_is_no_database(run: Run, tmp_path: Path) -> None:

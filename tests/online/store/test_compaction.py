@@ -92,6 +92,18 @@ def test_a_process_that_lags_behind_goes_on_from_the_state(used: Store, clock: C
     assert verify(used.database).since == {"drinks": 14}
 
 
+def test_a_store_compacts_what_is_older_than_its_retention(used: Store, clock: Clock) -> None:
+    """A damaged allocation stays as it is, and the others have their turn."""
+    used.create("coffees", ["tea"], "ucb1", seed=1)
+    used.run("coffees", Decide())
+    change_rows(used.database, "UPDATE events SET time = time + 0.1 WHERE allocation = 2 AND sequence = 1")
+    clock.now = START + 18
+    used.compact(retention=10.5)
+    assert [event.kind for event in events_of(used.database, "drinks")][:3] == ["state", "decide", "reward"]
+    assert used.run("drinks", Decide())["decisions"][0]["round"] == 11
+    assert len(verify(used.database).faults) == 1
+
+
 def test_damaged_events_are_not_thrown_away(used: Store) -> None:
     change_rows(used.database, "UPDATE events SET time = time + 0.1 WHERE sequence = 3")
     with pytest.raises(StateError, match=r"event 3 .* was edited"):

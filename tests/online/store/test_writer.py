@@ -463,6 +463,20 @@ def test_the_bandit_is_written_down_when_enough_has_happened(
     assert snapshots(lite) == [11]
 
 
+def test_a_start_replays_little_however_much_is_pending(lite: Database, drinks: Driven, replayed: list[int]) -> None:
+    """Whatever waits stands in the snapshot: of 390 pending decisions those after it are replayed."""
+    driven = Driven(lite, clock=drinks.clock, snapshot=50)
+    for _ in range(13):
+        driven.run(Decide(count=30))
+    again = Driven(lite, clock=drinks.clock, snapshot=50)
+    assert rounds(again.run(Decide())) == [391]
+    assert replayed == list(range(snapshots(lite)[0] + 1, 392))
+    assert 0 < len(replayed) < 50
+    assert again.writer._allocation is not None
+    assert again.writer._allocation.bandit.pending.count == 391
+    assert again.writer._allocation.bandit.dump() == again.rebuilt()[0].dump()
+
+
 def test_a_snapshot_is_taken_when_a_replay_would_take_long(
     lite: Database, drinks: Driven, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,8 +7,10 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,11 +26,33 @@ from evenhand.online.server.protocol import BACKLOG, Connection, Connections, co
 from evenhand.online.server.settings import Settings, is_loopback
 from evenhand.online.store import Store
 from evenhand.online.store.database import Database
+from evenhand.online.store.errors import StoreUnavailable
 
 KEEP_ALIVE = 75  # seconds after which an idle connection is closed; longer than proxies use
 SHUTDOWN = 30  # seconds that requests may take to be answered after the server is asked to stop
 GC_THRESHOLD = 50_000  # objects between garbage collections; at Python's 700 the pending decisions are visited often
+WAIT_STEP = 0.5  # seconds between attempts to reach a database that is starting
 SWITCH_INTERVAL = 0.001  # seconds between switches of the threads that write and the one that answers
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """How a server opens its database and takes care of it.
+
+    Attributes:
+        upgrade: whether to bring the tables of an earlier version to this one.
+        wait: seconds to wait for a database that cannot be reached yet.
+        idle: seconds without a command after which an allocation leaves memory; None for never.
+        retention: seconds for which events are kept; None for ever.
+    """
+
+    upgrade: bool = False
+    wait: float = 0.0
+    idle: float | None = None
+    retention: float | None = None
+
+
+DEFAULT_UPKEEP = Upkeep()
 
 
 def serve(
@@ -37,7 +61,7 @@ def serve(
     port: int,
     log_level: str = "warning",
     log_format: str = "text",
-    upgrade: bool = False,
+    upkeep: Upkeep = DEFAULT_UPKEEP,
 ) -> None:
     """Serve a database until a signal stops the server.
 
@@ -47,7 +71,7 @@ def serve(
         port: to listen on; 0 for a free one.
         log_level: ``error``, ``warning``, ``info`` (every request) or ``debug``.
         log_format: ``text`` or ``json``.
-        upgrade: whether to bring the tables of an earlier version to this one.
+        upkeep: of the database.
 
     Raises:
         EvenhandError: the database cannot be used, other computers could send requests without a key, or the host or
@@ -59,7 +83,7 @@ def serve(
     if not Database(database).exists:
         check_keys(settings, has_keys=False)
     metrics = Metrics()
-    store = Store.open(database, upgrade=upgrade, observer=metrics)
+    store = _opened(database, upkeep, metrics)
     try:
         has_keys = store.keys.any()
         check_keys(settings, has_keys)
@@ -75,6 +99,24 @@ def serve(
             server.run(sockets)
     finally:
         store.close()
+
+
+def _opened(database: str, upkeep: Upkeep, metrics: Metrics) -> Store:
+    """The store, as soon as its database can be reached.
+
+    Raises:
+        StoreUnavailable: it cannot be reached in time.
+    """
+    end = time.monotonic() + upkeep.wait
+    while True:
+        try:
+            return Store.open(
+                database, upgrade=upkeep.upgrade, observer=metrics, idle=upkeep.idle, retention=upkeep.retention
+            )
+        except StoreUnavailable:
+            if time.monotonic() >= end:
+                raise
+        time.sleep(min(WAIT_STEP, max(0.0, end - time.monotonic())))
 
 
 def check_keys(settings: Settings, has_keys: bool) -> None:

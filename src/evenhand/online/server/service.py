@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from concurrent.futures import ThreadPoolExecutor
 
 from fastapi import Request
+from starlette.concurrency import run_in_threadpool
 
+from evenhand import __version__
 from evenhand.online.server.auth import Authenticator, Cached
 from evenhand.online.server.metrics import Metrics
 from evenhand.online.server.quotas import Quotas
 from evenhand.online.server.settings import Settings
-from evenhand.online.store import Store
+from evenhand.online.store import Describe, Store
 from evenhand.online.store.commands import Answer, Command
 
 PARSERS = 2
@@ -39,6 +42,24 @@ class Service:
     async def run(self, name: str, command: Command) -> Answer:
         """The answer to a command of an allocation, after its events have been committed."""
         return await asyncio.wrap_future(self.store.submit(name, command))
+
+    async def etag(self, name: str, limit: int | None) -> str | None:
+        """The ETag of an audit, before it is computed and without loading the allocation.
+
+        Args:
+            name: of the allocation.
+            limit: number of lines; None for all arms.
+
+        Returns:
+            None where a window passes just now, so that the audit has another one soon.
+        """
+        mark = await run_in_threadpool(self.store.mark, name)
+        if mark is None:  # an event is due, which any command writes first
+            await self.run(name, Describe())
+            mark = await run_in_threadpool(self.store.mark, name)
+        if mark is None:
+            return None
+        return f'W/"{hashlib.sha256(repr((mark, limit, __version__)).encode()).hexdigest()[:32]}"'
 
     async def ready(self) -> None:
         """Return if the database can be reached; it is tried at most once per second.

@@ -22,7 +22,8 @@ from evenhand.online.store import tables
 from evenhand.online.store.allocation import NAME, first_event, row_of, row_values
 from evenhand.online.store.api_keys import Keys
 from evenhand.online.store.commands import Answer, Command, ReadGauges
-from evenhand.online.store.database import Database
+from evenhand.online.store.compaction import compact
+from evenhand.online.store.database import LOG, Database
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event, created_by, settings_of
 from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
@@ -30,6 +31,7 @@ from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
 RESERVED = ("self", "arms", "algorithm", "plays", "seed", "window", "missing", "rewards")  # arguments of `Bandit`
 WORKERS = 8  # allocations that are written at the same time
 IDLE_CHECK = 15.0  # seconds between looks for idle allocations, at most
+RETENTION_CHECK = 3600.0  # seconds between looks for old events
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Store:
         observer: receives the commits.
         snapshot: number of events between snapshots of a bandit, at most.
         idle: seconds without a command after which an allocation leaves memory; None for never.
+        retention: seconds for which events are kept, at least; None for ever. See
+            `evenhand.online.store.compaction.compact`.
 
     Attributes:
         keys: the API keys.
@@ -87,6 +91,7 @@ class Store:
         observer: Observer | None = None,
         snapshot: int = SNAPSHOT_EVERY,
         idle: float | None = None,
+        retention: float | None = None,
     ) -> None:
         self.database, self.keys = database, Keys(database, clock)
         self._clock, self._observer, self._snapshot_every = clock, observer, snapshot
@@ -96,7 +101,9 @@ class Store:
         self._lock = Lock()  # of the writers
         self._closing = Signal()
         if idle is not None:
-            Thread(target=self._watch_idle, args=(idle,), name="evenhand-idle", daemon=True).start()
+            self._repeat("idle", min(idle / 4, IDLE_CHECK), lambda: self.leave_idle(idle))
+        if retention is not None:
+            self._repeat("retention", RETENTION_CHECK, lambda: self.compact(retention))
 
     @classmethod
     def open(cls, database: str = "evenhand.db", new: bool = True, upgrade: bool = False, **options: Any) -> Store:
@@ -284,13 +291,36 @@ class Store:
             row = row_of(connection, name)
         return None if row.due is not None and row.due <= self._clock() else str(row.chain)
 
-    def _watch_idle(self, idle: float) -> None:
-        """Let allocations leave memory when they are idle."""
-        while not self._closing.wait(min(idle / 4, IDLE_CHECK)):
-            with self._lock:
-                writers = list(self._writers.values())
-            for writer in writers:
-                writer.leave_if_idle(idle)
+    # --- upkeep -------------------------------------------------------------------------------------------------------
+
+    def leave_idle(self, idle: float) -> None:
+        """Let allocations leave memory to which no command came for so many seconds."""
+        with self._lock:
+            writers = list(self._writers.values())
+        for writer in writers:
+            writer.leave_if_idle(idle)
+
+    def compact(self, retention: float) -> None:
+        """Replace the events of all allocations that are older than so many seconds by their state."""
+        for name in [summary.name for summary in self.allocations()]:
+            if self._closing.is_set():
+                return
+            try:
+                found = compact(self.database, name, self._clock() - retention)
+            except EvenhandError as error:
+                LOG.warning("the events of %s were not compacted: %s", name, error)
+            else:
+                LOG.info("%d events of %s were replaced by their state", found.removed, name)
+
+    def _repeat(self, name: str, seconds: float, work: Callable[[], None]) -> None:
+        """Do something every so many seconds in a thread of its own, until the store is closed."""
+
+        def repeat() -> None:
+            while not self._closing.wait(seconds):
+                with suppress(StoreUnavailable):
+                    work()
+
+        Thread(target=repeat, name=f"evenhand-{name}", daemon=True).start()
 
     def _forget(self, name: str, done: Future[Answer]) -> None:
         """Forget a name of no allocation, so that such names do not fill the memory."""

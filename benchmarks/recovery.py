@@ -1,0 +1,127 @@
+"""How long the first decision takes after a kill with many pending decisions, and how long snapshots make others wait.
+
+A process decides, mostly many rounds at once and at the end one by one, and kills itself. Another one opens the
+database and decides; its time counts from the moment when the database is open. No reward arrives.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+from evenhand.online.store import Decide, Store
+from report import Aim, AsJson, Table, Write, aims_table, publish
+
+BATCH = 500  # decisions at once
+AIM = 1.0  # seconds until the first decision
+ARMS = [f"arm {number}" for number in range(10)]
+Json = dict[str, Any]
+
+
+def live(database: str, pending: int, singles: int) -> None:
+    """Decide, print how long the decisions one by one took, and be killed."""
+    store = Store.open(database)
+    store.create("load", ARMS, "fucb", parameters={"fractions": 0.05}, seed=1)
+    for _ in range((pending - singles) // BATCH):
+        store.run("load", Decide(count=BATCH))
+    waits = []
+    for _ in range(singles):
+        begun = time.perf_counter()
+        store.run("load", Decide())
+        waits.append(time.perf_counter() - begun)
+    print(json.dumps(waits), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def first(database: str) -> None:
+    """Decide once, and print how long that took, and how many decisions are pending."""
+    store = Store.open(database)
+    begun = time.perf_counter()
+    store.run("load", Decide())
+    seconds = time.perf_counter() - begun
+    print(json.dumps([seconds, store.gauges(10.0)["load"]["pending"]]), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def measured(kind: str, database: str, pending: int, singles: int, repeats: int) -> Json:
+    """Figures of one database."""
+    waits = np.array(_run("live", database, pending, singles)) * 1e3
+    found = [_run("first", database) for _ in range(repeats)]
+    if found[0][1] < pending - BATCH:
+        raise SystemExit(f"{found[0][1]:,} decisions were pending")
+    seconds = [second for second, _ in found]
+    return {
+        "database": kind,
+        "first_seconds": float(np.median(seconds)),
+        "slowest_seconds": max(seconds),
+        "p50_ms": float(np.quantile(waits, 0.5)),
+        "p99_ms": float(np.quantile(waits, 0.99)),
+        "max_ms": float(waits.max()),
+    }
+
+
+def _run(*arguments: object) -> Any:
+    command = [sys.executable, __file__, *map(str, arguments)]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+    if ended.returncode != -signal.SIGKILL:
+        raise SystemExit("a process ended before it was killed")
+    return json.loads(ended.stdout)
+
+
+def main(
+    postgresql: Annotated[str | None, typer.Option(help="URL of an empty database; left out: SQLite only.")] = None,
+    pending: Annotated[int, typer.Option(min=1, help="Pending decisions.")] = 200_000,
+    singles: Annotated[int, typer.Option(min=1, help="Of these made one by one.")] = 20_000,
+    repeats: Annotated[int, typer.Option(min=1, help="Starts; the median counts.")] = 3,
+    folder: Annotated[Path | None, typer.Option(help="For the SQLite file; left out: a temporary one.")] = None,
+    as_json: AsJson = False,
+    write: Write = False,
+) -> None:
+    """Measure."""
+    notes, runs = Console(stderr=True), []
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        for kind, database in {"SQLite": f"{place}/recovery.db", "PostgreSQL": postgresql}.items():
+            if database is not None:
+                notes.print(f"{kind} …")
+                runs.append(measured(kind, database, pending, singles, repeats))
+    cells = [
+        [run["database"], *(f"{run[name]:.2f}" for name in ("first_seconds", "slowest_seconds"))]
+        + [f"{run[name]:.1f}" for name in ("p50_ms", "p99_ms", "max_ms")]
+        for run in runs
+    ]
+    columns = ("database", "first decision, s", "slowest, s", "single p50, ms", "p99", "longest")
+    aims = [
+        Aim(f"{run['database']}: first decision under {AIM:g} s", run["first_seconds"], run["first_seconds"] < AIM)
+        for run in runs
+    ]
+    publish(
+        [
+            Table("recovery", f"after a kill with {pending:,} pending decisions", columns, cells),
+            aims_table("recovery-aims", aims),
+        ],
+        {"runs": runs, "aims": [vars(aim) for aim in aims]},
+        packages=("evenhand", "numpy", "sqlalchemy"),
+        method=f"medians of {repeats} starts; {singles:,} decisions one by one",
+        as_json=as_json,
+        write=write,
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["live"]:
+        live(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    elif sys.argv[1:2] == ["first"]:
+        first(sys.argv[2])
+    else:
+        typer.run(main)
