@@ -263,7 +263,7 @@ class Store:
         table = tables.allocations.c
         try:
             with self.database.transaction(writes=False) as connection:
-                chains = dict(connection.execute(select(table.name, table.chain)).tuples().all())
+                chains = {row.name: row.chain for row in connection.execute(select(table.name, table.chain))}
         except StoreUnavailable:
             return {}
         with self._lock:
