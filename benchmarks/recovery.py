@@ -79,6 +79,25 @@ def _run(*arguments: object) -> Any:
     return json.loads(ended.stdout)
 
 
+def table_of(runs: list[Json], pending: int) -> Table:
+    """Seconds until the first decision, and milliseconds of decisions before the kill."""
+    cells = [
+        [run["database"], f"{run['first_seconds']:.2f}", f"{run['slowest_seconds']:.2f}"]
+        + [f"{run[name]:.1f}" for name in ("p50_ms", "p99_ms", "max_ms")]
+        for run in runs
+    ]
+    columns = ("database", "first decision, s", "slowest, s", "single p50, ms", "p99", "longest")
+    return Table("recovery", f"after a kill with {pending:,} pending decisions", columns, cells)
+
+
+def aims_of(runs: list[Json]) -> list[Aim]:
+    """What was aimed at, and whether it was reached."""
+    return [
+        Aim(f"{run['database']}: first decision under {AIM:g} s", run["first_seconds"], run["first_seconds"] < AIM)
+        for run in runs
+    ]
+
+
 def main(
     postgresql: Annotated[str | None, typer.Option(help="URL of an empty database; left out: SQLite only.")] = None,
     pending: Annotated[int, typer.Option(min=1, help="Pending decisions.")] = 200_000,
@@ -95,22 +114,9 @@ def main(
             if database is not None:
                 notes.print(f"{kind} …")
                 runs.append(measured(kind, database, pending, singles, repeats))
-    cells = [
-        [run["database"], *(f"{run[name]:.2f}" for name in ("first_seconds", "slowest_seconds"))]
-        + [f"{run[name]:.1f}" for name in ("p50_ms", "p99_ms", "max_ms")]
-        for run in runs
-    ]
-    columns = ("database", "first decision, s", "slowest, s", "single p50, ms", "p99", "longest")
-    aims = [
-        Aim(f"{run['database']}: first decision under {AIM:g} s", run["first_seconds"], run["first_seconds"] < AIM)
-        for run in runs
-    ]
     publish(
-        [
-            Table("recovery", f"after a kill with {pending:,} pending decisions", columns, cells),
-            aims_table("recovery-aims", aims),
-        ],
-        {"runs": runs, "aims": [vars(aim) for aim in aims]},
+        [table_of(runs, pending), aims_table("recovery-aims", aims_of(runs))],
+        {"runs": runs},
         packages=("evenhand", "numpy", "sqlalchemy"),
         method=f"medians of {repeats} starts; {singles:,} decisions one by one",
         as_json=as_json,
