@@ -200,7 +200,8 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationR
     if NAME.fullmatch(name):  # not every string can be used in a query
         columns = (table.c.id, table.c.sequence, table.c.chain, table.c.round, table.c.due)
         query = select(*columns).where(table.c.name == name)
-        row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+        locked = query.with_for_update(key_share=True)  # rows that refer to it, as snapshots, can be written
+        row = connection.execute(locked if lock else query).one_or_none()
     if row is None:
         raise UnknownAllocation(f"there is no allocation {name!r}")
     return row

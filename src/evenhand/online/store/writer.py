@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Protocol
 
 from sqlalchemy import Connection, delete, func, select
-from sqlalchemy.exc import DBAPIError, TimeoutError
+from sqlalchemy.exc import DBAPIError, IntegrityError, TimeoutError
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online.store import tables
@@ -252,13 +252,15 @@ class Writer:
         begun = time.thread_time()
         packed = snapshot.packed()
         self._snapshot_seconds += time.thread_time() - begun
-        with suppress(EvenhandError), self._database.transaction(writes=True) as connection:
-            row = row_of(connection, self.name, lock=True)
-            if row.id == id and has_event(connection, id, snapshot.sequence, snapshot.chain):  # else it was restored
-                write_snapshot(connection, id, snapshot.sequence, packed)
-                if self._age is not None:
-                    old = tables.answers.c.time < self._age.time - ANSWER_LIFETIME
-                    connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id, old))
+        failures = (EvenhandError, IntegrityError)  # the latter where it was erased, or another process writes one
+        with suppress(*failures), self._database.transaction(writes=True) as connection:
+            write_snapshot(connection, id, snapshot.sequence, packed)
+            if self._age is not None:
+                old = tables.answers.c.time < self._age.time - ANSWER_LIFETIME
+                connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id, old))
+            row = row_of(connection, self.name, lock=True)  # not before: on PostgreSQL others decide meanwhile
+            if row.id != id or not has_event(connection, id, snapshot.sequence, snapshot.chain):
+                raise StateError(f"allocation {self.name!r} was restored in the meantime")
 
     def _current_or_damaged(self, connection: Connection) -> Allocation:
         """The allocation after its last event.
