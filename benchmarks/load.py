@@ -82,7 +82,7 @@ class Generator:
 
     async def report(self, decided: list[Json]) -> None:
         """A reward for each of these."""
-        rewards = [{"decision": one["id"], "rewards": dict.fromkeys(one["arms"], 1.0)} for one in decided]
+        rewards = [{"decision": one["id"], "rewards": {arm["arm"]: 1.0 for arm in one["arms"]}} for one in decided]
         found = await self.send("rewards", json.dumps({"rewards": rewards}).encode(), len(decided))
         if any(answer["status"] != "accepted" for answer in found["results"]):
             raise SystemExit(f"a report was not accepted: {found}")

@@ -33,7 +33,7 @@ def live(bandit: Bandit, rounds: int, rng: np.random.Generator, due: list[tuple[
             bandit.observe(decision, {arm: float(rng.random() < 0.5)}, now=now)
         choice = bandit.decide(available=ARMS[:5] if rng.random() < OUTAGE else None, now=now)
         if rng.random() >= NEVER:
-            heapq.heappush(due, (now + rng.exponential(DELAY), choice.id, choice.arms[0]))
+            heapq.heappush(due, (now + rng.exponential(DELAY), choice.id, choice.names[0]))
 
 
 def kept(bandit: Bandit) -> dict[str, float]:

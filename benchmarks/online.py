@@ -87,8 +87,8 @@ def evenhand(case: Case, world: World, seed: int) -> Step:
 
     def step() -> int:
         choice = bandit.decide()
-        arm = places[choice.arms[0]]
-        bandit.observe(choice.id, {choice.arms[0]: world.reward(arm)})
+        arm = places[choice.names[0]]
+        bandit.observe(choice.id, {choice.names[0]: world.reward(arm)})
         return arm
 
     return step

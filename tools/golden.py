@@ -36,7 +36,7 @@ def main() -> None:
         key, _ = store.keys.create("shop", ["decide", "reward"])
         for name in LIVES:
             live(store, name, 1, ROUNDS)
-            store.run(name, Decide(key=f"key of {name}", api_key=key.id))
+            store.run(name, Decide(key=f"key-of-{name}", api_key=key.id))
         store.close()
         connection = sqlite3.connect(path)
         connection.execute("PRAGMA journal_mode = DELETE")

@@ -68,7 +68,7 @@ class Target:
         except (OSError, http.client.HTTPException) as error:
             return type(error).__name__
         try:
-            return f"{status} {json.loads(content)['error']['code']}"
+            return f"{status} {json.loads(content)['code']}"
         except (ValueError, KeyError, TypeError):
             return str(status)
 

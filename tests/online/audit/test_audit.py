@@ -14,6 +14,7 @@ import pytest
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online import Bandit
+from evenhand.online.api.answers import moment
 from evenhand.online.audit.audit import Audit, available_sets, leading
 from evenhand.online.audit.deficits import DeficitExcerpt
 from evenhand.online.audit.intervals import mean_interval
@@ -69,7 +70,7 @@ def test_an_empty_audit() -> None:
     )
     assert (audit.algorithm, audit.round, audit.version, audit.fault) == ("fucb", 0, 0, "")
     assert (audit.lines[1].promised, audit.lines[1].deficit) == (0.0, None)
-    assert (audit.arms, audit.time, audit.delays) == (2, 5.0, None)
+    assert (audit.arms, audit.time, audit.delays) == (2, moment(5.0), None)
     assert audit.deficit_history == DeficitExcerpt((), (), (), (), ())
 
 
@@ -81,7 +82,7 @@ def test_every_number_by_hand() -> None:
     line = line_of(bandit, "a")
     assert (line.deficit, line.worst, line.available, line.share) == (1.5, 1.5, 0.0, 0.0)
     for second in (6, 7):
-        assert bandit.decide(available=["a"], now=float(second)).arms == ("a",)
+        assert bandit.decide(available=["a"], now=float(second)).names == ("a",)
     bandit.observe("7", {"a": 1.0}, now=8.0)
     bandit.observe("1", {"b": 1.0}, now=8.0)
     bandit.observe("2", {"b": 0.0}, now=8.0)
@@ -359,7 +360,7 @@ def lived(arms: list[str], **options: Any) -> Bandit:
     for _ in range(300):
         choice = bandit.decide()
         if world.random() < 0.8:
-            bandit.observe(choice.id, {choice.arms[0]: float(world.random() < 0.4)})
+            bandit.observe(choice.id, {choice.names[0]: float(world.random() < 0.4)})
     return bandit
 
 
@@ -371,13 +372,15 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     audit = bandit.audit()
     plain = json.loads(json.dumps(audit.to_json(), allow_nan=False))
     assert plain == audit.to_json()
-    assert " ".join(plain) == "algorithm round version time arms fault warnings lines delays deficit_history"
+    assert (
+        " ".join(plain)
+        == "algorithm round version time arms fault warnings lines delays deficit_history name sequence closed"
+    )
     assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
     assert " ".join(plain["lines"][0]) == LINE
     assert plain["fault"] == ""
-    assert list(plain["delays"]) == ["count", "quantiles", "bins"]
+    assert list(plain["delays"]) == ["count", "quantiles", "edges", "counts"]
     assert list(plain["delays"]["quantiles"]) == ["0.05", "0.25", "0.5", "0.75", "0.95"]
-    assert list(plain["delays"]["bins"]) == ["edges", "counts"]
     assert list(plain["deficit_history"]) == ["rounds", "times", "arms", "deficits", "largest"]
     table = audit.table()
     assert table["arm"].tolist() == [*HOSTILE, "new"]
@@ -407,7 +410,7 @@ def test_json_is_valid_whatever_the_rewards_and_times() -> None:
     for now in (-1e15, 1e15, 0.0, 1e15):
         for reward in (8e307, -8e307, 7e307):
             choice = bandit.decide(now=now)
-            bandit.observe(choice.id, {choice.arms[0]: reward}, now=-now)
+            bandit.observe(choice.id, {choice.names[0]: reward}, now=-now)
     json.dumps(bandit.audit(now=1e15).to_json(), allow_nan=False)
     json.dumps(bandit.dump(), allow_nan=False)
 

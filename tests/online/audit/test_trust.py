@@ -19,7 +19,7 @@ def sold(report: str, rounds: int = 4000, **options: Any) -> Bandit:
     bandit, world = Bandit(list(CONVERSIONS), "ucb1", seed=1, **options), np.random.default_rng(1)
     for now in range(rounds):
         choice = bandit.decide(now=float(now))
-        (arm,) = choice.arms
+        (arm,) = choice.names
         success = float(world.random() < CONVERSIONS[arm])
         if success or report == "all":
             bandit.observe(choice.id, {arm: success}, now=now + 0.5)
@@ -64,7 +64,7 @@ def test_a_small_part_is_noticed_also_where_it_is_mixed() -> None:
     for round in range(100):
         choice = bandit.decide()
         if round % 5 == 0:
-            bandit.observe(choice.id, {choice.arms[0]: round % 2 / 2})
+            bandit.observe(choice.id, {choice.names[0]: round % 2 / 2})
     (warning,) = bandit.audit().warnings
     assert "from a small part of the rewards: 80% are unknown" in warning
 
@@ -92,17 +92,17 @@ def test_rewards_in_euros_through_the_store(sqlite: str) -> None:
     ranges = {"dear": (12.0, 18.0), "cheap": (1.2, 3.0)}
     store.create("shop", list(ranges), "fucb", parameters={"fractions": 0.1}, rewards=(1.2, 18.0), seed=1)
     for _ in range(300):
-        (decision,) = store.run("shop", Decide())["decisions"]
-        rewards = {arm: float(world.uniform(*ranges[arm])) for arm in decision["arms"]}
-        (result,) = store.run("shop", Reward([(decision["id"], rewards)]))["results"]
-        assert result["status"] == "accepted"
-    dear, cheap = store.run("shop", ReadAudit())["lines"]
-    assert dear["all_plays"] > 240
-    assert dear["estimate"] == pytest.approx(15.0, abs=0.4)
-    assert cheap["estimate"] == pytest.approx(2.1, abs=0.3)
-    assert 1.2 <= cheap["low"] <= cheap["estimate"] <= cheap["high"] <= dear["low"] <= dear["high"] <= 18.0
-    assert store.run("shop", Describe())["rewards"] == [1.2, 18.0]
-    (decision,) = store.run("shop", Decide())["decisions"]
-    (outside,) = store.run("shop", Reward([(decision["id"], {decision["arms"][0]: 20.0})]))["results"]
-    assert outside["status"] == "invalid"
+        (decision,) = store.run("shop", Decide()).decisions
+        rewards = {arm: float(world.uniform(*ranges[arm])) for arm in decision.names}
+        (result,) = store.run("shop", Reward([(decision.id, rewards)])).results
+        assert result.status == "accepted"
+    dear, cheap = store.run("shop", ReadAudit()).lines
+    assert dear.all_plays > 240
+    assert dear.estimate == pytest.approx(15.0, abs=0.4)
+    assert cheap.estimate == pytest.approx(2.1, abs=0.3)
+    assert 1.2 <= cheap.low <= cheap.estimate <= cheap.high <= dear.low <= dear.high <= 18.0
+    assert store.run("shop", Describe()).rewards == (1.2, 18.0)
+    (decision,) = store.run("shop", Decide()).decisions
+    (outside,) = store.run("shop", Reward([(decision.id, {decision.names[0]: 20.0})])).results
+    assert outside.status == "invalid"
     store.close()

@@ -11,6 +11,7 @@ import pytest
 
 from evenhand.core.errors import StateError
 from evenhand.online import Bandit
+from evenhand.online.api.answers import moment
 from evenhand.online.audit.deficits import DeficitExcerpt
 from evenhand.online.bandit.deficits import FOLLOWED, POINTS, SHOWN, DeficitHistory
 
@@ -33,7 +34,7 @@ def test_every_round_at_first() -> None:
         bandit.decide(available=[arm], now=10.0 * second)
     assert history_of(bandit) == DeficitExcerpt(
         rounds=(1, 2, 3, 4),
-        times=(0.0, 10.0, 20.0, 30.0),
+        times=tuple(map(moment, (0.0, 10.0, 20.0, 30.0))),
         arms=("a", "b"),  # the worst of a is 1, of b 0.25
         deficits=((-0.5, 0.0, 0.5, 1.0), (0.25, -0.5, -1.25, -2.0)),
         largest=(0.25, 0.0, 0.5, 1.0),
@@ -50,7 +51,7 @@ def test_points_are_spaced_evenly_and_few(rounds: int) -> None:
     assert history.rounds == tuple(range(stride, rounds + 1, stride))
     assert len(history.rounds) < POINTS
     assert len(history.rounds) >= min(rounds, POINTS // 2 - 1)
-    assert history.times == tuple(round - 1.0 for round in history.rounds)
+    assert history.times == tuple(moment(round - 1.0) for round in history.rounds)
     assert history.largest == tuple(0.5 * round for round in history.rounds)
     assert history.deficits == (history.largest,)
 
@@ -125,7 +126,7 @@ def test_times_never_fall() -> None:
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
     for now in (100.0, 3.0, 104.0):
         bandit.decide(now=now)
-    assert history_of(bandit).times == (100.0, 100.0, 104.0)
+    assert history_of(bandit).times == (moment(100.0), moment(100.0), moment(104.0))
 
 
 def test_the_worst_twenty_are_shown() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evenhand.core.errors import EvenhandError, StateError
-from evenhand.online import Bandit, Choice
+from evenhand.online import Bandit, Decision
 from evenhand.online.bandit import pending
 from evenhand.online.bandit.arms import Arms
 from evenhand.online.bandit.pending import DecisionRewards, PendingRewards, RewardError
@@ -20,7 +20,7 @@ from evenhand.online.bandit.pending import DecisionRewards, PendingRewards, Rewa
 AB = Arms(("a", "b"))
 
 
-def four(**options: Any) -> tuple[Bandit, list[Choice]]:
+def four(**options: Any) -> tuple[Bandit, list[Decision]]:
     """Two arms per round, four rounds, one second apart."""
     bandit = Bandit(["a", "b", "c"], "ucb1", plays=2, **options)
     return bandit, [bandit.decide(now=float(second)) for second in range(4)]
@@ -28,7 +28,7 @@ def four(**options: Any) -> tuple[Bandit, list[Choice]]:
 
 def test_rewards_in_any_order_teach_the_same() -> None:
     bandit, choices = four()
-    plays = [(choice.id, arm) for choice in choices for arm in choice.arms]
+    plays = [(choice.id, arm) for choice in choices for arm in choice.names]
     score = {play: place / 10.0 for place, play in enumerate(plays)}
     taught = set()
     for order in itertools.islice(itertools.permutations(plays), 0, 40_000, 1_999):
@@ -44,7 +44,7 @@ def test_rewards_in_any_order_teach_the_same() -> None:
 def test_together_is_as_arm_by_arm() -> None:
     one, choices = four()
     other, _ = four()
-    first, second = choices[2].arms
+    first, second = choices[2].names
     assert one.observe("3", {first: 1.0, second: 0.5}, now=4.0) == {first: "accepted", second: "accepted"}
     other.observe("3", {second: 0.5}, now=4.0)
     other.observe("3", {first: 1.0}, now=4.0)
@@ -54,7 +54,7 @@ def test_together_is_as_arm_by_arm() -> None:
 
 def test_a_duplicate_changes_nothing() -> None:
     bandit, choices = four()
-    first, second = choices[0].arms
+    first, second = choices[0].names
     bandit.observe("1", {first: 1.0}, now=4.0)
     before = bandit.dump()
     assert bandit.observe("1", {first: 1.0}, now=5.0) == {first: "duplicate"}
@@ -93,7 +93,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("decision", "rewards", "words"), WRONG)
 def test_a_wrong_reward_is_named_and_nothing_is_half_done(decision: str, rewards: dict[str, Any], words: str) -> None:
     bandit, choices = four()
-    assert choices[0].arms == ("a", "b")
+    assert choices[0].names == ("a", "b")
     bandit.observe("1", {"a": 1.0}, now=4.0)
     before = bandit.dump()
     with pytest.raises(EvenhandError, match=words):
@@ -167,7 +167,7 @@ def test_the_policy_learns_from_scaled_rewards_and_the_audit_shows_the_unit() ->
 def test_what_comes_after_the_window_is_written_down_and_not_learned_from() -> None:
     """The first decision, made at 0, is waited for until 10: at 9.5 a reward is in time, at 10 it is late."""
     bandit, choices = four(window=10.0, missing="lost")
-    first, second = choices[0].arms
+    first, second = choices[0].names
     assert bandit.observe("1", {first: 1.0}, now=9.5) == {first: "accepted"}
     learned = bandit.state.tally.received.copy(), bandit.state.tally.rewards.copy()
     assert bandit.observe("1", {second: 1.0}, now=10.0) == {second: "late"}
@@ -186,7 +186,7 @@ def test_late_and_in_time_in_one_call() -> None:
     with pytest.raises(RewardError, match="did not play"):
         bandit.observe("1", {"zzz": 1.0}, now=12.5)
     assert sorted(bandit.pending.settled) == ["1", "2", "3"]  # a refused reward closes what is due all the same
-    assert set(bandit.observe("4", dict.fromkeys(choices[3].arms, 1.0), now=12.5).values()) == {"accepted"}
+    assert set(bandit.observe("4", dict.fromkeys(choices[3].names, 1.0), now=12.5).values()) == {"accepted"}
 
 
 @pytest.mark.parametrize(("missing", "received"), [("lost", 1.0), ("zero", 4.0)])
@@ -209,7 +209,7 @@ def test_lost_is_unknown_and_zero_is_nought(missing: str, received: float) -> No
 
 def test_a_window_is_due_as_soon_as_expiry_would_close_something() -> None:
     bandit, choices = four(window=10.0, missing="lost")
-    for arm in choices[0].arms:
+    for arm in choices[0].names:
         bandit.observe("1", {arm: 1.0}, now=4.0)
     before = bandit.dump()
     assert [bandit.due(now) for now in (4.0, 10.9, 11.0, 99.0)] == [False, False, True, True]  # the second: 1 + 10
@@ -223,7 +223,7 @@ def test_a_window_is_due_as_soon_as_expiry_would_close_something() -> None:
 
 def test_only_what_is_missing_is_lost() -> None:
     bandit, choices = four(window=10.0, missing="lost")
-    first, second = choices[0].arms
+    first, second = choices[0].names
     bandit.observe("1", {first: 1.0}, now=4.0)
     assert bandit.expire(now=10.0) == {"1": [second]}
 
@@ -231,7 +231,7 @@ def test_only_what_is_missing_is_lost() -> None:
 def test_without_a_window_rewards_are_waited_for_for_ever() -> None:
     bandit, choices = four()
     assert bandit.expire(now=1e12) == {}
-    assert bandit.observe("1", {choices[0].arms[0]: 1.0}, now=1e12) == {choices[0].arms[0]: "accepted"}
+    assert bandit.observe("1", {choices[0].names[0]: 1.0}, now=1e12) == {choices[0].names[0]: "accepted"}
 
 
 def test_a_decision_closes_what_is_due() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Array
 from evenhand.online import Bandit
+from tests.online.propensity import errors, propensities
 
 ARMS = ["a", "b", "c"]
 DRAWS = 200_000  # of the independent run: fifteen times as exact as a bandit's thousand lanes
@@ -22,15 +23,14 @@ def live(bandit: Bandit, rounds: int) -> None:
     world = np.random.default_rng(2)
     for _ in range(rounds):
         choice = bandit.decide()
-        rewards = {arm: float(world.random() < 0.3 + 0.3 * (arm == "b")) for arm in choice.arms}
+        rewards = {arm: float(world.random() < 0.3 + 0.3 * (arm == "b")) for arm in choice.names}
         bandit.observe(choice.id, rewards)
 
 
 def propensities_of(bandit: Bandit, available: list[str] | None = None) -> list[float]:
-    known = bandit.decide(available).propensities
-    assert known.exact
-    assert set(known.stderr.values()) == {0.0}
-    return [known.values.get(arm, math.nan) for arm in ARMS]
+    decision = bandit.decide(available, propensities=True)
+    assert set(errors(decision).values()) == {0.0}
+    return [propensities(decision).get(arm, math.nan) for arm in ARMS]
 
 
 # --- Closed forms -----------------------------------------------------------------------------------------------------
@@ -39,25 +39,25 @@ def propensities_of(bandit: Bandit, available: list[str] | None = None) -> list[
 def test_a_policy_without_randomness_has_propensities_of_0_and_1() -> None:
     bandit = Bandit(ARMS, "fucb", fractions=[0.1, 0.1, 0.1], plays=2)
     for _ in range(20):
-        choice = bandit.decide()
-        assert choice.propensities.values == {arm: float(arm in choice.arms) for arm in ARMS}
-        assert choice.propensities.exact
+        choice = bandit.decide(propensities=True)
+        assert propensities(choice) == {arm: float(arm in choice.names) for arm in ARMS}
+        assert set(errors(choice).values()) == {0.0}
 
 
 def test_fair_random() -> None:
     """``r_i + (1 − Σr)/K``; among a and c in proportion."""
     bandit = Bandit(ARMS, "fair_random", fractions=[0.1, 0.2, 0.4])
     assert propensities_of(bandit) == pytest.approx([0.2, 0.3, 0.5])
-    choice = bandit.decide(available=["a", "c"])
-    assert choice.propensities.values == pytest.approx({"a": 2.0 / 7.0, "c": 5.0 / 7.0})
+    choice = bandit.decide(available=["a", "c"], propensities=True)
+    assert propensities(choice) == pytest.approx({"a": 2.0 / 7.0, "c": 5.0 / 7.0})
 
 
 def test_exp3() -> None:
     """Arm b, played with chance 1/3, earns 1: its weight grows by ``exp(γ/K · 1/(1/3)) = exp(γ)``."""
     bandit = Bandit(ARMS, "exp3", horizon=100, mixing=0.3, seed=1)
-    while (choice := bandit.decide()).arms != ("b",):
-        assert list(choice.propensities.values.values()) == pytest.approx([1.0 / 3.0] * 3)
-        bandit.observe(choice.id, {choice.arms[0]: 0.0})
+    while (choice := bandit.decide(propensities=True)).names != ("b",):
+        assert list(propensities(choice).values()) == pytest.approx([1.0 / 3.0] * 3)
+        bandit.observe(choice.id, {choice.names[0]: 0.0})
     bandit.observe(choice.id, {"b": 1.0})
     total = 2.0 + math.exp(0.3)
     share = [0.7 * weight / total + 0.1 for weight in (1.0, math.exp(0.3), 1.0)]
@@ -68,7 +68,7 @@ def test_ties_at_random() -> None:
     """LFG at first: all bounds are cut at 1 and tie, so that each of three plays with chance 2/3, of two surely."""
     bandit = Bandit(ARMS, "lfg", fractions=[0.0, 0.0, 0.0], eta=1.0, plays=2)
     assert propensities_of(bandit) == pytest.approx([2.0 / 3.0] * 3)
-    assert bandit.decide(available=["a", "b"]).propensities.values == {"a": 1.0, "b": 1.0}
+    assert propensities(bandit.decide(available=["a", "b"], propensities=True)) == {"a": 1.0, "b": 1.0}
 
 
 def test_shares_by_merit_at_the_best_point() -> None:
@@ -144,19 +144,19 @@ def test_lanes_agree_with_a_much_longer_run(case: str, rounds: int) -> None:
         bandit.decide(["a"])  # plays whose rewards are missing
     runs = reference(bandit)
     truth, error = runs.mean(axis=0), runs.std(axis=0) / math.sqrt(DRAWS)
-    known = bandit.decide(available).propensities
-    assert not known.exact
-    assert list(known.values) == (available or ARMS)
+    decision = bandit.decide(available, propensities=True)
+    known, stderr = propensities(decision), errors(decision)
+    assert list(known) == (available or ARMS)
     for place, arm in enumerate(ARMS):
-        if arm in known.values:
-            reach = WIDE * math.hypot(known.stderr[arm], float(error[place]))
-            assert abs(known.values[arm] - truth[place]) < reach
+        if arm in known:
+            reach = WIDE * math.hypot(stderr[arm], float(error[place]))
+            assert abs(known[arm] - truth[place]) < reach
             # That of a thousand lanes, each of which gives its inclusion probability, but for how exactly they know it.
             spread = float(runs.std(axis=0)[place])
             kurtosis = float(((runs[:, place] - truth[place]) ** 4).mean()) / max(spread, 1e-9) ** 4
             exactness = 0.9 - WIDE * math.sqrt(max(kurtosis - 1.0, 0.0) / 4000.0)
-            assert known.stderr[arm] >= exactness * spread / math.sqrt(1000.0)
-    assert sum(known.values.values()) == pytest.approx(bandit.plays)
+            assert stderr[arm] >= exactness * spread / math.sqrt(1000.0)
+    assert sum(known.values()) == pytest.approx(bandit.plays)
 
 
 def test_a_greedy_policy_that_explores() -> None:
@@ -165,25 +165,26 @@ def test_a_greedy_policy_that_explores() -> None:
     live(bandit, 50)
     merit = 1.0 + bandit.state.tally.rewards / np.maximum(bandit.state.tally.received, 1.0)
     truth = 0.4 / 3.0 + 0.6 * merit / merit.sum()
-    known = bandit.decide().propensities
+    decision = bandit.decide(propensities=True)
+    known, stderr = propensities(decision), errors(decision)
     for arm, propensity in zip(ARMS, truth, strict=True):
-        assert abs(known.values[arm] - propensity) < WIDE * known.stderr[arm]
+        assert abs(known[arm] - propensity) < WIDE * stderr[arm]
 
 
 def test_the_coin_that_ends_a_choice_is_part_of_the_propensity() -> None:
     """CLW: with d = 2 a choice of at least 2d − 1 quiet rounds ends with chance 1/4, and then all weights are even."""
     bandit = Bandit(ARMS, "clw", horizon=10_000, delay=2, seed=3)
-    held = bandit.decide().arms[0]
+    held = bandit.decide().names[0]
     seen = {"free": 0, "bound": 0}
     for _ in range(60):
         quiet = bandit.state.hold.quiet[0]
-        choice = bandit.decide()
-        known, free = choice.propensities, quiet >= 3.0
+        choice = bandit.decide(propensities=True)
+        known, stderr, free = propensities(choice), errors(choice), quiet >= 3.0
         seen["free" if free else "bound"] += 1
         for arm in ARMS:
             propensity = (0.75 * (arm == held) + 0.25 / 3.0) if free else float(arm == held)
-            assert abs(known.values[arm] - propensity) < WIDE * known.stderr[arm]
-        held = choice.arms[0]
+            assert abs(known[arm] - propensity) < WIDE * stderr[arm]
+        held = choice.names[0]
         bandit.state.index.logs[:] = 0.0  # as if nothing had been learned
         bandit.state.index.arms[:] = False
     assert min(seen.values()) > 5
@@ -194,9 +195,9 @@ def test_what_all_lanes_agree_on_still_has_an_error() -> None:
     bandit = Bandit(["a", "b"], "thompson")
     bandit.state.tally.pulls[:] = bandit.state.tally.received[:] = 1e6
     bandit.state.index.successes[:] = [1e6, 0.0]
-    known = bandit.decide().propensities
-    assert known.values == {"a": 1.0, "b": 0.0}
-    assert known.stderr["a"] == known.stderr["b"] == pytest.approx(0.001, rel=0.01)
+    decision = bandit.decide(propensities=True)
+    assert propensities(decision) == {"a": 1.0, "b": 0.0}
+    assert list(errors(decision).values()) == pytest.approx([0.001, 0.001], rel=0.01)
 
 
 # --- Asking -----------------------------------------------------------------------------------------------------------
@@ -215,37 +216,22 @@ def test_asking_changes_nothing(name: str) -> None:
     world = np.random.default_rng(7)
     for _ in range(60):
         available = None if world.random() < 0.5 else ["b", "c"]
-        choice, twin = estimated.decide(available, now=0.0), other.decide(available, now=0.0)
-        assert choice.propensities.values.keys() == set(choice.available)
-        assert choice.arms == twin.arms
+        choice = estimated.decide(available, now=0.0, propensities=True)
+        twin = other.decide(available, now=0.0)
+        assert list(propensities(choice)) == (available or ARMS)
+        assert choice.names == twin.names
         reward = float(world.random())
         for bandit in (estimated, other):
-            bandit.observe(choice.id, {choice.arms[0]: reward}, now=0.0)
+            bandit.observe(choice.id, {choice.names[0]: reward}, now=0.0)
     assert estimated.dump() == other.dump()
-
-
-def test_the_answer_does_not_depend_on_when_one_asks() -> None:
-    """Not on the rewards, decisions and changes that came in between; and it is worked out once."""
-    early, late = (Bandit(ARMS, "f_ts", fractions=[0.1, 0.0, 0.0], seed=8) for _ in range(2))
-    for bandit in (early, late):
-        live(bandit, 30)
-    here, later = early.decide(), late.decide()
-    estimate = here.propensities
-    assert here.propensities is estimate
-    late.observe(later.id, {later.arms[0]: 1.0})
-    late.add("d", fraction=0.3)
-    late.retire("a")
-    for _ in range(20):
-        late.decide()
-    assert later.propensities == estimate
-    assert later.available == tuple(ARMS)
 
 
 def test_a_loaded_bandit_gives_the_same_answer() -> None:
     bandit = Bandit(ARMS, "thompson", seed=9)
     live(bandit, 20)
     again = Bandit.restored(bandit.dump())
-    assert bandit.decide().propensities == again.decide().propensities
+    decisions = [one.decide(now=0.0, propensities=True) for one in (bandit, again)]
+    assert decisions[0] == decisions[1]
 
 
 def test_lanes_are_only_run_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,9 +244,9 @@ def test_lanes_are_only_run_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("evenhand.online.bandit.propensities._mean_inclusion", shares)
     bandit = Bandit(ARMS, "thompson")
     live(bandit, 10)
-    choice = bandit.decide()
+    assert bandit.decide().propensities is None
     assert calls == []
-    assert choice.propensities.values["a"] == 1 / 3
+    assert propensities(bandit.decide(propensities=True))["a"] == 1 / 3
     assert len(calls) == 1
 
 
@@ -268,8 +254,8 @@ def test_an_arm_that_plays_has_a_positive_propensity() -> None:
     """Though it is so small that none of the lanes plays the arm; else no weight could be given to what it earned."""
     bandit, world, least = Bandit(ARMS, "thompson", seed=1), np.random.default_rng(0), 1.0
     for _ in range(2_000):
-        choice = bandit.decide()
-        arm = choice.arms[0]
-        least = min(least, choice.propensities.values[arm])
+        choice = bandit.decide(propensities=True)
+        arm = choice.names[0]
+        least = min(least, propensities(choice)[arm])
         bandit.observe(choice.id, {arm: float(world.random() < {"a": 0.8, "b": 0.5, "c": 0.2}[arm])})
     assert least == pytest.approx(1.0 / 1002.0)

@@ -21,17 +21,20 @@ import pytest
 
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.online import Bandit
-from evenhand.online.api.models import (
+from evenhand.online.api.answers import (
     AccessInfo,
     Allocation,
     AllocationSummary,
+    Arm,
+    ArmPropensity,
     ChangeResult,
     Decision,
-    Detail,
-    Propensity,
+    Event,
     RewardResult,
     TotalResult,
+    moment,
 )
+from evenhand.online.api.errors import Detail
 from evenhand.online.client import Client, ServiceError, Unavailable, UnexpectedAnswer
 
 SECRET = "evh_" + "s3cret" * 7 + "x"
@@ -40,14 +43,14 @@ URL = "http://decisions.test:8000"
 DECIDED = {
     "id": "7",
     "round": 7,
-    "time": 1790000000.5,
-    "arms": ["tea", "mate"],
+    "time": "2026-09-21T14:13:20.500000Z",
+    "arms": [{"arm": "tea", "propensity": 0.75, "stderr": 0.0}, {"arm": "mate", "propensity": 0.5, "stderr": 0.25}],
     "version": 2,
-    "propensity": [0.75, 0.5],
-    "propensities": {"tea": {"value": 0.75, "stderr": 0.0}, "mate": {"value": 0.5, "stderr": 0.25}},
+    "propensities": [{"arm": "tea", "propensity": 0.75, "stderr": 0.0}],
 }
 REPORTED = {"decision": "7", "arm": "tea", "status": "conflict", "message": "received a reward of 0 before"}
-SUMMARY = {"name": "drinks", "algorithm": "fucb", "arms": 2, "round": 7, "closed": False, "created": 1790000000}
+SUMMARY: dict[str, Any] = {"name": "drinks", "algorithm": "fucb", "arms": 2, "round": 7, "closed": False}
+SUMMARY["created"] = "2026-09-21T14:13:20.000000Z"
 DESCRIPTION = {
     "name": "drinks",
     "algorithm": "fucb",
@@ -62,7 +65,7 @@ DESCRIPTION = {
     "round": 7,
     "version": 2,
     "closed": True,
-    "created": 1790000000.0,
+    "created": "2026-09-21T14:13:20.000000Z",
 }
 CHANGED = {"version": 3, "round": 120, "changed": True}
 
@@ -76,7 +79,7 @@ def answer_of(status: int, body: Any, **headers: str) -> httpx.Response:
 
 def refusal(status: int, code: str, message: str, **headers: str) -> httpx.Response:
     """An error of the service."""
-    return answer_of(status, {"error": {"code": code, "message": message, "details": []}}, **headers)
+    return answer_of(status, {"title": "No", "status": status, "detail": message, "code": code}, **headers)
 
 
 def busy(**headers: str) -> httpx.Response:
@@ -137,15 +140,9 @@ def of(*answers: Answer, takes: float = 0.0) -> Outside:
 def test_decide_asks_and_reads() -> None:
     outside = of(decided())
     got = outside.client().decide("drinks", ["tea", "mate"], propensities=True)
-    assert got == Decision(
-        id="7",
-        round=7,
-        time=1790000000.5,
-        arms=("tea", "mate"),
-        version=2,
-        propensity=(0.75, 0.5),
-        propensities={"tea": Propensity(value=0.75, stderr=0.0), "mate": Propensity(value=0.5, stderr=0.25)},
-    )
+    tea, mate = ArmPropensity("tea", 0.75, 0.0), ArmPropensity("mate", 0.5, 0.25)
+    assert got == Decision("7", 7, moment(1790000000.5), (tea, mate), 2, (tea,))
+    assert got.names == ("tea", "mate")
     (request,) = outside.requests
     assert (request.method, str(request.url)) == ("POST", f"{URL}/v1/allocations/drinks/decisions")
     assert request.headers["Authorization"] == f"Bearer {SECRET}"
@@ -154,7 +151,7 @@ def test_decide_asks_and_reads() -> None:
 
 
 def test_decide_many_takes_a_count_or_who_is_available_in_each_round() -> None:
-    outside = of(decided({"id": "7"}, {"id": "8", "propensity": None, "propensities": None}))
+    outside = of(decided({"id": "7"}, {"id": "8", "propensities": None}))
     client = outside.client()
     assert [one.id for one in client.decide_many("drinks", np.int64(2))] == ["7", "8"]
     client.decide_many("drinks", [("tea",), None])
@@ -191,32 +188,69 @@ def test_total_asks_and_reads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "body"),
+    ("ask", "method", "path", "body"),
     [
-        (lambda client: client.add("drinks", "mate"), {"change": "add", "arm": "mate"}),
+        (lambda client: client.add("drinks", "mate"), "PUT", "/arms/mate", {}),
         (
-            lambda client: client.add("drinks", "mate", fraction=0.1, penalty=2.0, weight=0.0),
-            {"change": "add", "arm": "mate", "fraction": 0.1, "penalty": 2.0, "weight": 0.0},
+            lambda client: client.add("drinks", "iced tea/lemon", fraction=0.1, penalty=2.0, weight=0.0),
+            "PUT",
+            "/arms/iced%20tea%2Flemon",
+            {"fraction": 0.1, "penalty": 2.0, "weight": 0.0},
         ),
-        (lambda client: client.retire("drinks", "tea"), {"change": "retire", "arm": "tea"}),
-        (lambda client: client.bring_back("drinks", "tea"), {"change": "bring_back", "arm": "tea"}),
+        (lambda client: client.retire("drinks", "tea"), "PATCH", "/arms/tea", {"retired": True}),
+        (lambda client: client.bring_back("drinks", "tea"), "PATCH", "/arms/tea", {"retired": False}),
         (
             lambda client: client.bring_back("drinks", "tea", fraction=0.5),
-            {"change": "bring_back", "arm": "tea", "fraction": 0.5},
+            "PATCH",
+            "/arms/tea",
+            {"retired": False, "fraction": 0.5},
         ),
-        (
-            lambda client: client.promise("drinks", {"tea": 0.25}),
-            {"change": "promise", "fractions": {"tea": 0.25}},
-        ),
-        (lambda client: client.close_allocation("drinks"), {"change": "close"}),
-        (lambda client: client.reopen_allocation("drinks"), {"change": "reopen"}),
+        (lambda client: client.promise("drinks", {"tea": 0.25}), "PATCH", "", {"fractions": {"tea": 0.25}}),
+        (lambda client: client.close_allocation("drinks"), "PATCH", "", {"closed": True}),
+        (lambda client: client.reopen_allocation("drinks"), "PATCH", "", {"closed": False}),
     ],
 )
-def test_changes_ask_and_read(ask: Callable[[Client], ChangeResult], body: dict[str, Any]) -> None:
+def test_changes_ask_and_read(
+    ask: Callable[[Client], ChangeResult], method: str, path: str, body: dict[str, Any]
+) -> None:
     outside = of(answer_of(200, CHANGED))
     assert ask(outside.client()) == ChangeResult(version=3, round=120, changed=True)
-    assert str(outside.requests[0].url) == f"{URL}/v1/allocations/drinks/changes"
+    (request,) = outside.requests
+    assert (request.method, request.url.raw_path.decode()) == (method, f"/v1/allocations/drinks{path}")
     assert outside.bodies() == [body]
+
+
+def test_lists_are_read_page_by_page() -> None:
+    arm = {"arm": "tea", "retired": False, "fraction": 0.5, "penalty": None, "weight": None}
+    event = {
+        "sequence": 1,
+        "time": "2026-09-21T14:13:20.000000Z",
+        "kind": "create",
+        "round": None,
+        "data": {"plays": 1},
+        "key": None,
+    }
+    outside = of(
+        answer_of(200, {"allocations": [SUMMARY], "next": "drinks"}),
+        answer_of(200, {"allocations": [SUMMARY | {"name": "films"}], "next": None}),
+        answer_of(200, {"arms": [arm], "next": "1"}),
+        answer_of(200, {"arms": [arm | {"arm": "mate"}], "next": None}),
+        answer_of(200, {"events": [event], "next": 1}),
+        answer_of(200, {"events": [], "next": None}),
+    )
+    client = outside.client()
+    assert [one.name for one in client.allocations()] == ["drinks", "films"]
+    assert client.arms("drinks") == (Arm("tea", False, 0.5, None, None), Arm("mate", False, 0.5, None, None))
+    assert list(client.events("drinks")) == [Event(1, moment(1790000000.0), "create", None, {"plays": 1}, None)]
+    queries = [request.url.query.decode() for request in outside.requests]
+    assert queries == [
+        "limit=1000",
+        "limit=1000&cursor=drinks",
+        "limit=1000",
+        "limit=1000&cursor=1",
+        "after=0&limit=1000",
+        "after=1&limit=1000",
+    ]
 
 
 @pytest.mark.parametrize(("status", "new"), [(201, True), (200, False)])
@@ -241,12 +275,12 @@ def test_create_returns_whether_it_is_new(status: int, new: bool) -> None:
 
 def test_what_is_read_only() -> None:
     outside = of(
-        answer_of(200, {"allocations": [SUMMARY]}),
+        answer_of(200, {"allocations": [SUMMARY], "next": None}),
         answer_of(200, DESCRIPTION),
         answer_of(200, {"open": False, "name": "reader", "scopes": ["read"], "allocations": None, "expires": None}),
     )
     client = outside.client()
-    assert client.allocations() == (AllocationSummary.model_validate(SUMMARY),)
+    assert client.allocations() == (AllocationSummary(**SUMMARY | {"created": moment(1790000000.0)}),)
     assert client.describe("drinks") == Allocation(
         name="drinks",
         algorithm="fucb",
@@ -261,7 +295,7 @@ def test_what_is_read_only() -> None:
         round=7,
         version=2,
         closed=True,
-        created=1790000000.0,
+        created=moment(1790000000.0),
     )
     assert client.access() == AccessInfo(allocations=None, expires=None, open=False, name="reader", scopes=("read",))
     paths = ["/v1/allocations", "/v1/allocations/drinks", "/v1/access"]
@@ -273,11 +307,11 @@ def test_audit_is_that_of_the_package() -> None:
     for second in range(8):
         choice = bandit.decide(now=float(second))
         if second % 2:
-            bandit.observe(choice.id, {choice.arms[0]: 0.5}, now=second + 0.25)
+            bandit.observe(choice.id, {choice.names[0]: 0.5}, now=second + 0.25)
     audit = bandit.audit(now=9.0)
     assert audit.delays is not None
     assert audit.deficit_history is not None
-    outside = of(answer_of(200, {"name": "drinks", "sequence": 12, "closed": False} | audit.to_json()))
+    outside = of(answer_of(200, audit.to_json()))
     got = outside.client().audit("drinks", limit=5)
     assert got == audit
     assert got.to_json() == audit.to_json()
@@ -299,14 +333,14 @@ def test_names_cannot_lead_elsewhere() -> None:
 
 
 def test_service_below_a_path() -> None:
-    outside = of(answer_of(200, {"allocations": []}))
+    outside = of(answer_of(200, {"allocations": [], "next": None}))
     transport = httpx.MockTransport(outside.answer)
     Client("https://example.test/evenhand/", transport=transport).allocations()
-    assert str(outside.requests[0].url) == "https://example.test/evenhand/v1/allocations"
+    assert str(outside.requests[0].url) == "https://example.test/evenhand/v1/allocations?limit=1000"
 
 
 def test_one_pool_of_connections_is_closed_with_the_client() -> None:
-    outside = of(answer_of(200, {"allocations": []}))
+    outside = of(answer_of(200, {"allocations": [], "next": None}))
     with outside.client() as client:
         client.allocations()
         client.allocations()
@@ -357,7 +391,7 @@ def test_caller_may_give_the_key(write: Callable[..., Any]) -> None:
 
 
 def test_reading_has_no_key() -> None:
-    outside = of(answer_of(200, {"allocations": []}))
+    outside = of(answer_of(200, {"allocations": [], "next": None}))
     outside.client().allocations()
     assert outside.keys() == [None]
 
@@ -393,7 +427,7 @@ def test_what_is_lost_on_the_way_is_sent_again(failure: Exception) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-@pytest.mark.parametrize("body", [b"", b"<html>a proxy</html>", b'{"error": {"code": "unavailable", "message": "no"}}'])
+@pytest.mark.parametrize("body", [b"", b"<html>a proxy</html>", b'{"code": "unavailable", "detail": "no"}'])
 def test_busy_services_are_asked_again_whatever_they_say(status: int, body: bytes) -> None:
     outside = of(httpx.Response(status, content=body), decided())
     assert outside.client().decide("drinks").id == "7"
@@ -405,7 +439,7 @@ def test_other_errors_are_raised_at_once(status: int) -> None:
     outside = of(refusal(status, "some_code", "what is wrong", **{"Retry-After": "1"}))
     with pytest.raises(ServiceError, match=r"^what is wrong$") as caught:
         outside.client().decide("drinks")
-    assert (caught.value.code, caught.value.status, caught.value.details) == ("some_code", status, ())
+    assert (caught.value.code, caught.value.status, caught.value.errors) == ("some_code", status, ())
     assert len(outside.requests) == 1
     assert outside.slept == []
 
@@ -615,11 +649,8 @@ def test_answer_that_is_there_is_taken_however_late() -> None:
         (json.dumps({"decisions": [DECIDED | {"round": "7"}]}).encode(), "decisions.0.round"),
         (json.dumps({"decisions": [DECIDED | {"round": 7.5}]}).encode(), "decisions.0.round"),
         (json.dumps({"decisions": [DECIDED | {"arms": "tea"}]}).encode(), "decisions.0.arms"),
-        (json.dumps({"decisions": [DECIDED | {"propensity": [None]}]}).encode(), "decisions.0.propensity.0"),
-        (
-            json.dumps({"decisions": [DECIDED | {"propensities": {"tea": 0.5}}]}).encode(),
-            "decisions.0.propensities.tea",
-        ),
+        (json.dumps({"decisions": [DECIDED | {"time": 5}]}).encode(), "decisions.0.time"),
+        (json.dumps({"decisions": [DECIDED | {"propensities": {"tea": 0.5}}]}).encode(), "decisions.0.propensities"),
         (b"[" * 100_000, "recursion"),
     ],
 )
@@ -651,7 +682,7 @@ def test_number_of_decisions_must_be_that_asked_for(count: int) -> None:
         (httpx.Response(404), "404 Not Found, .*the answer is empty"),
         (httpx.Response(500, json={"detail": "oops"}), "500 Internal Server Error, .*oops"),
         (httpx.Response(400, json={"error": "oops"}), "400 Bad Request, .*oops"),
-        (httpx.Response(499, json={"error": {"code": 7, "message": "oops"}}), "answered with 499, .*oops"),
+        (httpx.Response(499, json={"code": 7, "detail": "oops"}), "answered with 499, .*oops"),
         (httpx.Response(308, headers={"Location": "https://other.test/v1"}), "a redirect to https://other.test/v1"),
         (httpx.Response(304), "304 Not Modified"),
     ],
@@ -674,14 +705,15 @@ def test_answer_that_cannot_be_unpacked() -> None:
 
 def test_details_are_printed_once() -> None:
     details = [{"where": "body.plays", "message": "too few"}, {"where": "body.arms[1]", "message": "twice"}]
-    error = {"code": "invalid", "message": "body.plays: too few (1 more)", "details": details}
+    problem = {"title": "No", "status": 422, "detail": "body.plays: too few (1 more)", "code": "invalid"}
     with pytest.raises(ServiceError) as caught:
-        of(answer_of(422, {"error": error})).client().allocations()
-    assert caught.value.details == (
+        of(answer_of(422, problem | {"errors": details, "request_id": "r-1"})).client().allocations()
+    assert caught.value.errors == (
         Detail(where="body.plays", message="too few"),
         Detail(where="body.arms[1]", message="twice"),
     )
     assert str(caught.value) == "body.plays: too few (1 more)\nbody.arms[1]: twice"
+    assert caught.value.request_id == "r-1"
 
 
 @pytest.mark.parametrize(
@@ -773,7 +805,7 @@ def test_what_is_no_api_key_is_refused_and_not_shown(key: Any) -> None:
 
 
 def test_white_space_around_a_key_is_no_part_of_it() -> None:
-    outside = of(answer_of(200, {"allocations": []}))
+    outside = of(answer_of(200, {"allocations": [], "next": None}))
     Client(URL, f" {SECRET}\n", transport=httpx.MockTransport(outside.answer)).allocations()
     assert outside.requests[0].headers["Authorization"] == f"Bearer {SECRET}"
 

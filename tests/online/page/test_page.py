@@ -85,7 +85,7 @@ def decide(server: Server, name: str, count: int, available: list[str] | None = 
 def reward(server: Server, name: str, decisions: list[dict[str, Any]]) -> list[str]:
     """Rewards of 1 and 0 in turn; the status of each."""
     rewards = [
-        {"decision": one["id"], "rewards": dict.fromkeys(one["arms"], float(place % 2))}
+        {"decision": one["id"], "rewards": {arm["arm"]: float(place % 2) for arm in one["arms"]}}
         for place, one in enumerate(decisions)
     ]
     answer = server.post(f"/v1/allocations/{name}/rewards", {"rewards": rewards})
@@ -94,7 +94,7 @@ def reward(server: Server, name: str, decisions: list[dict[str, Any]]) -> list[s
 
 
 def change(server: Server, name: str, **what: Any) -> None:
-    answer = server.post(f"/v1/allocations/{name}/changes", what)
+    answer = server.http.patch(f"/v1/allocations/{name}", json=what)
     assert answer.status_code == 200, answer.text
 
 
@@ -170,8 +170,8 @@ def drinks(server: Server) -> dict[str, Any]:
     )
     first = decide(server, "drinks", 60)
     assert set(reward(server, "drinks", first[:41])) == {"accepted"}
-    change(server, "drinks", change="retire", arm="water")
-    change(server, "drinks", change="promise", fractions={"coffee": 0.25})
+    change(server, "drinks/arms/water", retired=True)
+    change(server, "drinks", fractions={"coffee": 0.25})
     decide(server, "drinks", 40, ["tea", "cocoa"])
     # Once the window has passed, what is missing is lost, and what comes is late.
     await_lost(server, 19 + 40)
@@ -241,7 +241,7 @@ def test_delays_and_deficits_as_text(drinks: dict[str, Any], visiting: Visiting)
         delays = page.get_by_role("region", name="Delay of the rewards")
         delays.get_by_text("As a table").click()
         shown = delays.locator("td").all_inner_texts()
-        assert [int(text.replace(",", "")) for text in shown] == drinks["delays"]["bins"]["counts"]
+        assert [int(text.replace(",", "")) for text in shown] == drinks["delays"]["counts"]
         course = page.get_by_role("region", name="Deficit over time", exact=True)
         course.get_by_text("As a table").click()
         history = drinks["deficit_history"]
@@ -272,7 +272,7 @@ def test_the_pictures_draw_the_same(drinks: dict[str, Any], visiting: Visiting) 
     drawn = {tuple(value for _, value in series["data"]) for series in course["series"]}
     history = drinks["deficit_history"]
     assert drawn == {tuple(values) for values in (*history["deficits"], history["largest"])}
-    assert delays["series"][0]["data"] == drinks["delays"]["bins"]["counts"]
+    assert delays["series"][0]["data"] == drinks["delays"]["counts"]
 
 
 # --- live -------------------------------------------------------------------------------------------------------------
@@ -289,9 +289,9 @@ def test_new_figures_come_without_a_reload(server: Server, visiting: Visiting) -
         reward(server, "live", decisions)
         expect(cell(page, "coffee", "received")).to_have_text("2")
         expect(cell(page, "coffee", "pending")).to_have_text("0")
-        change(server, "live", change="add", arm="mate", fraction=0.25)
+        assert server.http.put("/v1/allocations/live/arms/mate", json={"fraction": 0.25}).status_code == 201
         expect(cell(page, "mate", "promised")).to_have_text("25.0\u00a0%")
-        change(server, "live", change="close")
+        change(server, "live", closed=True)
         expect(page.get_by_text("closed", exact=True)).to_be_visible()
         assert page.evaluate("window.marked"), "it was never reloaded"
 
@@ -386,7 +386,9 @@ def test_from_nothing_to_the_first_decision(browser: Browser, sqlite: str, serve
 def test_nobody_is_promised_anything(server: Server, visiting: Visiting) -> None:
     make(server, "free", ["tea", "coffee"], algorithm="ucb1", parameters={}, rewards=[-5, 5])
     decisions = decide(server, "free", 6)
-    body = {"rewards": [{"decision": one["id"], "rewards": dict.fromkeys(one["arms"], -2.5)} for one in decisions]}
+    body = {
+        "rewards": [{"decision": one["id"], "rewards": {arm["arm"]: -2.5 for arm in one["arms"]}} for one in decisions]
+    }
     server.post("/v1/allocations/free/rewards", body)
     with visiting() as seen:
         page = seen.open("free")

@@ -65,6 +65,14 @@ class Asking:
         headers = {"Content-Type": "application/json"} | parts.pop("headers", {})
         return self("POST", path, content=json.dumps(body), headers=headers, **parts)
 
+    def patch(self, path: str, body: Any, **parts: Any) -> httpx.Response:
+        """The answer to a PATCH of a value as JSON."""
+        return self("PATCH", path, json=body, **parts)
+
+    def put(self, path: str, body: Any, **parts: Any) -> httpx.Response:
+        """The answer to a PUT of a value as JSON."""
+        return self("PUT", path, json=body, **parts)
+
     def send(self, path: str, body: bytes, kind: str = "application/json") -> httpx.Response:
         """The answer to a POST of any bytes."""
         return self("POST", path, content=body, headers={"Content-Type": kind})
@@ -81,13 +89,13 @@ class Asking:
 def refused(answer: httpx.Response, status: int, code: str) -> dict[str, Any]:
     """What an answer in the shape of errors says, which must be so."""
     assert answer.status_code == status, answer.text
-    assert answer.headers["content-type"] == "application/json"
-    assert set(answer.json()) == {"error"}
-    error: dict[str, Any] = answer.json()["error"]
-    assert set(error) == {"code", "message", "details"}
-    assert error["code"] == code, error
-    assert error["message"]
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem: dict[str, Any] = answer.json()
+    assert set(problem) == {"type", "title", "status", "detail", "code", "errors", "instance", "request_id"}
+    assert (problem["status"], problem["code"], problem["type"]) == (status, code, "about:blank"), problem
+    assert problem["detail"]
+    assert answer.request.url.path == problem["instance"]
     assert "Traceback" not in answer.text
-    for detail in error["details"]:
-        assert set(detail) == {"where", "message"}
-    return error
+    for error in problem["errors"]:
+        assert set(error) == {"where", "message"}
+    return problem

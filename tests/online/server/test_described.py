@@ -40,10 +40,25 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask.post(f"{ALL}/films/totals", {"value": 1.0}),
             lambda: ask.post(f"{ALL}/films/totals", {"value": 1.0, "round": 9}),
         ],
-        ("post", f"{ROUTE}/changes"): [
-            lambda: ask.post(f"{ONE}/changes", {"change": "promise", "fractions": {"coffee": 0.2}}),
-            lambda: ask.post(f"{ONE}/changes", {"change": "promise", "fractions": {"coffee": 0.3}}),
-            lambda: ask.post(f"{ONE}/changes", {"change": "close"}),
+        ("put", f"{ROUTE}/arms/{{arm}}"): [
+            lambda: ask.put(f"{ONE}/arms/mate", {}),
+            lambda: ask.put(f"{ONE}/arms/mate", {}),
+            lambda: ask.put(f"{ONE}/arms/mate", {"fraction": 0.1}),
+        ],
+        ("patch", f"{ROUTE}/arms/{{arm}}"): [
+            lambda: ask.patch(f"{ONE}/arms/mate", {"retired": True}),
+            lambda: ask.patch(f"{ONE}/arms/water", {"retired": True}),
+        ],
+        ("patch", ROUTE): [
+            lambda: ask.patch(ONE, {"fractions": {"coffee": 0.2}}),
+            lambda: ask.patch(ONE, {"fractions": {"coffee": 0.3}, "closed": True}),
+        ],
+        ("get", f"{ROUTE}/arms"): [lambda: ask.get(f"{ONE}/arms"), lambda: ask.get(f"{ONE}/arms?limit=1")],
+        ("get", f"{ROUTE}/events"): [lambda: ask.get(f"{ONE}/events"), lambda: ask.get(f"{ONE}/events?limit=1")],
+        ("get", f"{ROUTE}/decisions/{{id}}"): [
+            lambda: ask.get(f"{ONE}/decisions/1"),
+            lambda: ask.get(f"{ALL}/films/decisions/1"),
+            lambda: ask.get(f"{ONE}/decisions/99"),
         ],
         ("get", ALL): [lambda: ask.get(ALL)],
         ("get", ROUTE): [lambda: ask.get(ONE), lambda: ask.get(f"{ALL}/none")],
@@ -68,9 +83,10 @@ def closed(description: dict[str, Any]) -> dict[str, Any]:
 def faults(description: dict[str, Any], method: str, path: str, answer: httpx.Response) -> list[str]:
     """What of an answer is not as described."""
     told = description["paths"][path][method]["responses"][str(answer.status_code)]
-    if answer.headers["content-type"] != "application/json":
+    kind = answer.headers["content-type"]
+    if kind not in ("application/json", "application/problem+json"):
         return []
-    schema = told["content"]["application/json"]["schema"] | {"components": description["components"]}
+    schema = told["content"][kind]["schema"] | {"components": description["components"]}
     return [str(error) for error in jsonschema_rs.validator_for(schema).iter_errors(answer.json())]
 
 
@@ -112,7 +128,7 @@ def test_a_repetition_is_recognised_by_the_request_as_received(drinks: Asking) -
     assert (first.status_code, again.json()) == (200, first.json())
     for body in (b'{"count": 3, "available": ["tea"]}', b'{"count": 2, "available": ["tea"], "propensities": false}'):
         other = drinks("POST", f"{ONE}/decisions", content=body, headers=key)
-        assert (other.status_code, other.json()["error"]["code"]) == (422, "key_reused")
+        assert (other.status_code, other.json()["code"]) == (422, "key_reused")
     assert drinks("POST", f"{ONE}/totals", content=bodies[0], headers=key).status_code == 422
     assert drinks.get(ONE).json()["round"] == 2
 
@@ -137,4 +153,4 @@ def test_rewards_in_euros(ask: Asking) -> None:
 def test_what_a_missing_reward_means_must_be_said(ask: Asking, options: dict[str, Any], fault: str) -> None:
     answer = ask.post(ALL, DRINKS | options)
     assert answer.status_code == 422
-    assert fault in answer.json()["error"]["message"]
+    assert fault in answer.json()["detail"]

@@ -40,7 +40,7 @@ ONE = f"{ALL}/drinks"
 def test_rewards_are_counted_not_decisions(drinks: Asking) -> None:
     rewards = {f"arm {number}": 1.0 for number in range(2_000)}
     answer = drinks.post(f"{ONE}/rewards", {"rewards": [{"decision": "1", "rewards": rewards}]})
-    assert refused(answer, 413, "too_large")["message"] == "a request may have at most 1,000 rewards, got 2,000"
+    assert refused(answer, 413, "too_large")["detail"] == "a request may have at most 1,000 rewards, got 2,000"
 
 
 @pytest.mark.parametrize(
@@ -55,28 +55,28 @@ def test_rewards_are_counted_not_decisions(drinks: Asking) -> None:
 def test_a_body_with_too_many_values_is_not_parsed(
     drinks: Asking, monkeypatch: pytest.MonkeyPatch, route: str, body: bytes
 ) -> None:
-    monkeypatch.setattr("evenhand.online.server.arguments.parse_json", lambda _: pytest.fail("it is parsed"))
-    assert "values, got about" in refused(drinks.send(ONE + route, body), 413, "too_large")["message"]
+    monkeypatch.setattr("evenhand.online.server.dependencies.parse_json", lambda _: pytest.fail("it is parsed"))
+    assert "values, got about" in refused(drinks.send(ONE + route, body), 413, "too_large")["detail"]
 
 
 def test_many_unknown_fields_are_not_described(drinks: Asking) -> None:
     told = refused(drinks.post(f"{ONE}/decisions", dict.fromkeys(map(str, range(1_000)), 1)), 422, "invalid")
-    assert told["message"] == "body: has 1,000 fields; no message has more than 20, see /docs"
+    assert told["detail"] == "body: has 1,000 fields; no message has more than 20, see /docs"
     entry = {"decision": "1", "rewards": {"tea": 1}} | dict.fromkeys(map(str, range(1_000)), 1)
     told = refused(drinks.post(f"{ONE}/rewards", {"rewards": [entry]}), 422, "invalid")
-    assert told["details"][0]["where"] == "body.rewards[0]"
+    assert told["errors"][0]["where"] == "body.rewards[0]"
 
 
 def test_the_first_wrong_name_of_many_is_described(drinks: Asking) -> None:
     told = refused(drinks.post(f"{ONE}/decisions", {"available": [1] * 50_000}), 422, "invalid")
-    assert told["details"] == [{"where": "body.available[0]", "message": "must be a string"}]
+    assert told["errors"] == [{"where": "body.available[0]", "message": "must be a string"}]
 
 
 def test_decisions_times_arms_are_limited(store: Store) -> None:
     with Asking(store, Settings(max_work=10)) as ask:
         assert ask.post(ALL, DRINKS).status_code == 201
         assert ask.post(f"{ONE}/decisions", {"count": 3}).status_code == 200
-        message = refused(ask.post(f"{ONE}/decisions", {"count": 4}), 413, "too_large")["message"]
+        message = refused(ask.post(f"{ONE}/decisions", {"count": 4}), 413, "too_large")["detail"]
         assert message == (
             "4 decisions among 3 arms are 12 scores; a request may have at most 10; request at most 3 at a time"
         )
@@ -88,7 +88,7 @@ def test_lanes_of_propensities_count_as_work(store: Store) -> None:
     with Asking(store, Settings(max_work=3_000)) as ask:
         assert ask.post(f"{ALL}/random/decisions", {"propensities": True}).status_code == 200
         told = refused(ask.post(f"{ALL}/random/decisions", {"propensities": True, "count": 2}), 413, "too_large")
-        assert "request at most 1 at a time" in told["message"]
+        assert "request at most 1 at a time" in told["detail"]
 
 
 def test_a_limit_is_no_part_of_a_repeated_request(store: Store) -> None:
@@ -101,8 +101,8 @@ def test_unknown_arms_of_a_remembered_decision_read_no_events(store: Store, monk
     store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
     store.run("drinks", Decide())
     monkeypatch.setattr("evenhand.online.store.commands.CommandContext.earlier", lambda *_: pytest.fail("it reads"))
-    (result,) = store.run("drinks", Reward([("1", {"mate": 1.0})]))["results"]
-    assert (result["status"], result["message"]) == ("unknown", "arm 'mate' did not play in decision 1")
+    (result,) = store.run("drinks", Reward([("1", {"mate": 1.0})])).results
+    assert (result.status, result.message) == ("unknown", "arm 'mate' did not play in decision 1")
 
 
 # --- limits per key ---------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def test_requests_per_second_and_key(store: Store) -> None:
         ask.key = keys[0]
         assert [ask.get(ALL).status_code for _ in range(3)] == [200, 200, 429]
         answer = ask.get(ALL)
-        assert refused(answer, 429, "too_many_requests")["message"] == (
+        assert refused(answer, 429, "too_many_requests")["detail"] == (
             "a key may send 2 requests per second; retry after 1 s"
         )
         assert answer.headers["retry-after"] == "1"
@@ -155,10 +155,10 @@ def test_a_log_stops_when_its_time_is_over(store: Store) -> None:
     store.run("random", Decide(500))
     with Asking(store, Settings(max_seconds=0.01)) as ask:
         told = refused(ask.get(f"{ALL}/random/log?estimate=true"), 413, "too_large")
-        assert "takes more than 0.01 seconds; request fewer rounds with since and until" in told["message"]
+        assert "takes more than 0.01 seconds; request fewer rounds with since and until" in told["detail"]
     with Asking(store, Settings(max_work=900)) as ask:
         told = refused(ask.get(f"{ALL}/random/log?estimate=true"), 413, "too_large")
-        assert "500 rounds among 2 arms have 1,000 propensities; a request may estimate at most 900" in told["message"]
+        assert "500 rounds among 2 arms have 1,000 propensities; a request may estimate at most 900" in told["detail"]
         assert ask.get(f"{ALL}/random/log?estimate=true&since=450").status_code == 200
 
 
@@ -178,7 +178,7 @@ def test_an_endless_header_is_refused(serve: Callable[..., Server], sqlite: str)
         line.sendall(b"GET /healthz HTTP/1.1\r\nX: " + b"x" * (MAX_HEAD + 1))
         answer = line.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 431")
-    assert json.loads(answer.rpartition(b"\r\n\r\n")[2])["error"]["code"] == "headers_too_large"
+    assert json.loads(answer.rpartition(b"\r\n\r\n")[2])["code"] == "headers_too_large"
 
 
 def test_a_large_body_is_no_large_header(serve: Callable[..., Server], sqlite: str) -> None:

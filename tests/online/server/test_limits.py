@@ -32,7 +32,7 @@ def padded(size: int) -> bytes:
 def test_a_body_up_to_the_limit_is_taken(small: Asking) -> None:
     assert small.send(f"{ONE}/decisions", padded(500)).status_code == 200
     answer = small.send(f"{ONE}/decisions", padded(501))
-    assert "500 bytes" in refused(answer, 413, "too_large")["message"]
+    assert "500 bytes" in refused(answer, 413, "too_large")["detail"]
     assert answer.headers["connection"] == "close"
 
 
@@ -69,7 +69,7 @@ def test_a_length_over_the_limit_is_enough(small: Asking, length: str) -> None:
     ],
 )
 def test_a_batch_over_the_limit_is_refused_whole(small: Asking, route: str, body: Any) -> None:
-    assert "3" in refused(small.post(f"{ONE}/{route}", body), 413, "too_large")["message"]
+    assert "3" in refused(small.post(f"{ONE}/{route}", body), 413, "too_large")["detail"]
     assert small.get(ONE).json()["round"] == 0
 
 
@@ -82,16 +82,17 @@ def test_arms_up_to_the_limit(small: Asking) -> None:
     settings = {"name": "many", "algorithm": "ucb1"}
     refused(small.post(ALL, settings | {"arms": list("abcde")}), 413, "too_large")
     assert small.post(ALL, settings | {"arms": list("abcd")}).status_code == 201
-    assert small.post(f"{ONE}/changes", {"change": "add", "arm": "mate"}).status_code == 200
-    refused(small.post(f"{ONE}/changes", {"change": "add", "arm": "water"}), 413, "too_large")
-    assert small.post(f"{ONE}/changes", {"change": "retire", "arm": "mate"}).status_code == 200
+    assert small.put(f"{ONE}/arms/mate", {}).status_code == 201
+    refused(small.put(f"{ONE}/arms/water", {}), 413, "too_large")
+    assert small.put(f"{ONE}/arms/mate", {}).status_code == 200
+    assert small.patch(f"{ONE}/arms/mate", {"retired": True}).status_code == 200
 
 
 def test_a_repeated_request_for_the_last_arm_is_answered_again(small: Asking) -> None:
     key = {"Idempotency-Key": "mate"}
-    once = small.post(f"{ONE}/changes", {"change": "add", "arm": "mate"}, headers=key)
-    again = small.post(f"{ONE}/changes", {"change": "add", "arm": "mate"}, headers=key)
-    assert (once.status_code, again.status_code) == (200, 200)
+    once = small.put(f"{ONE}/arms/mate", {}, headers=key)
+    again = small.put(f"{ONE}/arms/mate", {}, headers=key)
+    assert (once.status_code, again.status_code) == (201, 201)
     assert once.json() == again.json()
 
 

@@ -144,8 +144,8 @@ def test_requests_and_answers_have_examples(ask: Asking) -> None:
                 assert schemas[form["$ref"].rpartition("/")[2]]["examples"], path
             for status, answer in operation["responses"].items():
                 if status >= "400":
-                    content = answer["content"]["application/json"]
-                    assert content["schema"] == {"$ref": "#/components/schemas/ErrorResponse"}
+                    content = answer["content"]["application/problem+json"]
+                    assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
                     assert content["examples"], (path, status)
 
 
@@ -161,9 +161,12 @@ def test_examples_of_requests_are_valid(ask: Asking) -> None:
     for example in schemas["RewardRequest"]["examples"]:
         answer = ask.post("/v1/allocations/drinks/rewards", example).json()
         assert [one["status"] for one in answer["results"]] == ["accepted"]
-    for form in ("Add", "Retire", "BringBack", "Promise", "Close", "Reopen"):
-        for example in schemas[form]["examples"]:
-            assert ask.post("/v1/allocations/drinks/changes", example).status_code == 200, example
+    for place, example in enumerate(schemas["ArmRequest"]["examples"]):
+        assert ask.put(f"/v1/allocations/drinks/arms/mate {place}", example).status_code == 201, example
+    for example in schemas["ArmPatch"]["examples"]:
+        assert ask.patch("/v1/allocations/drinks/arms/cocoa", example).status_code == 200, example
+    for example in schemas["AllocationPatch"]["examples"]:
+        assert ask.patch("/v1/allocations/drinks", example).status_code == 200, example
     assert (
         ask.post("/v1/allocations", allocation | {"name": "sums", "algorithm": "ucb1", "parameters": {}}).status_code
         == 201

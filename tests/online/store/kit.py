@@ -14,16 +14,17 @@ from sqlalchemy.exc import OperationalError
 
 from evenhand.core.errors import StateError
 from evenhand.online import Bandit
+from evenhand.online.api.answers import Answer
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import all_events, row_of
-from evenhand.online.store.commands import Answer, Command
+from evenhand.online.store.commands import Command
 from evenhand.online.store.database import Database
 from evenhand.online.store.events import Event, chained, fold
 from evenhand.online.store.verify import verify
 from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
 
 START = 1_800_000_000.0  # seconds since the epoch
-Outcome = Answer | BaseException
+Outcome = Any  # an answer, or an exception
 
 
 @dataclass
@@ -65,20 +66,20 @@ class Driven:
         self.held = Held()
         self.writer = Writer(self.name, self.database, self.held, self.clock, self.observer, self.snapshot)
 
-    def group(self, commands: Sequence[Command]) -> list[Outcome]:
+    def group(self, commands: Sequence[Command[Any]]) -> list[Outcome]:
         """What comes of commands that are carried out together; an exception where one is refused."""
         futures = [self.writer.submit(command) for command in commands]
         self.held.run()
         return [future.exception(timeout=0) or future.result(timeout=0) for future in futures]
 
-    def run(self, command: Command) -> Answer:
+    def run(self, command: Command[Any]) -> Any:
         """The answer to a command by itself."""
         (outcome,) = self.group([command])
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
-    def refused(self, command: Command) -> BaseException:
+    def refused(self, command: Command[Any]) -> BaseException:
         """Why a command is refused."""
         (outcome,) = self.group([command])
         assert isinstance(outcome, BaseException), outcome
@@ -141,9 +142,9 @@ def kinds(events: Sequence[Event]) -> list[str]:
     return [one.kind for one in events]
 
 
-def answered(outcome: Outcome) -> Answer:
+def answered(outcome: Outcome) -> Any:
     """An outcome that is an answer."""
-    assert isinstance(outcome, dict), outcome
+    assert isinstance(outcome, Answer), outcome
     return outcome
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.online.bandit.chance import Chance
-from evenhand.online.store import Change, Decide, Reward, Store, Total
+from evenhand.online.store import AddArm, Decide, Reward, Store, Total
 from evenhand.online.store.database import Database
 from evenhand.online.store.verify import verify
 from tests.online.bandit.test_bandit import ARMS, FIXED, ORDERED, PARAMETERS
@@ -43,14 +43,14 @@ def live(store: Store, name: str, first: int, last: int) -> None:
     for round in range(first, last + 1):
         chance = random.Random(round)
         available = chance.sample(ARMS, 3) if chance.random() < 0.3 else None
-        (decision,) = store.run(name, Decide(available=available))["decisions"]
+        (decision,) = store.run(name, Decide(available=available)).decisions
         if name.endswith("totals"):
             store.run(name, Total(chance.random()))
         elif chance.random() < 0.8:
-            rewards = {arm: low + (high - low) * chance.random() for arm in decision["arms"]}
-            store.run(name, Reward([(decision["id"], rewards)]))
+            rewards = {arm: low + (high - low) * chance.random() for arm in decision.names}
+            store.run(name, Reward([(decision.id, rewards)]))
         if round == 30 and settings["algorithm"] not in FIXED | ORDERED and "penalties" not in settings["parameters"]:
-            store.run(name, Change("add", {"arm": "white"}))
+            store.run(name, AddArm("white"))
 
 
 def differ() -> None:

@@ -33,7 +33,7 @@ def test_a_copy_is_of_one_moment_while_others_write(sqlite: str, tmp_path: Path)
     assert sorted(path.name for path in tmp_path.glob("*copy*")) == ["copy.db"]
     store.close()
     again = Store.open(str(copy))
-    assert again.run("drinks", Decide())["decisions"][0]["round"] == 4
+    assert again.run("drinks", Decide()).decisions[0].round == 4
     again.close()
     assert verify(Database(str(copy)), ["drinks"]).faults == ()
 

@@ -29,8 +29,8 @@ def filled(url: str) -> None:
     store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.25}}, seed=1)
     store.create("films", ["heat"], "thompson", seed=1)
     for _ in range(5):
-        decision = store.run("drinks", Decide())["decisions"][0]
-        store.run("drinks", Reward(((decision["id"], {decision["arms"][0]: 1.0}),)))
+        decision = store.run("drinks", Decide()).decisions[0]
+        store.run("drinks", Reward(((decision.id, {decision.names[0]: 1.0}),)))
     store.run("films", Decide(count=2))
     store.close()
 

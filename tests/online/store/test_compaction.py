@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.core.errors import StateError
-from evenhand.online.store import Change, Decide, Reward, Store
+from evenhand.online.store import Decide, Reward, Store, UpdateArm
 from evenhand.online.store import allocation as allocations
 from evenhand.online.store.compaction import Compacted, compact
 from evenhand.online.store.database import Database
@@ -24,11 +24,11 @@ def used(either: Database, clock: Clock) -> Store:
     store.create("drinks", ["tea", "coffee", "cocoa"], "thompson", seed=1)
     for round in range(1, 11):
         clock.now = START + round
-        (decision,) = store.run("drinks", Decide(key=f"key {round}"))["decisions"]
+        (decision,) = store.run("drinks", Decide(key=f"key-{round}")).decisions
         if round % 2 == 0:
-            store.run("drinks", Reward([(decision["id"], dict.fromkeys(decision["arms"], 0.5))]))
+            store.run("drinks", Reward([(decision.id, dict.fromkeys(decision.names, 0.5))]))
         if round == 5:
-            store.run("drinks", Change("retire", {"arm": "tea"}))
+            store.run("drinks", UpdateArm("tea", retired=True))
     return store
 
 
@@ -53,14 +53,14 @@ def test_events_before_a_time_are_replaced_by_their_state(
         """What waits still waits, what is settled is known, and what was answered is answered again."""
         five = before[7].body["arms"][0]
         rewards = [("5", {five: 1.0}), ("4", {before[5].body["arms"][0]: 0.5})]
-        assert [one["status"] for one in store.run("drinks", Reward(rewards))["results"]] == ["accepted", "duplicate"]
-        assert store.run("drinks", Decide())["decisions"][0]["round"] == 11
+        assert [one.status for one in store.run("drinks", Reward(rewards)).results] == ["accepted", "duplicate"]
+        assert store.run("drinks", Decide()).decisions[0].round == 11
         assert verify(store.database).faults == ()
 
-    assert used.run("drinks", Decide(key="key 2"))["decisions"][0]["id"] == "2"
+    assert used.run("drinks", Decide(key="key-2")).decisions[0].id == "2"
     goes_on(used)
     again = Store(used.database, clock)
-    assert again.run("drinks", Decide())["decisions"][0]["round"] == 12
+    assert again.run("drinks", Decide()).decisions[0].round == 12
     [frame] = log(used.database, "drinks", estimate=True)
     assert frame["decision_id"].tolist() == ["8", "9", "10", "11", "12"]
     assert frame["available"].tolist() == ['["coffee", "cocoa"]'] * 5
@@ -77,7 +77,7 @@ def test_compacting_stops_anywhere_and_can_be_repeated(used: Store, monkeypatch:
     compact(used.database, "drinks", START + 8)
     change_rows(used.database, "DELETE FROM events WHERE sequence IN (8, 9, 10, 11)")
     assert verify(used.database).faults == ()
-    assert Store(used.database).run("drinks", Decide())["decisions"][0]["round"] == 11
+    assert Store(used.database).run("drinks", Decide()).decisions[0].round == 11
     monkeypatch.undo()
     assert compact(used.database, "drinks", START + 8) == Compacted(removed=8, since=8)
     assert verify(used.database).since == {"drinks": 8}
@@ -85,10 +85,10 @@ def test_compacting_stops_anywhere_and_can_be_repeated(used: Store, monkeypatch:
 
 def test_a_process_that_lags_behind_goes_on_from_the_state(used: Store, clock: Clock) -> None:
     other = Store(used.database, clock)
-    assert other.run("drinks", Decide())["decisions"][0]["round"] == 11
+    assert other.run("drinks", Decide()).decisions[0].round == 11
     used.run("drinks", Decide(count=2))
     compact(used.database, "drinks", START + 99)
-    assert other.run("drinks", Decide())["decisions"][0]["round"] == 14
+    assert other.run("drinks", Decide()).decisions[0].round == 14
     assert verify(used.database).since == {"drinks": 14}
 
 
@@ -100,7 +100,7 @@ def test_a_store_compacts_what_is_older_than_its_retention(used: Store, clock: C
     clock.now = START + 18
     used.compact(retention=10.5)
     assert [event.kind for event in events_of(used.database, "drinks")][:3] == ["state", "decide", "reward"]
-    assert used.run("drinks", Decide())["decisions"][0]["round"] == 11
+    assert used.run("drinks", Decide()).decisions[0].round == 11
     assert len(verify(used.database).faults) == 1
 
 

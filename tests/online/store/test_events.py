@@ -22,7 +22,7 @@ from evenhand import __version__
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online import Bandit
 from evenhand.online.bandit import pending
-from evenhand.online.store import Change, Decide, ReadAudit, Reward, Store, Total, tables
+from evenhand.online.store import AddArm, Decide, ReadAudit, Reward, Store, Total, UpdateAllocation, UpdateArm, tables
 from evenhand.online.store.database import Database
 from evenhand.online.store.events import KINDS, Event, bandit_from, event_of, fold, settings_of
 from evenhand.online.store.export import log
@@ -54,15 +54,15 @@ def lived(database: Database, clock: Clock) -> None:
     drinks.run(Decide(rounds=[["tea", "cocoa"], None], propensities=True))
     for event in drinks.events()[1:4]:
         drinks.run(Reward(((str(event.round), {event.body["arms"][0]: 0.5}),)))
-    drinks.run(Change("add", {"arm": "mate", "fraction": 0.125}))
+    drinks.run(AddArm("mate", {"fraction": 0.125}))
     clock.now += 60.0
     drinks.run(Reward((("1", {drinks.events()[1].body["arms"][1]: 1.0}),)))
     drinks.run(Reward((("4", {drinks.events()[4].body["arms"][1]: 1.0}),)))
-    drinks.run(Change("promise", {"fractions": {"tea": 0.125}}))
-    drinks.run(Change("retire", {"arm": "cocoa"}))
+    drinks.run(UpdateAllocation({"tea": 0.125}))
+    drinks.run(UpdateArm("cocoa", retired=True))
     drinks.run(Decide(count=3))
-    drinks.run(Change("bring_back", {"arm": "cocoa"}))
-    drinks.run(Change("close"))
+    drinks.run(UpdateArm("cocoa", retired=False))
+    drinks.run(UpdateAllocation(closed=True))
     store.create("sums", ARMS, "ars_ucb", seed=1, rewards=(0.0, 2.0))
     sums = Driven(database, "sums", clock)
     for _ in range(3):
@@ -149,13 +149,13 @@ def test_hostile_names_are_written_and_read_back(either: Database, clock: Clock)
     store.create("odd", HOSTILE, "fucb", parameters=shares, seed=1, plays=2)
     odd = Driven(either, "odd", clock, snapshot=5)
     for round in range(1, 12):
-        arms = odd.run(Decide(available=HOSTILE[round - 11 :]))["decisions"][0]["arms"]
-        answers = odd.run(Reward(((str(round), dict.fromkeys(arms, 1.0)),)))["results"]
-        assert {answer["status"] for answer in answers} == {"accepted"}
-    odd.run(Change("retire", {"arm": "\x00"}, key="'\"; --"))
-    odd.run(Change("promise", {"fractions": {"☕🫖": 0.125}}))
+        arms = odd.run(Decide(available=HOSTILE[round - 11 :])).decisions[0].names
+        answers = odd.run(Reward(((str(round), dict.fromkeys(arms, 1.0)),))).results
+        assert {answer.status for answer in answers} == {"accepted"}
+    odd.run(UpdateArm("\x00", retired=True, key="'\";--"))
+    odd.run(UpdateAllocation({"☕🫖": 0.125}))
     again = Driven(either, "odd", clock)
-    assert again.run(Decide(key="é☕"))["decisions"][0]["round"] == 12
+    assert again.run(Decide(key="DROP_TABLE")).decisions[0].round == 12
     assert verified(store.database, "odd") == 26
     assert odd.rebuilt()[0].names == tuple(HOSTILE)
     store.close()
@@ -295,7 +295,7 @@ def test_a_damaged_snapshot_is_ignored_or_reported_or_does_no_harm(
         store = Store(database, Clock())
         with suppress(StateError):
             assert verified(store.database, "drinks") == len(events)
-            assert store.run("drinks", ReadAudit())["sequence"] == len(events)
+            assert store.run("drinks", ReadAudit()).sequence == len(events)
         store.close()
 
 
@@ -312,7 +312,7 @@ def test_a_deep_or_strange_snapshot_is_found_and_does_no_harm(lives: dict[str, l
         with pytest.raises(StateError, match="the snapshot after event 5 is damaged"):
             verified(copy, "drinks")
         store = Store(copy, Clock())
-        assert store.run("drinks", ReadAudit())["sequence"] == len(lives["drinks"])
+        assert store.run("drinks", ReadAudit()).sequence == len(lives["drinks"])
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,11 @@ from evenhand.online import Bandit
 from evenhand.online.bandit import pending
 from evenhand.online.evaluation.estimators import evaluate
 from evenhand.online.evaluation.log import read_log
-from evenhand.online.store import Change, Decide, Reward, Store, Total, export
+from evenhand.online.store import AddArm, Decide, Reward, Store, Total, UpdateAllocation, UpdateArm, export
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
 from evenhand.online.store.export import COLUMNS, as_csv, log, write_log
+from tests.online.propensity import propensities as by_arm
 from tests.online.store.kit import START, Clock, Driven, events_of
 
 ARMS = ["tea", "coffee", "cocoa"]
@@ -47,9 +48,9 @@ def lines(frame: pd.DataFrame, *columns: str) -> list[tuple[Any, ...]]:
 def play(driven: Driven, rounds: int, reward: Callable[[int, str], float | None], **options: Any) -> None:
     """Rounds one after the other, each with its rewards; None is not sent."""
     for _ in range(rounds):
-        decision = driven.run(Decide(**options))["decisions"][0]
-        rewards = {arm: reward(decision["round"], arm) for arm in decision["arms"]}
-        driven.run(Reward(((decision["id"], {arm: value for arm, value in rewards.items() if value is not None}),)))
+        decision = driven.run(Decide(**options)).decisions[0]
+        rewards = {arm: reward(decision.round, arm) for arm in decision.names}
+        driven.run(Reward(((decision.id, {arm: value for arm, value in rewards.items() if value is not None}),)))
 
 
 # --- Columns ----------------------------------------------------------------------------------------------------------
@@ -76,15 +77,15 @@ def test_a_row_for_every_play(drinks: Driven, clock: Clock) -> None:
 def test_each_arm_of_a_decision_has_a_row(store: Store, lite: Database) -> None:
     store.create("films", ARMS, "lfg", parameters={"fractions": [0.25, 0, 0], "eta": 5.0}, plays=2, seed=1)
     films = Driven(lite, "films")
-    decisions = films.run(Decide(count=2))["decisions"]
-    first, second = decisions[0]["arms"]
+    decisions = films.run(Decide(count=2)).decisions
+    first, second = decisions[0].names
     films.run(Reward((("1", {second: 0.25}),)))
-    films.run(Reward((("1", {first: 0.75}), ("2", {decisions[1]["arms"][0]: 1.0}))))
+    films.run(Reward((("1", {first: 0.75}), ("2", {decisions[1].names[0]: 1.0}))))
     assert lines(whole(lite, "films"), "decision_id", "position", "item_id", "reward") == [
         ("1", 1, first, 0.75),
         ("1", 2, second, 0.25),
-        ("2", 1, decisions[1]["arms"][0], 1.0),
-        ("2", 2, decisions[1]["arms"][1], None),
+        ("2", 1, decisions[1].names[0], 1.0),
+        ("2", 2, decisions[1].names[1], None),
     ]
 
 
@@ -154,18 +155,18 @@ def test_totals_are_nobodys_reward(store: Store, lite: Database) -> None:
 def test_the_available_arms_follow_the_changes(drinks: Driven) -> None:
     """A change after round n concerns the rounds from n + 1 on; changes of promises concern nobody's presence."""
     drinks.run(Decide(count=2))
-    drinks.run(Change("add", {"arm": "mate"}))
-    drinks.run(Change("promise", {"fractions": {"tea": 0.125}}))
+    drinks.run(AddArm("mate"))
+    drinks.run(UpdateAllocation({"tea": 0.125}))
     drinks.run(Decide())
-    drinks.run(Change("retire", {"arm": "tea"}))
-    drinks.run(Change("retire", {"arm": "cocoa"}))
+    drinks.run(UpdateArm("tea", retired=True))
+    drinks.run(UpdateArm("cocoa", retired=True))
     drinks.run(Decide())
     drinks.run(Decide(available=["mate"]))
-    drinks.run(Change("close"))
-    drinks.run(Change("reopen"))
-    drinks.run(Change("bring_back", {"arm": "tea"}))
+    drinks.run(UpdateAllocation(closed=True))
+    drinks.run(UpdateAllocation(closed=False))
+    drinks.run(UpdateArm("tea", retired=False))
     drinks.run(Decide(count=2))
-    drinks.run(Change("retire", {"arm": "mate"}))
+    drinks.run(UpdateArm("mate", retired=True))
     wanted = [
         *[{"tea", "coffee", "cocoa"}] * 2,
         {"tea", "coffee", "cocoa", "mate"},
@@ -199,8 +200,8 @@ def propensities_of(events: list[Any], bandit: Bandit) -> list[float]:
     propensities: list[float] = []
     for event in events[1:]:
         if event.kind == "decide":
-            choice = bandit.decide(event.body.get("available"), event.time)
-            propensities += [choice.propensities.values[arm] for arm in choice.arms]
+            choice = bandit.decide(event.body.get("available"), event.time, propensities=True)
+            propensities += [by_arm(choice)[arm] for arm in choice.names]
         else:
             bandit.observe(str(event.round), event.body["rewards"], event.time)
     return propensities
@@ -250,7 +251,7 @@ def test_any_range_is_that_part_of_the_whole(
     store.create("drinks", ARMS, "thompson", seed=1)
     drinks = Driven(lite)
     play(drinks, 4, lambda round, _: None if round % 2 else 1.0)
-    drinks.run(Change("add", {"arm": "mate"}))
+    drinks.run(AddArm("mate"))
     play(drinks, 3, lambda *_: 0.0)
     wanted = whole(lite, estimate=estimate)
     for size in (1, 2, 3, 5000):

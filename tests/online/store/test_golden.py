@@ -24,7 +24,7 @@ def check(database: str) -> None:
     assert len(found.events) >= 37
     for name in found.events:
         audit = store.run(name, ReadAudit())
-        assert audit["round"] == 36
+        assert audit.round == 36
         live(store, name, 37, 39)
     assert verify(store.database).faults == ()
     store.close()

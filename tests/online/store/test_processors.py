@@ -33,6 +33,6 @@ def test_unlike_processors_share_every_algorithm(tmp_path: Path) -> None:
     for name in LIVES:  # in memory they stand after round 25, and catch up
         live(store, name, 61, 75)
     assert verify(store.database).faults == ()
-    assert [one.round for one in store.allocations()] == [75] * len(LIVES)
+    assert [one.round for one in store.allocations().allocations] == [75] * len(LIVES)
     store.close()
     assert elsewhere(database, 76, 77) == ""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.core.errors import DataError, EvenhandError, StateError
-from evenhand.online.store import Change, Decide, Describe, Reward, Store
+from evenhand.online.store import Decide, Describe, Reward, Store, UpdateArm
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, DamagedAllocation, UnknownAllocation
 from evenhand.online.store.export import log
@@ -28,8 +28,8 @@ def store(either: Database) -> Iterator[Store]:
     store.create("drinks", ARMS, "thompson", seed=1)
     store.create("films", ARMS, "exp3", parameters={"horizon": 100}, seed=1)
     for number in range(1, 11):
-        (decision,) = store.run("drinks", Decide(key=f"key {number}"))["decisions"]
-        store.run("drinks", Reward([(decision["id"], dict.fromkeys(decision["arms"], 0.5))]))
+        (decision,) = store.run("drinks", Decide(key=f"key-{number}")).decisions
+        store.run("drinks", Reward([(decision.id, dict.fromkeys(decision.names, 0.5))]))
     store.run("films", Decide())
     with closing(store):
         yield store
@@ -52,7 +52,7 @@ def test_a_damaged_allocation_goes_back_to_its_last_sound_event(store: Store, tm
     change_rows(store.database, "DELETE FROM snapshots")
     with pytest.raises(DamagedAllocation, match="'drinks' is damaged, and answers nothing until `evenhand db`"):
         again.run("drinks", Decide())
-    assert again.run("films", Decide())["decisions"]
+    assert again.run("films", Decide()).decisions
     assert restore(store.database, "drinks", removed) == Restored(13, len(before) - 13)
     assert verify(store.database).faults == ()
     assert events_of(store.database, "drinks") == before[:13]
@@ -60,14 +60,14 @@ def test_a_damaged_allocation_goes_back_to_its_last_sound_event(store: Store, tm
     header, *lines = map(json.loads, removed.read_text().splitlines())
     assert header["allocation"] == "drinks"
     assert [line["sequence"] for line in lines] == list(range(14, len(before) + 1))
-    assert again.run("drinks", Decide())["decisions"][0]["round"] == 7
+    assert again.run("drinks", Decide()).decisions[0].round == 7
     assert verified(store.database, "drinks") == 14
 
 
 def test_a_server_that_is_running_goes_on_after_a_restore(store: Store, tmp_path: Path) -> None:
     damage(store, 14)
     restore(store.database, "drinks", tmp_path / "removed.jsonl", from_snapshot=False)
-    assert store.run("drinks", Decide())["decisions"][0]["round"] == 7
+    assert store.run("drinks", Decide()).decisions[0].round == 7
     assert verify(store.database).faults == ()
 
 
@@ -76,7 +76,7 @@ def test_an_allocation_can_go_on_from_a_later_snapshot(store: Store, tmp_path: P
     store.close()
     store = Store(store.database)
     for round in range(11, 14):
-        store.run("drinks", Decide(key=f"key {round}"))
+        store.run("drinks", Decide(key=f"key-{round}"))
     sound = rebuilt(events_of(store.database, "drinks"))[0].dump()
     damage(store, 10)
     with pytest.raises(EvenhandError, match=r"go back to event 9: .* \(--back\); or go on from .* after event 21: "):
@@ -88,11 +88,9 @@ def test_an_allocation_can_go_on_from_a_later_snapshot(store: Store, tmp_path: P
     assert events[9].kind == "state"
     assert rebuilt(events)[0].dump() == sound
     assert count(store.database, "answers") == 13
-    assert store.run("drinks", Decide())["decisions"][0]["round"] == 14  # a server that is running
+    assert store.run("drinks", Decide()).decisions[0].round == 14  # a server that is running
     again = Store(store.database)
-    assert (
-        again.run("drinks", Reward([("13", {events[-1].body["arms"][0]: 1.0})]))["results"][0]["status"] == "accepted"
-    )
+    assert again.run("drinks", Reward([("13", {events[-1].body["arms"][0]: 1.0})])).results[0].status == "accepted"
     assert verify(store.database).faults == ()
     frames = list(log(store.database, "drinks"))
     assert frames[0]["decision_id"].tolist() == ["1", "2", "3", "4", "11", "12", "13", "14"]
@@ -122,11 +120,11 @@ def test_a_server_that_is_running_takes_over_what_was_imported(store: Store, tmp
     """Also where there are as many events as before."""
     file = tmp_path / "drinks.jsonl"
     export_events(store.database, "drinks", file)
-    store.run("drinks", Change("retire", {"arm": "tea"}))
+    store.run("drinks", UpdateArm("tea", retired=True))
     erase(store.database, "drinks")
     import_events(store.database, file, "drinks")
-    Store(store.database).run("drinks", Change("retire", {"arm": "coffee"}))
-    assert store.run("drinks", Describe())["retired"] == ["coffee"]
+    Store(store.database).run("drinks", UpdateArm("coffee", retired=True))
+    assert store.run("drinks", Describe()).retired == ("coffee",)
     store.run("drinks", Decide())
     assert verify(store.database).faults == ()
 
@@ -147,14 +145,14 @@ def test_a_sound_allocation_loses_nothing(store: Store, tmp_path: Path) -> None:
 
 
 def test_events_go_to_a_file_and_come_back(store: Store, tmp_path: Path) -> None:
-    store.run("drinks", Change("retire", {"arm": "tea"}))
+    store.run("drinks", UpdateArm("tea", retired=True))
     file = tmp_path / "drinks.jsonl"
     assert export_events(store.database, "drinks", file) == 22
     with pytest.raises(Conflict, match="already an allocation 'drinks'"):
         import_events(store.database, file, "drinks")
     assert import_events(store.database, file, "again") == 22
     assert verify(store.database, ["drinks", "again"]).events == {"drinks": 22, "again": 22}
-    assert store.run("again", Decide())["decisions"][0]["arms"] == store.run("drinks", Decide())["decisions"][0]["arms"]
+    assert store.run("again", Decide()).decisions[0].names == store.run("drinks", Decide()).decisions[0].names
     assert erase(store.database, "drinks") == 23
     with pytest.raises(UnknownAllocation):
         erase(store.database, "drinks")

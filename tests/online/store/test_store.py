@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
@@ -16,7 +16,18 @@ from sqlalchemy import event, select, text
 from evenhand import __version__
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.online import Bandit
-from evenhand.online.store import AllocationSummary, Change, Decide, Describe, ReadAudit, Reward, Store, tables
+from evenhand.online.api.answers import Allocations, AllocationSummary, moment
+from evenhand.online.store import (
+    AddArm,
+    Decide,
+    Describe,
+    ReadAudit,
+    Reward,
+    Store,
+    UpdateAllocation,
+    UpdateArm,
+    tables,
+)
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.verify import verify
@@ -60,7 +71,7 @@ def test_the_first_event_makes_an_allocation(store: Store, lite: Database) -> No
         "parameters": {"fractions": [0.0, 0.25, 0.0]},
         "evenhand": __version__,
     }
-    assert store.allocations() == [AllocationSummary("drinks", "fucb", 3, 0, False, START)]
+    assert store.allocations().allocations == (AllocationSummary("drinks", "fucb", 3, 0, False, moment(START)),)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +95,7 @@ def test_parameters_come_back_as_they_were(
 def test_without_a_seed_one_is_drawn(store: Store) -> None:
     for name in ("one", "two"):
         store.create(name, ARMS, "thompson")
-    seeds = [store.run(name, Describe())["seed"] for name in ("one", "two")]
+    seeds = [store.run(name, Describe()).seed for name in ("one", "two")]
     assert seeds[0] != seeds[1]
     assert all(0 <= seed < 2**53 for seed in seeds)  # a number that JavaScript can tell from its neighbours
 
@@ -98,10 +109,10 @@ def test_the_same_can_be_created_again(either: Database, clock: Clock) -> None:
     assert not store.create("drinks", ARMS, "fucb", **settings | {"parameters": {"fractions": (0, 0.25, 0)}})
     assert not store.create("drinks", ARMS, "fucb", **settings | {"seed": None})
     store.run("drinks", Decide(count=3))
-    store.run("drinks", Change("retire", {"arm": "cocoa"}))
+    store.run("drinks", UpdateArm("cocoa", retired=True))
     assert not store.create("drinks", tuple(ARMS), "fucb", **settings)
     assert kinds(events_of(either, "drinks")) == ["create", *["decide"] * 3, "change"]
-    assert [one.created for one in store.allocations()] == [START]
+    assert [one.created for one in store.allocations().allocations] == [moment(START)]
     store.close()
 
 
@@ -147,7 +158,7 @@ def test_names_that_would_make_trouble_are_refused(store: Store, lite: Database,
 @pytest.mark.parametrize("name", ["a", "7", "A.b-c_d", "x" * 100, "drinks", "Drinks", "NULL", "0"])
 def test_other_names_are_taken(store: Store, name: str) -> None:
     assert store.create(name, ARMS, "ucb1")
-    assert store.run(name, Describe())["name"] == name
+    assert store.run(name, Describe()).name == name
 
 
 @pytest.mark.parametrize(
@@ -205,7 +216,7 @@ def test_one_that_comes_first_is_found(postgresql: str, clock: Clock) -> None:
 
     def first(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
         if statement.startswith("INSERT INTO allocations"):
-            name = f"drinks-{len(other.allocations())}"
+            name = f"drinks-{len(other.allocations().allocations)}"
             assert other.create(name, ARMS, "ucb1", seed=1)
 
     event.listen(store.database.engine, "before_cursor_execute", first)
@@ -240,18 +251,18 @@ def test_allocations_are_listed_by_name(store: Store, clock: Clock) -> None:
         store.create(name, arms, "ucb1", seed=1)
         clock.now += 1.0
     store.run("c", Decide(count=4))
-    store.run("c", Change("retire", {"arm": "tea"}))
-    store.run("b", Change("close"))
-    assert store.allocations() == [
-        AllocationSummary("a", "ucb1", 1, 0, False, START + 1.0),
-        AllocationSummary("b", "ucb1", 3, 0, True, START),
-        AllocationSummary("c", "ucb1", 2, 4, False, START + 2.0),
-    ]
+    store.run("c", UpdateArm("tea", retired=True))
+    store.run("b", UpdateAllocation(closed=True))
+    assert store.allocations().allocations == (
+        AllocationSummary("a", "ucb1", 1, 0, False, moment(START + 1.0)),
+        AllocationSummary("b", "ucb1", 3, 0, True, moment(START)),
+        AllocationSummary("c", "ucb1", 2, 4, False, moment(START + 2.0)),
+    )
 
 
 def test_an_empty_store_has_no_allocations(either: Database) -> None:
     store = Store(either)
-    assert store.allocations() == []
+    assert store.allocations() == Allocations((), None)
     assert store.loaded() == []
     store.close()
 
@@ -259,10 +270,10 @@ def test_an_empty_store_has_no_allocations(either: Database) -> None:
 def test_allocations_do_not_know_of_each_other(store: Store) -> None:
     for name in ("one", "two"):
         store.create(name, ARMS, "thompson", seed=3)
-    first = [store.run("one", Decide())["decisions"][0]["arms"] for _ in range(5)]
+    first = [store.run("one", Decide()).decisions[0].names for _ in range(5)]
     store.run("one", Reward((("1", {first[0][0]: 1.0}),)))
-    assert [store.run("two", Decide())["decisions"][0]["arms"] for _ in range(5)] == first
-    assert store.run("two", Reward((("6", {"tea": 1.0}),)))["results"][0]["status"] == "unknown"
+    assert [store.run("two", Decide()).decisions[0].names for _ in range(5)] == first
+    assert store.run("two", Reward((("6", {"tea": 1.0}),))).results[0].status == "unknown"
     assert sorted(store.loaded()) == ["one", "two"]
 
 
@@ -282,7 +293,7 @@ def test_a_store_finishes_what_was_asked_before_it_closes(lite: Database, clock:
     store.create("drinks", ARMS, "ucb1", seed=1)
     futures = [store.submit("drinks", Decide()) for _ in range(2000)]
     store.close()
-    assert sorted(future.result(timeout=0)["decisions"][0]["round"] for future in futures) == list(range(1, 2001))
+    assert sorted(future.result(timeout=0).decisions[0].round for future in futures) == list(range(1, 2001))
     with pytest.raises(StoreUnavailable, match="the store is closed"):
         store.run("drinks", Decide())
     with pytest.raises(StoreUnavailable, match="the store is closed"):
@@ -291,10 +302,10 @@ def test_a_store_finishes_what_was_asked_before_it_closes(lite: Database, clock:
 
 
 def test_the_computers_clock_is_used_where_none_is_given(lite: Database) -> None:
-    store, begun = Store(lite), time.time()
+    store, begun = Store(lite), datetime.now(UTC)
     store.create("drinks", ARMS, "ucb1", seed=1)
-    decided = store.run("drinks", Decide())["decisions"][0]["time"]
-    assert begun <= store.allocations()[0].created <= decided <= time.time()
+    decided = store.run("drinks", Decide()).decisions[0].time
+    assert begun <= store.allocations().allocations[0].created <= decided <= datetime.now(UTC)
     store.close()
 
 
@@ -318,7 +329,7 @@ def used(drinks: Driven, clock: Clock) -> Driven:
     """
     drinks.run(Decide(rounds=[["tea"]] * 3))
     drinks.run(Reward((("1", {"tea": 0.5}),)))
-    drinks.run(Change("add", {"arm": "mate", "fraction": 0.125}))
+    drinks.run(AddArm("mate", {"fraction": 0.125}))
     clock.now += 60.0
     drinks.run(Reward((("2", {"tea": 1.0}),)))
     drinks.run(Decide())
@@ -451,9 +462,9 @@ def test_damage_beyond_the_bodies_is_found(used: Driven, store: Store, change: s
 @pytest.mark.parametrize(
     ("command", "edit", "fault"),
     [
-        (Decide(key="k"), '"tea"', "differs from the events: decision 6"),
+        (Decide(key="k"), '"arm":"tea"', "differs from the events: decision 6"),
         (Reward([("5", {"mate": 1.0})], key="k"), '"accepted"', ""),
-        (Change("retire", {"arm": "mate"}, key="k"), '"round":5', "the change after round 4"),
+        (UpdateArm("mate", retired=True, key="k"), '"round":5', "the change after round 4"),
     ],
 )
 def test_an_edited_answer_is_found(used: Driven, store: Store, command: Any, edit: str, fault: str) -> None:
@@ -461,7 +472,7 @@ def test_an_edited_answer_is_found(used: Driven, store: Store, command: Any, edi
     assert verified(store.database, "drinks")
     with used.database.transaction(writes=False) as connection:
         body = connection.execute(select(tables.answers.c.body)).scalar_one()
-    other = {'"tea"': '"coffee"', '"accepted"': '"late"', '"round":5': '"round":4'}[edit]
+    other = {'"arm":"tea"': '"arm":"coffee"', '"accepted"': '"late"', '"round":5': '"round":4'}[edit]
     change_rows(used.database, "UPDATE answers SET body = :body", body=body.replace(edit, other))
     if body.replace(edit, other) != body:
         with pytest.raises(StateError, match=fault):
@@ -512,7 +523,7 @@ def test_a_snapshot_that_cannot_be_used_is_replaced(used: Driven, store: Store, 
         with pytest.raises(StateError, match="the snapshot after event 9 is damaged"):
             verified(store.database, "drinks")
     again = Driven(used.database, clock=used.clock)
-    assert again.run(Decide())["decisions"][0]["round"] == 6
+    assert again.run(Decide()).decisions[0].round == 6
     again.writer.write_snapshot()
     assert read_snapshot(used.database)["bandit"] == again.rebuilt()[0].dump()
 

@@ -16,12 +16,26 @@ from sqlalchemy.exc import OperationalError
 
 from evenhand.core.errors import EvenhandError
 from evenhand.online import Bandit
+from evenhand.online.api.answers import ChangeResult, TotalResult
 from evenhand.online.bandit import changes
-from evenhand.online.store import Change, Decide, Describe, ReadAudit, Reward, Store, Total, events, tables
+from evenhand.online.store import (
+    AddArm,
+    Decide,
+    Describe,
+    ReadAudit,
+    Reward,
+    Store,
+    Total,
+    UpdateAllocation,
+    UpdateArm,
+    commands,
+    events,
+    tables,
+)
 from evenhand.online.store import allocation as live
 from evenhand.online.store import writer as writers
 from evenhand.online.store.allocation import row_of
-from evenhand.online.store.commands import Answer, Command
+from evenhand.online.store.commands import Command
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, DamagedAllocation, KeyReused, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event
@@ -33,7 +47,7 @@ WEEK = 7 * DAY
 
 
 def rounds(outcome: Outcome) -> list[int]:
-    return [one["round"] for one in answered(outcome)["decisions"]]
+    return [one.round for one in answered(outcome).decisions]
 
 
 class Commits(list[tuple[int, float]]):
@@ -49,11 +63,16 @@ class Commits(list[tuple[int, float]]):
 def test_a_group_is_one_transaction_in_the_order_of_asking(lite: Database, drinks: Driven) -> None:
     heard = Commits()
     driven = Driven(lite, clock=drinks.clock, observer=heard)
-    commands = [Decide(count=2), Reward((("1", {"tea": 1.0}),)), Change("retire", {"arm": "cocoa"}), Decide()]
-    first, reward, change, second = driven.group(commands)
+    group: list[Command[Any]] = [
+        Decide(count=2),
+        Reward((("1", {"tea": 1.0}),)),
+        UpdateArm("cocoa", retired=True),
+        Decide(),
+    ]
+    first, reward, change, second = driven.group(group)
     assert (rounds(first), rounds(second)) == ([1, 2], [3])
-    assert answered(reward)["results"][0]["status"] == "accepted"
-    assert answered(change) == {"version": 1, "round": 2, "changed": True}
+    assert answered(reward).results[0].status == "accepted"
+    assert answered(change) == ChangeResult(1, 2, True)
     assert [events for events, _ in heard] == [5]
     assert all(0.0 < seconds < 60.0 for _, seconds in heard)
     assert kinds(driven.events()) == ["create", "decide", "decide", "reward", "change", "decide"]
@@ -67,7 +86,7 @@ def test_reading_is_no_commit(lite: Database, drinks: Driven) -> None:
 
 
 def test_a_refused_command_does_not_disturb_the_others(drinks: Driven) -> None:
-    outcomes = drinks.group([Decide(), Decide(available=["mate"]), Change("reopen"), Decide()])
+    outcomes = drinks.group([Decide(), Decide(available=["mate"]), AddArm("tea", {"fraction": 0.1}), Decide()])
     assert (rounds(outcomes[0]), rounds(outcomes[3])) == ([1], [2])
     assert isinstance(outcomes[1], EvenhandError)
     assert isinstance(outcomes[2], Conflict)
@@ -156,13 +175,13 @@ def broken(method: Callable[..., Any], at: int) -> Callable[..., Any]:
         ("decide", Decide(count=3)),
         ("observe", Reward((("1", {"tea": 1.0}), ("2", {"coffee": 1.0}), ("1", {"tea": 1.0})))),
         ("observe_total", Total(1.0)),
-        ("retire", Change("retire", {"arm": "cocoa"})),
-        ("promise", Change("promise", {"fractions": {"tea": 0.5}})),
+        ("retire", UpdateArm("cocoa", retired=True)),
+        ("promise", UpdateAllocation({"tea": 0.5})),
     ],
 )
 @pytest.mark.parametrize("key", [None, "key"])
 def test_a_command_that_fails_half_way_leaves_nothing_behind(
-    drinks: Driven, monkeypatch: pytest.MonkeyPatch, method: str, command: Command, key: str | None
+    drinks: Driven, monkeypatch: pytest.MonkeyPatch, method: str, command: Command[Any], key: str | None
 ) -> None:
     """The others of its group are answered as if it had not been there, and so is whatever comes later."""
     drinks.run(Decide(count=2))
@@ -171,16 +190,16 @@ def test_a_command_that_fails_half_way_leaves_nothing_behind(
     at = 2 if method in ("decide", "observe") else 1
     others = [Decide(key="before"), failing, Reward((("2", {"coffee": 0.5}),))]
     with monkeypatch.context() as patch:
-        owner: Any = changes if method in ("retire", "promise") else Bandit
+        owner: Any = {"decide": commands, "retire": changes, "promise": changes}.get(method, Bandit)
         patch.setattr(owner, method, broken(getattr(owner, method), at))
         first, failed, second = drinks.group(others)
     assert isinstance(failed, ZeroDivisionError)
     assert rounds(first) == [3]
-    assert answered(second)["results"][0]["status"] == "accepted"
+    assert answered(second).results[0].status == "accepted"
     assert kinds(drinks.events()) == ["create", "decide", "decide", "decide", "reward"]
     assert count(drinks.database, "answers") == 1
     assert rounds(drinks.run(Decide())) == [4]
-    assert drinks.run(ReadAudit())["lines"] == [line.to_json() for line in drinks.rebuilt()[0].audit().lines]
+    assert drinks.run(ReadAudit()).lines == drinks.rebuilt()[0].audit().lines
 
 
 def test_several_that_fail_have_errors_and_the_rest_is_answered(
@@ -204,14 +223,14 @@ def test_several_that_fail_have_errors_and_the_rest_is_answered(
 
 def test_a_refusal_after_something_was_done_is_undone(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a policy cannot go on in the middle of a batch."""
-    decide = Bandit.decide
+    decide = commands.decide
 
     def ends(bandit: Bandit, *args: Any) -> Any:
         if bandit.state.round == 2:
             raise EvenhandError("no more than two rounds")
         return decide(bandit, *args)
 
-    monkeypatch.setattr(Bandit, "decide", ends)
+    monkeypatch.setattr(commands, "decide", ends)
     first, refused, second, third = drinks.group([Decide(), Decide(count=2, key="k"), Decide(), Decide()])
     assert (rounds(first), rounds(second)) == ([1], [2])
     assert str(refused) == str(third) == "no more than two rounds"
@@ -241,13 +260,15 @@ def test_nothing_is_answered_that_is_not_committed(either: Database, clock: Cloc
     driven.run(Decide(count=2))
     before = driven.rebuilt()[0].dump()
     with failing(either):
-        outcomes = driven.group([Decide(key="k"), Reward((("1", {"tea": 1.0}),)), ReadAudit(), Change("close")])
+        outcomes = driven.group(
+            [Decide(key="k"), Reward((("1", {"tea": 1.0}),)), ReadAudit(), UpdateAllocation(closed=True)]
+        )
         assert len(outcomes) == 4
         for outcome in outcomes:
             assert isinstance(outcome, StoreUnavailable)
             assert "the disk is gone" in str(outcome)
             assert "\n" not in str(outcome)
-        assert driven.run(ReadAudit())["round"] == 2
+        assert driven.run(ReadAudit()).round == 2
     assert driven.rebuilt()[0].dump() == before
     assert rounds(driven.run(Decide(key="k"))) == [3]
     assert kinds(driven.events()) == ["create", "decide", "decide", "decide"]
@@ -312,8 +333,8 @@ def test_no_error_leaves_anybody_waiting(drinks: Driven, monkeypatch: pytest.Mon
 KEYED: list[tuple[Command, Command]] = [
     (Decide(count=2, propensities=True, key="k"), Decide(count=3, key="k")),
     (Reward((("1", {"tea": 1.0}), ("9", {"tea": 1.0})), key="k"), Reward((("1", {"tea": 0.5}),), key="k")),
-    (Change("retire", {"arm": "tea"}, key="k"), Change("retire", {"arm": "cocoa"}, key="k")),
-    (Change("close", key="k"), Decide(key="k")),
+    (UpdateArm("tea", retired=True, key="k"), UpdateArm("cocoa", retired=True, key="k")),
+    (UpdateAllocation(closed=True, key="k"), Decide(key="k")),
 ]
 
 
@@ -343,9 +364,9 @@ def test_totals_have_keys_too(store: Store, lite: Database) -> None:
     store.create("sums", ["a", "b"], "ars_ucb", seed=1)
     sums = Driven(lite, "sums")
     sums.run(Decide())
-    assert sums.run(Total(1.0, key="k")) == {"round": 1, "status": "accepted"}
+    assert sums.run(Total(1.0, key="k")) == TotalResult(1, "accepted")
     sums.run(Decide())
-    assert sums.run(Total(1.0, key="k")) == {"round": 1, "status": "accepted"}
+    assert sums.run(Total(1.0, key="k")) == TotalResult(1, "accepted")
     assert isinstance(sums.refused(Total(1.0, round=2, key="k")), KeyReused)
     assert kinds(sums.events()) == ["create", "decide", "total", "decide"]
 
@@ -353,8 +374,8 @@ def test_totals_have_keys_too(store: Store, lite: Database) -> None:
 def test_keys_belong_to_an_allocation(store: Store, lite: Database, drinks: Driven) -> None:
     store.create("films", ["heat"], "ucb1", seed=1)
     films = Driven(lite, "films")
-    assert answered(drinks.run(Decide(key="k")))["decisions"][0]["arms"] == ["tea"]
-    assert answered(films.run(Decide(key="k")))["decisions"][0]["arms"] == ["heat"]
+    assert answered(drinks.run(Decide(key="k"))).decisions[0].names == ("tea",)
+    assert answered(films.run(Decide(key="k"))).decisions[0].names == ("heat",)
     assert rounds(films.run(Decide(count=2, key="j"))) == [2, 3]
     assert isinstance(drinks.refused(Decide(count=2, key="k")), KeyReused)
 
@@ -416,7 +437,7 @@ def test_keys_survive_a_clock_that_jumps(lite: Database, clock: Clock, jump: flo
 def test_what_only_reads_needs_no_key(drinks: Driven) -> None:
     first = drinks.run(ReadAudit(key="k"))
     drinks.run(Decide())
-    assert drinks.run(ReadAudit(key="k"))["round"] == first["round"] + 1
+    assert drinks.run(ReadAudit(key="k")).round == first.round + 1
     assert count(drinks.database, "answers") == 0
 
 
@@ -455,7 +476,7 @@ def test_the_bandit_is_written_down_when_enough_has_happened(
     assert driven.events()[-1].sequence == 10
     assert snapshots(lite) == [6]
     again = Driven(lite, clock=drinks.clock, snapshot=5)
-    assert again.run(ReadAudit())["round"] == 5
+    assert again.run(ReadAudit()).round == 5
     assert replayed == [7, 8, 9, 10]
     assert again.writer._allocation is not None
     assert again.writer._allocation.bandit.dump() == again.rebuilt()[0].dump()
@@ -520,7 +541,7 @@ def test_closing_writes_down_what_has_happened_since(lite: Database, clock: Cloc
     store.close()
     assert snapshots(lite) == [4]
     again = Store(lite, clock)
-    assert again.run("used", ReadAudit())["round"] == 3
+    assert again.run("used", ReadAudit()).round == 3
     again.close()
     assert replayed == []
     assert snapshots(lite) == [4]
@@ -584,18 +605,18 @@ def test_two_writers_take_turns(either: Database, clock: Clock) -> None:
     for round in range(1, 31):
         driven, other = (one, two) if round % 3 else (two, one)
         twin.expire(clock.now)
-        played = driven.run(Decide())["decisions"][0]["arms"]
-        assert tuple(played) == twin.decide(now=clock.now).arms
+        played = driven.run(Decide()).decisions[0].names
+        assert tuple(played) == twin.decide(now=clock.now).names
         clock.now += 7.0
         if round % 4:
             twin.expire(clock.now)
             answer = other.run(Reward(((str(round), {played[0]: 0.5}),)))
-            assert answer["results"][0]["status"] == "accepted"
+            assert answer.results[0].status == "accepted"
             twin.observe(str(round), {played[0]: 0.5}, clock.now)
     audits = [driven.run(ReadAudit()) for driven in (one, two)]
     assert audits[0] == audits[1]
     assert one.rebuilt()[0].dump() == twin.dump()
-    assert verified(store.database, "drinks") == audits[0]["sequence"]
+    assert verified(store.database, "drinks") == audits[0].sequence
     store.close()
 
 
@@ -608,10 +629,10 @@ def test_two_stores_at_once_lose_and_double_nothing(either: Database, clock: Clo
     def client(number: int) -> list[tuple[int, str]]:
         store, pairs = (one, other)[number % 2], []
         for turn in range(12):
-            for decision in store.run("drinks", Decide(count=1 + turn % 3, key=f"{number}-{turn}"))["decisions"]:
-                pairs.append((decision["round"], decision["arms"][0]))
-                answer = store.run("drinks", Reward(((decision["id"], {decision["arms"][0]: 1.0}),)))
-                assert answer["results"][0]["status"] == "accepted"
+            for decision in store.run("drinks", Decide(count=1 + turn % 3, key=f"{number}-{turn}")).decisions:
+                pairs.append((decision.round, decision.names[0]))
+                answer = store.run("drinks", Reward(((decision.id, {decision.names[0]: 1.0}),)))
+                assert answer.results[0].status == "accepted"
         return pairs
 
     with ThreadPoolExecutor(8) as clients:
@@ -620,10 +641,10 @@ def test_two_stores_at_once_lose_and_double_nothing(either: Database, clock: Clo
     assert sorted(played) == list(range(1, total + 1))
     audits = [store.run("drinks", ReadAudit()) for store in (one, other)]
     assert audits[0] == audits[1]
-    assert {line["arm"]: line["plays"] for line in audits[0]["lines"]} == {
+    assert {line.arm: line.plays for line in audits[0].lines} == {
         arm: list(played.values()).count(arm) for arm in ("tea", "coffee", "cocoa")
     }
-    assert verified(one.database, "drinks") == audits[0]["sequence"] == 1 + 2 * total
+    assert verified(one.database, "drinks") == audits[0].sequence == 1 + 2 * total
     one.close()
     other.close()
 
@@ -670,7 +691,7 @@ class LastMoment:
 
 def test_whoever_asks_in_the_last_moment_is_served_by_one(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between seeing that nothing waits and coming to an end: the request begins new work, and nobody else does."""
-    late: list[Future[Answer]] = []
+    late: list[Future[Any]] = []
     first = drinks.writer.submit(Decide())
     lock = LastMoment(drinks.writer, lambda: late.append(drinks.writer.submit(Decide())))
     monkeypatch.setattr(drinks.writer, "_lock", lock)
@@ -685,7 +706,7 @@ def test_answers_come_after_the_commit(lite: Database, store: Store, drinks: Dri
     """Whoever has an answer finds its events in the database, with any other connection."""
     seen: list[int] = []
 
-    def look(future: Future[Answer]) -> None:
+    def look(future: Future[Any]) -> None:
         with lite.transaction(writes=False) as connection:
             seen.append(row_of(connection, "drinks").round)
 

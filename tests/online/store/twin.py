@@ -9,7 +9,9 @@ from typing import Any
 
 from evenhand.core.errors import EvenhandError
 from evenhand.online import Bandit
-from evenhand.online.store.commands import Change, Command, Decide, ReadAudit, Reward, Total
+from evenhand.online.api.answers import Decision, plain
+from evenhand.online.store import AddArm, Decide, ReadAudit, Reward, Total, UpdateAllocation, UpdateArm
+from evenhand.online.store.commands import Command
 from evenhand.online.store.errors import Closed, Conflict, KeyReused
 from tests.online.store.kit import Outcome
 
@@ -36,7 +38,7 @@ class Twin:
     rewards: dict[str, dict[str, float | None]] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     totals: dict[int, float] = field(default_factory=dict)
-    answers: dict[str, tuple[Command, dict[str, Any]]] = field(default_factory=dict)
+    answers: dict[str, tuple[Command[Any], dict[str, Any]]] = field(default_factory=dict)
 
     def copy(self) -> Twin:
         """Another one that is the same."""
@@ -50,13 +52,13 @@ class Twin:
             dict(self.answers),
         )
 
-    def group(self, commands: Sequence[Command], now: float, warm: bool) -> list[Outcome]:
+    def group(self, commands: Sequence[Command[Any]], now: float, warm: bool) -> list[Outcome]:
         """What should come of commands that are carried out together."""
         if (warm and self.bandit.due(now)) or not all(command.reads for command in commands):
             self.lost |= set(self.bandit.expire(now))
         return [self.outcome(command, now) for command in commands]
 
-    def outcome(self, command: Command, now: float) -> Outcome:
+    def outcome(self, command: Command[Any], now: float) -> Outcome:
         key, bare = command.key, replace(command, key=None)
         if key in self.answers:
             known, then = self.answers[key]
@@ -71,7 +73,7 @@ class Twin:
             self.answers[key] = bare, answer
         return answer
 
-    def answer(self, command: Command, now: float) -> Any:
+    def answer(self, command: Command[Any], now: float) -> Any:
         match command:
             case Decide():
                 return self.decide(command, now)
@@ -80,7 +82,7 @@ class Twin:
                 return {"results": results}
             case Total():
                 return self.total(command)
-            case Change():
+            case AddArm() | UpdateArm() | UpdateAllocation():
                 return self.change(command)
             case ReadAudit():
                 return self.bandit.audit(command.limit, now).to_json()
@@ -92,30 +94,15 @@ class Twin:
         rounds = [command.available] * command.count if command.rounds is None else command.rounds
         before, choices = self.bandit.dump(), []
         try:
-            choices = [self.bandit.decide(available, now) for available in rounds]
-            return {"decisions": [self.answer_of(choice, now, command.propensities) for choice in choices]}
+            choices = [self.bandit.decide(one, now, propensities=command.propensities) for one in rounds]
+            return {"decisions": [self.answer_of(choice) for choice in choices]}
         except EvenhandError:
             self.bandit = Bandit.restored(json.loads(json.dumps(before)))
             raise
 
-    def answer_of(self, choice: Any, now: float, requested: bool) -> Any:
-        self.rewards[choice.id] = dict.fromkeys(choice.arms)
-        propensities, known = None, None if choice.propensity is None else list(choice.propensity)
-        if requested:
-            estimated = choice.propensities
-            propensities = {
-                arm: {"value": part, "stderr": estimated.stderr[arm]} for arm, part in estimated.values.items()
-            }
-            known = [estimated.values[arm] for arm in choice.arms]
-        return {
-            "id": choice.id,
-            "round": choice.round,
-            "time": now,
-            "arms": choice.arms,
-            "version": choice.version,
-            "propensity": known,
-            "propensities": propensities,
-        }
+    def answer_of(self, choice: Decision) -> Any:
+        self.rewards[choice.id] = dict.fromkeys(choice.names)
+        return plain(choice)
 
     def rewarded(self, decision: str, rewards: Mapping[str, float], now: float) -> list[Any]:
         """Together where all can be taken in, else one by one."""
@@ -166,14 +153,26 @@ class Twin:
         self.totals[round] = command.value
         return {"round": round, "status": "accepted"}
 
-    def change(self, command: Change) -> Any:
-        if command.change in ("close", "reopen"):
-            if self.closed == (command.change == "close"):
-                raise Conflict(f"allocation {self.name!r} is already {'closed' if self.closed else 'open'}")
-            self.closed = not self.closed
-        else:
-            before, method = self.bandit.version, getattr(self.bandit, command.change)
-            method(**command.values)
-            if self.bandit.version == before:
-                return {"version": before, "round": self.bandit.state.round, "changed": False}
-        return {"version": self.bandit.version, "round": self.bandit.state.round, "changed": True}
+    def change(self, command: AddArm | UpdateArm | UpdateAllocation) -> Any:
+        bandit, before, was = self.bandit, self.bandit.version, self.closed
+        match command:
+            case AddArm(arm=arm) if arm in bandit.retired:
+                raise Conflict(f"arm {arm!r} is there and retired; bring it back")
+            case AddArm(arm=arm, values=values) if arm in bandit.names:
+                if bandit.fractions is not None:
+                    has, wanted = bandit.parameters["fractions"][bandit.names.index(arm)], values["fraction"]
+                    if has != wanted:
+                        raise Conflict(f"arm {arm!r} is there with fraction {has}, not {wanted}; change that instead")
+            case AddArm(arm=arm, values=values):
+                bandit.add(arm, **values)
+            case UpdateArm(arm=arm, retired=True):
+                if arm not in bandit.retired:
+                    bandit.retire(arm)
+            case UpdateArm(arm=arm, fraction=fraction):
+                bandit.bring_back(arm, fraction or 0.0)
+            case UpdateAllocation(fractions=fractions, closed=closed):
+                if fractions is not None:
+                    bandit.promise(fractions)
+                self.closed = self.closed if closed is None else closed
+        changed = bandit.version != before or self.closed != was
+        return {"version": bandit.version, "round": bandit.state.round, "changed": changed}

@@ -7,8 +7,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import orjson
 from starlette.responses import Response
+
+from evenhand.online.api.encoding import encode
 
 INTEGER_LIMIT = 2**63  # integers have at most 64 bits
 
@@ -21,19 +22,26 @@ class JsonResponse(Response):
     """An answer in JSON.
 
     Args:
-        content: plain values.
+        content: an answer, or plain values.
         status_code: of the answer.
         headers: of the answer.
+        media_type: of the answer.
     """
 
     media_type = "application/json"
 
-    def __init__(self, content: Any, status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(content, status_code, headers)
+    def __init__(
+        self,
+        content: Any,
+        status_code: int = 200,
+        headers: Mapping[str, str] | None = None,
+        media_type: str | None = None,
+    ) -> None:
+        super().__init__(content, status_code, headers, media_type)
 
     def render(self, content: Any) -> bytes:
         """The bytes."""
-        return orjson.dumps(content)
+        return encode(content)
 
 
 def parse_json(body: bytes) -> Any:

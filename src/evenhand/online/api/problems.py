@@ -8,11 +8,13 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
+from evenhand.online.api.errors import CODES, MAX_DETAILS, MEDIA_TYPE, Detail, Problem
 from evenhand.online.api.json import JsonResponse
-from evenhand.online.api.models import CODES, MAX_DETAILS, ErrorResponse
+from evenhand.online.api.validation import sentence, written_path
 from evenhand.online.store.errors import (
     Closed,
     Conflict,
@@ -22,12 +24,16 @@ from evenhand.online.store.errors import (
     StoreUnavailable,
     TooMuchWork,
     UnknownAllocation,
+    UnknownArm,
+    UnknownDecision,
 )
 
 LOG = logging.getLogger("evenhand.service")
 
 CODE_OF: dict[type[Exception], str] = {
     UnknownAllocation: "unknown_allocation",
+    UnknownArm: "unknown_arm",
+    UnknownDecision: "unknown_decision",
     Conflict: "conflict",
     Closed: "closed",
     KeyReused: "key_reused",
@@ -67,17 +73,29 @@ class Refused(Exception):
         self.code, self.message, self.details, self.headers = code, message, details, headers
 
 
-def error_response(refused: Refused) -> JsonResponse:
+def error_response(refused: Refused, scope: Mapping[str, Any] | None = None) -> JsonResponse:
     """The answer to a refused request.
+
+    Args:
+        refused: why.
+        scope: of the request, as ASGI has it; None where there is none.
 
     Example:
         >>> error_response(Refused("closed", "allocation 'drinks' is closed")).status_code
         409
     """
-    details = [{"where": where, "message": message} for where, message in refused.details[:MAX_DETAILS]]
+    status, found = CODES[refused.code][0], scope or {}
+    problem = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=refused.message,
+        code=refused.code,
+        errors=tuple(Detail(*detail) for detail in refused.details[:MAX_DETAILS]),
+        instance=found.get("path"),
+        request_id=found.get("state", {}).get("request_id"),
+    )
     headers = dict(refused.headers or {}) | ({"retry-after": "1"} if refused.code == "unavailable" else {})
-    error = {"code": refused.code, "message": refused.message, "details": details}
-    return JsonResponse({"error": error}, CODES[refused.code][0], headers)
+    return JsonResponse(problem, status, headers, MEDIA_TYPE)
 
 
 def documented(codes: Iterable[str]) -> dict[int | str, dict[str, Any]]:
@@ -90,13 +108,12 @@ def documented(codes: Iterable[str]) -> dict[int | str, dict[str, Any]]:
     examples_of: dict[int | str, dict[str, Any]] = {}
     for code in codes:
         status, meaning = CODES[code]
-        value = {"error": {"code": code, "message": meaning, "details": []}}
+        value = Problem(HTTPStatus(status).phrase, status, meaning, code).to_json()
         examples_of.setdefault(status, {})[code] = {"summary": meaning, "value": value}
     return {
         status: {
-            "model": ErrorResponse,
             "description": ", ".join(examples),
-            "content": {"application/json": {"examples": examples}},
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": examples}},
         }
         for status, examples in sorted(examples_of.items())
     }
@@ -118,16 +135,23 @@ def refusal(error: Exception) -> Refused:
 def add_exception_handlers(app: FastAPI) -> None:
     """Let an app answer every exception of its routes in the one format."""
 
-    async def ours(_: Request, error: Exception) -> JsonResponse:
-        return error_response(refusal(error))
+    async def ours(request: Request, error: Exception) -> JsonResponse:
+        return error_response(refusal(error), request.scope)
 
     async def framework(request: Request, error: Exception) -> JsonResponse:
         assert isinstance(error, HTTPException)
-        return error_response(_framework_refusal(error, _allowed_methods(request)))
+        return error_response(_framework_refusal(error, _allowed_methods(request)), request.scope)
+
+    async def invalid(request: Request, error: Exception) -> JsonResponse:
+        assert isinstance(error, RequestValidationError)
+        found = error.errors()
+        details = [(written_path(one["loc"]), sentence(one["type"], one.get("ctx", {}), one["msg"])) for one in found]
+        return error_response(invalid_request(details, len(details)), request.scope)
 
     app.add_exception_handler(Refused, ours)
     app.add_exception_handler(EvenhandError, ours)
     app.add_exception_handler(HTTPException, framework)
+    app.add_exception_handler(RequestValidationError, invalid)
 
 
 def invalid_request(details: Sequence[tuple[str, str]], count: int) -> Refused:

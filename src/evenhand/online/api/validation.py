@@ -10,15 +10,9 @@ from pydantic import BaseModel, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 from evenhand.core.errors import nearest
-from evenhand.online.api.models import ALLOCATION, ARM, IDEMPOTENCY_KEY
+from evenhand.online.api.rules import SENTENCES as PATTERNS
 
 MAX_NAME = 200  # letters of a name that are repeated in a message, as many as an arm's name can have
-#: The message for a string that does not match a pattern.
-PATTERNS = {
-    ALLOCATION: "must be 1 to 100 letters, digits, dots, dashes and underscores, beginning with a letter or digit",
-    ARM: "must have a character other than spaces",
-    IDEMPOTENCY_KEY: "must be printable ASCII characters without spaces",
-}
 OBJECT, LIST, STRING = "must be an object", "must be a list", "must be a string"
 NUMBER, INTEGER, BOOLEAN = "must be a number", "must be a whole number", "must be true or false"
 
@@ -67,7 +61,7 @@ def describe_errors(
 
     Example:
         >>> from pydantic import TypeAdapter
-        >>> from evenhand.online.api.models import CountedRounds
+        >>> from evenhand.online.api.requests import CountedRounds
         >>> try:
         ...     TypeAdapter(CountedRounds).validate_python({"cuont": 3})
         ... except ValidationError as error:

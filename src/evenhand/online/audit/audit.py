@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask
+from evenhand.online.api.answers import Answer, moment
 from evenhand.online.audit import text
 from evenhand.online.audit.account import Account
 from evenhand.online.audit.deficits import DeficitExcerpt
@@ -33,26 +35,14 @@ EXAMINED = 100  # arms, those with the largest promise for their availability, w
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Answer):
     """What each arm was promised and got.
-
-    Attributes:
-        algorithm: that decided.
-        round: rounds decided.
-        version: changes of arms and promises so far.
-        time: of the audit, in seconds since the epoch.
-        arms: number of arms; an audit with a limit has fewer lines.
-        fault: why the promises cannot be kept with the availability so far; empty if they can.
-        warnings: which estimates cannot be trusted, and why.
-        lines: one per arm, in the order of the arms; with a limit those furthest behind their promise first.
-        delays: of the last rewards; None before the first.
-        deficit_history: the deficits over time; None where no share of the rounds was ever promised.
 
     Example:
         >>> from evenhand.online import Bandit
         >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.0, 0.5])
         >>> for _ in range(4):
-        ...     choice = bandit.decide()
+        ...     decision = bandit.decide()
         >>> audit = bandit.audit()
         >>> audit.lines[1].plays, audit.lines[1].deficit, audit.fault
         (2, 0.0, '')
@@ -66,15 +56,31 @@ class Audit:
     """
 
     algorithm: str
+    """that decided"""
     round: int
+    """rounds decided"""
     version: int
-    time: float
+    """changes of arms and promises so far"""
+    time: datetime
+    """of the audit"""
     arms: int
+    """number of arms; an audit with a limit has fewer lines"""
     fault: str
+    """why the promises cannot be kept with the availability so far; empty if they can"""
     warnings: tuple[str, ...]
+    """which estimates cannot be trusted, and why"""
     lines: tuple[Line, ...]
+    """one per arm, in the order of the arms; with a limit those furthest behind their promise first"""
     delays: DelaySummary | None
+    """of the last rewards; null before the first"""
     deficit_history: DeficitExcerpt | None
+    """the deficits over time; null where no share of the rounds was ever promised"""
+    name: str | None = None
+    """of the allocation; null for a `Bandit` outside a store"""
+    sequence: int | None = None
+    """of the last event of the allocation, which every decision, reward and change increases"""
+    closed: bool = False
+    """whether the allocation decides no more"""
 
     def __str__(self) -> str:
         """A table with one line per arm, in 80 columns, and the fault below it; `table` has all columns."""
@@ -96,15 +102,6 @@ class Audit:
         import pandas as pd
 
         return pd.DataFrame.from_records([VALUES(line) for line in self.lines], columns=list(COLUMNS))
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return vars(self) | {
-            "warnings": list(self.warnings),
-            "lines": [line.to_json() for line in self.lines],
-            "delays": None if self.delays is None else self.delays.to_json(),
-            "deficit_history": None if self.deficit_history is None else self.deficit_history.to_json(),
-        }
 
     def figure(self) -> Figure:
         """Promised shares, shares since the promise began, and estimated rewards with intervals; one row per arm."""
@@ -135,7 +132,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         algorithm=account.algorithm,
         round=account.round,
         version=account.version,
-        time=now,
+        time=moment(now),
         arms=len(account.names),
         fault=_fault(account),
         warnings=warnings,

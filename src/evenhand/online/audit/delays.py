@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from evenhand.core.state import Array
+from evenhand.online.api.answers import Answer
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 BINS = 12  # at most, plus one at either end where the edges grow
@@ -27,18 +27,12 @@ LADDER = np.array(
 
 
 @dataclass(frozen=True)
-class DelaySummary:
+class DelaySummary(Answer):
     """The delays of the last rewards, in seconds.
 
     The histogram begins at 0 and has at most twelve bins of equal width, such as 5 seconds, 2 minutes or 6 hours. Where
     the largest delay is at least 30 times the median, so that most delays would fall into the first bin, the edges grow
     about evenly on a logarithmic scale instead; shorter and longer delays have one bin each at the ends.
-
-    Attributes:
-        count: number of rewards, at most the last 1000.
-        quantiles: of their delays, by probability.
-        edges: of the bins; one more than there are bins.
-        counts: delays per bin; a delay on an edge belongs to the bin that begins there, the largest to the last bin.
 
     Example:
         >>> summary = DelaySummary.of(np.array([3.0, 8.0, 9.0, 31.0, 55.0]))
@@ -47,9 +41,13 @@ class DelaySummary:
     """
 
     count: int
+    """number of rewards, at most the last 1000"""
     quantiles: Mapping[str, float]
+    """of their delays, by probability"""
     edges: tuple[float, ...]
+    """of the bins of the histogram; one more than there are bins"""
     counts: tuple[int, ...]
+    """delays per bin; a delay on an edge belongs to the bin that begins there, the largest to the last bin"""
 
     @classmethod
     def of(cls, delays: Array) -> DelaySummary:
@@ -61,14 +59,6 @@ class DelaySummary:
             edges=tuple(edges.tolist()),
             counts=tuple(np.histogram(delays, edges)[0].tolist()),
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {
-            "count": self.count,
-            "quantiles": dict(self.quantiles),
-            "bins": {"edges": list(self.edges), "counts": list(self.counts)},
-        }
 
 
 def _even(delays: Array) -> Array:

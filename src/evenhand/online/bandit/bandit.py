@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.core.errors import StateError
+from evenhand.online.api.answers import Decision, RewardStatus
 from evenhand.online.bandit import changes, decisions, saving
 from evenhand.online.bandit import rewards as received
-from evenhand.online.bandit.choice import Choice
 from evenhand.online.bandit.memory import Memory, seconds
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ class Bandit(Memory):
 
     Example:
         >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2}, seed=1)
-        >>> choice = bandit.decide()
-        >>> choice.id, choice.arms, choice.propensities.values
-        ('1', ('tea',), {'tea': 1.0, 'coffee': 0.0})
-        >>> bandit.observe(choice.id, {"tea": 1.0})
+        >>> decision = bandit.decide()
+        >>> decision.id, decision.names
+        ('1', ('tea',))
+        >>> bandit.observe(decision.id, {"tea": 1.0})
         {'tea': 'accepted'}
-        >>> bandit.observe(choice.id, {"tea": 1.0})
+        >>> bandit.observe(decision.id, {"tea": 1.0})
         {'tea': 'duplicate'}
     """
 
@@ -76,22 +76,26 @@ class Bandit(Memory):
 
     # --- decisions and rewards ----------------------------------------------------------------------------------------
 
-    def decide(self, available: Iterable[str] | None = None, now: float | None = None) -> Choice:
+    def decide(
+        self, available: Iterable[str] | None = None, now: float | None = None, *, propensities: bool = False
+    ) -> Decision:
         """Decide which arms play the next round.
 
         Args:
             available: names of the arms that can play; None for all that are not retired.
             now: seconds since the epoch; None for the computer's clock.
+            propensities: whether to return the propensity of every available arm: exact where the policy has a closed
+                form, otherwise estimated from lanes that decide from the same state, which takes time.
 
         Raises:
             EvenhandError: an arm is unknown, retired or named twice, none is available, or the policy cannot continue
                 beyond its horizon; no decision is made then.
 
         Example:
-            >>> Bandit(["tea", "coffee"], "ucb1").decide(available=["coffee"]).arms
+            >>> Bandit(["tea", "coffee"], "ucb1").decide(available=["coffee"]).names
             ('coffee',)
         """
-        return decisions.decide(self, available, seconds(now))
+        return decisions.decide(self, available, seconds(now), propensities)[0]
 
     def check_available(self, available: Iterable[str] | None) -> None:
         """Refuse what `decide` would refuse, without deciding; so several rounds can be checked first.
@@ -101,7 +105,7 @@ class Bandit(Memory):
         """
         self.arms.available(available)
 
-    def observe(self, decision: str, rewards: Mapping[str, float], now: float | None = None) -> dict[str, str]:
+    def observe(self, decision: str, rewards: Mapping[str, float], now: float | None = None) -> dict[str, RewardStatus]:
         """Take the rewards of a decision, at any time, in any order, one by one or together.
 
         A reward that is already known changes nothing. A reward that arrives after the window is recorded, and the
@@ -122,8 +126,8 @@ class Bandit(Memory):
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "ucb1", rewards=(0, 5), window=60.0, missing="lost")
-            >>> choice = bandit.decide(now=0.0)
-            >>> bandit.observe(choice.id, {"tea": 4.5}, now=61.0)
+            >>> decision = bandit.decide(now=0.0)
+            >>> bandit.observe(decision.id, {"tea": 4.5}, now=61.0)
             {'tea': 'late'}
         """
         return received.observe(self, decision, rewards, seconds(now))
@@ -143,7 +147,7 @@ class Bandit(Memory):
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "ars_ucb")
-            >>> choice = bandit.decide()
+            >>> decision = bandit.decide()
             >>> bandit.observe_total(0.5)
         """
         received.observe_total(self, value)
@@ -275,7 +279,7 @@ class Bandit(Memory):
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "thompson", seed=3)
-            >>> Bandit.restored(bandit.dump()).decide().arms == bandit.decide().arms
+            >>> Bandit.restored(bandit.dump()).decide().names == bandit.decide().names
             True
         """
         arms, algorithm, options = saving.arguments(plain)

@@ -3,34 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from functools import partial
+from typing import Any
 
 import numpy as np
 
 from evenhand.core.state import Decision, Feedback, Mask, Observation, State
+from evenhand.online.api import answers
+from evenhand.online.api.answers import ArmPropensity, moment
 from evenhand.online.bandit.arms import Available
-from evenhand.online.bandit.choice import Choice
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.propensities import Propensities, copied, propensities
 from evenhand.online.bandit.rewards import close
 from evenhand.policy.fairness import owed
 
 
-def decide(memory: Memory, available: Iterable[str] | None, now: float) -> Choice:
-    """Decide the next round; see `evenhand.online.Bandit.decide`."""
+def decide(
+    memory: Memory, available: Iterable[str] | None, now: float, estimate: bool = False
+) -> tuple[answers.Decision, dict[str, Any]]:
+    """Decide the next round; see `evenhand.online.Bandit.decide`.
+
+    Args:
+        memory: updated in place.
+        available: names of the arms that can play; None for all that are not retired.
+        now: seconds since the epoch.
+        estimate: whether the propensities of all available arms are wanted.
+
+    Returns:
+        The decision, and the facts that a log must have of it, for `evenhand.online.bandit.replay.replay_decision`.
+    """
     able = memory.arms.available(available)
     close(memory, now)
     decision, before, silent = _decided(memory, able.mask)
     (played,) = decision.played.nonzero()
     if len(played) > 1:
         played = played[np.argsort(-1.0 * decision.inclusion[played], kind="stable")]
-    places, names = played.tolist(), memory.names
-    id, arms = str(decision.round), tuple([names[place] for place in places])
+    names, places, round = memory.names, played.tolist(), decision.round
+    chosen = [names[place] for place in places]
+    listed = [names[place] for place in np.flatnonzero(able.arms).tolist()] if estimate or available is not None else []
     record(memory, decision, places, able, now)
-    seed = (memory.seed, decision.round)
-    estimate = partial(propensities, memory.policy, before, able.mask, decision, memory.arms.place, seed)
-    propensity = tuple(map(float, decision.inclusion[played].tolist())) if before is None else None
-    return Choice(id, decision.round, arms, memory.version, propensity, silent, names, able.arms, estimate)
+    facts: dict[str, Any] = {"arms": chosen}
+    if available is not None:
+        facts["available"] = listed
+    known: Propensities = {}
+    if estimate:
+        seed = (memory.seed, round)
+        known = propensities(memory.policy, before, able.mask, decision, memory.arms.place, seed, listed)
+    if before is None:
+        facts["propensity"] = values = list(map(float, decision.inclusion[played].tolist()))
+        arms = tuple([ArmPropensity(arm, value, 0.0) for arm, value in zip(chosen, values, strict=True)])
+    elif known:
+        arms = tuple([known[arm] for arm in chosen])
+        facts["propensity"], facts["stderr"] = [one.propensity for one in arms], [one.stderr for one in arms]
+    else:
+        arms = tuple([ArmPropensity(arm, None, None) for arm in chosen])
+    if silent:
+        facts["silent"] = True
+    every = tuple(known.values()) if estimate else None
+    return answers.Decision(str(round), round, moment(now), arms, memory.version, every), facts
 
 
 def _decided(memory: Memory, mask: Mask | None) -> tuple[Decision, State | None, bool]:

@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
+from evenhand.online.api.answers import moment
 from evenhand.online.audit.deficits import DeficitExcerpt
 
 POINTS = 256  # intervals that are kept, at most
@@ -106,8 +107,9 @@ class DeficitHistory:
         Example:
             >>> history = DeficitHistory()
             >>> history.mark(1, 60.0, np.array([0.5, 0.0]), np.array([True, False]))
-            >>> history.excerpt(["tea", "coffee"], np.array([0.5, -np.inf]))
-            DeficitExcerpt(rounds=(1,), times=(60.0,), arms=('tea',), deficits=((0.5,),), largest=(0.5,))
+            >>> excerpt = history.excerpt(["tea", "coffee"], np.array([0.5, -np.inf]))
+            >>> excerpt.rounds, excerpt.arms, excerpt.deficits, excerpt.largest
+            ((1,), ('tea',), ((0.5,),), (0.5,))
         """
         by_arm = bool(self.deficits) or not self.rounds
         order = np.argsort(-worst, kind="stable")[: SHOWN * by_arm].tolist()
@@ -115,7 +117,7 @@ class DeficitHistory:
         courses = [[row[place] if place < len(row) else math.nan for row in self.deficits] for place in places]
         return DeficitExcerpt(
             tuple(self.rounds),
-            tuple(self.times),
+            tuple(map(moment, self.times)),
             tuple(names[place] for place in places),
             tuple(tuple(_plain(course)) for course in courses),
             tuple(_plain(self.largest)),

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
 from evenhand.core.state import Array, Decision, Mask, Observation, State, each_array
+from evenhand.online.api.answers import ArmPropensity
 from evenhand.policy.policy import Policy
 
 T = TypeVar("T")
 LANES = 1000  # that decide from the same state, where there is no closed form
 
 
-@dataclass(frozen=True)
-class Propensities:
-    """Inclusion probabilities of the available arms, by name.
-
-    Attributes:
-        values: the propensity of each arm, in [0, 1].
-        stderr: its standard error; 0 where it is exact.
-        exact: whether the policy has a closed form.
-    """
-
-    values: Mapping[str, float]
-    stderr: Mapping[str, float]
-    exact: bool
+Propensities = dict[str, ArmPropensity]  # by arm
 
 
 def propensities(
@@ -41,7 +30,7 @@ def propensities(
     seed: Sequence[int],
     available: Sequence[str],
 ) -> Propensities:
-    """The propensities of a decision.
+    """The propensities of the available arms in a decision, by name.
 
     Args:
         policy: that decided.
@@ -60,11 +49,7 @@ def propensities(
         values[decision.played] = np.maximum(values[decision.played], 1.0 / (LANES + 2.0))
         # By the same rule, the error is positive even where all lanes agree.
         stderr = np.sqrt(np.maximum(values * (1.0 - values), 1.0 / (LANES + 2.0)) / LANES)
-    return Propensities(
-        {name: float(values[places[name]]) for name in available},
-        {name: float(stderr[places[name]]) for name in available},
-        before is None,
-    )
+    return {name: ArmPropensity(name, float(values[places[name]]), float(stderr[places[name]])) for name in available}
 
 
 def _mean_inclusion(policy: Policy, before: State, mask: Mask | None, seed: Sequence[int]) -> Array:

@@ -45,8 +45,8 @@ class Recorder:
     Example:
         >>> from evenhand.online import Bandit
         >>> bandit = Bandit(["tea", "coffee"], "thompson", seed=3)
-        >>> recorder, choice = Recorder(bandit), bandit.decide()
-        >>> bandit.observe(choice.id, {choice.arms[0]: 1.0})
+        >>> recorder, decision = Recorder(bandit), bandit.decide()
+        >>> bandit.observe(decision.id, {decision.names[0]: 1.0})
         {'coffee': 'accepted'}
         >>> recorder.changes()["index"]["fields"]["successes"]
         {'at': [1], 'to': {'dtype': 'float64', 'values': [1.0]}}

@@ -6,11 +6,12 @@ from collections.abc import Container, Mapping, Sequence
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
+from evenhand.online.api.answers import RewardStatus
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.pending import DecisionRewards, RewardError
 
 
-def observe(memory: Memory, decision: str, rewards: Mapping[str, float], now: float) -> dict[str, str]:
+def observe(memory: Memory, decision: str, rewards: Mapping[str, float], now: float) -> dict[str, RewardStatus]:
     """Take the rewards of a decision; see `evenhand.online.Bandit.observe`."""
     if not isinstance(decision, str):
         raise EvenhandError(f"a decision is identified by its id, a string such as '1'; got {decision!r}")
@@ -58,7 +59,7 @@ def record(
         memory.learn([place[arm] for arm in accepted], list(accepted.values()), given)
 
 
-def _status(decision: str, entry: DecisionRewards, arm: str, reward: float) -> str:
+def _status(decision: str, entry: DecisionRewards, arm: str, reward: float) -> RewardStatus:
     """What a reward is: accepted, duplicate or late."""
     if arm not in entry.rewards:
         played = ", ".join(map(repr, entry.rewards))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
@@ -15,17 +15,20 @@ import httpx
 
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.files import write_whole
-from evenhand.online.api import models
-from evenhand.online.api.models import (
-    LOG_TYPES,
+from evenhand.online.api import answers
+from evenhand.online.api.answers import (
     AccessInfo,
     Allocation,
     AllocationSummary,
+    Arm,
     ChangeResult,
     Decision,
+    DecisionOutcome,
+    Event,
     RewardResult,
     TotalResult,
 )
+from evenhand.online.api.requests import LOG_TYPES
 from evenhand.online.client.errors import UnexpectedAnswer
 from evenhand.online.client.messages import Call, address, path_to
 from evenhand.online.client.transport import Connection
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from evenhand.online.audit.audit import Audit
 
 Record = TypeVar("Record")
+PAGE = 1000  # entries per page of a list
 
 
 class Client:
@@ -62,10 +66,11 @@ class Client:
 
     Example:
         >>> def service(request):
-        ...     decision = {"id": "1", "round": 1, "time": 1790000000.0, "arms": ["tea"], "version": 0}
-        ...     return httpx.Response(200, json={"decisions": [decision | {"propensity": [1.0], "propensities": None}]})
+        ...     decision = {"id": "1", "round": 1, "time": "2026-09-21T14:13:20.000000Z", "version": 0}
+        ...     arms = [{"arm": "tea", "propensity": 1.0, "stderr": 0.0}]
+        ...     return httpx.Response(200, json={"decisions": [decision | {"arms": arms, "propensities": None}]})
         >>> with Client("http://localhost:8000", transport=httpx.MockTransport(service)) as client:
-        ...     client.decide("drinks").arms
+        ...     client.decide("drinks").names
         ('tea',)
     """
 
@@ -161,11 +166,27 @@ class Client:
 
     def allocations(self) -> tuple[AllocationSummary, ...]:
         """The allocations of the service."""
-        return self._get("/v1/allocations", models.Allocations).allocations
+        found, cursor = list[AllocationSummary](), None
+        while True:
+            page = self._get("/v1/allocations", answers.Allocations, limit=PAGE, cursor=cursor)
+            found += page.allocations
+            cursor = page.next
+            if cursor is None:
+                return tuple(found)
 
     def describe(self, name: str) -> Allocation:
         """An allocation: its settings and its current round."""
         return self._get(path_to(name), Allocation)
+
+    def arms(self, name: str) -> tuple[Arm, ...]:
+        """The arms of an allocation, in their order, with their promises."""
+        found, cursor = list[Arm](), None
+        while True:
+            page = self._get(path_to(name, "arms"), answers.Arms, limit=PAGE, cursor=cursor)
+            found += page.arms
+            cursor = page.next
+            if cursor is None:
+                return tuple(found)
 
     # --- decisions and rewards ----------------------------------------------------------------------------------------
 
@@ -215,10 +236,14 @@ class Client:
             if available is not None:
                 raise EvenhandError("give the available arms either for each round or for all of them, not both")
             count, body["rounds"] = len(rounds), [_names(arms) for arms in rounds]
-        decisions = self._post(path_to(name, "decisions"), body, idempotency_key, models.Decisions).decisions
+        decisions = self._write("POST", path_to(name, "decisions"), body, idempotency_key, answers.Decisions).decisions
         if len(decisions) != count:
             raise UnexpectedAnswer(f"{count} decisions were requested, but the answer has {len(decisions)}")
         return decisions
+
+    def decision(self, name: str, id: str) -> DecisionOutcome:
+        """A decision, and what came of it: who could play, who played, and their rewards."""
+        return self._get(path_to(name, "decisions", id), DecisionOutcome)
 
     def reward(
         self, name: str, decision: str, rewards: Mapping[str, float], *, idempotency_key: str | None = None
@@ -256,7 +281,7 @@ class Client:
                 for decision, by_arm in rewards
             ]
         }
-        return self._post(path_to(name, "rewards"), body, idempotency_key, models.RewardResults).results
+        return self._write("POST", path_to(name, "rewards"), body, idempotency_key, answers.RewardResults).results
 
     def total(
         self, name: str, value: float, round: int | None = None, *, idempotency_key: str | None = None
@@ -270,7 +295,7 @@ class Client:
             idempotency_key: as for `reward`.
         """
         body = {"value": value, "round": round}
-        return self._post(path_to(name, "totals"), body, idempotency_key, TotalResult)
+        return self._write("POST", path_to(name, "totals"), body, idempotency_key, TotalResult)
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -294,37 +319,37 @@ class Client:
             weight: of the arm, if the algorithm has weights.
             idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
         """
-        return self._change(name, "add", idempotency_key, arm=arm, fraction=fraction, penalty=penalty, weight=weight)
+        values = {"fraction": fraction, "penalty": penalty, "weight": weight}
+        body = {label: value for label, value in values.items() if value is not None}
+        return self._write("PUT", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
 
     def retire(self, name: str, arm: str, *, idempotency_key: str | None = None) -> ChangeResult:
         """Retire an arm: it plays no more and its promise ends; its rewards are still accepted."""
-        return self._change(name, "retire", idempotency_key, arm=arm)
+        return self._write("PATCH", path_to(name, "arms", arm), {"retired": True}, idempotency_key, ChangeResult)
 
     def bring_back(
         self, name: str, arm: str, *, fraction: float | None = None, idempotency_key: str | None = None
     ) -> ChangeResult:
         """Bring a retired arm back, with everything known of it and a promise that begins now."""
-        return self._change(name, "bring_back", idempotency_key, arm=arm, fraction=fraction)
+        body = {"retired": False} | ({} if fraction is None else {"fraction": fraction})
+        return self._write("PATCH", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
 
     def promise(self, name: str, fractions: Mapping[str, float], *, idempotency_key: str | None = None) -> ChangeResult:
-        """Change the promised shares of some arms; what these arms are owed lapses.
+        """Change the promised shares of some arms, of all or of none; what these arms are owed lapses.
 
         An arm with that share already keeps its promise and what it is owed, as do the arms that are not named; the
         result's ``changed`` is False where all have theirs.
         """
-        return self._change(name, "promise", idempotency_key, fractions=_by_arm("fractions", "{'tea': 0.2}", fractions))
+        body = {"fractions": _by_arm("fractions", "{'tea': 0.2}", fractions)}
+        return self._write("PATCH", path_to(name), body, idempotency_key, ChangeResult)
 
     def close_allocation(self, name: str, *, idempotency_key: str | None = None) -> ChangeResult:
         """Close an allocation: it decides no more; rewards are still accepted."""
-        return self._change(name, "close", idempotency_key)
+        return self._write("PATCH", path_to(name), {"closed": True}, idempotency_key, ChangeResult)
 
     def reopen_allocation(self, name: str, *, idempotency_key: str | None = None) -> ChangeResult:
         """Reopen a closed allocation."""
-        return self._change(name, "reopen", idempotency_key)
-
-    def _change(self, name: str, change: str, idempotency_key: str | None, **values: Any) -> ChangeResult:
-        body = {"change": change} | {label: value for label, value in values.items() if value is not None}
-        return self._post(path_to(name, "changes"), body, idempotency_key, ChangeResult)
+        return self._write("PATCH", path_to(name), {"closed": False}, idempotency_key, ChangeResult)
 
     # --- results ------------------------------------------------------------------------------------------------------
 
@@ -335,7 +360,22 @@ class Client:
             name: of the allocation.
             limit: number of arms, those furthest behind their promise first; None for all, in their order.
         """
-        return self._get(path_to(name, "audit"), models.Audit, limit=limit).record()
+        from evenhand.online.audit.audit import Audit
+
+        return self._get(path_to(name, "audit"), Audit, limit=limit)
+
+    def events(self, name: str, after: int = 0) -> Iterator[Event]:
+        """What happened to an allocation, in order, up to now.
+
+        Args:
+            name: of the allocation.
+            after: sequence of the last event that is known; 0 for none.
+        """
+        following: int | None = after
+        while following is not None:
+            page = self._get(path_to(name, "events"), answers.Events, after=following, limit=PAGE)
+            yield from page.events
+            following = page.next
 
     def log(
         self,
@@ -378,9 +418,11 @@ class Client:
     def _get(self, path: str, shape: type[Record], **query: Any) -> Record:
         return self._connection.send(Call("GET", self.url + path, query=query), shape)[1]
 
-    def _post(self, path: str, body: Mapping[str, Any], idempotency_key: str | None, shape: type[Record]) -> Record:
+    def _write(
+        self, method: str, path: str, body: Mapping[str, Any], idempotency_key: str | None, shape: type[Record]
+    ) -> Record:
         key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-        return self._connection.send(Call("POST", self.url + path, body, idempotency_key=key), shape)[1]
+        return self._connection.send(Call(method, self.url + path, body, idempotency_key=key), shape)[1]
 
 
 def _infinity_as_string(value: Any) -> Any:

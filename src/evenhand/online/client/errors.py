@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenhand.core.errors import EvenhandError
-from evenhand.online.api.models import Detail
+from evenhand.online.api.errors import Detail
 
 
 class ServiceError(EvenhandError):
@@ -14,16 +14,25 @@ class ServiceError(EvenhandError):
     Attributes:
         code: for programs: that of the service, such as ``"conflict"`` or ``"closed"``.
         message: for people.
-        details: the places in the request where something is wrong, if any.
+        errors: the places in the request where something is wrong, if any.
         status: of the HTTP answer; None if there was none.
+        request_id: identifies the request in the log of the service; None if it is unknown.
     """
 
-    def __init__(self, message: str, code: str = "", details: Sequence[Detail] = (), status: int | None = None) -> None:
-        self.message, self.code, self.details, self.status = message, code, tuple(details), status
+    def __init__(
+        self,
+        message: str,
+        code: str = "",
+        errors: Sequence[Detail] = (),
+        status: int | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        self.message, self.code, self.errors, self.status = message, code, tuple(errors), status
+        self.request_id = request_id
         super().__init__(message)
 
     def __str__(self) -> str:
-        more = [line for line in map(str, self.details) if line not in self.message]
+        more = [line for line in map(str, self.errors) if line not in self.message]
         return "\n".join([self.message, *more])
 
 
@@ -43,13 +52,15 @@ class Unavailable(ServiceError):
         self,
         message: str,
         code: str = "unavailable",
-        details: Sequence[Detail] = (),
+        errors: Sequence[Detail] = (),
         status: int | None = None,
+        request_id: str | None = None,
+        *,
         tries: int = 0,
         seconds: float = 0.0,
         idempotency_key: str | None = None,
     ) -> None:
-        super().__init__(message, code, details, status)
+        super().__init__(message, code, errors, status, request_id)
         self.tries, self.seconds, self.idempotency_key = tries, seconds, idempotency_key
 
 
@@ -57,6 +68,11 @@ class UnexpectedAnswer(ServiceError):
     """The answer is not one of an Evenhand service, or of another version of it."""
 
     def __init__(
-        self, message: str, code: str = "unexpected", details: Sequence[Detail] = (), status: int | None = None
+        self,
+        message: str,
+        code: str = "unexpected",
+        errors: Sequence[Detail] = (),
+        status: int | None = None,
+        request_id: str | None = None,
     ) -> None:
-        super().__init__(message, code, details, status)
+        super().__init__(message, code, errors, status, request_id)

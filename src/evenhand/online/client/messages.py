@@ -16,12 +16,14 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from evenhand.core.errors import EvenhandError
-from evenhand.online.api.models import ErrorResponse, Problem
+from evenhand.online.api.errors import Problem
+from evenhand.online.api.rules import IDEMPOTENCY_KEY, SENTENCES, matches
 from evenhand.online.client.errors import ServiceError, UnexpectedAnswer
 
 Record = TypeVar("Record")
 
 MAX_SHOWN = 200  # characters of an invalid answer
+SECRET = r"[!-~]+"  # printable ASCII characters without spaces
 
 
 @dataclass(frozen=True)
@@ -96,16 +98,17 @@ def path_to(name: str, *rest: str) -> str:
     """The path to an allocation, or to a part of it.
 
     Raises:
-        EvenhandError: no allocation can have this name.
+        EvenhandError: no allocation and no arm can have this name.
 
     Example:
-        >>> path_to("hot drinks", "audit")
-        '/v1/allocations/hot%20drinks/audit'
+        >>> path_to("drinks", "arms", "green tea/hot")
+        '/v1/allocations/drinks/arms/green%20tea%2Fhot'
     """
-    # Dots would change the path, and a lone surrogate cannot be encoded.
-    if not isinstance(name, str) or name in ("", ".", "..") or any("\ud800" <= letter <= "\udfff" for letter in name):
-        raise EvenhandError(f"the name of an allocation must be a string such as 'drinks', got {name!r}")
-    return "/".join(["/v1/allocations", quote(name, safe=""), *rest])
+    for what, part in zip(("an allocation", "a part", "an arm"), (name, *rest), strict=False):
+        # Dots would change the path, and a lone surrogate cannot be encoded.
+        if not isinstance(part, str) or part in ("", ".", "..") or any("\ud800" <= one <= "\udfff" for one in part):
+            raise EvenhandError(f"the name of {what} must be a string such as 'drinks', got {part!r}")
+    return "/".join(["/v1/allocations", *(quote(part, safe="") for part in (name, *rest))])
 
 
 def bearer(key: str) -> str:
@@ -118,7 +121,7 @@ def bearer(key: str) -> str:
         >>> bearer("evh_abc")
         'Bearer evh_abc'
     """
-    if not isinstance(key, str) or not _is_printable(key.strip()):
+    if not isinstance(key, str) or not matches(SECRET, key.strip()):
         raise EvenhandError("the API key must be one line of printable ASCII characters; it is not shown here")
     return f"Bearer {key.strip()}"
 
@@ -147,13 +150,14 @@ def problem_in(body: bytes) -> Problem | None:
     """The problem that an answer describes; None if it is not in the service's format.
 
     Example:
-        >>> problem_in(b'{"error": {"code": "closed", "message": "it decides no more", "details": []}}').code
+        >>> problem_in(b'{"title": "Conflict", "status": 409, "detail": "it decides no more", "code": "closed"}').code
         'closed'
     """
     try:
-        return ErrorResponse.model_validate_json(body, strict=True).error
+        problem: Problem = _adapter(Problem).validate_json(body, strict=True)
     except ValidationError:
         return None
+    return problem
 
 
 def service_error(call: Call, response: httpx.Response, body: bytes) -> ServiceError:
@@ -167,7 +171,7 @@ def service_error(call: Call, response: httpx.Response, body: bytes) -> ServiceE
     """
     problem = problem_in(body)
     if problem is not None:
-        return ServiceError(problem.message, problem.code, problem.details, response.status_code)
+        return ServiceError(problem.detail, problem.code, problem.errors, response.status_code, problem.request_id)
     location = response.headers.get("Location")
     if response.is_redirect and location:
         return UnexpectedAnswer(
@@ -249,12 +253,6 @@ def _json_value(value: Any) -> Any:
 
 
 def _valid_key(key: str) -> str:
-    if not isinstance(key, str) or not _is_printable(key) or len(key) > 200:
-        raise EvenhandError(
-            f"an idempotency key must be 1 to 200 printable ASCII characters without spaces, got {key!r}"
-        )
+    if not matches(IDEMPOTENCY_KEY, key):
+        raise EvenhandError(f"an idempotency key {SENTENCES[IDEMPOTENCY_KEY]}, got {key!r}")
     return key
-
-
-def _is_printable(text: str) -> bool:
-    return text.isascii() and text.isprintable() and bool(text) and " " not in text

@@ -14,7 +14,7 @@ from tenacity import RetryCallState, RetryError, Retrying, retry_if_exception_ty
 from evenhand import __version__
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
-from evenhand.online.api.models import Problem
+from evenhand.online.api.errors import Problem
 from evenhand.online.client.errors import ServiceError, Unavailable
 from evenhand.online.client.messages import (
     Call,
@@ -184,7 +184,7 @@ class Connection:
         if response.status_code not in TRANSIENT:
             raise service_error(call, response, body)
         problem = problem_in(body)
-        reason = status(response) + (f", {problem.message}" if problem else "")
+        reason = status(response) + (f", {problem.detail}" if problem else "")
         raise _Transient(reason, RETRY_LATER, retry_after(response), response.status_code, problem)
 
     def _body(self, response: httpx.Response, deadline: float) -> bytes:
@@ -213,8 +213,17 @@ class Connection:
                 "\nThe call may have been carried out. Repeated with the idempotency key "
                 f"{call.idempotency_key}, it is not carried out twice."
             )
-        problem = last.problem or Problem(code="unavailable", message="")
-        return Unavailable(message, problem.code, problem.details, last.status, tries, seconds, call.idempotency_key)
+        problem = last.problem or Problem(title="", status=503, detail="", code="unavailable")
+        return Unavailable(
+            message,
+            problem.code,
+            problem.errors,
+            last.status,
+            problem.request_id,
+            tries=tries,
+            seconds=seconds,
+            idempotency_key=call.idempotency_key,
+        )
 
 
 class _Transient(Exception):

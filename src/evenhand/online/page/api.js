@@ -75,6 +75,6 @@ async function read(answer) {
 }
 
 function refusal(status, body) {
-  if (body?.error) return new Refused(status, body.error.code, body.error.message);
+  if (body?.code) return new Refused(status, body.code, body.detail);
   return status >= 500 ? new Unreachable(`status ${status}`) : new Refused(status, '', `status ${status}`);
 }

@@ -75,12 +75,24 @@ class App extends Component {
 
   async load(signal) {
     const { name } = this.state.route;
-    if (name === null) return { list: (await this.service.get('v1/allocations', signal)).allocations };
+    if (name === null) return { list: await this.list(signal) };
     const described = this.state.described ?? (await this.service.get(address(name), signal));
     const arms = this.state.audit?.arms ?? described.arms.length;
     const audit = await this.service.get(address(name) + auditPath(arms, this.state.loaded), signal);
     const fresh = described.version === audit.version;
     return { audit, described: fresh ? described : await this.service.get(address(name), signal) };
+  }
+
+  // All allocations, page by page.
+  async list(signal) {
+    const list = [];
+    for (let cursor = ''; cursor !== null; ) {
+      const after = cursor && `&cursor=${encodeURIComponent(cursor)}`;
+      const page = await this.service.get(`v1/allocations?limit=1000${after}`, signal);
+      list.push(...page.allocations);
+      cursor = page.next;
+    }
+    return list;
   }
 
   // Shows an error; false if a retry cannot help.

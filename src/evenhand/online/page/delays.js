@@ -17,14 +17,14 @@ export class Delays extends Component {
 }
 
 function Summary({ delays }) {
-  const { count, quantiles, bins } = delays;
+  const { count, quantiles } = delays;
   const parts = Object.entries(quantiles).sort(([one], [other]) => one - other);
   const label = 'Number of rewards by delay; as a table below';
   return html`
     <p>Of the last ${several(count, 'reward')}, from the decision on:</p>
     <dl class="tiles">${parts.map(([part, delay]) => html`<${Part} part=${part} delay=${delay} />`)}</dl>
-    <${Chart} ...${{ data: bins, height: 260, label, picture }} />
-    <details><summary>As a table</summary><${Table} bins=${bins} /></details>
+    <${Chart} ...${{ data: delays, height: 260, label, picture }} />
+    <details><summary>As a table</summary><${Table} bins=${delays} /></details>
   `;
 }
 

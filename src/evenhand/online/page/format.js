@@ -64,9 +64,8 @@ export function duration(seconds) {
 const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' };
 const DATE = { day: 'numeric', month: 'short', year: 'numeric' };
 
-// Seconds since the epoch, in the reader's own zone, which is named.
+// Seconds since the epoch or a time of the service, in the reader's own zone, which is named.
 export const clock = (seconds) => new Date(1000 * seconds).toLocaleTimeString(LOCALE, CLOCK);
-export const moment = (seconds) =>
-  known(seconds) ? new Date(1000 * seconds).toLocaleString(LOCALE, { ...DATE, ...CLOCK }) : NOTHING;
+export const moment = (time) => (time ? new Date(time).toLocaleString(LOCALE, { ...DATE, ...CLOCK }) : NOTHING);
 
 export const several = (count, one, more = `${one}s`) => `${whole(count)} ${count === 1 ? one : more}`;

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
 
 from evenhand import __version__
+from evenhand.online.api.errors import Problem
 from evenhand.online.api.problems import add_exception_handlers
 from evenhand.online.server import routes, static
+from evenhand.online.server.dependencies import JsonBody
 from evenhand.online.server.metrics import Metrics
 from evenhand.online.server.middleware import RequestMiddleware
-from evenhand.online.server.routing import SECURITY_SCHEME
 from evenhand.online.server.service import Service
 from evenhand.online.server.settings import Settings
 from evenhand.online.store import Store
@@ -68,19 +72,50 @@ def create_app(store: Store, settings: Settings | None = None, metrics: Metrics 
 
 
 class _App(FastAPI):
-    """An application whose OpenAPI description says how keys are sent."""
+    """An application whose OpenAPI description has the titles, the bodies and the errors of the routes."""
 
     def openapi(self) -> dict[str, Any]:
         if not self.openapi_schema:
-            schema = get_openapi(
+            self.openapi_schema = get_openapi(
                 title=self.title,
                 version=self.version,
                 description=self.description,
                 tags=self.openapi_tags,
                 routes=self.routes,
             )
-            schema["components"]["securitySchemes"] = {
-                SECURITY_SCHEME: {"type": "http", "scheme": "bearer", "description": "An API key, `evh_…`."}
-            }
-            self.openapi_schema = schema
+            self._describe(self.openapi_schema)
         return self.openapi_schema
+
+    def _describe(self, description: dict[str, Any]) -> None:
+        routes = [route for route in self.routes if isinstance(route, APIRoute) and route.include_in_schema]
+        bodies = {route.name: body for route in routes if (body := _body_of(route)) is not None}
+        kinds: list[tuple[object, Literal["validation"], TypeAdapter[Any]]]
+        kinds = [(body, "validation", body.adapter) for body in bodies.values()]
+        kinds.append((Problem, "validation", TypeAdapter(Problem)))
+        schemas, more = TypeAdapter.json_schemas(kinds, ref_template="#/components/schemas/{model}")
+        description["components"]["schemas"] |= more["$defs"]
+        for route in routes:
+            method = next(iter(route.methods or ()))
+            operation = description["paths"][route.path_format][method.lower()]
+            operation["summary"] = title(route.endpoint)
+            if route.name in bodies:
+                content = {"application/json": {"schema": schemas[bodies[route.name], "validation"]}}
+                operation["requestBody"] = {"required": True, "content": content}
+
+
+def _body_of(route: APIRoute) -> JsonBody | None:
+    calls = (dependency.call for dependency in route.dependant.dependencies)
+    return next((call for call in calls if isinstance(call, JsonBody)), None)
+
+
+def title(endpoint: Callable[..., Any]) -> str:
+    """The first line of an endpoint's docstring, up to a colon.
+
+    Example:
+        >>> async def brew() -> None:
+        ...     '''Make tea: black or green.'''
+        >>> title(brew)
+        'Make tea'
+    """
+    first, *_ = (endpoint.__doc__ or endpoint.__name__).splitlines()
+    return first.partition(":")[0].removesuffix(".")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from evenhand.online.api.problems import Refused
@@ -13,7 +11,7 @@ MAX_UNKNOWN = 20  # unknown fields that are described; more are refused without 
 SMALL = 2**15  # bytes of a body that cannot have too many values, and is read at once
 
 
-def _few(settings: Settings) -> int:
+def few(settings: Settings) -> int:
     """The largest number of values of most messages."""
     return 100
 
@@ -33,21 +31,8 @@ def values_of_rewards(settings: Settings) -> int:
     return 5 * settings.max_batch + 100
 
 
-def _unchecked(settings: Settings, body: Any) -> None:
+def unchecked(settings: Settings, body: Any) -> None:
     """Refuse nothing."""
-
-
-@dataclass(frozen=True)
-class Limited:
-    """Marks the message of an endpoint with its limits.
-
-    Attributes:
-        values: the largest number of names, numbers and so on in a body; one with more is not parsed.
-        check: refuses a body that is over other limits; the body is any JSON value, which is not validated yet.
-    """
-
-    values: Callable[[Settings], int] = _few
-    check: Callable[[Settings, Any], None] = _unchecked
 
 
 def check_values(limit: int, body: bytes) -> None:

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from evenhand.online.api.answers import Decisions, RewardResults
 from evenhand.online.store import Store
-from evenhand.online.store.commands import Answer
 
 METHODS = ("GET", "HEAD", "PATCH", "POST", "PUT")
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -53,11 +53,13 @@ class Metrics:
         self._events.observe(events)
         self._seconds.observe(seconds)
 
-    def carried_out(self, answer: Answer) -> None:
+    def carried_out(self, answer: object) -> None:
         """Count the decisions and rewards of a command of the store; repetitions of a request are not counted."""
-        self.decisions.inc(len(answer.get("decisions", ())))
-        for status, count in Tally(result["status"] for result in answer.get("results", ())).items():
-            self.rewards.labels(status).inc(count)
+        if isinstance(answer, Decisions):
+            self.decisions.inc(len(answer.decisions))
+        elif isinstance(answer, RewardResults):
+            for status, count in Tally(result.status for result in answer.results).items():
+                self.rewards.labels(status).inc(count)
 
     def request(self, method: str, route: str | None, status: int, seconds: float, key: str | None) -> None:
         """Count an answered request; unknown routes and unusual methods are counted as ``other``."""
@@ -91,7 +93,7 @@ class _Allocations(Collector):
             "evenhand_largest_deficit", "Deficit in plays of the arm furthest behind its promise.", labels=LABELS
         )
         for name, gauges in self._store.gauges(TIMEOUT).items():
-            pending.add_metric([name], gauges["pending"])
-            if gauges["largest_deficit"] is not None:
-                deficit.add_metric([name], gauges["largest_deficit"])
+            pending.add_metric([name], gauges.pending)
+            if gauges.largest_deficit is not None:
+                deficit.add_metric([name], gauges.largest_deficit)
         return pending, deficit

@@ -59,7 +59,7 @@ class RequestMiddleware:
         except Exception as error:
             if exchange.status:  # part of the answer has been sent: only a broken connection shows the error
                 raise
-            await error_response(refusal(error))(scope, receive, exchange.send)
+            await error_response(refusal(error), scope)(scope, receive, exchange.send)
         finally:
             seconds, status = time.perf_counter() - start, exchange.status or 500
             key, client = getattr(state.get("caller"), "name", None), (scope.get("client") or [None])[0]

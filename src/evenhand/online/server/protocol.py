@@ -172,10 +172,11 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
-            response = error_response(refused)
-            status, body, id = response.status_code, bytes(response.body), self._request_id()
+            id = self._request_id()
+            response = error_response(refused, {"state": {"request_id": id}})
+            status, body = response.status_code, bytes(response.body)
             self.transport.write(
-                b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+                b"HTTP/1.1 %d %s\r\ncontent-type: application/problem+json\r\ncontent-length: %d\r\n"
                 b"x-request-id: %s\r\nconnection: close\r\n\r\n%s"
                 % (status, REASONS[status], len(body), id.encode("ascii"), body)
             )

@@ -5,23 +5,33 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import Body, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from evenhand.online.api import models
+from evenhand.online.api import answers, requests
 from evenhand.online.api.json import JsonResponse
-from evenhand.online.api.problems import Refused
-from evenhand.online.server.auth import Caller
+from evenhand.online.api.problems import Refused, documented
+from evenhand.online.audit.audit import Audit
+from evenhand.online.server.dependencies import (
+    Administrator,
+    Anyone,
+    ArmPath,
+    Decider,
+    JsonBody,
+    Name,
+    Once,
+    Reader,
+    Rewarder,
+    Services,
+    errors,
+)
 from evenhand.online.server.limits import (
-    Limited,
-    check_arms,
     check_batch,
     check_new,
     check_propensities,
@@ -32,10 +42,19 @@ from evenhand.online.server.limits import (
     values_of_rounds,
 )
 from evenhand.online.server.quotas import LogDownload
-from evenhand.online.server.routing import ANY_KEY, HEALTH, IdempotencyKey, Name, needs, router_of_scopes
-from evenhand.online.server.service import service_of
-from evenhand.online.store import Change, Decide, Describe, ReadAudit, Reward, Total
-from evenhand.online.store.export import LogLimits, stream_log
+from evenhand.online.store import (
+    AddArm,
+    Decide,
+    Describe,
+    ReadArms,
+    ReadAudit,
+    ReadDecision,
+    Reward,
+    Total,
+    UpdateAllocation,
+    UpdateArm,
+)
+from evenhand.online.store.export import LogLimits, read_event_page, stream_log
 
 TAGS = [
     {"name": "allocations", "description": "Create, list and change allocations."},
@@ -46,8 +65,12 @@ TAGS = [
 INFINITY = {"inf": math.inf, "-inf": -math.inf}  # JSON has no numbers for them
 MAX_CHARACTERS = 2**28  # of available arms per log, which every row repeats
 READY_TIMEOUT = 2.0  # seconds within which the database must answer
+PAGE, MAX_PAGE = 100, 1000  # entries of a page
 
-router = router_of_scopes()
+router = APIRouter(generate_unique_id_function=lambda route: route.name)
+Responses = dict[int | str, dict[str, Any]]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="entries at most")]
+Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the page before; default: the first page")]
 
 
 # --- rounds -----------------------------------------------------------------------------------------------------------
@@ -56,46 +79,60 @@ router = router_of_scopes()
 
 @router.post(
     "/v1/allocations/{name}/decisions",
-    **needs("decide", "unknown_allocation", "closed", "key_reused", body=True),
+    responses=errors("unknown_allocation", "closed", "key_reused", body=True),
     tags=["rounds"],
-    response_model=models.Decisions,
+    response_model=answers.Decisions,
 )
 async def decide(
-    request: Request,
+    caller: Decider,
+    service: Services,
     name: Name,
-    message: Annotated[models.DecisionRequest, Body(), Limited(values_of_rounds, check_rounds)],
-    key: IdempotencyKey = None,
+    message: Annotated[
+        requests.DecisionRequest, Depends(JsonBody(requests.DecisionRequest, values_of_rounds, check_rounds))
+    ],
+    once: Once,
 ) -> Response:
     """Decide which arms play in the next rounds.
 
     Either `count` rounds with the same arms `available`, or a list of `rounds`. The decisions are durable when the
     answer is sent.
     """
-    service = service_of(request)
-    options: Any = {"propensities": message.propensities, "max_work": service.settings.max_work}
-    options |= once(request, key)
-    if isinstance(message, models.ListedRounds):
+    options: Any = once | {"propensities": message.propensities, "max_work": service.settings.max_work}
+    if isinstance(message, requests.ListedRounds):
         command, number = Decide(rounds=message.rounds, **options), len(message.rounds)
     else:
         command, number = Decide(message.count, message.available, **options), message.count
     check_batch(service.settings, "decisions", number)
     if message.propensities:
-        arms = len((await service.run(name, Describe()))["arms"])
-        check_propensities(service.settings, number, arms)
+        check_propensities(service.settings, number, len((await service.run(name, Describe())).arms))
     return JsonResponse(await service.run(name, command))
+
+
+@router.get(
+    "/v1/allocations/{name}/decisions/{id}",
+    responses=errors("unknown_allocation", "unknown_decision", "invalid"),
+    tags=["rounds"],
+    response_model=answers.DecisionOutcome,
+)
+async def decision(caller: Reader, service: Services, name: Name, id: str) -> Response:
+    """Show a decision: who could play, who played, and what came of it."""
+    return JsonResponse(await service.run(name, ReadDecision(id)))
 
 
 @router.post(
     "/v1/allocations/{name}/rewards",
-    **needs("reward", "unknown_allocation", "key_reused", body=True),
+    responses=errors("unknown_allocation", "key_reused", body=True),
     tags=["rounds"],
-    response_model=models.RewardResults,
+    response_model=answers.RewardResults,
 )
 async def reward(
-    request: Request,
+    caller: Rewarder,
+    service: Services,
     name: Name,
-    message: Annotated[models.RewardRequest, Limited(values_of_rewards, check_rewards)],
-    key: IdempotencyKey = None,
+    message: Annotated[
+        requests.RewardRequest, Depends(JsonBody(requests.RewardRequest, values_of_rewards, check_rewards))
+    ],
+    once: Once,
 ) -> Response:
     """Send the rewards of arms, at any time, in any order, one by one or together.
 
@@ -104,26 +141,28 @@ async def reward(
     or the arm did not play in it; `invalid`, such as a reward out of range. Accepted rewards stand, whatever the
     results of the others.
     """
-    service = service_of(request)
     rewards = tuple((entry.decision, entry.rewards) for entry in message.rewards)
-    return JsonResponse(await service.run(name, Reward(rewards, **once(request, key))))
+    return JsonResponse(await service.run(name, Reward(rewards, **once)))
 
 
 @router.post(
     "/v1/allocations/{name}/totals",
-    **needs("reward", "unknown_allocation", "conflict", "key_reused", body=True),
+    responses=errors("unknown_allocation", "conflict", "key_reused", body=True),
     tags=["rounds"],
-    response_model=models.TotalResult,
+    response_model=answers.TotalResult,
 )
 async def total(
-    request: Request, name: Name, message: Annotated[models.TotalRequest, Limited()], key: IdempotencyKey = None
+    caller: Rewarder,
+    service: Services,
+    name: Name,
+    message: Annotated[requests.TotalRequest, Depends(JsonBody(requests.TotalRequest))],
+    once: Once,
 ) -> Response:
     """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
 
     It is credited in equal parts to the arms that played in that round.
     """
-    command = Total(message.value, message.round, **once(request, key))
-    return JsonResponse(await service_of(request).run(name, command))
+    return JsonResponse(await service.run(name, Total(message.value, message.round, **once)))
 
 
 # --- allocations ------------------------------------------------------------------------------------------------------
@@ -131,26 +170,26 @@ async def total(
 
 @router.post(
     "/v1/allocations",
-    **needs(
-        "administer",
-        "infeasible",
-        "conflict",
-        body=True,
-        answers={200: {"model": models.Allocation, "description": "it exists with the same settings"}},
-    ),
+    responses={
+        **errors("infeasible", "conflict", body=True),
+        200: {"model": answers.Allocation, "description": "it exists with the same settings"},
+    },
     tags=["allocations"],
     status_code=201,
-    response_model=models.Allocation,
+    response_model=answers.Allocation,
 )
 async def create(
-    request: Request, message: Annotated[models.AllocationRequest, Limited(values_of_arms, check_new)]
+    caller: Administrator,
+    service: Services,
+    message: Annotated[
+        requests.AllocationRequest, Depends(JsonBody(requests.AllocationRequest, values_of_arms, check_new))
+    ],
 ) -> Response:
     """Create an allocation.
 
     If an allocation of that name exists with the same settings, nothing is created and the status is 200. Promised
     shares that cannot be kept are refused.
     """
-    service, caller = service_of(request), caller_of(request)
     caller.check_allocation(message.name)
     options = message.model_dump()
     low, high = options.pop("rewards")
@@ -162,71 +201,126 @@ async def create(
     return JsonResponse(await service.run(message.name, Describe()), 201 if new else 200)
 
 
-@router.get("/v1/allocations", **needs("read"), tags=["allocations"], response_model=models.Allocations)
-async def allocations(request: Request) -> Response:
+@router.get("/v1/allocations", responses=errors("invalid"), tags=["allocations"], response_model=answers.Allocations)
+async def allocations(caller: Reader, service: Services, limit: Limit = PAGE, cursor: Cursor = None) -> Response:
     """List the allocations that the key is for, by name."""
-    summaries, caller = await run_in_threadpool(service_of(request).store.allocations), caller_of(request)
-    return JsonResponse({"allocations": [asdict(summary) for summary in summaries if caller.may_use(summary.name)]})
+    return JsonResponse(await run_in_threadpool(service.store.allocations, limit, cursor, caller.allocations))
 
 
 @router.get(
     "/v1/allocations/{name}",
-    **needs("read", "unknown_allocation", "invalid"),
+    responses=errors("unknown_allocation", "invalid"),
     tags=["allocations"],
-    response_model=models.Allocation,
+    response_model=answers.Allocation,
 )
-async def describe(request: Request, name: Name) -> Response:
+async def describe(caller: Reader, service: Services, name: Name) -> Response:
     """Describe an allocation: its settings and its current round."""
-    return JsonResponse(await service_of(request).run(name, Describe()))
+    return JsonResponse(await service.run(name, Describe()))
 
 
-@router.post(
-    "/v1/allocations/{name}/changes",
-    **needs("administer", "unknown_allocation", "infeasible", "conflict", "key_reused", body=True),
+@router.patch(
+    "/v1/allocations/{name}",
+    responses=errors("unknown_allocation", "unknown_arm", "infeasible", "key_reused", body=True),
     tags=["allocations"],
-    response_model=models.ChangeResult,
+    response_model=answers.ChangeResult,
 )
-async def change(
-    request: Request,
+async def update(
+    caller: Administrator,
+    service: Services,
     name: Name,
-    message: Annotated[models.ChangeRequest, Limited(values_of_arms)],
-    key: IdempotencyKey = None,
+    message: Annotated[requests.AllocationPatch, Depends(JsonBody(requests.AllocationPatch, values_of_arms))],
+    once: Once,
 ) -> Response:
-    """Change arms or promises, or close or reopen an allocation.
+    """Change the promises of several arms, or close or reopen an allocation: all of it, or nothing.
 
-    What an arm is owed under a new promise counts from the next round. An arm that is promised the share that it has
-    keeps what it is owed. Promised shares that cannot be kept are refused, and nothing changes.
+    What an arm is owed under a new promise counts from the next round; what it was owed lapses. An arm that is promised
+    the share that it has keeps what it is owed. Promised shares that cannot be kept are refused.
     """
-    service = service_of(request)
-    values = message.model_dump(exclude={"change"}, exclude_none=True)
-    if isinstance(message, models.Add):
-        arms = (await service.run(name, Describe()))["arms"]
-        if message.arm not in arms:  # an arm that exists is refused for that, unless the request is a repetition
-            check_arms(service.settings, len(arms) + 1)
-    return JsonResponse(await service.run(name, Change(message.change, values, **once(request, key))))
+    return JsonResponse(await service.run(name, UpdateAllocation(message.fractions, message.closed, **once)))
+
+
+@router.get(
+    "/v1/allocations/{name}/arms",
+    responses=errors("unknown_allocation", "invalid"),
+    tags=["allocations"],
+    response_model=answers.Arms,
+)
+async def arms(caller: Reader, service: Services, name: Name, limit: Limit = PAGE, cursor: Cursor = None) -> Response:
+    """List the arms of an allocation, in their order."""
+    return JsonResponse(await service.run(name, ReadArms(limit, cursor)))
+
+
+@router.put(
+    "/v1/allocations/{name}/arms/{arm:path}",
+    responses={
+        **errors("unknown_allocation", "conflict", "infeasible", "key_reused", body=True),
+        200: {"model": answers.ChangeResult, "description": "it is there with the same promise"},
+    },
+    tags=["allocations"],
+    status_code=201,
+    response_model=answers.ChangeResult,
+)
+async def add(
+    caller: Administrator,
+    service: Services,
+    name: Name,
+    arm: ArmPath,
+    message: Annotated[requests.ArmRequest, Depends(JsonBody(requests.ArmRequest))],
+    once: Once,
+) -> Response:
+    """Add an arm; its promise counts from the next round.
+
+    If it is there with the same promise, nothing changes and the status is 200.
+    """
+    values = message.model_dump(exclude_none=True)
+    result = await service.run(name, AddArm(arm, values, max_arms=service.settings.max_arms, **once))
+    return JsonResponse(result, 201 if result.changed else 200)
+
+
+@router.patch(
+    "/v1/allocations/{name}/arms/{arm:path}",
+    responses=errors("unknown_allocation", "unknown_arm", "infeasible", "key_reused", body=True),
+    tags=["allocations"],
+    response_model=answers.ChangeResult,
+)
+async def update_arm(
+    caller: Administrator,
+    service: Services,
+    name: Name,
+    arm: ArmPath,
+    message: Annotated[requests.ArmPatch, Depends(JsonBody(requests.ArmPatch))],
+    once: Once,
+) -> Response:
+    """Retire an arm, bring it back, or change its promise.
+
+    The rewards of a retired arm are still accepted. One that is brought back has everything known of it, and a promise
+    that begins now.
+    """
+    return JsonResponse(await service.run(name, UpdateArm(arm, message.retired, message.fraction, **once)))
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def _text(description: str, *media_types: str) -> dict[int, dict[str, Any]]:
+def _text(description: str, *media_types: str) -> Responses:
     """The description of a successful answer that is not JSON."""
     return {
         200: {"description": description, "content": {kind: {"schema": {"type": "string"}} for kind in media_types}}
     }
 
 
-UNCHANGED = {304: {"description": "nothing has happened since the answer with that ETag"}}
+UNCHANGED: Responses = {304: {"description": "nothing has happened since the answer with that ETag"}}
 
 
 @router.get(
     "/v1/allocations/{name}/audit",
-    **needs("read", "unknown_allocation", "invalid", answers=UNCHANGED),
+    responses={**errors("unknown_allocation", "invalid"), **UNCHANGED},
     tags=["results"],
-    response_model=models.Audit,
+    response_model=Audit,
 )
 async def audit(
-    request: Request,
+    caller: Reader,
+    service: Services,
     name: Name,
     limit: Annotated[int | None, Query(ge=1, lt=2**31, description="number of lines; default: all arms")] = None,
     seen: Annotated[str | None, Header(alias="If-None-Match", description="ETag of an earlier answer")] = None,
@@ -235,8 +329,7 @@ async def audit(
 
     With a limit, the arms furthest behind their promise come first.
     """
-    service, headers = service_of(request), {"cache-control": "private, no-cache"}
-    etag = await service.etag(name, limit)
+    headers, etag = {"cache-control": "private, no-cache"}, await service.etag(name, limit)
     if etag is not None:
         headers["etag"] = etag
         if seen is not None and {"*", etag} & {tag.strip() for tag in seen.split(",")}:
@@ -245,13 +338,35 @@ async def audit(
 
 
 @router.get(
+    "/v1/allocations/{name}/events",
+    responses=errors("unknown_allocation", "damaged", "invalid"),
+    tags=["results"],
+    response_model=answers.Events,
+)
+async def events(
+    caller: Reader,
+    service: Services,
+    name: Name,
+    after: Annotated[int, Query(ge=0, lt=2**63, description="sequence of the last event that is known")] = 0,
+    limit: Limit = PAGE,
+) -> Response:
+    """List what happened: decisions, rewards, and changes of arms and promises, in order."""
+    return JsonResponse(await run_in_threadpool(read_event_page, service.store.database, name, after, limit))
+
+
+@router.get(
     "/v1/allocations/{name}/log",
-    **needs("read", "unknown_allocation", "too_large", "invalid", answers=_text("the log", *models.LOG_TYPES.values())),
+    responses={
+        **errors("unknown_allocation", "too_large", "invalid"),
+        **_text("the log", *requests.LOG_TYPES.values()),
+    },
     tags=["results"],
     response_class=StreamingResponse,
 )
 async def log(
     request: Request,
+    caller: Reader,
+    service: Services,
     name: Name,
     format: Annotated[Literal["csv", "parquet"], Query(description="format of the file")] = "csv",
     since: Annotated[int, Query(ge=1, lt=2**53, description="first round")] = 1,
@@ -264,8 +379,7 @@ async def log(
 
     Estimating propensities replays every event, which takes as long as it took to decide.
     """
-    service = service_of(request)
-    download = service.quotas.log(caller_of(request), estimate)
+    download = service.quotas.log(caller, estimate)
     limits = LogLimits(service.settings.max_work, MAX_CHARACTERS, download.proceed)
     begin = partial(stream_log, service.store.database, name, format, since, until, estimate, limits)
     try:
@@ -274,7 +388,7 @@ async def log(
         download.end()
         raise
     headers = {"content-disposition": f'attachment; filename="{name}.{format}"'}
-    return LogResponse(request, download, pieces, media_type=models.LOG_TYPES[format], headers=headers)
+    return LogResponse(request, download, pieces, media_type=requests.LOG_TYPES[format], headers=headers)
 
 
 class LogResponse(StreamingResponse):
@@ -307,52 +421,41 @@ class LogResponse(StreamingResponse):
 # --- server -----------------------------------------------------------------------------------------------------------
 
 
-@router.get("/v1/access", **needs(ANY_KEY), tags=["server"], response_model=models.AccessInfo)
-async def access(request: Request) -> Response:
+@router.get("/v1/access", responses=errors(), tags=["server"], response_model=answers.AccessInfo)
+async def access(caller: Anyone) -> Response:
     """Show the access of the caller."""
-    caller = caller_of(request)
-    access = {"open": caller.name is None, "name": caller.name, "scopes": sorted(caller.scopes)}
-    names = None if caller.allocations is None else sorted(caller.allocations)
-    return JsonResponse(access | {"allocations": names, "expires": caller.expires})
+    names = None if caller.allocations is None else tuple(sorted(caller.allocations))
+    expires = None if caller.expires is None else answers.moment(caller.expires)
+    scopes = tuple(sorted(caller.scopes))
+    return JsonResponse(answers.AccessInfo(caller.name is None, caller.name, scopes, names, expires))
 
 
-@router.get("/healthz", **needs(HEALTH), tags=["server"], response_model=models.Health)
+@router.get("/healthz", responses=documented(["internal"]), tags=["server"], response_model=answers.Health)
 async def healthz() -> Response:
     """Whether the server is alive."""
-    return JsonResponse({"status": "ok"})
-
-
-@router.get("/readyz", **needs(HEALTH, "unavailable"), tags=["server"], response_model=models.Health)
-async def readyz(request: Request) -> Response:
-    """Whether the server is ready: alive, and its database can be reached."""
-    try:
-        await asyncio.wait_for(service_of(request).ready(), READY_TIMEOUT)
-    except TimeoutError:
-        raise Refused("unavailable", f"the database has not answered within {READY_TIMEOUT:g} seconds") from None
-    return JsonResponse({"status": "ok"})
+    return JsonResponse(answers.Health())
 
 
 @router.get(
-    "/metrics", **needs("read", answers=_text("the metrics", "text/plain")), tags=["server"], response_class=Response
+    "/readyz", responses=documented(["internal", "unavailable"]), tags=["server"], response_model=answers.Health
 )
-async def metrics(request: Request) -> Response:
+async def readyz(service: Services) -> Response:
+    """Whether the server is ready: alive, and its database can be reached."""
+    try:
+        await asyncio.wait_for(service.ready(), READY_TIMEOUT)
+    except TimeoutError:
+        raise Refused("unavailable", f"the database has not answered within {READY_TIMEOUT:g} seconds") from None
+    return JsonResponse(answers.Health())
+
+
+@router.get(
+    "/metrics",
+    responses={**errors(), **_text("the metrics", "text/plain")},
+    tags=["server"],
+    response_class=Response,
+)
+async def metrics(caller: Reader, service: Services) -> Response:
     """Metrics for Prometheus, of all allocations."""
-    caller_of(request).check_all("reading metrics")
-    content = await run_in_threadpool(service_of(request).metrics.exposition)
+    caller.check_all("reading metrics")
+    content = await run_in_threadpool(service.metrics.exposition)
     return Response(content, media_type=CONTENT_TYPE_LATEST)
-
-
-# --- callers and repetitions ------------------------------------------------------------------------------------------
-
-
-def caller_of(request: Request) -> Caller:
-    """The sender of a request."""
-    caller: Caller = request.state.caller
-    return caller
-
-
-def once(request: Request, key: str | None) -> dict[str, Any]:
-    """The options of a command with an idempotency key, which is recognised by route and body, and counted once."""
-    received = key and [request.url.path.rpartition("/")[2], request.state.body]
-    done = service_of(request).metrics.carried_out
-    return {"key": key, "request": received, "api_key": caller_of(request).id, "done": done}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
@@ -15,8 +16,9 @@ from evenhand.online.server.metrics import Metrics
 from evenhand.online.server.quotas import Quotas
 from evenhand.online.server.settings import Settings
 from evenhand.online.store import Describe, Store
-from evenhand.online.store.commands import Answer, Command
+from evenhand.online.store.commands import Command
 
+Answer = TypeVar("Answer")
 PARSERS = 2
 
 
@@ -39,7 +41,7 @@ class Service:
         self.parsers = ThreadPoolExecutor(PARSERS, thread_name_prefix="evenhand-parser")
         self._ready: Cached[None] = Cached()
 
-    async def run(self, name: str, command: Command) -> Answer:
+    async def run(self, name: str, command: Command[Answer]) -> Answer:
         """The answer to a command of an allocation, after its events have been committed."""
         return await asyncio.wrap_future(self.store.submit(name, command))
 

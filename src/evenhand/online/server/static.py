@@ -11,16 +11,16 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 import orjson
-from fastapi import Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from starlette.exceptions import HTTPException
 
-from evenhand.online.server.routing import PUBLIC, needs, router_of_scopes
+from evenhand.online.server.dependencies import public
 
 TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 SUFFIXES = (*TYPES, ".png", ".txt", ".woff2")  # of the files for browsers; the folders have others for developers
 VIEWER = ("swagger-ui-bundle.js", "swagger-ui.css")  # of the package fastapi-offline
 
-router = router_of_scopes(described=False)
+router = APIRouter(include_in_schema=False, dependencies=[Depends(public)])
 
 
 @dataclass(frozen=True)
@@ -73,31 +73,31 @@ def viewer() -> dict[str, File]:
     return {name: File.of(path.read_bytes(), name) for name, path in paths.items()}
 
 
-@router.get("/", **needs(PUBLIC))
+@router.get("/")
 async def page(request: Request) -> Response:
     """The page for people."""
     return _send(request, assets(), "index.html")
 
 
-@router.get("/assets/{path:path}", **needs(PUBLIC))
+@router.get("/assets/{path:path}")
 async def asset(request: Request, path: str) -> Response:
     """A file of the page."""
     return _send(request, assets(), path)
 
 
-@router.get("/docs", **needs(PUBLIC))
+@router.get("/docs")
 async def docs(request: Request) -> Response:
     """The description of the routes, with forms to try them."""
     return _send(request, viewer(), "index.html")
 
 
-@router.get("/docs/{name}", **needs(PUBLIC))
+@router.get("/docs/{name}")
 async def docs_file(request: Request, name: str) -> Response:
     """A file of the description."""
     return _send(request, viewer(), name)
 
 
-@router.get("/openapi.json", **needs(PUBLIC))
+@router.get("/openapi.json")
 async def openapi(request: Request) -> Response:
     """The description of the routes, for programs."""
     return File.of(orjson.dumps(request.app.openapi()), "openapi.json").response(request)

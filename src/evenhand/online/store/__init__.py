@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from evenhand.online.store.commands import Change as Change
+from evenhand.online.store.changes import AddArm as AddArm
+from evenhand.online.store.changes import UpdateAllocation as UpdateAllocation
+from evenhand.online.store.changes import UpdateArm as UpdateArm
 from evenhand.online.store.commands import Decide as Decide
-from evenhand.online.store.commands import Describe as Describe
-from evenhand.online.store.commands import ReadAudit as ReadAudit
-from evenhand.online.store.commands import ReadGauges as ReadGauges
 from evenhand.online.store.commands import Reward as Reward
 from evenhand.online.store.commands import Total as Total
-from evenhand.online.store.store import AllocationSummary as AllocationSummary
+from evenhand.online.store.reading import Describe as Describe
+from evenhand.online.store.reading import ReadArms as ReadArms
+from evenhand.online.store.reading import ReadAudit as ReadAudit
+from evenhand.online.store.reading import ReadDecision as ReadDecision
+from evenhand.online.store.reading import ReadGauges as ReadGauges
 from evenhand.online.store.store import Store as Store

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from sqlalchemy import Connection, Row, select, update
 
 from evenhand import __version__
 from evenhand.core.errors import StateError
+from evenhand.online.api.rules import ALLOCATION, matches
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.memory import label_of
 from evenhand.online.bandit.replay import Recorder
@@ -25,7 +25,6 @@ from evenhand.online.store.snapshots import Snapshot, last_snapshot
 LOG = logging.getLogger("evenhand.store")
 CHUNK = 5_000  # events per read
 AllocationRow = Row[int, int, str, int, float | None]  # id, sequence, chain, round and due
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of an allocation
 
 
 @dataclass(slots=True)
@@ -197,7 +196,7 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationR
     """
     table = tables.allocations
     row = None
-    if NAME.fullmatch(name):  # not every string can be used in a query
+    if matches(ALLOCATION, name):  # not every string can be used in a query
         columns = (table.c.id, table.c.sequence, table.c.chain, table.c.round, table.c.due)
         query = select(*columns).where(table.c.name == name)
         locked = query.with_for_update(key_share=True)  # rows that refer to it, as snapshots, can be written

@@ -13,11 +13,10 @@ from typing import Any
 from sqlalchemy import Connection, insert, or_, select, update
 
 from evenhand.core.errors import EvenhandError, nearest
+from evenhand.online.api.rules import ALLOCATION, matches
+from evenhand.online.api.rules import SCOPES as SCOPES
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import NAME
 from evenhand.online.store.database import Database
-
-SCOPES = ("administer", "decide", "reward", "read")
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,7 @@ def _check(key: Key, scopes: Collection[str]) -> None:
     if key.allocations is not None and not key.allocations:
         raise EvenhandError("a key needs at least one allocation, or is for all of them")
     for name in key.allocations or ():
-        if not NAME.fullmatch(name):
+        if not matches(ALLOCATION, name):
             raise EvenhandError(f"{name!r} cannot be the name of an allocation")
     if key.expires is not None and not key.created < key.expires < math.inf:
         raise EvenhandError("a key must expire in the future")

@@ -35,7 +35,7 @@ def backup(database: Database, path: Path) -> int:
         >>> copied = backup(store.database, folder / "copy.db")
         >>> store.close()
         >>> store = Store.open(str(folder / "copy.db"))
-        >>> [allocation.name for allocation in store.allocations()]
+        >>> [allocation.name for allocation in store.allocations().allocations]
         ['drinks']
         >>> store.close()
     """

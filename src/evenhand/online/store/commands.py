@@ -1,4 +1,4 @@
-"""The commands of an allocation: each runs on its bandit in memory, and records events."""
+"""The commands of an allocation: each runs on its bandit in memory, and records events; here decisions and rewards."""
 
 from __future__ import annotations
 
@@ -7,28 +7,36 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
+from evenhand.online.api.answers import Decision, Decisions, RewardResult, RewardResults, RewardStatus, TotalResult
+from evenhand.online.api.rules import IDEMPOTENCY_KEY, SENTENCES, matches
 from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.decisions import decide
 from evenhand.online.bandit.pending import RewardError
 from evenhand.online.bandit.propensities import LANES
-from evenhand.online.bandit.replay import apply_change
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import Allocation
 from evenhand.online.store.errors import Closed, Conflict, TooMuchWork
-from evenhand.online.store.events import EVENTS, closed_after, damage_as_state_error, encode, event_of, settings_of
+from evenhand.online.store.events import EVENTS, Event, damage_as_state_error, event_of
 
-Answer = dict[str, Any]
+Answer = TypeVar("Answer")
 Rounds = Sequence[Sequence[str] | None]
-UNHASHED = ("key", "request", "api_key", "done", "max_work")  # what is not a part of what a command asks for
+UNHASHED = (
+    "key",
+    "request",
+    "api_key",
+    "done",
+    "max_work",
+    "max_arms",
+)  # what is not a part of what a command asks for
 
 
-def _uncounted(answer: Answer) -> None:
+def _uncounted(answer: object) -> None:
     """Count nothing."""
 
 
@@ -50,25 +58,28 @@ class CommandContext:
     connection: Connection
     api_key: str | None = None
     answers: list[dict[str, Any]] = field(default_factory=list)
-    carried_out: list[tuple[Command, Answer]] = field(default_factory=list)
+    carried_out: list[tuple[Command[Any], Any]] = field(default_factory=list)
 
     def record(self, kind: str, round: int, body: Mapping[str, Any]) -> None:
         """Record an event that the bandit has applied."""
         self.allocation.record(kind, self.now, round, body, self.api_key)
 
-    def earlier(self, kind: str, round: int) -> list[Mapping[str, Any]]:
-        """The bodies of all events of a kind about a round, in order."""
+    def earlier(self, kind: str, round: int) -> list[Event]:
+        """All events of a kind about a round, in order."""
         self.allocation.flush(self.connection)
         table = tables.events.c
         where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
-        return [event_of(row).body for row in self.connection.execute(EVENTS.where(*where).order_by(table.sequence))]
+        return [event_of(row) for row in self.connection.execute(EVENTS.where(*where).order_by(table.sequence))]
 
 
 @dataclass(frozen=True)
-class Command(ABC):
+class Command(ABC, Generic[Answer]):
     """A command of an allocation.
 
     Attributes:
+        reads: whether it changes nothing.
+        kind: what it is called in `digest`, which is stored.
+        answer: class of its answer.
         key: idempotency key: repeated with the same key, a command is not carried out again and has the same answer.
         request: the request as it was received, as plain JSON values, by which a repetition is recognised; None for the
             command's own values.
@@ -76,16 +87,17 @@ class Command(ABC):
         done: called with the answer after the command was carried out and committed; not for a repetition.
     """
 
-    reads: ClassVar[bool] = False  # whether it changes nothing
-    kind: ClassVar[str]  # what it is called in `digest`, which is stored
+    reads: ClassVar[bool] = False
+    kind: ClassVar[str]
+    answer: ClassVar[type]
     key: str | None = field(default=None, kw_only=True)
     request: Any = field(default=None, kw_only=True)
     api_key: str | None = field(default=None, kw_only=True)
-    done: Callable[[Answer], object] = field(default=_uncounted, kw_only=True, compare=False, repr=False)
+    done: Callable[[object], object] = field(default=_uncounted, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.key is not None and not (0 < len(self.key) <= 200 and self.key.isprintable()):
-            raise EvenhandError(f"an idempotency key must be 1 to 200 printable characters, got {self.key!r}")
+        if self.key is not None and not matches(IDEMPOTENCY_KEY, self.key):
+            raise EvenhandError(f"an idempotency key {SENTENCES[IDEMPOTENCY_KEY]}, got {self.key!r}")
 
     @abstractmethod
     def run(self, context: CommandContext) -> Answer:
@@ -121,7 +133,7 @@ def _whole_as_integers(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Decide(Command):
+class Decide(Command[Decisions]):
     """Decide one or several rounds.
 
     Args:
@@ -137,22 +149,23 @@ class Decide(Command):
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
-        >>> [decision["arms"] for decision in store.run("drinks", Decide(count=2))["decisions"]]
-        [['tea'], ['coffee']]
-        >>> [decision] = store.run("drinks", Decide(available=["coffee"], propensities=True))["decisions"]
-        >>> decision["id"], decision["propensities"]
-        ('3', {'coffee': {'value': 1.0, 'stderr': 0.0}})
+        >>> [decision.names for decision in store.run("drinks", Decide(count=2)).decisions]
+        [('tea',), ('coffee',)]
+        >>> [decision] = store.run("drinks", Decide(available=["coffee"], propensities=True)).decisions
+        >>> decision.id, decision.propensities
+        ('3', (ArmPropensity(arm='coffee', propensity=1.0, stderr=0.0),))
         >>> store.close()
     """
 
     kind: ClassVar[str] = "decide"
+    answer: ClassVar[type] = Decisions
     count: int = 1
     available: Sequence[str] | None = None
     rounds: Rounds | None = None
     propensities: bool = False
     max_work: int | None = None
 
-    def run(self, context: CommandContext) -> Answer:
+    def run(self, context: CommandContext) -> Decisions:
         """Decide."""
         allocation = context.allocation
         if allocation.closed:
@@ -161,7 +174,7 @@ class Decide(Command):
         self._check_work(allocation.bandit, len(rounds))
         for available in self.rounds or () if len(rounds) > 1 else ():  # none is decided if one cannot be
             allocation.bandit.check_available(available)
-        return {"decisions": [self._decide(context, available) for available in rounds]}
+        return Decisions(tuple([self._decide(context, available) for available in rounds]))
 
     def _check_work(self, bandit: Bandit, count: int) -> None:
         """Refuse more work than the limit, during which no other allocation could write."""
@@ -185,36 +198,14 @@ class Decide(Command):
             raise EvenhandError("rounds is empty; list the available arms of each round, or null for all arms")
         return self.rounds
 
-    def _decide(self, context: CommandContext, available: Sequence[str] | None) -> Answer:
-        choice = context.allocation.bandit.decide(available, context.now)
-        body: Answer = {"arms": list(choice.arms)}
-        if available is not None:
-            body["available"] = choice.available
-        propensities = None
-        if self.propensities:
-            values, stderr = choice.propensities.values, choice.propensities.stderr
-            propensities = {arm: {"value": value, "stderr": stderr[arm]} for arm, value in values.items()}
-        if choice.propensity is not None:
-            body["propensity"] = list(choice.propensity)
-        elif propensities:
-            body["propensity"] = [propensities[arm]["value"] for arm in choice.arms]
-            body["stderr"] = [propensities[arm]["stderr"] for arm in choice.arms]
-        if choice.silent:
-            body["silent"] = True
-        context.record("decide", choice.round, body)
-        return {
-            "id": choice.id,
-            "round": choice.round,
-            "time": context.now,
-            "arms": body["arms"],
-            "version": choice.version,
-            "propensity": body.get("propensity"),
-            "propensities": propensities,
-        }
+    def _decide(self, context: CommandContext, available: Sequence[str] | None) -> Decision:
+        decision, facts = decide(context.allocation.bandit, available, context.now, self.propensities)
+        context.record("decide", decision.round, facts)
+        return decision
 
 
 @dataclass(frozen=True)
-class Reward(Command):
+class Reward(Command[RewardResults]):
     """Take in the rewards of arms; each reward has its own result.
 
     Args:
@@ -227,47 +218,45 @@ class Reward(Command):
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
         >>> answer = store.run("drinks", Decide())
-        >>> for result in store.run("drinks", Reward([("1", {"tea": 1.0}), ("1", {"coffee": 0.5})]))["results"]:
-        ...     print(result["arm"], result["status"], result["message"])
+        >>> for result in store.run("drinks", Reward([("1", {"tea": 1.0}), ("1", {"coffee": 0.5})])).results:
+        ...     print(result.arm, result.status, result.message)
         tea accepted
         coffee unknown arm 'coffee' did not play in decision 1
         >>> store.close()
     """
 
     kind: ClassVar[str] = "reward"
+    answer: ClassVar[type] = RewardResults
     rewards: Sequence[tuple[str, Mapping[str, float]]] = ()
 
-    def run(self, context: CommandContext) -> Answer:
+    def run(self, context: CommandContext) -> RewardResults:
         """Take the rewards in."""
-        results: list[Answer] = []
+        results: list[RewardResult] = []
         for decision, rewards in self.rewards:
             try:
-                statuses = [(arm, status, "") for arm, status in _observe(context, decision, rewards).items()]
+                statuses = _observe(context, decision, rewards)
+                results += [RewardResult(decision, arm, status) for arm, status in statuses.items()]
             except EvenhandError:  # one of them is wrong; the others stand
-                statuses = [_observe_one(context, decision, arm, reward) for arm, reward in rewards.items()]
-            results += [
-                {"decision": decision, "arm": arm, "status": status, "message": message}
-                for arm, status, message in statuses
-            ]
-        return {"results": results}
+                results += [_observe_one(context, decision, arm, reward) for arm, reward in rewards.items()]
+        return RewardResults(tuple(results))
 
 
-def _observe_one(context: CommandContext, decision: str, arm: str, reward: float) -> tuple[str, str, str]:
-    """The arm, the status and the message for the reward of one arm."""
+def _observe_one(context: CommandContext, decision: str, arm: str, reward: float) -> RewardResult:
+    """The result of the reward of one arm."""
     try:
-        return arm, _observe(context, decision, {arm: reward})[arm], ""
+        return RewardResult(decision, arm, _observe(context, decision, {arm: reward})[arm])
     except RewardError as error:
         if error.status == "unknown":
             if context.allocation.bandit.pending.find(decision) is not None:  # then no event needs to be read
-                return arm, "unknown", f"arm {arm!r} did not play in decision {decision}"
+                return RewardResult(decision, arm, "unknown", f"arm {arm!r} did not play in decision {decision}")
             with damage_as_state_error():
-                return arm, *_observe_forgotten(context, decision, arm, reward, str(error))
-        return arm, "conflict" if error.status == "conflict" else "invalid", str(error)
+                return RewardResult(decision, arm, *_observe_forgotten(context, decision, arm, reward, str(error)))
+        return RewardResult(decision, arm, "conflict" if error.status == "conflict" else "invalid", str(error))
     except EvenhandError as error:
-        return arm, "invalid", str(error)
+        return RewardResult(decision, arm, "invalid", str(error))
 
 
-def _observe(context: CommandContext, decision: str, rewards: Mapping[str, float]) -> dict[str, str]:
+def _observe(context: CommandContext, decision: str, rewards: Mapping[str, float]) -> dict[str, RewardStatus]:
     """The statuses of rewards by arm; those that are new are recorded."""
     statuses = context.allocation.bandit.observe(decision, rewards, context.now)
     new = {arm: float(rewards[arm]) for arm, status in statuses.items() if status != "duplicate"}
@@ -279,22 +268,22 @@ def _observe(context: CommandContext, decision: str, rewards: Mapping[str, float
 
 def _observe_forgotten(
     context: CommandContext, decision: str, arm: str, reward: float, unknown: str
-) -> tuple[str, str]:
+) -> tuple[RewardStatus, str]:
     """The status and the message for a reward whose decision the bandit has forgotten, by the events."""
     bandit = context.allocation.bandit
-    round = int(decision) if decision.isascii() and decision.isdigit() and len(decision) < 19 else 0
-    if not 0 < round <= bandit.state.round or str(round) != decision:
+    round = round_of(bandit, decision)
+    if round is None:
         return "unknown", unknown
     decisions = context.earlier("decide", round)
     if not decisions:
         return "unknown", f"decision {decision} is of a round of which events are not kept any more"
-    if arm not in decisions[0]["arms"]:
+    if arm not in decisions[0].body["arms"]:
         return "unknown", f"arm {arm!r} did not play in decision {decision}"
     if bandit.by_totals:
         return "invalid", "this allocation learns from totals and cannot take rewards by decision as well"
-    for body in context.earlier("reward", round):
-        if arm in body["rewards"]:
-            known = body["rewards"][arm]
+    for event in context.earlier("reward", round):
+        if arm in event.body["rewards"]:
+            known = event.body["rewards"][arm]
             if known == float(reward):
                 return "duplicate", ""
             return (
@@ -306,8 +295,14 @@ def _observe_forgotten(
     return "late", ""
 
 
+def round_of(bandit: Bandit, decision: str) -> int | None:
+    """The round of a decision by its id; None if there is no such decision."""
+    round = int(decision) if decision.isascii() and decision.isdigit() and len(decision) < 19 else 0
+    return round if 0 < round <= bandit.state.round and str(round) == decision else None
+
+
 @dataclass(frozen=True)
-class Total(Command):
+class Total(Command[TotalResult]):
     """Take in the anonymous total of the round just decided.
 
     Args:
@@ -322,167 +317,29 @@ class Total(Command):
         True
         >>> answer = store.run("drinks", Decide())
         >>> store.run("drinks", Total(3.5, round=1))
-        {'round': 1, 'status': 'accepted'}
+        TotalResult(round=1, status='accepted')
         >>> store.run("drinks", Total(3.5, round=1))
-        {'round': 1, 'status': 'duplicate'}
+        TotalResult(round=1, status='duplicate')
         >>> store.close()
     """
 
     kind: ClassVar[str] = "total"
+    answer: ClassVar[type] = TotalResult
     value: float
     round: int | None = None
 
-    def run(self, context: CommandContext) -> Answer:
+    def run(self, context: CommandContext) -> TotalResult:
         """Take the total in."""
         bandit = context.allocation.bandit
         value, last = validate.number("value", self.value), int(bandit.state.round)
         round = last if self.round is None else validate.whole("round", self.round)
         with damage_as_state_error():
-            for body in context.earlier("total", round) if 0 < round <= last else ():
-                if body["value"] != value:
-                    raise Conflict(f"round {round}: received a total of {body['value']:g} before, now {value:g}")
-                return {"round": round, "status": "duplicate"}
+            for event in context.earlier("total", round) if 0 < round <= last else ():
+                if event.body["value"] != value:
+                    raise Conflict(f"round {round}: received a total of {event.body['value']:g} before, now {value:g}")
+                return TotalResult(round, "duplicate")
         if round != last:
             raise Conflict(f"a total must be of the round just decided, which is {last}, got {round}")
         bandit.observe_total(value)
         context.record("total", round, {"value": value})
-        return {"round": round, "status": "accepted"}
-
-
-@dataclass(frozen=True)
-class Change(Command):
-    """Change arms or promises, or close or reopen the allocation.
-
-    Args:
-        change: ``add``, ``retire``, ``bring_back``, ``promise``, ``close`` or ``reopen``.
-        values: the arguments of `Bandit.add` and the other methods, by name.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.online.store import Change, Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> store.run("drinks", Change("add", {"arm": "mate"}))
-        {'version': 1, 'round': 0, 'changed': True}
-        >>> store.run("drinks", Change("close"))
-        {'version': 1, 'round': 0, 'changed': True}
-        >>> store.close()
-    """
-
-    kind: ClassVar[str] = "change"
-    change: str
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-    def run(self, context: CommandContext) -> Answer:
-        """Change it; a promise of the shares that arms have changes nothing, and is no event."""
-        allocation, body = context.allocation, _json_values({**self.values, "change": self.change})
-        bandit, closes = allocation.bandit, self.change in ("close", "reopen")
-        if closes and allocation.closed == (self.change == "close"):
-            state = "closed" if allocation.closed else "open"
-            raise Conflict(f"allocation {allocation.name!r} is already {state}")
-        version = bandit.version
-        apply_change(bandit, self.change, {name: body[name] for name in self.values})
-        round, changed = int(bandit.state.round), closes or bandit.version != version
-        if changed:
-            allocation.closed = closed_after(self.change, allocation.closed)
-            context.record("change", round, body)
-        return {"version": bandit.version, "round": round, "changed": changed}
-
-
-def _json_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as they will be read from the event."""
-    try:
-        return json.loads(encode(values))  # type: ignore[no-any-return]
-    except (RecursionError, TypeError, ValueError) as error:
-        raise EvenhandError(f"the values of a change must be plain JSON values: {error}") from None
-
-
-@dataclass(frozen=True)
-class ReadAudit(Command):
-    """Read the audit: what each arm was promised, and what it received.
-
-    Args:
-        limit: number of lines; None for all arms.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.online.store import Decide, ReadAudit, Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> answer = store.run("drinks", Decide(count=3))
-        >>> [(line["arm"], line["plays"]) for line in store.run("drinks", ReadAudit())["lines"]]
-        [('tea', 2), ('coffee', 1)]
-        >>> store.close()
-    """
-
-    reads: ClassVar[bool] = True
-    kind: ClassVar[str] = "audit"
-    limit: int | None = None
-
-    def run(self, context: CommandContext) -> Answer:
-        """The audit as plain JSON values, with the name of the allocation and the sequence of its last event."""
-        allocation = context.allocation
-        audit = allocation.bandit.audit(limit=self.limit, now=context.now).to_json()
-        return {"name": allocation.name, "sequence": allocation.sequence, "closed": allocation.closed} | audit
-
-
-@dataclass(frozen=True)
-class ReadGauges(Command):
-    """Read three numbers for monitoring.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.online.store import Decide, ReadGauges, Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> answer = store.run("drinks", Decide(count=3))
-        >>> store.run("drinks", ReadGauges())
-        {'pending': 3, 'largest_deficit': None, 'round': 3}
-        >>> store.close()
-    """
-
-    reads: ClassVar[bool] = True
-    kind: ClassVar[str] = "gauges"
-
-    def run(self, context: CommandContext) -> Answer:
-        """Decisions with a pending reward, the largest deficit (None if nothing is promised), the last round."""
-        bandit = context.allocation.bandit
-        promised = () if bandit.fractions is None else np.flatnonzero(bandit.fractions)
-        largest = float(bandit.total_deficits()[promised].max()) if len(promised) else None
-        return {"pending": bandit.pending.count, "largest_deficit": largest, "round": int(bandit.state.round)}
-
-
-@dataclass(frozen=True)
-class Describe(Command):
-    """Describe the allocation: its settings and its current round.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.online.store import Describe, Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> answer = store.run("drinks", Describe())
-        >>> answer["algorithm"], answer["arms"], answer["seed"], answer["closed"]
-        ('ucb1', ['tea', 'coffee'], 1, False)
-        >>> store.close()
-    """
-
-    reads: ClassVar[bool] = True
-    kind: ClassVar[str] = "describe"
-
-    def run(self, context: CommandContext) -> Answer:
-        """The settings, as plain JSON values."""
-        allocation, bandit = context.allocation, context.allocation.bandit
-        created = select(tables.allocations.c.created).where(tables.allocations.c.id == allocation.id)
-        return settings_of(bandit) | {
-            "name": allocation.name,
-            "retired": sorted(bandit.retired),
-            "round": int(bandit.state.round),
-            "version": bandit.version,
-            "closed": allocation.closed,
-            "created": context.connection.execute(created).scalar_one(),
-        }
+        return TotalResult(round, "accepted")

@@ -9,8 +9,16 @@ class UnknownAllocation(EvenhandError):
     """There is no allocation of that name."""
 
 
+class UnknownArm(EvenhandError):
+    """The allocation has no arm of that name."""
+
+
+class UnknownDecision(EvenhandError):
+    """The allocation has no decision with that id."""
+
+
 class Conflict(EvenhandError):
-    """Another allocation of that name, or another total of that round, exists."""
+    """Another allocation of that name, another such arm or another total of that round exists."""
 
 
 class Closed(EvenhandError):

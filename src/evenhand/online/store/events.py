@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple, NotRequired
 
-import orjson
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 from typing_extensions import TypedDict
 
 from evenhand import __version__
 from evenhand.core.errors import EvenhandError, StateError
+from evenhand.online.api import encoding
 from evenhand.online.bandit import replay
 from evenhand.online.bandit.arguments import as_plain, from_plain
 from evenhand.online.bandit.bandit import Bandit
@@ -127,16 +127,6 @@ KINDS = tuple(BODIES)
 UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
-def encode_fast(value: Any) -> str:
-    """JSON of strings and finite numbers of 64 bits, as decisions, rewards and their answers have.
-
-    Example:
-        >>> encode_fast({"arms": ["tea"], "propensity": [1.0]})
-        '{"arms":["tea"],"propensity":[1.0]}'
-    """
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
-
-
 class Event(NamedTuple):
     """Something that happened to an allocation.
 
@@ -165,7 +155,7 @@ class Event(NamedTuple):
             allocation: its id.
             before: the chain of the event before; empty for the first.
         """
-        body = encode_fast(self.body) if self.kind in ("decide", "reward") else encode(self.body)
+        body = encoding.encode(self.body).decode() if self.kind in ("decide", "reward") else encode(self.body)
         return {
             "allocation": allocation,
             "sequence": self.sequence,
@@ -245,6 +235,28 @@ def linked(rows: Iterable[Any], sequence: int, chain: str) -> Iterator[Event]:
             raise StateError(f"event {sequence + 1} is missing; event {row.sequence} does not replace it")
         sequence, chain = event.sequence, event.chain
         yield event
+
+
+def available_after(connection: Connection, allocation: int) -> list[tuple[int, list[str]]]:
+    """The arms that are not retired, after each round with a change; the first that is known is the first."""
+    table = tables.events.c
+    where = (table.allocation == allocation, table.kind.in_(("create", "change", "state")))
+    available, arms = [], {}
+    for row in connection.execute(EVENTS.where(*where).order_by(table.sequence)):
+        body = event_of(row).body
+        match body.get("change"):
+            case None if row.kind == "state":
+                arms = dict.fromkeys(body["bandit"]["arms"])
+                for arm in body["bandit"]["retired"]:
+                    del arms[arm]
+            case None:
+                arms = dict.fromkeys(body["arms"])
+            case "add" | "bring_back":
+                arms[body["arm"]] = None
+            case "retire":
+                del arms[body["arm"]]
+        available.append((row.round or 0, list(arms)))
+    return available
 
 
 @contextmanager

@@ -15,16 +15,17 @@ import pandas as pd
 from sqlalchemy import Connection
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.files import write_whole
+from evenhand.online.api import answers
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.decisions import estimated
 from evenhand.online.bandit.propensities import Propensities
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import all_events, row_of
 from evenhand.online.store.database import Database
-from evenhand.online.store.errors import TooMuchWork
-from evenhand.online.store.events import EVENTS, Event, damage_as_state_error, event_of, fold
+from evenhand.online.store.errors import DamagedAllocation, TooMuchWork
+from evenhand.online.store.events import EVENTS, Event, available_after, damage_as_state_error, event_of, fold
 
 FORMULA = r"\A'*[=+\-@\t\r]"  # with apostrophes before it, so that each is added once and taken away once
 MAX_ROUNDS = 5_000  # per piece
@@ -136,7 +137,7 @@ def log(
     with database.transaction(writes=False) as connection:
         row = row_of(connection, name)
         with damage_as_state_error():
-            available = _available(connection, row.id)
+            available = [(round, json.dumps(arms)) for round, arms in available_after(connection, row.id)]
     last = row.round if until is None else min(validate.whole("until", until), row.round)
     arms = max((names for _, names in available), key=len)
     limits.check(max(0, last - since + 1), arms.count('", "') + 1, len(arms), estimate)
@@ -202,6 +203,54 @@ def stream_log(
     """
     pieces = ENCODERS[format](log(database, name, since, until, estimate, limits))
     return chain([next(pieces)], pieces)
+
+
+def read_event_page(database: Database, name: str, after: int = 0, limit: int = 100) -> answers.Events:
+    """A page of the events of an allocation, without the state of the policy.
+
+    Args:
+        database: that has it.
+        name: of the allocation.
+        after: sequence of the event before the first.
+        limit: events at most.
+
+    Raises:
+        UnknownAllocation: there is no allocation of that name.
+        DamagedAllocation: the events cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Decide, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide(count=2))
+        >>> page = read_event_page(store.database, "drinks", after=1, limit=1)
+        >>> page.events[0].kind, page.events[0].data, page.next
+        ('decide', {'arms': ['tea'], 'propensity': [1.0]}, 2)
+        >>> store.close()
+    """
+    table = tables.events.c
+    try:
+        with database.transaction(writes=False) as connection, damage_as_state_error():
+            row = row_of(connection, name)
+            where = (table.allocation == row.id, table.sequence > after)
+            query = EVENTS.where(*where).order_by(table.sequence).limit(limit)
+            events = [event_of(one) for one in connection.execute(query)]
+    except StateError as error:
+        raise DamagedAllocation(f"allocation {name!r} is damaged: {error}") from error
+    facts = [
+        answers.Event(
+            event.sequence,
+            answers.moment(event.time),
+            event.kind,
+            event.round,
+            {label: value for label, value in event.body.items() if label not in ("memory", "bandit")},
+            event.key,
+        )
+        for event in events
+    ]
+    return answers.Events(tuple(facts), facts[-1].sequence if facts and facts[-1].sequence < row.sequence else None)
 
 
 def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
@@ -327,33 +376,11 @@ def _rows(
         yield time, str(decision.round), arm, place + 1, reward, value, available, late
 
 
-def _available(connection: Connection, id: int) -> list[tuple[int, str]]:
-    """The arms that are not retired, as a JSON list, after each round with a change."""
-    table = tables.events.c
-    where = (table.allocation == id, table.kind.in_(("create", "change", "state")))
-    available, arms = [], {}
-    for row in connection.execute(EVENTS.where(*where).order_by(table.sequence)):
-        body = event_of(row).body
-        match body.get("change"):
-            case None if row.kind == "state":
-                arms = dict.fromkeys(body["bandit"]["arms"])
-                for arm in body["bandit"]["retired"]:
-                    del arms[arm]
-            case None:
-                arms = dict.fromkeys(body["arms"])
-            case "add" | "bring_back":
-                arms[body["arm"]] = None
-            case "retire":
-                del arms[body["arm"]]
-        available.append((row.round or 0, json.dumps(list(arms))))
-    return available
-
-
 def _estimated(estimates: Iterator[tuple[int, Propensities]] | None, round: int, arms: list[str]) -> list[float] | None:
     """The estimated propensities of the arms of a round."""
     for estimated_round, estimate in estimates or ():
         if estimated_round == round:
-            return [estimate.values[arm] for arm in arms]
+            return [estimate[arm].propensity or 0.0 for arm in arms]
     return None
 
 

@@ -13,9 +13,10 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from evenhand.core.errors import DataError, EvenhandError, StateError
 from evenhand.core.files import write_whole
+from evenhand.online.api.rules import ALLOCATION, matches
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import CHUNK, NAME, row_of, row_values
+from evenhand.online.store.allocation import CHUNK, row_of, row_values
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict
 from evenhand.online.store.events import EVENTS, Event, created_by, fold, linked, stated
@@ -176,7 +177,7 @@ def import_events(database: Database, path: Path, name: str) -> int:
         Conflict: there is an allocation of that name.
         DataError: the file is missing or damaged.
     """
-    if not NAME.fullmatch(name):
+    if not matches(ALLOCATION, name):
         raise EvenhandError(f"{name!r} cannot be the name of an allocation")
     rows = list(_read(path))
     try:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Event as Signal
 from threading import Lock, Thread
 from typing import Any
@@ -17,42 +16,24 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand import __version__
 from evenhand.core.errors import EvenhandError
+from evenhand.online.api.answers import Allocations, AllocationSummary, moment
+from evenhand.online.api.rules import ALLOCATION, SENTENCES, matches
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.store import tables
-from evenhand.online.store.allocation import NAME, first_event, row_of, row_values
+from evenhand.online.store.allocation import first_event, row_of, row_values
 from evenhand.online.store.api_keys import Keys
-from evenhand.online.store.commands import Answer, Command, ReadGauges
+from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.compaction import compact
 from evenhand.online.store.database import LOG, Database
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event, created_by, settings_of
+from evenhand.online.store.reading import Gauges, ReadGauges
 from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
 
 RESERVED = ("self", "arms", "algorithm", "plays", "seed", "window", "missing", "rewards")  # arguments of `Bandit`
 WORKERS = 8  # allocations that are written at the same time
 IDLE_CHECK = 15.0  # seconds between looks for idle allocations, at most
 RETENTION_CHECK = 3600.0  # seconds between looks for old events
-
-
-@dataclass(frozen=True)
-class AllocationSummary:
-    """An allocation in a list.
-
-    Attributes:
-        name: of the allocation.
-        algorithm: its name.
-        arms: how many are not retired.
-        round: rounds decided.
-        closed: whether it decides no more.
-        created: seconds since the epoch.
-    """
-
-    name: str
-    algorithm: str
-    arms: int
-    round: int
-    closed: bool
-    created: float
 
 
 class Store:
@@ -76,10 +57,10 @@ class Store:
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.2}}, seed=1)
         True
-        >>> decision = store.run("drinks", Decide())["decisions"][0]
-        >>> decision["id"], decision["arms"], decision["propensity"]
-        ('1', ['tea'], [1.0])
-        >>> store.run("drinks", Reward([("1", {"tea": 1.0})]))["results"][0]["status"]
+        >>> (decision,) = store.run("drinks", Decide()).decisions
+        >>> decision.id, decision.names
+        ('1', ('tea',))
+        >>> store.run("drinks", Reward([("1", {"tea": 1.0})])).results[0].status
         'accepted'
         >>> store.close()
     """
@@ -97,7 +78,7 @@ class Store:
         self._clock, self._observer, self._snapshot_every = clock, observer, snapshot
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="evenhand-writer")
         self._writers: dict[str, Writer] = {}
-        self._gauges: dict[str, tuple[str, Answer]] = {}  # by name, with the chain of the event after which they hold
+        self._gauges: dict[str, tuple[str, Gauges]] = {}  # by name, with the chain of the event after which they hold
         self._lock = Lock()  # of the writers
         self._closing = Signal()
         if idle is not None:
@@ -186,11 +167,8 @@ class Store:
             Conflict: there is one of that name with other settings.
             EvenhandError: an argument is invalid, or the promises cannot be kept.
         """
-        if not NAME.fullmatch(name):
-            raise EvenhandError(
-                "the name of an allocation must be 1 to 100 letters, digits, dots, dashes and underscores, beginning "
-                f"with a letter or digit; got {name!r}"
-            )
+        if not matches(ALLOCATION, name):
+            raise EvenhandError(f"the name of an allocation {SENTENCES[ALLOCATION]}; got {name!r}")
         drawn = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         options: dict[str, Any] = {"plays": plays, "window": window, "missing": missing, "rewards": rewards}
         for parameter in parameters or {}:
@@ -219,16 +197,31 @@ class Store:
             connection.execute(insert(tables.events), event | {"allocation": id})
         return True
 
-    def allocations(self) -> list[AllocationSummary]:
-        """All allocations, by name."""
+    def allocations(
+        self, limit: int | None = None, cursor: str | None = None, names: Collection[str] | None = None
+    ) -> Allocations:
+        """A page of the allocations, by name.
+
+        Args:
+            limit: allocations at most; None for all.
+            cursor: `next` of the page before; None for the first page.
+            names: of those that are listed; None for all.
+        """
         table = tables.allocations.c
         query = select(table.name, table.algorithm, table.arms, table.round, table.closed, table.created)
+        query = query.order_by(table.name).limit(None if limit is None else limit + 1)
+        if cursor is not None:
+            query = query.where(table.name > cursor)
+        if names is not None:
+            query = query.where(table.name.in_(names))
         with self.database.transaction(writes=False) as connection:
-            return [AllocationSummary(*row) for row in connection.execute(query.order_by(table.name))]
+            rows = connection.execute(query).all()
+        page = [AllocationSummary(*row[:-1], created=moment(row.created)) for row in rows[:limit]]
+        return Allocations(tuple(page), page[-1].name if len(page) < len(rows) else None)
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
-    def submit(self, name: str, command: Command) -> Future[Answer]:
+    def submit(self, name: str, command: Command[Answer]) -> Future[Answer]:
         """Queue a command of an allocation; the future has its answer when its events are committed.
 
         The future raises `UnknownAllocation`, `StoreUnavailable`, or the error for which the command was refused.
@@ -242,7 +235,7 @@ class Store:
         future.add_done_callback(lambda done: self._forget(name, done))
         return future
 
-    def run(self, name: str, command: Command) -> Answer:
+    def run(self, name: str, command: Command[Answer]) -> Answer:
         """Run a command of an allocation, and wait for its answer."""
         return self.submit(name, command).result()
 
@@ -251,7 +244,7 @@ class Store:
         with self._lock:
             return [name for name, writer in self._writers.items() if writer.in_memory]
 
-    def gauges(self, timeout: float) -> dict[str, Answer]:
+    def gauges(self, timeout: float) -> dict[str, Gauges]:
         """The gauges of the allocations that had a command here; those that do not answer in time are left out.
 
         They are read again only where something has happened, and then only if the allocation is in memory. There are
@@ -302,7 +295,7 @@ class Store:
 
     def compact(self, retention: float) -> None:
         """Replace the events of all allocations that are older than so many seconds by their state."""
-        for name in [summary.name for summary in self.allocations()]:
+        for name in [summary.name for summary in self.allocations().allocations]:
             if self._closing.is_set():
                 return
             try:
@@ -322,7 +315,7 @@ class Store:
 
         Thread(target=repeat, name=f"evenhand-{name}", daemon=True).start()
 
-    def _forget(self, name: str, done: Future[Answer]) -> None:
+    def _forget(self, name: str, done: Future[Any]) -> None:
         """Forget a name of no allocation, so that such names do not fill the memory."""
         if not done.cancelled() and isinstance(done.exception(), UnknownAllocation):
             with self._lock:

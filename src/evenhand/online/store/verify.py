@@ -212,12 +212,12 @@ def _answer_faults(connection: Connection, id: int, stated: int) -> Iterator[str
 def _unfounded(connection: Connection, id: int, answer: Any, stated: int) -> Iterator[str]:
     """The parts of an answer that no event bears out; up to the round ``stated`` there need not be any event."""
     for decision in answer.get("decisions", ()):
-        found = _bodies(connection, id, "decide", decision["round"])
+        found, arms = _bodies(connection, id, "decide", decision["round"]), [one["arm"] for one in decision["arms"]]
         if not found and decision["round"] <= stated:
             continue
-        if [body["arms"] for body in found] != [decision["arms"]] or decision["id"] != str(decision["round"]):
+        if [body["arms"] for body in found] != [arms] or decision["id"] != str(decision["round"]):
             yield f"decision {decision['id']}"
-        elif decision["propensity"] != found[0].get("propensity"):
+        elif [one["propensity"] for one in decision["arms"]] != found[0].get("propensity", [None] * len(arms)):
             yield f"the propensities of decision {decision['id']}"
     for result in answer.get("results", ()):
         if result["status"] in ("accepted", "late") and int(result["decision"]) > stated:

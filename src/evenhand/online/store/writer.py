@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
 
+from pydantic import TypeAdapter
 from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.exc import DBAPIError, IntegrityError, TimeoutError
 
 from evenhand.core.errors import EvenhandError, StateError
+from evenhand.online.api.encoding import encode
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import Allocation, has_event, loaded, row_of
 from evenhand.online.store.commands import Answer, Command, CommandContext
 from evenhand.online.store.database import LOG, Database, insert_rows
 from evenhand.online.store.errors import DamagedAllocation, KeyReused, Overloaded, StoreUnavailable
-from evenhand.online.store.events import encode_fast
 from evenhand.online.store.snapshots import Snapshot, write_snapshot
 
 MAX_GROUP = 500  # commands per transaction
@@ -45,8 +46,8 @@ class Observer(Protocol):
 class QueuedCommand:
     """A command, and the future of its answer."""
 
-    command: Command
-    future: Future[Answer]
+    command: Command[Any]
+    future: Future[Any]
 
 
 @dataclass
@@ -120,7 +121,7 @@ class Writer:
         self._busy = False
         self._lock = Lock()  # of the two above
 
-    def submit(self, command: Command) -> Future[Answer]:
+    def submit(self, command: Command[Answer]) -> Future[Answer]:
         """Queue a command; its future has the answer when its events are committed."""
         queued = QueuedCommand(command, Future())
         with self._lock:
@@ -203,7 +204,7 @@ class Writer:
                 _resolve(group[: len(outcomes)], outcomes)
                 group = group[len(outcomes) :]
 
-    def _commit(self, group: Sequence[QueuedCommand]) -> list[Answer | Exception]:
+    def _commit(self, group: Sequence[QueuedCommand]) -> list[Any]:
         """The outcomes of the commands, or of the first ones if they take long; their events are committed."""
         start, allocation = time.perf_counter(), self._allocation
         due = allocation is not None and allocation.bandit.due(self._clock())
@@ -217,7 +218,7 @@ class Writer:
             if writes:
                 allocation.expire(context.now)
             answered = self._answered(context, group)
-            outcomes: list[Answer | Exception] = []
+            outcomes: list[Any] = []
             locked, worked = time.perf_counter(), time.thread_time()  # not the start, as the lock may be long in coming
             for queued in group:
                 outcomes.append(self._outcome(context, queued, answered))
@@ -291,7 +292,7 @@ class Writer:
         self._allocation.catch_up(connection, row)
         return self._allocation
 
-    def _answered(self, context: CommandContext, group: Sequence[QueuedCommand]) -> dict[str, tuple[str, Answer]]:
+    def _answered(self, context: CommandContext, group: Sequence[QueuedCommand]) -> dict[str, tuple[str, str]]:
         """The digests and answers of earlier commands with the idempotency keys of this group."""
         commands = [queued.command for queued in group]
         keys = {command.key for command in commands if command.key is not None and not command.reads}
@@ -300,11 +301,9 @@ class Writer:
         table = tables.answers.c
         where = (table.allocation == context.allocation.id, table.key.in_(keys))
         rows = context.connection.execute(select(table.key, table.digest, table.body).where(*where)).all()
-        return {row.key: (row.digest, json.loads(row.body)) for row in rows}
+        return {row.key: (row.digest, row.body) for row in rows}
 
-    def _outcome(
-        self, context: CommandContext, queued: QueuedCommand, answered: dict[str, tuple[str, Answer]]
-    ) -> Answer | Exception:
+    def _outcome(self, context: CommandContext, queued: QueuedCommand, answered: dict[str, tuple[str, str]]) -> Any:
         """The outcome of a command: an answer, or the error for which it was refused."""
         before = context.allocation.sequence
         try:
@@ -318,28 +317,37 @@ class Writer:
         except Exception as error:
             raise PartialFailure(queued, error) from error
 
-    def _answer(self, context: CommandContext, command: Command, answered: dict[str, tuple[str, Answer]]) -> Answer:
+    def _answer(
+        self, context: CommandContext, command: Command[Answer], answered: dict[str, tuple[str, str]]
+    ) -> Answer:
         """The answer to a command: the earlier one of its key, or a new one."""
         if command.key is None or command.reads:
             return _carried_out(context, command)
         digest = command.digest()
         if command.key in answered:
-            earlier, answer = answered[command.key]
+            earlier, body = answered[command.key]
             if digest != earlier:
                 raise KeyReused(f"the idempotency key {command.key!r} was used for another request; use a new one")
-            return answer
+            again: Answer = _reader(command.answer).validate_json(body)
+            return again
         answer = _carried_out(context, command)
-        answered[command.key] = digest, answer
+        body = encode(answer).decode()
+        answered[command.key] = digest, body
         row = {"allocation": context.allocation.id, "key": command.key, "digest": digest, "time": context.now}
-        context.answers.append(row | {"body": encode_fast(answer)})
+        context.answers.append(row | {"body": body})
         return answer
 
 
-def _carried_out(context: CommandContext, command: Command) -> Answer:
+def _carried_out(context: CommandContext, command: Command[Answer]) -> Answer:
     """The answer to a command that is carried out now, not a repetition."""
     answer = command.run(replace(context, api_key=command.api_key))
     context.carried_out.append((command, answer))
     return answer
+
+
+@cache
+def _reader(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def _answer_age(context: CommandContext) -> AnswerAge:
@@ -353,7 +361,7 @@ def _answer_age(context: CommandContext) -> AnswerAge:
     return age
 
 
-def _resolve(group: Sequence[QueuedCommand], outcomes: Sequence[Answer | Exception]) -> None:
+def _resolve(group: Sequence[QueuedCommand], outcomes: Sequence[Any]) -> None:
     for queued, outcome in zip(group, outcomes, strict=True):
         if isinstance(outcome, Exception):
             queued.future.set_exception(outcome)

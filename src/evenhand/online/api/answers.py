@@ -1,0 +1,340 @@
+"""The answers of the service, each defined once: for `Bandit`, the store, the routes, their description and the client.
+
+They are plain dataclasses, so that a `Bandit` does not load pydantic; pydantic reads the text below each field as its
+description. The audit, which is an answer as well, is `evenhand.online.audit.audit.Audit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Literal
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = 253_402_300_799.0  # seconds since the epoch, the end of the year 9999
+RewardStatus = Literal["accepted", "duplicate", "conflict", "unknown", "late", "invalid"]
+
+
+def moment(seconds: float) -> datetime:
+    """The time of a number of seconds since the epoch; the nearest one that has a date.
+
+    Example:
+        >>> moment(1_790_000_000.5).isoformat()
+        '2026-09-21T14:13:20.500000+00:00'
+    """
+    return EPOCH + timedelta(seconds=min(max(seconds, 0.0), LATEST))
+
+
+def rfc3339(time: datetime) -> str:
+    """A time as text, in UTC and with microseconds, so that texts are ordered as the times are.
+
+    Example:
+        >>> rfc3339(moment(1_790_000_000.0))
+        '2026-09-21T14:13:20.000000Z'
+    """
+    return time.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+
+
+def plain(value: Any) -> Any:
+    """An answer, or a part of one, as plain JSON values.
+
+    Example:
+        >>> plain(ArmPropensity("tea", 1.0, 0.0))
+        {'arm': 'tea', 'propensity': 1.0, 'stderr': 0.0}
+    """
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+class Answer:
+    """Base of the answers."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"use_attribute_docstrings": True}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        values: dict[str, Any] = plain(self)
+        return values
+
+
+# --- decisions and rewards --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ArmPropensity(Answer):
+    """An arm, and the probability with which it was to play in a round, given everything known before."""
+
+    arm: str
+    """name of the arm"""
+    propensity: float | None
+    """its probability to play; null where it has no closed form and was not requested"""
+    stderr: float | None
+    """standard error of the propensity; 0 where it is exact"""
+
+
+@dataclass(frozen=True)
+class Decision(Answer):
+    """The arms that play in a round.
+
+    Example:
+        >>> from evenhand.online import Bandit
+        >>> decision = Bandit(["tea", "coffee"], "ucb1").decide()
+        >>> decision.id, decision.names, decision.arms[0].propensity
+        ('1', ('tea',), 1.0)
+    """
+
+    id: str
+    """identifies the decision when its rewards are sent"""
+    round: int
+    """counted from 1"""
+    time: datetime
+    """when it was made, by the clock of the server"""
+    arms: tuple[ArmPropensity, ...]
+    """those that play, by decreasing propensity"""
+    version: int
+    """of the policy: changes of arms and promises so far"""
+    propensities: tuple[ArmPropensity, ...] | None
+    """of every available arm; null unless requested"""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arms that play."""
+        return tuple([one.arm for one in self.arms])
+
+
+@dataclass(frozen=True)
+class Decisions(Answer):
+    """Decisions, in the order of their rounds."""
+
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True)
+class ArmOutcome(Answer):
+    """An arm that played in a round, and what came of it."""
+
+    arm: str
+    """name of the arm"""
+    propensity: float | None
+    """its probability to play; null where it has no closed form and was not requested"""
+    stderr: float | None
+    """standard error of the propensity; 0 where it is exact"""
+    reward: float | None
+    """null where none was received"""
+    status: Literal["pending", "received", "late", "lost", "total"]
+    """`pending`; `received` in time; `late`, received after the window; `lost`, missing when the window had passed;
+    `total`, a part of the anonymous total of a round"""
+
+
+@dataclass(frozen=True)
+class DecisionOutcome(Answer):
+    """A decision, and what came of it."""
+
+    id: str
+    """identifies the decision"""
+    round: int
+    """counted from 1"""
+    time: datetime
+    """when it was made, by the clock of the server"""
+    arms: tuple[ArmOutcome, ...]
+    """those that played, by decreasing propensity"""
+    available: tuple[str, ...]
+    """names of the arms that could play"""
+
+
+@dataclass(frozen=True)
+class RewardResult(Answer):
+    """The result of sending the reward of an arm."""
+
+    decision: str
+    """id of the decision"""
+    arm: str
+    """name of the arm"""
+    status: RewardStatus
+    """what has become of the reward"""
+    message: str = ""
+    """the reason; empty for `accepted`, `duplicate` and `late`"""
+
+    @property
+    def learned(self) -> bool:
+        """Whether the allocation has learned from this reward, now or before."""
+        return self.status in ("accepted", "duplicate")
+
+
+@dataclass(frozen=True)
+class RewardResults(Answer):
+    """The result of each reward, in the order of the request."""
+
+    results: tuple[RewardResult, ...]
+
+
+@dataclass(frozen=True)
+class TotalResult(Answer):
+    """The result of sending an anonymous total."""
+
+    round: int
+    """the round to which it was credited"""
+    status: Literal["accepted", "duplicate"]
+    """`duplicate`: it was received before"""
+
+
+# --- allocations ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Allocation(Answer):
+    """An allocation: its settings and its current round."""
+
+    name: str
+    """of the allocation"""
+    algorithm: str | Mapping[str, Any]
+    """a name, or a table for each part of the policy"""
+    arms: tuple[str, ...]
+    """names of all arms"""
+    retired: tuple[str, ...]
+    """arms that play no more"""
+    parameters: Mapping[str, Any]
+    """of the algorithm"""
+    plays: int
+    """arms that play per round"""
+    seed: int
+    """of all randomness"""
+    window: float | None
+    """seconds to wait for a reward; null: no limit"""
+    missing: Literal["lost", "zero"]
+    """what a missing reward counts as"""
+    rewards: tuple[float, float]
+    """the smallest and the largest reward"""
+    round: int
+    """rounds decided"""
+    version: int
+    """changes of arms and promises so far"""
+    closed: bool
+    """whether it decides no more"""
+    created: datetime
+    """when it was created"""
+
+
+@dataclass(frozen=True)
+class AllocationSummary(Answer):
+    """An allocation in a list."""
+
+    name: str
+    """of the allocation"""
+    algorithm: str
+    """its name, or those of its parts"""
+    arms: int
+    """how many are not retired"""
+    round: int
+    """rounds decided"""
+    closed: bool
+    """whether it decides no more"""
+    created: datetime
+    """when it was created"""
+
+
+@dataclass(frozen=True)
+class Allocations(Answer):
+    """Allocations, by name."""
+
+    allocations: tuple[AllocationSummary, ...]
+    next: str | None
+    """`cursor` of the next page; null for the last page"""
+
+
+@dataclass(frozen=True)
+class Arm(Answer):
+    """An arm of an allocation."""
+
+    arm: str
+    """name of the arm"""
+    retired: bool
+    """whether it plays no more"""
+    fraction: float | None
+    """promised share of the rounds; null where the algorithm has none per arm"""
+    penalty: float | None
+    """null where the algorithm has none per arm"""
+    weight: float | None
+    """null where the algorithm has none per arm"""
+
+
+@dataclass(frozen=True)
+class Arms(Answer):
+    """Arms, in their order."""
+
+    arms: tuple[Arm, ...]
+    next: str | None
+    """`cursor` of the next page; null for the last page"""
+
+
+@dataclass(frozen=True)
+class ChangeResult(Answer):
+    """The result of a change of arms or promises."""
+
+    version: int
+    """of the policy from now on"""
+    round: int
+    """the round after which the change takes effect"""
+    changed: bool
+    """false where everything was so already: nothing has changed then"""
+
+
+@dataclass(frozen=True)
+class Event(Answer):
+    """Something that happened to an allocation, as it is stored."""
+
+    sequence: int
+    """1, 2, … per allocation"""
+    time: datetime
+    """when it happened, by the clock of the server"""
+    kind: str
+    """`create`, `decide`, `reward`, `total`, `expire`, `change`, or `state` in place of events that were not kept"""
+    round: int | None
+    """of a decision, reward or total; the round after which a change took effect; else null"""
+    data: Mapping[str, Any]
+    """what happened; its fields depend on the kind"""
+    key: str | None
+    """id of the API key that caused it; null for none"""
+
+
+@dataclass(frozen=True)
+class Events(Answer):
+    """Events, in order."""
+
+    events: tuple[Event, ...]
+    next: int | None
+    """`after` of the next page; null where there are no more events yet"""
+
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AccessInfo(Answer):
+    """The access of a caller."""
+
+    open: bool
+    """whether there are no keys, so that requests from this computer have every scope"""
+    name: str | None
+    """of the key; null without one"""
+    scopes: tuple[str, ...]
+    """some of `administer`, `decide`, `reward`, `read`"""
+    allocations: tuple[str, ...] | None
+    """names of those that the key is for; null for all"""
+    expires: datetime | None
+    """when the key expires; null for never"""
+
+
+@dataclass(frozen=True)
+class Health(Answer):
+    """The server is alive, or ready."""
+
+    status: Literal["ok"] = "ok"
+    """always `ok`"""

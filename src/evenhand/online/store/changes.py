@@ -1,0 +1,181 @@
+"""The commands that change the arms and the promises of an allocation, or close it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from evenhand.core.errors import EvenhandError
+from evenhand.online.api.answers import ChangeResult
+from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.changes import NEW_ARM
+from evenhand.online.bandit.replay import apply_change
+from evenhand.online.store.commands import Command, CommandContext
+from evenhand.online.store.errors import Conflict, TooMuchWork, UnknownArm
+from evenhand.online.store.events import closed_after, encode
+
+Values = Mapping[str, Any]
+
+
+def _change(context: CommandContext, changes: Iterable[tuple[str, Values]]) -> ChangeResult:
+    """Make changes in order, and record each that changes anything; only the first of them may be refused.
+
+    Args:
+        context: of the command.
+        changes: names of `evenhand.online.bandit.replay.CHANGES`, each with its values.
+    """
+    allocation, bandit, changed = context.allocation, context.allocation.bandit, False
+    round = int(bandit.state.round)
+    for name, values in changes:
+        facts, version = _json_values(values), bandit.version
+        apply_change(bandit, name, facts)
+        if bandit.version != version or name in ("close", "reopen"):
+            allocation.closed, changed = closed_after(name, allocation.closed), True
+            context.record("change", round, {**facts, "change": name})
+    return ChangeResult(bandit.version, round, changed)
+
+
+@dataclass(frozen=True)
+class AddArm(Command[ChangeResult]):
+    """Add an arm, unless it is there with the same promise.
+
+    Args:
+        arm: its name.
+        values: its ``fraction``, ``penalty`` and ``weight``, as far as they are given.
+        max_arms: of the allocation; None for no limit.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import AddArm, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.1}, seed=1)
+        True
+        >>> store.run("drinks", AddArm("mate", {"fraction": 0.2}))
+        ChangeResult(version=1, round=0, changed=True)
+        >>> store.run("drinks", AddArm("mate", {"fraction": 0.2}))
+        ChangeResult(version=1, round=0, changed=False)
+        >>> store.close()
+    """
+
+    kind: ClassVar[str] = "add_arm"
+    answer: ClassVar[type] = ChangeResult
+    arm: str
+    values: Values = field(default_factory=dict)
+    max_arms: int | None = None
+
+    def run(self, context: CommandContext) -> ChangeResult:
+        """Add it."""
+        bandit = context.allocation.bandit
+        if self.arm in bandit.arms.place:
+            self._check_same(bandit)
+            return _change(context, [])
+        if self.max_arms is not None and len(bandit.names) >= self.max_arms:
+            raise TooMuchWork(f"an allocation may have at most {self.max_arms:,} arms, got {len(bandit.names) + 1:,}")
+        return _change(context, [("add", {**self.values, "arm": self.arm})])
+
+    def _check_same(self, bandit: Bandit) -> None:
+        if self.arm in bandit.retired:
+            raise Conflict(f"arm {self.arm!r} is there and retired; bring it back")
+        for name, value in per_arm(bandit, self.arm).items():
+            wanted = self.values.get(name, next(default for one, _, default in NEW_ARM if one == name))
+            if wanted != value:
+                raise Conflict(f"arm {self.arm!r} is there with {name} {value}, not {wanted}; change that instead")
+
+
+@dataclass(frozen=True)
+class UpdateArm(Command[ChangeResult]):
+    """Retire an arm, bring it back, or change its promise.
+
+    Args:
+        arm: its name.
+        retired: whether it is retired from now on; None for no change.
+        fraction: its promised share of the rounds from now on; None for no change, and for none where it is brought
+            back.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Store, UpdateArm
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> store.run("drinks", UpdateArm("tea", retired=True))
+        ChangeResult(version=1, round=0, changed=True)
+        >>> store.close()
+    """
+
+    kind: ClassVar[str] = "update_arm"
+    answer: ClassVar[type] = ChangeResult
+    arm: str
+    retired: bool | None = None
+    fraction: float | None = None
+
+    def run(self, context: CommandContext) -> ChangeResult:
+        """Change it."""
+        bandit = context.allocation.bandit
+        if self.arm not in bandit.arms.place:
+            raise UnknownArm(f"allocation {context.allocation.name!r} has no arm {self.arm!r}")
+        if self.retired and self.fraction is not None:
+            raise EvenhandError("a retired arm has no promise: give either retired or a fraction")
+        was, arm = self.arm in bandit.retired, {"arm": self.arm}
+        if self.retired:
+            return _change(context, [] if was else [("retire", arm)])
+        if self.retired is False and was:
+            return _change(
+                context, [("bring_back", arm if self.fraction is None else arm | {"fraction": self.fraction})]
+            )
+        promises = {} if self.fraction is None else {self.arm: self.fraction}
+        return _change(context, [("promise", {"fractions": promises})] if promises else [])
+
+
+@dataclass(frozen=True)
+class UpdateAllocation(Command[ChangeResult]):
+    """Change promises of several arms, or close or reopen the allocation: all of it, or nothing.
+
+    Args:
+        fractions: promised shares of the rounds from now on, by arm; None for no change.
+        closed: whether it decides no more from now on; None for no change.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Store, UpdateAllocation
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> store.run("drinks", UpdateAllocation(closed=True))
+        ChangeResult(version=0, round=0, changed=True)
+        >>> store.close()
+    """
+
+    kind: ClassVar[str] = "update"
+    answer: ClassVar[type] = ChangeResult
+    fractions: Mapping[str, float] | None = None
+    closed: bool | None = None
+
+    def run(self, context: CommandContext) -> ChangeResult:
+        """Change it."""
+        changes: list[tuple[str, Values]] = []
+        if self.fractions is not None:
+            unknown = next((arm for arm in self.fractions if arm not in context.allocation.bandit.arms.place), None)
+            if unknown is not None:
+                raise UnknownArm(f"allocation {context.allocation.name!r} has no arm {unknown!r}")
+            changes.append(("promise", {"fractions": self.fractions}))
+        if self.closed is not None and self.closed != context.allocation.closed:
+            changes.append(("close" if self.closed else "reopen", {}))
+        return _change(context, changes)
+
+
+def per_arm(bandit: Bandit, arm: str) -> dict[str, Any]:
+    """The fraction, penalty and weight of an arm, as far as the algorithm has one per arm."""
+    place = bandit.arms.place[arm]
+    values = ((name, bandit.parameters.get(parameter)) for name, parameter, _ in NEW_ARM)
+    return {name: value[place] for name, value in values if isinstance(value, list)}
+
+
+def _json_values(values: Values) -> dict[str, Any]:
+    """Values as they will be read from the event."""
+    try:
+        return json.loads(encode(values))  # type: ignore[no-any-return]
+    except (RecursionError, TypeError, ValueError) as error:
+        raise EvenhandError(f"the values of a change must be plain JSON values: {error}") from None
