@@ -26,6 +26,7 @@ from evenhand.online.store import AddArm, Decide, ReadAudit, Reward, Store, Tota
 from evenhand.online.store.database import Database
 from evenhand.online.store.events import KINDS, Event, bandit_from, event_of, fold, settings_of
 from evenhand.online.store.export import log
+from evenhand.online.store.snapshots import LINE, LONG, Snapshot, unpacked
 from tests.online.store.kit import Clock, Driven, change_rows, events_of, kinds, rebuilt, verified
 
 ARMS = ["tea", "coffee", "cocoa"]
@@ -297,6 +298,16 @@ def test_a_damaged_snapshot_is_ignored_or_reported_or_does_no_harm(
             assert verified(store.database, "drinks") == len(events)
             assert store.run("drinks", ReadAudit()).sequence == len(events)
         store.close()
+
+
+def test_a_large_snapshot_is_read_as_it_was() -> None:
+    """With lists that are in lines of their own, an arm with a name as such a place has, and a seed of many bits."""
+    bandit = Bandit([LINE, *map(str, range(LONG))], "fucb", fractions=1e-4, seed=2**70)
+    bandit.decide(available=[LINE], now=0.0)
+    snapshot = Snapshot(2, "c" * 32, False, bandit.dump(), ("0.1",))
+    again = unpacked(snapshot.packed())
+    assert again == snapshot
+    assert Bandit.restored(again.bandit).decide(now=1.0).arms == bandit.decide(now=1.0).arms
 
 
 def put(database: Database, sequence: int, packed: bytes) -> None:

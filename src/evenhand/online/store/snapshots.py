@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 from pydantic import TypeAdapter
+from pydantic_core import from_json
 from sqlalchemy import Connection, delete, insert, select
 
 from evenhand import __version__
@@ -15,6 +16,9 @@ from evenhand.core.errors import StateError
 from evenhand.online.bandit.saving import DAMAGE
 from evenhand.online.store import tables
 from evenhand.online.store.events import encode
+
+LONG = 2_000  # values of a list that is in a line of its own
+LINE = "$line"  # the number of that line
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +40,17 @@ class Snapshot:
     versions: tuple[str, ...]
 
     def packed(self) -> bytes:
-        """Compressed JSON."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
+        """Compressed lines of JSON: the last one has the fields, those before it the long lists in them.
+
+        So no thread has to wait while all of a large state is encoded or parsed at once.
+        """
+        lines: list[bytes] = []
+        fields = _without_long_lists({name: getattr(self, name) for name in self.__slots__}, lines)
         try:
-            text = orjson.dumps(fields)
+            lines.append(orjson.dumps(fields))
         except TypeError:  # a seed of more than 64 bits
-            text = encode(fields).encode()
-        return zlib.compress(text, level=1)
+            lines.append(encode(fields).encode())
+        return zlib.compress(b"\n".join(lines), level=1)
 
     def lineage(self) -> tuple[str, ...]:
         """The versions of the package that have made the states after it, if this one goes on from it."""
@@ -52,6 +60,25 @@ class Snapshot:
 _JSON = TypeAdapter(Snapshot)
 
 
+def _without_long_lists(value: Any, lines: list[bytes]) -> Any:
+    """Plain values with the number of a line in the place of each long list; the lists are added to the lines."""
+    if isinstance(value, dict):
+        return {name: _without_long_lists(one, lines) for name, one in value.items()}
+    if isinstance(value, list) and len(value) >= LONG:
+        lines.append(orjson.dumps(value))
+        return {LINE: len(lines) - 1}
+    return value
+
+
+def _with_long_lists(value: Any, lines: list[bytes]) -> Any:
+    """Plain values with the lists that `_without_long_lists` took out of them."""
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {LINE}:
+        return from_json(lines[value[LINE]])
+    return {name: _with_long_lists(one, lines) for name, one in value.items()}
+
+
 def unpacked(packed: bytes) -> Snapshot:
     """The snapshot that was packed.
 
@@ -59,7 +86,9 @@ def unpacked(packed: bytes) -> Snapshot:
         StateError: it is damaged.
     """
     try:
-        return _JSON.validate_json(zlib.decompress(packed), strict=True)
+        *lines, last = zlib.decompress(packed).split(b"\n")
+        fields = _with_long_lists(from_json(last), lines)
+        return _JSON.validate_python({**fields, "versions": tuple(fields["versions"])})
     except (*DAMAGE, zlib.error) as error:
         raise StateError(" ".join(str(error).split()) or repr(error)) from None
 
