@@ -50,7 +50,7 @@ def first(database: str) -> None:
     begun = time.perf_counter()
     store.run("load", Decide())
     seconds = time.perf_counter() - begun
-    print(json.dumps([seconds, store.gauges(10.0)["load"]["pending"]]), flush=True)
+    print(json.dumps([seconds, store.gauges(10.0)["load"].pending]), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -377,6 +377,17 @@ def test_an_audit_is_sent_again_only_when_something_has_happened(drinks: Asking)
     assert drinks.get(f"{ONE}/audit", headers=tag).json()["round"] == 2
 
 
+def test_an_audit_is_encoded_in_pieces(drinks: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two lines, and the third one; no name of an arm is taken for the place of the lines."""
+    odd = quote('"lines":[]', safe="")
+    assert drinks.put(f"{ONE}/arms/{odd}", {}).status_code == 201
+    whole = drinks.get(f"{ONE}/audit").json() | {"time": ""}
+    assert len(whole["lines"]) == 4
+    for piece in (1, 2, 3):
+        monkeypatch.setattr("evenhand.online.api.encoding.PIECE", piece)
+        assert drinks.get(f"{ONE}/audit").json() | {"time": ""} == whole
+
+
 def test_an_audit_can_be_cut_short(drinks: Asking) -> None:
     decide(drinks, count=2)  # cocoa is owed 0.4 plays
     audit = drinks.get(f"{ONE}/audit", params={"limit": 1}).json()

@@ -15,6 +15,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from evenhand.online.api import answers, requests
+from evenhand.online.api.encoding import encode_by_pieces
 from evenhand.online.api.json import JsonResponse
 from evenhand.online.api.problems import Refused, documented
 from evenhand.online.audit.audit import Audit
@@ -334,7 +335,8 @@ async def audit(
         headers["etag"] = etag
         if seen is not None and {"*", etag} & {tag.strip() for tag in seen.split(",")}:
             return Response(status_code=304, headers=headers)
-    return JsonResponse(await service.run(name, ReadAudit(limit)), headers=headers)
+    content = await run_in_threadpool(encode_by_pieces, await service.run(name, ReadAudit(limit)), "lines")
+    return Response(content, headers=headers, media_type="application/json")
 
 
 @router.get(
