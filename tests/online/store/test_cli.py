@@ -188,14 +188,43 @@ def test_verify_lists_all_or_those_named(run: Run) -> None:
     assert run("verify", "films", "drinks") == (0, films + drinks, "")
     status, out, err = run("verify", "--json")
     assert (status, err) == (0, "")
-    assert json.loads(out) == {"verified": {"drinks": 11, "films": 3}, "faults": []}
+    assert json.loads(out) == {
+        "verified": {"drinks": 11, "films": 3},
+        "since": {"drinks": 1, "films": 1},
+        "faults": [],
+    }
     assert "there is no allocation 'nobody'" in refused(run, "verify", "nobody")
+
+
+def test_old_events_are_replaced_by_their_state(run: Run) -> None:
+    """All events of the first allocation are older than the year 3000, and none older than 2000."""
+    words = ("db", "compact", "drinks", "--before")
+    assert "0 events of drinks were replaced by their state" in run(*words, "2000-01-01")[2]
+    assert (
+        "11 events of drinks were replaced by their state; later ones begin at round 6" in run(*words, "3000-01-01")[2]
+    )
+    assert run("verify", "drinks") == (0, "drinks: 1 events from round 6 on result in the stored state\n", "")
+    assert run("db", "compact", "drinks", "--before", "yesterday")[0] == 2
+
+
+def test_restore_asks_which_way_to_go(run: Run) -> None:
+    """The snapshot is after event 11, the last one."""
+    change_rows(Database("evenhand.db"), "UPDATE events SET time = time + 1 WHERE allocation = 1 AND sequence = 8")
+    status, _, error = run("db", "restore", "drinks")
+    assert status == 2
+    assert "can go back to event 7: what came later is lost to it (--back); or go on from the snapshot" in error
+    note = "drinks stands after event 11; 4 events were moved to drinks-removed.jsonl"
+    assert note in run("db", "restore", "drinks", "--from-snapshot")[2]
+    note = "drinks stands after event 11; 0 events were moved to more.jsonl"
+    assert note in run("db", "restore", "drinks", "--removed", "more.jsonl")[2]
+    assert run("verify")[0] == 0
 
 
 def test_verify_of_an_empty_database_lists_nothing(run: Run) -> None:
     Store.open("empty.db").close()
     assert run("verify", "--database", "empty.db") == (0, "", "")
-    assert json.loads(run("verify", "--database", "empty.db", "--json")[1]) == {"verified": {}, "faults": []}
+    found = json.loads(run("verify", "--database", "empty.db", "--json")[1])
+    assert found == {"verified": {}, "since": {}, "faults": []}
 
 
 def test_verify_names_what_is_wrong_and_goes_on(run: Run) -> None:
@@ -207,7 +236,7 @@ def test_verify_names_what_is_wrong_and_goes_on(run: Run) -> None:
     assert run("verify") == (2, films, f"evenhand: {fault}\n")
     status, out, err = run("verify", "--json")
     assert (status, err) == (2, f"evenhand: {fault}\n")
-    assert json.loads(out) == {"verified": {"films": 3}, "faults": [fault]}
+    assert json.loads(out) == {"verified": {"films": 3}, "since": {"films": 1}, "faults": [fault]}
     assert run("verify", "films") == (0, films, "")
 
 
