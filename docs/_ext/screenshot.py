@@ -41,9 +41,9 @@ def fill(database: str) -> None:
             _, id, arm = heapq.heappop(due)
             store.run("posters", Reward([(id, {arm: float(chance.random() < ARMS[arm])})]))
         present = [arm for arm in ARMS if arm != "youth choir" or chance.random() < 0.8]
-        [decision] = store.run("posters", Decide(available=present))["decisions"]
+        [decision] = store.run("posters", Decide(available=present)).decisions
         if chance.random() < 0.95:
-            heapq.heappush(due, (now[0] + chance.lognormvariate(8.6, 1.3), decision["id"], decision["arms"][0]))
+            heapq.heappush(due, (now[0] + chance.lognormvariate(8.6, 1.3), decision.id, decision.names[0]))
     store.close()
 
 
