@@ -105,6 +105,7 @@ INNER = (
     *("online.audit.account", "online.bandit.account", "online.bandit.changes", "online.bandit.decisions"),
     *("online.bandit.rewards", "online.bandit.saving"),
     *("online.bandit.replay", "online.store.allocation", "online.store.events", "online.store.repair"),
+    "online.store.snapshots",
     "online.store.writer",
 )
 # Public, yet without an example of their own.
@@ -137,6 +138,7 @@ EXCUSED = {
     "online.evaluation.estimators.Evaluation",
     "online.store.api_keys.Key",
     "online.store.commands.CommandContext",
+    "online.store.compaction.Compacted",
     "online.store.export.LogLimits",
     "online.store.reading.Gauges",
     "online.store.verify.Verification",
@@ -182,6 +184,7 @@ EXCUSED = {
     "online.store.api_keys.hash_of",
     "online.store.changes.per_arm",
     "online.store.commands.round_of",
+    "online.store.database.insert_rows",
     "online.store.export.as_csv",
     "online.store.export.stream_log",
     "simulation.results.mean_and_error",
