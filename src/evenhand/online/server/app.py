@@ -24,7 +24,7 @@ from evenhand.online.store import Store
 if TYPE_CHECKING:
     from fastapi.telemetry import TelemetryConfig
 
-ROUTERS = (routes.router, static.router)
+ROUTERS = (routes.direct, routes.router, static.router)
 DESCRIPTION = """Fair sequential decisions: which arm gets the next opportunity, with a promised share for every arm.
 
 Every decision and reward is durable before it is answered. Each route names the scope that it requires; as long as no

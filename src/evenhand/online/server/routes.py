@@ -24,6 +24,7 @@ from evenhand.online.server.dependencies import (
     Anyone,
     ArmPath,
     Decider,
+    DirectRoute,
     JsonBody,
     Name,
     Once,
@@ -68,6 +69,7 @@ MAX_CHARACTERS = 2**28  # of available arms per log, which every row repeats
 READY_TIMEOUT = 2.0  # seconds within which the database must answer
 PAGE, MAX_PAGE = 100, 1000  # entries of a page
 
+direct = APIRouter(route_class=DirectRoute, generate_unique_id_function=lambda route: route.name)
 router = APIRouter(generate_unique_id_function=lambda route: route.name)
 Responses = dict[int | str, dict[str, Any]]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="entries at most")]
@@ -78,7 +80,7 @@ Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the
 # First, as routes are matched in order and these are requested most.
 
 
-@router.post(
+@direct.post(
     "/v1/allocations/{name}/decisions",
     responses=errors("unknown_allocation", "closed", "key_reused", body=True),
     tags=["rounds"],
