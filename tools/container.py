@@ -32,7 +32,7 @@ def post(path, body):
     headers = {"Authorization": "Bearer " + SECRET, "Content-Type": "application/json"}
     request = web.Request("http://127.0.0.1:8000/v1/allocations" + path, json.dumps(body).encode(), headers)
     return json.load(web.urlopen(request, timeout=10))
-post("", {"name": "drinks", "arms": ["tea", "coffee"], "algorithm": "ucb1"})
+post("", {"name": "drinks", "arms": ["tea", "coffee"], "missing": "never", "algorithm": "ucb1"})
 print(post("/drinks/decisions", {})["decisions"][0]["id"])
 """
 

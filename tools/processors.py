@@ -70,7 +70,7 @@ def live(clients: list[Client], name: str, rounds: int) -> None:
     settings: dict[str, Any] = {**LIVES[name], "parameters": plain(LIVES[name]["parameters"])}
     chance = random.Random(name)
     low, high = settings.get("rewards", (0.0, 1.0))
-    clients[0].create(name, ARMS, settings.pop("algorithm"), seed=5, **settings)
+    clients[0].create(name, ARMS, settings.pop("algorithm"), seed=5, **{"missing": "never", **settings})
     client, left = clients[0], 0
     for _ in range(rounds):
         if not left:

@@ -430,7 +430,7 @@ def test_a_client_that_says_everything_twice(database: str, serve: Serve) -> Non
 
 def test_a_total_that_is_sent_twice(database: str, serve: Serve) -> None:
     server = serve(database)
-    create = {"name": "drinks", "arms": ["tea", "coffee"], "algorithm": "ucb1", "seed": 1}
+    create = {"name": "drinks", "arms": ["tea", "coffee"], "missing": "never", "algorithm": "ucb1", "seed": 1}
     assert server.post("/v1/allocations", create).status_code == 201
     for round in (1, 2, 3):
         server.post(f"{PAGE}/decisions", {})

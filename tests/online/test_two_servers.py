@@ -19,6 +19,7 @@ SHARES = {"tea": "0.15", "coffee": "0.25", "cocoa": "0.3", "mate": "0"}
 DRINKS = {
     "name": "drinks",
     "arms": list(SHARES),
+    "missing": "never",
     "algorithm": "fucb",
     "parameters": {"fractions": {arm: float(share) for arm, share in SHARES.items()}},
     "seed": 3,

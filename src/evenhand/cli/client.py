@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
@@ -123,6 +123,13 @@ def create(
         ),
     ],
     arm: Annotated[list[str], typer.Option(help="Name of an arm; repeat for more.")],
+    missing: Annotated[
+        Literal["never", "lost", "zero"],
+        typer.Option(
+            help="What a missing reward means: 'zero' where only successes are reported, 'lost' where it says nothing, "
+            "both after --window; 'never' where every reward is reported at some time, also those of 0.",
+        ),
+    ],
     set_: Settings = None,
     plays: Annotated[int, typer.Option(min=1, help="Arms that play per round.")] = 1,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all randomness. Default: drawn.")] = None,
@@ -130,20 +137,13 @@ def create(
         float | None,
         typer.Option(help="Seconds after a decision in which its rewards are accepted. Default: no limit."),
     ] = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(
-            help="Value of rewards missing after the window, required with it: 'zero' where only successes are "
-            "reported, 'lost' (unknown) where a missing reward says nothing."
-        ),
-    ] = None,
     rewards: Annotated[str, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward.")] = "0,1",
 ) -> Answer:
     """Create an allocation; it is no error if it exists with exactly the same settings.
 
     Examples:
 
-      evenhand client create drinks fucb --arm tea --arm coffee --set fractions={coffee=0.2}
+      evenhand client create drinks fucb --arm tea --arm coffee --missing never --set fractions={coffee=0.2}
 
       evenhand client create ads ucb1 --arm red --arm blue --window 86400 --missing zero
     """

@@ -920,7 +920,7 @@ class Life(RuleBasedStateMachine):
     )
     def begin(self, name: str, window: float | None, missing: str, plays: int) -> None:
         plays = plays if name in SEVERAL else 1
-        missing = "lost" if window is None else missing
+        missing = "never" if window is None else missing
         self.bandit = bandit_of(name, plays, window=window, missing=missing)
         self.shares = "fractions" in PARAMETERS[name]
         self.now, self.recorder = 0.0, MetricRecorder(window)

@@ -257,7 +257,12 @@ def test_lists_are_read_page_by_page() -> None:
 def test_create_returns_whether_it_is_new(status: int, new: bool) -> None:
     outside = of(answer_of(status, DESCRIPTION))
     shares = {"fractions": np.array([0.0, 0.25])}
-    assert outside.client().create("drinks", ("tea", "mate"), "fucb", parameters=shares, seed=3, rewards=(0, 5)) is new
+    assert (
+        outside.client().create(
+            "drinks", ("tea", "mate"), "fucb", missing="never", parameters=shares, seed=3, rewards=(0, 5)
+        )
+        is new
+    )
     assert outside.bodies() == [
         {
             "name": "drinks",
@@ -267,7 +272,7 @@ def test_create_returns_whether_it_is_new(status: int, new: bool) -> None:
             "plays": 1,
             "seed": 3,
             "window": None,
-            "missing": None,
+            "missing": "never",
             "rewards": [0, 5],
         }
     ]
@@ -762,7 +767,7 @@ def test_what_json_cannot_say_is_refused() -> None:
     with pytest.raises(EvenhandError, match="cannot be sent as JSON"):
         client.reward("drinks", "7", {"tea": math.nan})
     with pytest.raises(EvenhandError, match="JSON has no Client"):
-        client.create("drinks", ["tea"], "ucb1", parameters={"what": client})
+        client.create("drinks", ["tea"], "ucb1", missing="never", parameters={"what": client})
     with pytest.raises(EvenhandError, match="cannot be sent as JSON"):
         client.reward("drinks", "7", {"\udcff": 1.0})
     with pytest.raises(EvenhandError, match="'tea'"):

@@ -48,7 +48,9 @@ def client(server: Server) -> Iterator[Client]:
 def drinks(client: Client) -> str:
     """The name of a fresh allocation: tea, and coffee with a fifth of the rounds."""
     name = f"drinks-{next(NUMBERS)}"
-    assert client.create(name, ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.2}}, seed=1)
+    assert client.create(
+        name, ["tea", "coffee"], "fucb", missing="never", parameters={"fractions": {"coffee": 0.2}}, seed=1
+    )
     return name
 
 
@@ -79,9 +81,9 @@ def test_service_decides_as_the_bandit_does(client: Client, drinks: str) -> None
 
 def test_allocation_is_made_once(client: Client, drinks: str) -> None:
     same: dict[str, Any] = {"parameters": {"fractions": [0.0, 0.2]}, "seed": 1}
-    assert not client.create(drinks, ["tea", "coffee"], "fucb", **same)
+    assert not client.create(drinks, ["tea", "coffee"], "fucb", missing="never", **same)
     with pytest.raises(ServiceError, match=r"already an allocation .* with other plays") as caught:
-        client.create(drinks, ["tea", "coffee"], "fucb", plays=2, **same)
+        client.create(drinks, ["tea", "coffee"], "fucb", missing="never", plays=2, **same)
     assert (caught.value.code, caught.value.status) == ("conflict", 409)
     (summary,) = [one for one in client.allocations() if one.name == drinks]
     assert (summary.algorithm, summary.arms, summary.round, summary.closed) == ("fucb", 2, 0, False)
@@ -92,7 +94,7 @@ def test_allocation_is_made_once(client: Client, drinks: str) -> None:
 
 def test_infinite_parameters_arrive(client: Client) -> None:
     shares = {"fractions": [0.1, 0.1], "eta": float("inf")}
-    assert client.create("endless", ["tea", "coffee"], "tscsf_b", parameters=shares)
+    assert client.create("endless", ["tea", "coffee"], "tscsf_b", missing="never", parameters=shares)
     assert client.describe("endless").parameters["eta"] == "inf"
     assert client.decide("endless").arms[0].propensity is None  # the arm with the highest score is drawn
 
@@ -134,7 +136,7 @@ def test_changes(client: Client, drinks: str) -> None:
 
 
 def test_totals(client: Client) -> None:
-    client.create("sums", ["tea", "coffee"], "ucb1", seed=1)
+    client.create("sums", ["tea", "coffee"], "ucb1", missing="never", seed=1)
     client.decide("sums")
     assert (client.total("sums", 0.5).round, client.total("sums", 0.5, 1).status) == (1, "duplicate")
     with pytest.raises(ServiceError) as caught:
@@ -154,8 +156,8 @@ def test_totals(client: Client) -> None:
         (lambda client, name: client.decide_many(name, []), "invalid"),
         (lambda client, name: client.decide_many(name, 1001), "too_large"),
         (lambda client, name: client.reward_many(name, [("1", {"tea": 1.0})] * 1001), "too_large"),
-        (lambda client, name: client.create("two words", ["tea"], "ucb1"), "invalid"),
-        (lambda client, name: client.create("more", ["tea"], "nothing"), "invalid"),
+        (lambda client, name: client.create("two words", ["tea"], "ucb1", missing="never"), "invalid"),
+        (lambda client, name: client.create("more", ["tea"], "nothing", missing="never"), "invalid"),
     ],
 )
 def test_what_the_service_refuses_has_a_code(
@@ -221,7 +223,7 @@ def test_server_that_comes_back_is_asked_again(serve: Callable[..., Server], sql
             running.start()
 
     with Client(running.url, sleep=sleep, patience=300.0) as client:
-        client.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        client.create("drinks", ["tea", "coffee"], "ucb1", missing="never", seed=1)
         assert client.decide("drinks").id == "1"
         running.kill()
         assert client.decide("drinks").id == "2"
@@ -291,7 +293,7 @@ def test_keys_say_who_may_do_what_and_are_never_shown(guarded: Guarded, caplog: 
     url, stranger = guarded.server.url, "evh_" + "x" * 43
     with caplog.at_level(logging.DEBUG):
         with Client(url, guarded.administrator) as client:
-            assert client.create("drinks", ["tea"], "ucb1")
+            assert client.create("drinks", ["tea"], "ucb1", missing="never")
             assert client.access().scopes == ("administer", "decide", "read", "reward")
         with Client(url, guarded.reader) as client:
             assert (client.access().open, client.access().name) == (False, "reader")
@@ -314,7 +316,7 @@ def test_commands_take_the_key_from_the_environment(
 ) -> None:
     monkeypatch.setenv("EVENHAND_URL", guarded.server.url)
     monkeypatch.setenv("EVENHAND_KEY", guarded.administrator)
-    assert run("create", "drinks", "ucb1", "--arm", "tea").status == 0
+    assert run("create", "drinks", "ucb1", "--arm", "tea", "--missing", "never").status == 0
     monkeypatch.setenv("EVENHAND_KEY", guarded.reader)
     assert run("show", "drinks").status == 0
     refused = run("decide", "drinks")
@@ -490,10 +492,13 @@ def test_log_of_a_command(served: str, run: Run, client: Client, tmp_path: Path)
         (["reward", "drinks", "1", "tea=nan"], "cannot be sent as JSON"),
         (["change", "promise", "drinks", "tea"], "FRACTIONS must have the form ARM=SHARE, such as coffee=0.1"),
         (
-            ["create", "drinks", "fucb", "--arm", "tea", "--rewards", "1"],
+            ["create", "drinks", "fucb", "--arm", "tea", "--missing", "never", "--rewards", "1"],
             "must have the form LOW,HIGH, such as 0,1",
         ),
-        (["create", "drinks", "fucb", "--arm", "tea", "--set", "fractions"], "--set must have the form NAME=VALUE"),
+        (
+            ["create", "drinks", "fucb", "--arm", "tea", "--missing", "never", "--set", "fractions"],
+            "--set must have the form NAME=VALUE",
+        ),
         (["show", "nothing"], "there is no allocation 'nothing'"),
         (["list", "--url", "localhost"], "url must be the address of a service"),
         (["list", "--timeout", "0"], "above 0 seconds"),
@@ -588,7 +593,7 @@ def test_export_in_json(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with Client(serve(sqlite).url) as client:
-        client.create("drinks", ["tea", "mate"], "ucb1", plays=2)
+        client.create("drinks", ["tea", "mate"], "ucb1", missing="never", plays=2)
         client.decide("drinks")
     file = str(tmp_path / "log.csv")
     words = ["evenhand", "export", "drinks", file, "--database", sqlite, "--json"]

@@ -69,7 +69,13 @@ def visiting(browser: Browser, server: Server) -> Visiting:
 
 
 def make(server: Server, name: str, arms: list[str], fractions: dict[str, float] | None = None, **more: Any) -> None:
-    body = {"name": name, "arms": arms, "algorithm": "fucb", "parameters": {"fractions": fractions or {}}} | more
+    body = {
+        "name": name,
+        "arms": arms,
+        "missing": "never",
+        "algorithm": "fucb",
+        "parameters": {"fractions": fractions or {}},
+    } | more
     answer = server.post("/v1/allocations", body)
     assert answer.status_code == 201, answer.text
 

@@ -19,6 +19,7 @@ from evenhand.online.store import Store
 DRINKS = {
     "name": "drinks",
     "arms": ["tea", "coffee", "cocoa"],
+    "missing": "never",
     "algorithm": "fucb",
     "parameters": {"fractions": {"coffee": 0.2, "cocoa": 0.2}},
     "seed": 1,

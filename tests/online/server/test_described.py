@@ -135,7 +135,14 @@ def test_a_repetition_is_recognised_by_the_request_as_received(drinks: Asking) -
 
 def test_rewards_in_euros(ask: Asking) -> None:
     """The range of the request is the unit of answers; a reward outside it is invalid, and learned from is none."""
-    shop = {"name": "shop", "arms": ["dear", "cheap"], "algorithm": "ucb1", "rewards": [1.2, 18], "seed": 1}
+    shop = {
+        "name": "shop",
+        "arms": ["dear", "cheap"],
+        "missing": "never",
+        "algorithm": "ucb1",
+        "rewards": [1.2, 18],
+        "seed": 1,
+    }
     assert ask.post(ALL, shop).json()["rewards"] == [1.2, 18.0]
     ask.post(f"{ALL}/shop/decisions", {"count": 2})
     rewards = [{"decision": "1", "rewards": {"dear": 17.4}}, {"decision": "2", "rewards": {"cheap": 20}}]

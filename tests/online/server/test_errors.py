@@ -388,7 +388,7 @@ def test_names_with_the_longest_and_strangest_arms(ask: Asking) -> None:
         "a\tb",
         "\\u0000",
     ]
-    assert ask.post(ALL, {"name": "x" * 100, "arms": arms, "algorithm": "ucb1"}).status_code == 201
+    assert ask.post(ALL, {"name": "x" * 100, "arms": arms, "missing": "never", "algorithm": "ucb1"}).status_code == 201
     path = f"{ALL}/{'x' * 100}"
     played = ask.post(f"{path}/decisions", {"count": len(arms)}).json()["decisions"]
     assert [one["arms"][0]["arm"] for one in played] == arms

@@ -79,7 +79,7 @@ def test_a_batch_up_to_the_limit_is_taken(small: Asking) -> None:
 
 
 def test_arms_up_to_the_limit(small: Asking) -> None:
-    settings = {"name": "many", "algorithm": "ucb1"}
+    settings = {"name": "many", "missing": "never", "algorithm": "ucb1"}
     refused(small.post(ALL, settings | {"arms": list("abcde")}), 413, "too_large")
     assert small.post(ALL, settings | {"arms": list("abcd")}).status_code == 201
     assert small.put(f"{ONE}/arms/mate", {}).status_code == 201

@@ -99,7 +99,7 @@ def test_an_allocation_is_described_as_it_was_created(drinks: Asking) -> None:
         "plays": 1,
         "seed": 1,
         "window": None,
-        "missing": "lost",
+        "missing": "never",
         "rewards": [0.0, 1.0],
         "round": 0,
         "version": 0,

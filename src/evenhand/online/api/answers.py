@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = 253_402_300_799.0  # seconds since the epoch, the end of the year 9999
+Missing = Literal["never", "lost", "zero"]
 RewardStatus = Literal["accepted", "duplicate", "conflict", "unknown", "late", "invalid"]
 
 
@@ -208,8 +209,8 @@ class Allocation(Answer):
     """of all randomness"""
     window: float | None
     """seconds to wait for a reward; null: no limit"""
-    missing: Literal["lost", "zero"]
-    """what a missing reward counts as"""
+    missing: Missing
+    """what a missing reward means: `never`, `lost` or `zero`"""
     rewards: tuple[float, float]
     """the smallest and the largest reward"""
     round: int

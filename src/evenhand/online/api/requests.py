@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from evenhand.online.api.answers import Missing
 from evenhand.online.api.rules import ALLOCATION, ARM
 
 MAX_NESTING = 8  # levels of nested lists and objects per parameter
@@ -87,10 +88,10 @@ class AllocationRequest(Request):
     window: float | None = Field(
         default=None, gt=0.0, le=1e10, allow_inf_nan=False, description="seconds to wait for a reward; null: no limit"
     )
-    missing: Literal["lost", "zero"] | None = Field(
-        default=None,
-        description="what a reward counts as that is missing when its window has passed, required with a window: "
-        "`zero` where only successes are sent; `lost`, unknown, where a missing reward says nothing",
+    missing: Missing = Field(
+        description="what a missing reward means: `zero` where only successes are sent, and what has not arrived "
+        "within the window counts as 0; `lost` where it says nothing and is given up after the window; `never`, "
+        "without a window, where every reward is sent at some time, also those of 0",
     )
     rewards: list[Number] = Field(
         default_factory=lambda: [0.0, 1.0],

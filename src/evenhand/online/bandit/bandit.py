@@ -28,10 +28,10 @@ class Bandit(Memory):
             ``{"index": "empirical_mean", "fairness": {"kind": "deficit_first", "fractions": 0.1}}``.
         plays: m, arms that play per round.
         seed: of all randomness.
-        window: seconds after which a missing reward is lost; None for never: every reward must be reported then, also
-            those of 0.
-        missing: what a lost reward counts as, to be given with a window: ``"zero"`` (a reward of 0) where only
-            successes are reported, ``"lost"`` (unknown) where a missing reward says nothing.
+        window: seconds to wait for a reward; None for no limit.
+        missing: what it means that a reward is missing when its window has passed: ``"zero"``, a reward of 0, where
+            only successes are reported; ``"lost"``, nothing. Without a window ``"never"``: every reward is reported at
+            some time, also those of 0.
         rewards: the smallest and the largest reward, in your unit; others are refused. Policies learn from rewards
             scaled to [0, 1] by this range; audits are in your unit.
         **parameters: the algorithm's; those with one value per arm as a list in the order of ``arms``, or by name.

@@ -35,7 +35,7 @@ class Memory:
         algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy.
         plays: arms that play per round.
         seed: of all randomness.
-        missing: what a missing reward counts as, ``"lost"`` or ``"zero"``.
+        missing: what a missing reward means, ``"never"``, ``"lost"`` or ``"zero"``.
         reward_range: the smallest and the largest reward.
         arms: their names, and which are retired.
         parameters: the algorithm's; those with one value per arm as lists.
@@ -185,28 +185,27 @@ class Memory:
 
 
 def checked_missing(missing: str | None, window: float | None) -> str:
-    """What a missing reward counts as, which must be said where rewards can be missing.
+    """What a missing reward means, which must be said where rewards can be missing.
 
     Raises:
-        EvenhandError: it is neither ``"lost"`` nor ``"zero"``, is not given with a window, or is ``"zero"`` without
-            one.
+        EvenhandError: it is none of ``"never"``, ``"lost"`` and ``"zero"``, or does not fit the window.
 
     Example:
         >>> checked_missing(None, None), checked_missing("zero", 60.0)
-        ('lost', 'zero')
+        ('never', 'zero')
     """
-    if missing is None:
-        if window is not None:
-            raise EvenhandError(
-                "window needs missing, what a reward counts as that is missing when the window has passed: "
-                "missing='zero' where only successes are reported, missing='lost' where a missing reward says nothing"
-            )
-        return "lost"
-    if validate.one_of("missing", missing, ("lost", "zero")) == "zero" and window is None:
+    meaning = "never" if missing is None else validate.one_of("missing", missing, ("never", "lost", "zero"))
+    if meaning == "never" and window is not None:
         raise EvenhandError(
-            "missing='zero' needs a window, the seconds after which a reward that has not arrived counts as 0"
+            "window needs missing, what a reward counts as that is missing when the window has passed: "
+            "missing='zero' where only successes are reported, missing='lost' where a missing reward says nothing"
         )
-    return missing
+    if meaning != "never" and window is None:
+        counts = "counts as 0" if meaning == "zero" else "is lost"
+        raise EvenhandError(
+            f"missing={meaning!r} needs a window, the seconds after which a reward that has not arrived {counts}"
+        )
+    return meaning
 
 
 def label_of(algorithm: str | Mapping[str, Any]) -> str:

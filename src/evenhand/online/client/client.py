@@ -25,6 +25,7 @@ from evenhand.online.api.answers import (
     Decision,
     DecisionOutcome,
     Event,
+    Missing,
     RewardResult,
     TotalResult,
 )
@@ -122,11 +123,11 @@ class Client:
         arms: Sequence[str],
         algorithm: str | Mapping[str, Any],
         *,
+        missing: Missing,
         parameters: Mapping[str, Any] | None = None,
         plays: int = 1,
         seed: int | None = None,
         window: float | None = None,
-        missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
     ) -> bool:
         """Create an allocation.
@@ -135,13 +136,14 @@ class Client:
             name: of the allocation.
             arms: their names, each once.
             algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy, of registered kinds.
+            missing: what a missing reward means: ``"zero"`` where only successes are sent, and what has not arrived
+                within the window counts as 0; ``"lost"`` where it says nothing; ``"never"``, without a window, where
+                every reward is sent at some time, also those of 0.
             parameters: of the algorithm, as in a configuration; those with one value per arm as a list in the order of
                 ``arms``, or by name.
             plays: arms that play per round.
             seed: of all randomness; None lets the service draw one.
             window: seconds to wait for a reward; None for no limit.
-            missing: what a reward counts as that is missing after the window, to be given with a window: ``"zero"``
-                where only successes are sent, ``"lost"`` (unknown) where a missing reward says nothing.
             rewards: the smallest and the largest reward; others are refused.
 
         Returns:

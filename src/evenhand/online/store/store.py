@@ -156,7 +156,7 @@ class Store:
             plays: arms that play per round.
             seed: of all randomness; None draws one.
             window: seconds to wait for a reward; None for no limit.
-            missing: what a reward counts as that is missing after the window; to be given with a window.
+            missing: what a missing reward means; must be given with a window.
             rewards: the smallest and the largest reward.
             api_key: id of the API key that the request was sent with, which the event names; None for none.
 
