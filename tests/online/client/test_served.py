@@ -89,7 +89,7 @@ def test_allocation_is_made_once(client: Client, drinks: str) -> None:
     assert (summary.algorithm, summary.arms, summary.round, summary.closed) == ("fucb", 2, 0, False)
     described = client.describe(drinks)
     assert (described.arms, described.parameters, described.seed) == (("tea", "coffee"), {"fractions": [0.0, 0.2]}, 1)
-    assert (described.window, described.missing, described.rewards) == (None, "lost", (0.0, 1.0))
+    assert (described.window, described.missing, described.rewards) == (None, "never", (0.0, 1.0))
 
 
 def test_infinite_parameters_arrive(client: Client) -> None:

@@ -67,7 +67,7 @@ def test_the_whole_way(on: Asking) -> None:
 
 def test_a_table_of_parts_in_place_of_an_algorithm(on: Asking) -> None:
     parts = {"index": "empirical_mean", "fairness": {"kind": "deficit_first", "fractions": {"coffee": 0.5}}}
-    body = {"name": "drinks", "arms": ["tea", "coffee"], "algorithm": parts}
+    body = {"name": "drinks", "arms": ["tea", "coffee"], "missing": "never", "algorithm": parts}
     assert on.post(ALL, body).status_code == 201
     assert [names(one) for one in decide(on, count=4)] == [["tea"], ["coffee"], ["tea"], ["coffee"]]
     shown = on.get(ONE).json()

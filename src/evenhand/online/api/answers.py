@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from annotated_types import Len
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = 253_402_300_799.0  # seconds since the epoch, the end of the year 9999
@@ -211,7 +213,7 @@ class Allocation(Answer):
     """seconds to wait for a reward; null: no limit"""
     missing: Missing
     """what a missing reward means: `never`, `lost` or `zero`"""
-    rewards: tuple[float, float]
+    rewards: Annotated[tuple[float, ...], Len(2, 2)]
     """the smallest and the largest reward"""
     round: int
     """rounds decided"""
