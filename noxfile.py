@@ -18,6 +18,7 @@ WORDED = (
     "docs",
     "examples",
     "benchmarks",
+    "clients",
     "tools",
     "noxfile.py",
 )
@@ -80,6 +81,15 @@ def types(session: nox.Session) -> None:
     """Mypy, strict."""
     session.install("-e", ".[test,lint]")
     session.run("mypy", *session.posargs)
+
+
+@nox.session
+def typescript(session: nox.Session) -> None:
+    """The TypeScript client: generates its types, compiles it, and tests it with a service; needs Node 20 and npm."""
+    session.install("-e", ".[service]")
+    session.chdir("clients/typescript")
+    session.run("npm", "ci", "--no-audit", "--no-fund", external=True)
+    session.run("python", "../../tools/served.py", "npm", "run", "check")
 
 
 @nox.session

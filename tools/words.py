@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 LIST = Path(__file__).with_name("words.txt")
-ENDINGS = {".cff", ".css", ".html", ".j2", ".js", ".md", ".py", ".toml"}
+ENDINGS = {".cff", ".css", ".html", ".j2", ".js", ".md", ".py", ".toml", ".ts"}
 #: Texts of others, results of runs, and the list's own examples.
 EXEMPT = re.compile(r"(^|/)(vendor/|_static/|words\.py$|test_words\.py$)")
 

@@ -59,7 +59,11 @@ class Answer:
     """Base of the answers."""
 
     __slots__ = ()
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"use_attribute_docstrings": True}
+    #: The description says that every field is in an answer, also one with a default.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "use_attribute_docstrings": True,
+        "json_schema_serialization_defaults_required": True,
+    }
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

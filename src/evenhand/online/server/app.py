@@ -89,9 +89,9 @@ class _App(FastAPI):
     def _describe(self, description: dict[str, Any]) -> None:
         routes = [route for route in self.routes if isinstance(route, APIRoute) and route.include_in_schema]
         bodies = {route.name: body for route in routes if (body := _body_of(route)) is not None}
-        kinds: list[tuple[object, Literal["validation"], TypeAdapter[Any]]]
+        kinds: list[tuple[object, Literal["validation", "serialization"], TypeAdapter[Any]]]
         kinds = [(body, "validation", body.adapter) for body in bodies.values()]
-        kinds.append((Problem, "validation", TypeAdapter(Problem)))
+        kinds.append((Problem, "serialization", TypeAdapter(Problem)))
         schemas, more = TypeAdapter.json_schemas(kinds, ref_template="#/components/schemas/{model}")
         description["components"]["schemas"] |= more["$defs"]
         for route in routes:

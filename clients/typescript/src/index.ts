@@ -1,0 +1,228 @@
+import createHttp from "openapi-fetch";
+import { errorOf, EvenhandError } from "./errors.js";
+import { type Limits, retrying } from "./retries.js";
+import type { components, operations, paths } from "./schema.js";
+
+export { EvenhandError, type Detail } from "./errors.js";
+export type { Limits } from "./retries.js";
+export type { components, operations, paths } from "./schema.js";
+
+type Schemas = components["schemas"];
+export type AccessInfo = Schemas["AccessInfo"];
+export type Allocation = Schemas["Allocation"];
+export type AllocationRequest = Schemas["AllocationRequest"];
+export type AllocationSummary = Schemas["AllocationSummary"];
+export type Arm = Schemas["Arm"];
+export type Audit = Schemas["Audit"];
+export type ChangeResult = Schemas["ChangeResult"];
+export type Decision = Schemas["Decision"];
+export type DecisionOutcome = Schemas["DecisionOutcome"];
+export type DecisionRequest = Schemas["CountedRounds"] | Schemas["ListedRounds"];
+export type Event = Schemas["Event"];
+export type RewardResult = Schemas["RewardResult"];
+export type TotalResult = Schemas["TotalResult"];
+export type LogQuery = NonNullable<operations["log"]["parameters"]["query"]>;
+
+/** By which the service recognises a call that is repeated; a new one for each call by default. */
+export interface Once {
+  idempotencyKey?: string;
+}
+
+export interface Options extends Limits {
+  /** Address of the service, such as `http://127.0.0.1:8000`. */
+  url: string;
+  /** API key, if the service has keys. */
+  key?: string;
+  /** Sends the requests; default: the `fetch` of the platform. */
+  fetch?: (request: Request) => Promise<Response>;
+}
+
+export type Client = ReturnType<typeof createClient>;
+
+const PAGE = 1000; // entries per page of a list
+
+/**
+ * A client of the HTTP service: a method per operation, with types from the service's description.
+ *
+ * A call that fails because the service cannot be reached or is busy (429, 502, 503, 504) is tried again; any other
+ * error is thrown at once, as an {@link EvenhandError}. A call that changes something is carried out once.
+ */
+export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: Options) {
+  const http = createHttp<paths>({
+    baseUrl: url,
+    fetch: retrying(fetch, limits),
+    ...(key === undefined ? {} : { headers: { Authorization: `Bearer ${key}` } }),
+  });
+  http.use({
+    async onResponse({ request, response }) {
+      if (!response.ok) throw await errorOf(request, response);
+    },
+  });
+
+  return {
+    /** The requests themselves, for all that the methods do not have: `http.GET("/v1/access")`. */
+    http,
+
+    // --- decisions and rewards ---------------------------------------------------------------------------------------
+
+    /** Decide which arms play in the next round. */
+    async decide(name: string, options: Omit<Schemas["CountedRounds"], "count"> & Once = {}): Promise<Decision> {
+      const { idempotencyKey, ...request } = options;
+      const [decision] = await this.decideMany(name, request, once(idempotencyKey));
+      if (decision === undefined) throw new EvenhandError("the answer has no decision", { code: "unexpected" });
+      return decision;
+    },
+
+    /** Decide which arms play in the next rounds: `{ count: 3 }`, or `{ rounds: [["tea"], null] }`. */
+    async decideMany(name: string, request: DecisionRequest, options: Once = {}): Promise<Decision[]> {
+      const parameters = { params: { path: path({ name }), header: header(options) } };
+      const { data } = await http.POST("/v1/allocations/{name}/decisions", { ...parameters, body: request });
+      return given(data).decisions;
+    },
+
+    /** A decision, and what came of it. */
+    async decision(name: string, id: string): Promise<DecisionOutcome> {
+      return given((await http.GET("/v1/allocations/{name}/decisions/{id}", { params: { path: path({ name, id }) } })).data);
+    },
+
+    /** Send rewards of a decision by the names of arms; one that is not accepted is a result, not an error. */
+    async reward(
+      name: string,
+      decision: string,
+      rewards: Record<string, number>,
+      options: Once = {},
+    ): Promise<RewardResult[]> {
+      return this.rewardMany(name, [{ decision, rewards }], options);
+    },
+
+    /** Send the rewards of several decisions. */
+    async rewardMany(
+      name: string,
+      rewards: Schemas["DecisionRewards"][],
+      options: Once = {},
+    ): Promise<RewardResult[]> {
+      const parameters = { params: { path: path({ name }), header: header(options) } };
+      const { data } = await http.POST("/v1/allocations/{name}/rewards", { ...parameters, body: { rewards } });
+      return given(data).results;
+    },
+
+    /** Send the anonymous total of the round just decided. */
+    async total(name: string, request: Schemas["TotalRequest"], options: Once = {}): Promise<TotalResult> {
+      const parameters = { params: { path: path({ name }), header: header(options) } };
+      return given((await http.POST("/v1/allocations/{name}/totals", { ...parameters, body: request })).data);
+    },
+
+    // --- allocations -------------------------------------------------------------------------------------------------
+
+    /** Create an allocation; one that exists with the same settings is returned as it is. */
+    async create(request: AllocationRequest): Promise<Allocation> {
+      return given((await http.POST("/v1/allocations", { body: request })).data);
+    },
+
+    /** The allocations that the key is for. */
+    async allocations(): Promise<AllocationSummary[]> {
+      const found: AllocationSummary[] = [];
+      for (let cursor: string | null = null; ; ) {
+        const page: Schemas["Allocations"] = given(
+          (await http.GET("/v1/allocations", { params: { query: { limit: PAGE, ...from(cursor) } } })).data,
+        );
+        found.push(...page.allocations);
+        if ((cursor = page.next) === null) return found;
+      }
+    },
+
+    /** An allocation: its settings and its current round. */
+    async describe(name: string): Promise<Allocation> {
+      return given((await http.GET("/v1/allocations/{name}", { params: { path: path({ name }) } })).data);
+    },
+
+    /** Change the promises of several arms, or close or reopen an allocation. */
+    async update(name: string, patch: Schemas["AllocationPatch"], options: Once = {}): Promise<ChangeResult> {
+      const parameters = { params: { path: path({ name }), header: header(options) } };
+      return given((await http.PATCH("/v1/allocations/{name}", { ...parameters, body: patch })).data);
+    },
+
+    /** The arms of an allocation, in their order, with their promises. */
+    async arms(name: string): Promise<Arm[]> {
+      const found: Arm[] = [];
+      for (let cursor: string | null = null; ; ) {
+        const params = { path: path({ name }), query: { limit: PAGE, ...from(cursor) } };
+        const page: Schemas["Arms"] = given((await http.GET("/v1/allocations/{name}/arms", { params })).data);
+        found.push(...page.arms);
+        if ((cursor = page.next) === null) return found;
+      }
+    },
+
+    /** Add an arm; its promise counts from the next round. */
+    async add(name: string, arm: string, values: Schemas["ArmRequest"] = {}, options: Once = {}): Promise<ChangeResult> {
+      const parameters = { params: { path: path({ name, arm }), header: header(options) } };
+      return given((await http.PUT("/v1/allocations/{name}/arms/{arm}", { ...parameters, body: values })).data);
+    },
+
+    /** Retire an arm, bring it back, or change its promise. */
+    async updateArm(
+      name: string,
+      arm: string,
+      patch: Schemas["ArmPatch"],
+      options: Once = {},
+    ): Promise<ChangeResult> {
+      const parameters = { params: { path: path({ name, arm }), header: header(options) } };
+      return given((await http.PATCH("/v1/allocations/{name}/arms/{arm}", { ...parameters, body: patch })).data);
+    },
+
+    // --- results -----------------------------------------------------------------------------------------------------
+
+    /** What each arm was promised, and what it received; with a limit the arms furthest behind their promise. */
+    async audit(name: string, limit?: number): Promise<Audit> {
+      const params = { path: path({ name }), ...(limit === undefined ? {} : { query: { limit } }) };
+      return given((await http.GET("/v1/allocations/{name}/audit", { params })).data);
+    },
+
+    /** What happened to an allocation, in order, up to now. */
+    async *events(name: string, after = 0): AsyncGenerator<Event> {
+      for (let next: number | null = after; next !== null; ) {
+        const params = { path: path({ name }), query: { after: next, limit: PAGE } };
+        const page: Schemas["Events"] = given((await http.GET("/v1/allocations/{name}/events", { params })).data);
+        yield* page.events;
+        next = page.next;
+      }
+    },
+
+    /** The log of an allocation, as a file in CSV or Parquet. */
+    async log(name: string, query: LogQuery = {}): Promise<ReadableStream<Uint8Array>> {
+      const params = { path: path({ name }), query };
+      return given((await http.GET("/v1/allocations/{name}/log", { params, parseAs: "stream" })).data ?? undefined);
+    },
+
+    /** The access of the client's key. */
+    async access(): Promise<AccessInfo> {
+      return given((await http.GET("/v1/access")).data);
+    },
+  };
+}
+
+/** The parts of a path; `.` and `..` would lead elsewhere. */
+function path<Parts extends Record<string, string>>(parts: Parts): Parts {
+  for (const [what, value] of Object.entries(parts)) {
+    if (["", ".", ".."].includes(value)) throw new TypeError(`${what} must be a name such as "drinks", got "${value}"`);
+  }
+  return parts;
+}
+
+function header({ idempotencyKey }: Once): { "Idempotency-Key"?: string } {
+  return idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
+}
+
+function once(idempotencyKey: string | undefined): Once {
+  return idempotencyKey === undefined ? {} : { idempotencyKey };
+}
+
+function from(cursor: string | null): { cursor?: string } {
+  return cursor === null ? {} : { cursor };
+}
+
+/** The body of a successful answer. */
+function given<Body>(body: Body | undefined): Body {
+  if (body === undefined) throw new EvenhandError("the answer is empty", { code: "unexpected" });
+  return body;
+}
