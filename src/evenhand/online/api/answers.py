@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Len
@@ -19,6 +20,7 @@ Missing = Literal["never", "lost", "zero"]
 RewardStatus = Literal["accepted", "duplicate", "conflict", "unknown", "late", "invalid"]
 
 
+@lru_cache(64)  # the decisions of a batch have one time
 def moment(seconds: float) -> datetime:
     """The time of a number of seconds since the epoch; the nearest one that has a date.
 
@@ -29,6 +31,7 @@ def moment(seconds: float) -> datetime:
     return EPOCH + timedelta(seconds=min(max(seconds, 0.0), LATEST))
 
 
+@lru_cache(64)
 def rfc3339(time: datetime) -> str:
     """A time as text, in UTC and with microseconds, so that texts are ordered as the times are.
 
