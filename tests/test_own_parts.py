@@ -185,7 +185,7 @@ def test_in_a_bandit_that_is_saved_and_loaded(mine: Any, form: str, tmp_path: Pa
     bandit = bandits[form]()
     for _ in range(25):
         choice = bandit.decide(now=0.0)
-        bandit.observe(choice.id, dict.fromkeys(choice.arms, 0.5), now=0.0)
+        bandit.observe(choice.id, dict.fromkeys(choice.names, 0.5), now=0.0)
     bandit.save(tmp_path / "bandit.json")
     again = Bandit.load(tmp_path / "bandit.json")
     assert again.dump() == bandit.dump()

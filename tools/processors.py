@@ -80,8 +80,7 @@ def live(clients: list[Client], name: str, rounds: int) -> None:
         if name.endswith("totals"):
             client.total(name, chance.random())
         elif chance.random() < 0.8:
-            arms = [getattr(arm, "arm", arm) for arm in decision.arms]
-            client.reward(name, decision.id, {arm: low + (high - low) * chance.random() for arm in arms})
+            client.reward(name, decision.id, {arm: low + (high - low) * chance.random() for arm in decision.names})
 
 
 def plain(value: Any) -> Any:

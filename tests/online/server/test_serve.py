@@ -178,7 +178,7 @@ def test_a_database_that_is_starting_is_waited_for(monkeypatch: pytest.MonkeyPat
     """The third attempt succeeds; without time to wait there is one attempt."""
     attempts: list[str] = []
 
-    def opened(database: str, **_: object) -> str:
+    def opened(database: str, **_: object) -> Any:
         attempts.append(database)
         if len(attempts) % 3:
             raise StoreUnavailable("the database system is starting up")
@@ -186,7 +186,8 @@ def test_a_database_that_is_starting_is_waited_for(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(running, "WAIT_STEP", 0.0)
     monkeypatch.setattr(Store, "open", opened)
-    assert running._opened("here", running.Upkeep(wait=60.0), Metrics()) == "store"
+    store: Any = running._opened("here", running.Upkeep(wait=60.0), Metrics())
+    assert store == "store"
     assert attempts == ["here"] * 3
     with pytest.raises(StoreUnavailable, match="starting up"):
         running._opened("here", running.Upkeep(), Metrics())

@@ -223,7 +223,7 @@ def test_several_that_fail_have_errors_and_the_rest_is_answered(
 
 def test_a_refusal_after_something_was_done_is_undone(drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a policy cannot go on in the middle of a batch."""
-    decide = commands.decide
+    decide = vars(commands)["decide"]
 
     def ends(bandit: Bandit, *args: Any) -> Any:
         if bandit.state.round == 2:
@@ -293,7 +293,7 @@ def test_what_was_committed_without_being_answered_is_there_once(either: Databas
     "command", [Total(1.0, round=1), Describe(), Reward((("1", {"coffee": 1.0}),)), Decide(key="k")], ids=repr
 )
 def test_a_database_that_fails_in_the_middle_is_unavailable(
-    drinks: Driven, monkeypatch: pytest.MonkeyPatch, command: Command
+    drinks: Driven, monkeypatch: pytest.MonkeyPatch, command: Command[Any]
 ) -> None:
     """Commands that ask the database themselves are not to blame for it, and are not tried again one by one."""
     drinks.run(Decide())
@@ -330,7 +330,7 @@ def test_no_error_leaves_anybody_waiting(drinks: Driven, monkeypatch: pytest.Mon
 # --- Keys -------------------------------------------------------------------------------------------------------------
 
 
-KEYED: list[tuple[Command, Command]] = [
+KEYED: list[tuple[Command[Any], Command[Any]]] = [
     (Decide(count=2, propensities=True, key="k"), Decide(count=3, key="k")),
     (Reward((("1", {"tea": 1.0}), ("9", {"tea": 1.0})), key="k"), Reward((("1", {"tea": 0.5}),), key="k")),
     (UpdateArm("tea", retired=True, key="k"), UpdateArm("cocoa", retired=True, key="k")),
