@@ -65,7 +65,7 @@ class Problem(Answer):
     errors: tuple[Detail, ...] = ()
     """each place where something is wrong, at most 20"""
     type: str = "about:blank"
-    """always `about:blank`: `code` says what is wrong"""
+    """always the default, as `code` says what is wrong"""
     instance: str | None = None
     """path of the request"""
     request_id: str | None = None
