@@ -70,13 +70,13 @@ def test_every_metric_exists_with_its_labels(drinks_metrics: Callable[[], str]) 
 @pytest.fixture
 def drinks_metrics(tmp_path: Path) -> Iterator[Callable[[], str]]:
     """The metrics of a server that has answered requests of all kinds."""
-    from evenhand.online.store import Decide, Store
+    from evenhand.online.store import Decide, Reward, Store
 
     metrics = Metrics()
     store = Store.open(str(tmp_path / "evenhand.db"), observer=metrics)
     store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.2}, seed=1)
     store.run("drinks", Decide(done=metrics.carried_out))
-    metrics.carried_out({"results": [{"status": "accepted"}]})
+    store.run("drinks", Reward([("1", {"tea": 1.0})], done=metrics.carried_out))
     metrics.request("POST", "/v1/allocations/{name}/decisions", 200, 0.001, "shop")
     metrics.watch(store)
     yield lambda: metrics.exposition().decode()

@@ -137,8 +137,8 @@ class Database:
         """Refuse to go on with a file that has no name any more: what is written to it is lost."""
         try:
             status = os.stat(self.name)
-        except FileNotFoundError:
-            if self._file is None:  # it is yet to be created
+        except OSError:
+            if self._file is None:  # it is yet to be created, or SQLite says why it cannot be
                 return
             found = None
         else:
