@@ -5,6 +5,7 @@ Every session has an environment of its own in ``.nox``; no other environment is
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import nox
@@ -90,6 +91,19 @@ def typescript(session: nox.Session) -> None:
     session.chdir("clients/typescript")
     session.run("npm", "ci", "--no-audit", "--no-fund", external=True)
     session.run("python", "../../tools/served.py", "npm", "run", "check")
+
+
+@nox.session
+def client_package(session: nox.Session) -> None:
+    """Builds `evenhand-client`, and tries it with a service in an environment that has nothing else."""
+    session.install("-e", ".[service]")
+    place = Path(session.create_tmp()).resolve()
+    python = place / "venv/bin/python"
+    session.run("uv", "venv", "-q", "--clear", "--python", session.python or sys.executable, str(place / "venv"))
+    session.run("uv", "build", "-q", "--wheel", "--clear", "--out-dir", str(place / "wheel"), "clients/python")
+    (wheel,) = (place / "wheel").glob("*.whl")
+    session.run("uv", "pip", "install", "-q", "--python", str(python), str(wheel))
+    session.run("python", "tools/served.py", str(python), "-P", "-W", "error", "clients/python/check.py")
 
 
 @nox.session

@@ -14,7 +14,7 @@ from evenhand.cli import main as cli
 
 HEAVY = {
     *("attrs", "fastapi", "httpx", "joblib", "matplotlib", "numpy", "pandas", "pyarrow"),
-    *("rich", "scipy", "sqlalchemy", "tenacity", "uvicorn"),
+    *("rich", "scipy", "sqlalchemy", "uvicorn"),
 }
 # One process prints the help of all commands, and after each of them the packages that are loaded by then.
 CODE = """

@@ -40,7 +40,6 @@ EXTRAS = {
         "orjson",
         "prometheus_client",
         "sqlalchemy",
-        "tenacity",
         "uvicorn",
     ),
     "postgresql": ("psycopg",),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from evenhand.core.errors import EvenhandError
+from .errors import EvenhandError
 
 
 def write_whole(path: Path, write: Callable[[Path], object], private: bool = False) -> None:
@@ -25,11 +26,31 @@ def write_whole(path: Path, write: Callable[[Path], object], private: bool = Fal
         >>> path.read_text()
         '1 2 3'
     """
+    with whole(path, private) as temporary:
+        write(temporary)
+
+
+@contextmanager
+def whole(path: Path, private: bool = False) -> Iterator[Path]:
+    """A temporary path, which is moved to ``path`` after the block; a block that fails leaves nothing.
+
+    Args:
+        path: where the file goes.
+        private: whether only its owner may read it.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "numbers.txt"
+        >>> with whole(path) as temporary:
+        ...     size = temporary.write_text("1 2 3")
+        >>> path.read_text()
+        '1 2 3'
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
     os.close(handle)
     temporary = Path(name)
     try:
-        write(temporary)
+        yield temporary
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o600 if private else 0o666 & ~umask)

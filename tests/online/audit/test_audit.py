@@ -15,7 +15,8 @@ import pytest
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online import Bandit
 from evenhand.online.api.answers import moment
-from evenhand.online.audit.audit import Audit, available_sets, leading
+from evenhand.online.audit.audit import Audit
+from evenhand.online.audit.computation import available_sets, leading
 from evenhand.online.audit.deficits import DeficitExcerpt
 from evenhand.online.audit.intervals import mean_interval
 from evenhand.online.audit.lines import Line

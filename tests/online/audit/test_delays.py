@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.core.state import Array
 from evenhand.online import Bandit
-from evenhand.online.audit.delays import BINS, LADDER, DelaySummary
+from evenhand.online.audit.delays import BINS, LADDER, summarise
 from evenhand.online.bandit.statistics import RECENT
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
@@ -19,7 +19,7 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 
 def test_nothing_by_hand() -> None:
     """Five delays: the median is the third, the 5 % quantile a fifth of the way from the first to the second."""
-    waits = DelaySummary.of(np.array([100.0, 0.0, 500.0, 200.0, 300.0]))
+    waits = summarise(np.array([100.0, 0.0, 500.0, 200.0, 300.0]))
     assert waits.count == 5
     assert waits.quantiles == pytest.approx({"0.05": 20.0, "0.25": 100.0, "0.5": 200.0, "0.75": 300.0, "0.95": 460.0})
     assert waits.edges == tuple(60.0 * edge for edge in range(10))  # a twelfth of 500 is 42 seconds
@@ -40,14 +40,14 @@ def test_nothing_by_hand() -> None:
     ],
 )
 def test_even_bins(delays: list[float], width: float) -> None:
-    edges = DelaySummary.of(np.array(delays)).edges
+    edges = summarise(np.array(delays)).edges
     assert edges[0] == 0.0
     assert np.diff(edges) == pytest.approx(width)
 
 
 def test_bins_grow_where_delays_span_decades() -> None:
     """From five seconds to a day, most within a minute: sixteen rungs of the ladder, so every other one."""
-    waits = DelaySummary.of(np.array([5.0, 8.0, 12.0, 30.0, 59.0, 70.0, 3 * HOUR, 20 * HOUR]))
+    waits = summarise(np.array([5.0, 8.0, 12.0, 30.0, 59.0, 70.0, 3 * HOUR, 20 * HOUR]))
     assert waits.edges[:4] == (0.0, 10.0, 30.0, 2 * MINUTE)
     assert waits.edges[-2:] == (6 * HOUR, DAY)
     assert set(waits.edges[1:]) <= set(LADDER.tolist())
@@ -57,7 +57,7 @@ def test_bins_grow_where_delays_span_decades() -> None:
 
 
 def test_what_is_outside_the_ladder_has_a_bin() -> None:
-    waits = DelaySummary.of(np.array([0.0, 2e-5, 0.2, 0.2, 0.2, 2000 * DAY]))
+    waits = summarise(np.array([0.0, 2e-5, 0.2, 0.2, 0.2, 2000 * DAY]))
     assert (waits.edges[0], waits.counts[0]) == (0.0, 2)
     assert (waits.edges[-1], waits.counts[-1]) == (2000 * DAY, 1)
 
@@ -71,7 +71,7 @@ def many() -> list[Array]:
 def test_every_delay_is_in_a_bin() -> None:
     """Counted by hand; as many bins as can be seen at a glance."""
     for delays in many():
-        waits = DelaySummary.of(delays)
+        waits = summarise(delays)
         assert waits.edges[0] <= delays.min()
         assert len(waits.edges) == len(waits.counts) + 1 <= BINS + 3
         assert (np.diff(waits.edges) > 0.0).all()

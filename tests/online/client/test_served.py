@@ -582,7 +582,7 @@ def test_help_loads_nothing_of_the_client(words: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert shown == "True"
-    assert not {"httpx", "tenacity", "numpy", "pandas", "matplotlib", "fastapi", "sqlalchemy", "rich"} & set(loaded)
+    assert not {"httpx", "numpy", "pandas", "matplotlib", "fastapi", "sqlalchemy", "rich"} & set(loaded)
 
 
 def test_export_in_json(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evenhand.online.api.answers import Answer
+from .answers import Answer
 
 #: The codes of errors, each with its status and its meaning.
 CODES: dict[str, tuple[int, str]] = {

@@ -15,8 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from evenhand.online.api.answers import Missing
-from evenhand.online.api.rules import ALLOCATION, ARM
+from .answers import Missing
+from .rules import ALLOCATION, ARM
 
 MAX_NESTING = 8  # levels of nested lists and objects per parameter
 #: Media types of a log, by its format.

@@ -1,37 +1,51 @@
-"""What each arm was promised, and what it got."""
+"""What each arm was promised, and what it got.
+
+The imports are relative, as the client's package has these modules, too, under another name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
-from evenhand.core.state import Array, Mask
-from evenhand.online.api.answers import Answer, moment
-from evenhand.online.audit import text
-from evenhand.online.audit.account import Account
-from evenhand.online.audit.deficits import DeficitExcerpt
-from evenhand.online.audit.delays import DelaySummary
-from evenhand.online.audit.intervals import mean_interval, mean_rewards
-from evenhand.online.audit.lines import COLUMNS, VALUES, Line
-from evenhand.online.audit.trust import trusted
-from evenhand.policy.shares import proportional
-from evenhand.theory.feasibility import check_shares
+from ..api.answers import Answer
+from . import text
+from .deficits import DeficitExcerpt
+from .lines import COLUMNS, VALUES, Line
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Places = NDArray[np.intp]
 SHOWN = 100  # lines of a printed audit
-EXAMINED = 100  # arms, those with the largest promise for their availability, whose promises are checked together
+
+
+@dataclass(frozen=True)
+class DelaySummary(Answer):
+    """The delays of the last rewards, in seconds.
+
+    The histogram begins at 0 and has at most twelve bins of equal width, such as 5 seconds, 2 minutes or 6 hours. Where
+    the largest delay is at least 30 times the median, so that most delays would fall into the first bin, the edges grow
+    about evenly on a logarithmic scale instead; shorter and longer delays have one bin each at the ends.
+
+    Example:
+        >>> from evenhand.online.audit.delays import summarise
+        >>> summary = summarise([3.0, 8.0, 9.0, 31.0, 55.0])
+        >>> summary.quantiles["0.5"], summary.edges, summary.counts
+        (9.0, (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0), (1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 1))
+    """
+
+    count: int
+    """number of rewards, at most the last 1000"""
+    quantiles: Mapping[str, float]
+    """of their delays, by probability"""
+    edges: tuple[float, ...]
+    """of the bins of the histogram; one more than there are bins"""
+    counts: tuple[int, ...]
+    """delays per bin; a delay on an edge belongs to the bin that begins there, the largest to the last bin"""
 
 
 @dataclass(frozen=True)
@@ -105,163 +119,6 @@ class Audit(Answer):
 
     def figure(self) -> Figure:
         """Promised shares, shares since the promise began, and estimated rewards with intervals; one row per arm."""
-        from evenhand.online.audit.figure import draw
+        from .figure import draw
 
         return draw(self.lines, self.arms, f"{self.algorithm} after {self.round:,} rounds", self.fault)
-
-
-def audit(account: Account, limit: int | None, now: float) -> Audit:
-    """The audit of a bandit.
-
-    Args:
-        account: what the bandit recorded.
-        limit: lines at most: those of the arms furthest behind their promise first, then of those with the most plays
-            since it began. None for all, in the order of the arms.
-        now: seconds since the epoch.
-
-    Raises:
-        EvenhandError: ``limit`` is less than 1.
-    """
-    if limit is None:
-        places = np.arange(len(account.names))
-    else:
-        plays = account.pulls - account.plays_before
-        places = leading([-account.deficits, -plays], validate.whole("limit", limit))
-    trust, warnings = trusted(account)
-    return Audit(
-        algorithm=account.algorithm,
-        round=account.round,
-        version=account.version,
-        time=moment(now),
-        arms=len(account.names),
-        fault=_fault(account),
-        warnings=warnings,
-        lines=_lines(account, places, trust),
-        delays=DelaySummary.of(account.delays) if len(account.delays) else None,
-        deficit_history=account.deficit_history,
-    )
-
-
-def leading(keys: Sequence[Array], limit: int) -> Places:
-    """The first places in the lexicographic order of some keys, the smallest first; ties keep their order.
-
-    Only the places near the limit are compared by more than one key, which is fast for many arms.
-
-    Args:
-        keys: each (arms,), the most important first.
-        limit: number of places at most.
-
-    Example:
-        >>> leading([np.array([1.0, 0.0, 1.0, 1.0]), np.array([5.0, 9.0, 4.0, 5.0])], limit=3)
-        array([1, 2, 0])
-    """
-    chosen: list[Places] = []
-    tied, left = np.arange(len(keys[0])), limit
-    for key in keys:
-        if len(tied) <= left:
-            break
-        values = key[tied]
-        last = np.sort(values)[left - 1]  # quicker than a partition where many are equal
-        chosen.append(tied[values < last])
-        left -= len(chosen[-1])
-        tied = tied[values == last]
-    places = np.sort(np.concatenate([*chosen, tied[:left]]))
-    return places[np.lexsort([key[places] for key in reversed(keys)])]
-
-
-def _lines(account: Account, places: Places, trust: Mask) -> tuple[Line, ...]:
-    """The lines of some arms, made column by column, which is fast for many arms."""
-    promised, round = _promised(account), account.round
-    pulls, since = account.pulls[places], account.since[places]
-    rounds, plays = round - since, pulls - account.plays_before[places]
-    known, sums = account.known[places], account.sums[places]
-    low_share, high_share = mean_interval(plays, plays, rounds)
-    low, high = mean_rewards(pulls, account.certain[places], sums, account.limits)
-    names = [account.names[place] for place in places.tolist()]
-    columns: list[Iterable[Any]] = [
-        names,
-        np.logical_not(account.active[places]).tolist(),
-        [None] * len(names) if promised is None else promised[places].tolist(),
-        _whole(since),
-        _whole(rounds),
-        _whole(plays),
-        _or_none(_ratio(plays, rounds)),
-        _or_none(low_share),
-        _or_none(high_share),
-        _or_none(account.deficits[places]),
-        _or_none(account.worst[places]),
-        _whole(account.resets[places]),
-        account.lapsed[places].tolist(),
-        _whole(pulls),
-        _or_none(_ratio(round - account.missed[places], np.full(len(places), float(round)))),
-        _whole(account.received[places]),
-        _or_none(_ratio(sums, known)),
-        trust[places].tolist(),
-        _or_none(low),
-        _or_none(high),
-        _whole(account.pending[places]),
-        _whole(account.lost[places]),
-        _whole(account.late[places]),
-    ]
-    return tuple(Line(*row) for row in zip(*columns, strict=True))
-
-
-def _whole(numbers: Array) -> list[int]:
-    return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]
-
-
-def _or_none(numbers: Array) -> list[float | None]:
-    """The numbers, with None for NaN and infinity."""
-    listed: list[float | None] = numbers.tolist()
-    for place in np.flatnonzero(~np.isfinite(numbers)).tolist():
-        listed[place] = None
-    return listed
-
-
-def _ratio(parts: Array, whole: Array) -> Array:
-    ratio: Array = np.divide(parts, whole, out=np.full(len(parts), np.nan), where=whole > 0.0)
-    return ratio
-
-
-def _promised(account: Account) -> Array | None:
-    """(arms,), the share that each arm is promised; by merit, the share that its estimate deserves."""
-    if account.merit is None:
-        return account.fractions
-    low, high = account.limits
-    known = account.known
-    means = np.divide(account.sums, known, out=np.full(len(known), (low + high) / 2.0), where=known > 0)
-    scaled = np.clip((means - low) / (high - low), 0.0, 1.0)
-    return np.asarray(proportional(account.merit(scaled), account.plays, account.active))
-
-
-def available_sets(account: Account, places: Places) -> Mask:
-    """(sets, places), which of some arms were available in each set of the account."""
-    sets = np.zeros((len(account.sets), len(places)), dtype=bool)
-    for row, packed in enumerate(account.sets):
-        sets[row] = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=len(account.names))[places]
-    return sets
-
-
-def _fault(account: Account) -> str:
-    """Why promises cannot be kept with the availability so far; empty if they can."""
-    from evenhand.environment.availability import Joint
-
-    if account.fractions is None or not account.sets:
-        return ""
-    promised = np.flatnonzero(account.fractions > 0.0)
-    sets, frequencies = available_sets(account, promised), account.frequencies
-    if not sets.size:
-        return ""
-    shares = account.fractions[promised]
-    available = sum((part * row for row, part in zip(sets, frequencies, strict=True)), np.zeros(len(shares)))
-    pace = np.divide(shares, available, out=np.full(len(shares), np.inf), where=available > 0.0)
-    # Usually every arm can play in an equal part of the rounds in which it is available, and this settles the question.
-    if pace.max() <= 1.0 and (pace.sum() <= account.plays or all(row @ pace <= account.plays for row in sets)):
-        return ""
-    pressing = np.sort(leading([-pace], EXAMINED))
-    names = [account.names[place] for place in promised[pressing].tolist()]
-    try:
-        check_shares(shares[pressing], account.plays, Joint(sets[:, pressing].astype(int), frequencies), names)
-    except EvenhandError as error:
-        return str(error)
-    return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from evenhand.online.api.answers import Answer
+from ..api.answers import Answer
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.online.api.answers import Answer
+from evenhand.online.audit.audit import DelaySummary
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 BINS = 12  # at most, plus one at either end where the edges grow
@@ -26,39 +25,21 @@ LADDER = np.array(
 )
 
 
-@dataclass(frozen=True)
-class DelaySummary(Answer):
-    """The delays of the last rewards, in seconds.
-
-    The histogram begins at 0 and has at most twelve bins of equal width, such as 5 seconds, 2 minutes or 6 hours. Where
-    the largest delay is at least 30 times the median, so that most delays would fall into the first bin, the edges grow
-    about evenly on a logarithmic scale instead; shorter and longer delays have one bin each at the ends.
+def summarise(delays: Sequence[float] | Array) -> DelaySummary:
+    """The summary of some delays, at least one, in seconds.
 
     Example:
-        >>> summary = DelaySummary.of(np.array([3.0, 8.0, 9.0, 31.0, 55.0]))
-        >>> summary.quantiles["0.5"], summary.edges, summary.counts
-        (9.0, (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0), (1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 1))
+        >>> summarise([3.0, 8.0, 9.0]).quantiles["0.5"]
+        8.0
     """
-
-    count: int
-    """number of rewards, at most the last 1000"""
-    quantiles: Mapping[str, float]
-    """of their delays, by probability"""
-    edges: tuple[float, ...]
-    """of the bins of the histogram; one more than there are bins"""
-    counts: tuple[int, ...]
-    """delays per bin; a delay on an edge belongs to the bin that begins there, the largest to the last bin"""
-
-    @classmethod
-    def of(cls, delays: Array) -> DelaySummary:
-        """The summary of some delays, at least one, in seconds."""
-        edges = _growing(delays) if delays.max() >= SKEW * np.median(delays) > 0.0 else _even(delays)
-        return cls(
-            count=len(delays),
-            quantiles=dict(zip(map(str, QUANTILES), np.quantile(delays, QUANTILES).tolist(), strict=True)),
-            edges=tuple(edges.tolist()),
-            counts=tuple(np.histogram(delays, edges)[0].tolist()),
-        )
+    delays = np.asarray(delays)
+    edges = _growing(delays) if delays.max() >= SKEW * np.median(delays) > 0.0 else _even(delays)
+    return DelaySummary(
+        count=len(delays),
+        quantiles=dict(zip(map(str, QUANTILES), np.quantile(delays, QUANTILES).tolist(), strict=True)),
+        edges=tuple(edges.tolist()),
+        counts=tuple(np.histogram(delays, edges)[0].tolist()),
+    )
 
 
 def _even(delays: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from operator import attrgetter
 
-from evenhand.online.api.answers import Answer
+from ..api.answers import Answer
 
 
 @dataclass(slots=True)  # frozen, they would take three times as long to make, and there may be many

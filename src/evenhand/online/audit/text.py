@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from io import StringIO
 
-from evenhand.online.audit.lines import Line
+from .lines import Line
 
 WIDTH = 80  # characters per line
 FOLDED = 9  # characters to which the first column can shrink, since its cells can be folded

@@ -259,7 +259,7 @@ class Bandit(Memory):
         Raises:
             EvenhandError: ``limit`` is less than 1.
         """
-        from evenhand.online.audit.audit import audit
+        from evenhand.online.audit.computation import audit
         from evenhand.online.bandit.account import account
 
         return audit(account(self), limit, seconds(now))

@@ -1,8 +1,12 @@
-"""A typed client of the HTTP service, with timeouts, retries and idempotency keys."""
+"""Typed clients of the HTTP service, with timeouts, retries and idempotency keys.
+
+The imports of this package are relative, as it is also in the distribution ``evenhand-client``, under another name.
+"""
 
 from __future__ import annotations
 
-from evenhand.online.client.client import Client as Client
-from evenhand.online.client.errors import ServiceError as ServiceError
-from evenhand.online.client.errors import Unavailable as Unavailable
-from evenhand.online.client.errors import UnexpectedAnswer as UnexpectedAnswer
+from .client import AsyncClient as AsyncClient
+from .client import Client as Client
+from .errors import ServiceError as ServiceError
+from .errors import Unavailable as Unavailable
+from .errors import UnexpectedAnswer as UnexpectedAnswer

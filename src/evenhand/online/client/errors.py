@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evenhand.core.errors import EvenhandError
-from evenhand.online.api.errors import Detail
+from ...core.errors import EvenhandError
+from ..api.errors import Detail
 
 
 class ServiceError(EvenhandError):

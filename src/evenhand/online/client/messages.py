@@ -15,10 +15,10 @@ from urllib.parse import quote
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from evenhand.core.errors import EvenhandError
-from evenhand.online.api.errors import Problem
-from evenhand.online.api.rules import IDEMPOTENCY_KEY, SENTENCES, matches
-from evenhand.online.client.errors import ServiceError, UnexpectedAnswer
+from ...core.errors import EvenhandError
+from ..api.errors import Problem
+from ..api.rules import IDEMPOTENCY_KEY, SENTENCES, matches
+from .errors import ServiceError, UnexpectedAnswer
 
 Record = TypeVar("Record")
 

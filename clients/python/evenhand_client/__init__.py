@@ -1,0 +1,15 @@
+"""Typed clients of Evenhand's HTTP service, with timeouts, retries and idempotency keys."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+__version__ = version("evenhand-client")
+
+from .core.errors import DataError as DataError
+from .core.errors import EvenhandError as EvenhandError
+from .online.client import AsyncClient as AsyncClient
+from .online.client import Client as Client
+from .online.client import ServiceError as ServiceError
+from .online.client import Unavailable as Unavailable
+from .online.client import UnexpectedAnswer as UnexpectedAnswer

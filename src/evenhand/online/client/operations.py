@@ -1,0 +1,364 @@
+"""The operations of the service: each once, for the client and for the asynchronous one.
+
+An operation is a generator: it gives calls, is sent the status and the record that each is answered with, and returns
+its result. It neither waits nor sends, so that both clients can carry it out.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from http import HTTPStatus
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, SupportsIndex, TypeVar
+
+from ...core.errors import DataError, EvenhandError
+from ..api import answers
+from ..api.answers import (
+    AccessInfo,
+    Allocation,
+    AllocationSummary,
+    Arm,
+    ChangeResult,
+    Decision,
+    DecisionOutcome,
+    Missing,
+    RewardResult,
+    TotalResult,
+)
+from ..api.requests import LOG_TYPES
+from ..audit.audit import Audit
+from .errors import UnexpectedAnswer
+from .messages import Call, path_to
+
+Record = TypeVar("Record")
+Result = TypeVar("Result")
+Steps = Generator[tuple[Call, type[Any]], tuple[int, Any], Result]
+PAGE = 1000  # entries per page of a list
+
+
+def create(
+    name: str,
+    arms: Sequence[str],
+    algorithm: str | Mapping[str, Any],
+    *,
+    missing: Missing,
+    parameters: Mapping[str, Any] | None = None,
+    plays: int = 1,
+    seed: int | None = None,
+    window: float | None = None,
+    rewards: tuple[float, float] = (0.0, 1.0),
+) -> Steps[bool]:
+    """Create an allocation.
+
+    Args:
+        name: of the allocation.
+        arms: their names, each once.
+        algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy, of registered kinds.
+        missing: what a missing reward means: ``"zero"`` where only successes are sent, and what has not arrived
+            within the window counts as 0; ``"lost"`` where it says nothing; ``"never"``, without a window, where
+            every reward is sent at some time, also those of 0.
+        parameters: of the algorithm, as in a configuration; those with one value per arm as a list in the order of
+            ``arms``, or by name.
+        plays: arms that play per round.
+        seed: of all randomness; None lets the service draw one.
+        window: seconds to wait for a reward; None for no limit.
+        rewards: the smallest and the largest reward; others are refused.
+
+    Returns:
+        Whether it is new; False if it exists with the same settings, perhaps from a try whose answer was lost.
+
+    Raises:
+        ServiceError: another allocation has that name (code ``"conflict"``), or the arguments are invalid.
+    """
+    body = {
+        "name": name,
+        "arms": list(arms),
+        "algorithm": algorithm,
+        "parameters": _infinity_as_string(parameters or {}),
+        "plays": plays,
+        "seed": seed,
+        "window": window,
+        "missing": missing,
+        "rewards": list(rewards),
+    }
+    status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
+    return status == HTTPStatus.CREATED
+
+
+def allocations() -> Steps[tuple[AllocationSummary, ...]]:
+    """The allocations of the service."""
+    found, cursor = list[AllocationSummary](), None
+    while True:
+        page = yield from _get("/v1/allocations", answers.Allocations, limit=PAGE, cursor=cursor)
+        found += page.allocations
+        cursor = page.next
+        if cursor is None:
+            return tuple(found)
+
+
+def describe(name: str) -> Steps[Allocation]:
+    """An allocation: its settings and its current round."""
+    return _get(path_to(name), Allocation)
+
+
+def arms(name: str) -> Steps[tuple[Arm, ...]]:
+    """The arms of an allocation, in their order, with their promises."""
+    found, cursor = list[Arm](), None
+    while True:
+        page = yield from _get(path_to(name, "arms"), answers.Arms, limit=PAGE, cursor=cursor)
+        found += page.arms
+        cursor = page.next
+        if cursor is None:
+            return tuple(found)
+
+
+# --- decisions and rewards --------------------------------------------------------------------------------------------
+
+
+def decide(
+    name: str,
+    available: Iterable[str] | None = None,
+    *,
+    propensities: bool = False,
+    idempotency_key: str | None = None,
+) -> Steps[Decision]:
+    """Decide which arms play in the next round.
+
+    Args:
+        name: of the allocation.
+        available: names of the arms that can play; None for all that are not retired.
+        propensities: whether to return the propensities of all available arms, which takes time if they have no
+            closed form.
+        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+    """
+    (decision,) = yield from decide_many(name, 1, available, propensities=propensities, idempotency_key=idempotency_key)
+    return decision
+
+
+def decide_many(
+    name: str,
+    rounds: SupportsIndex | Sequence[Iterable[str] | None],
+    available: Iterable[str] | None = None,
+    *,
+    propensities: bool = False,
+    idempotency_key: str | None = None,
+) -> Steps[tuple[Decision, ...]]:
+    """Decide which arms play in the next rounds.
+
+    Args:
+        name: of the allocation.
+        rounds: how many; or for each of them the arms that can play, None for all that are not retired.
+        available: the arms that can play in all of them.
+        propensities: as for `decide`.
+        idempotency_key: as for `decide`.
+    """
+    body: dict[str, Any] = {"propensities": propensities}
+    if isinstance(rounds, SupportsIndex):
+        count = body["count"] = int(rounds)
+        body["available"] = _names(available)
+    else:
+        if available is not None:
+            raise EvenhandError("give the available arms either for each round or for all of them, not both")
+        count, body["rounds"] = len(rounds), [_names(arms) for arms in rounds]
+    answer = yield from _write("POST", path_to(name, "decisions"), body, idempotency_key, answers.Decisions)
+    decisions = answer.decisions
+    if len(decisions) != count:
+        raise UnexpectedAnswer(f"{count} decisions were requested, but the answer has {len(decisions)}")
+    return decisions
+
+
+def decision(name: str, id: str) -> Steps[DecisionOutcome]:
+    """A decision, and what came of it: who could play, who played, and their rewards."""
+    return _get(path_to(name, "decisions", id), DecisionOutcome)
+
+
+def reward(
+    name: str, decision: str, rewards: Mapping[str, float], *, idempotency_key: str | None = None
+) -> Steps[tuple[RewardResult, ...]]:
+    """Send the rewards of arms, at any time, in any order, one by one or together.
+
+    Args:
+        name: of the allocation.
+        decision: its id.
+        rewards: by the names of arms that played in it.
+        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+
+    Returns:
+        The result of each; a reward that is not accepted is not an error.
+    """
+    return reward_many(name, [(decision, rewards)], idempotency_key=idempotency_key)
+
+
+def reward_many(
+    name: str,
+    rewards: Iterable[tuple[str, Mapping[str, float]]],
+    *,
+    idempotency_key: str | None = None,
+) -> Steps[tuple[RewardResult, ...]]:
+    """Send the rewards of several decisions.
+
+    Args:
+        name: of the allocation.
+        rewards: ids of decisions, each with rewards by the names of arms.
+        idempotency_key: as for `reward`.
+    """
+    body = {
+        "rewards": [
+            {"decision": decision, "rewards": _by_arm("rewards", "{'tea': 1.0}", by_arm)}
+            for decision, by_arm in rewards
+        ]
+    }
+    answer = yield from _write("POST", path_to(name, "rewards"), body, idempotency_key, answers.RewardResults)
+    return answer.results
+
+
+def total(
+    name: str, value: float, round: int | None = None, *, idempotency_key: str | None = None
+) -> Steps[TotalResult]:
+    """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
+
+    Args:
+        name: of the allocation.
+        value: the total.
+        round: which round it is, so that it cannot be credited to another one; None for the last one.
+        idempotency_key: as for `reward`.
+    """
+    body = {"value": value, "round": round}
+    return _write("POST", path_to(name, "totals"), body, idempotency_key, TotalResult)
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def add(
+    name: str,
+    arm: str,
+    *,
+    fraction: float | None = None,
+    penalty: float | None = None,
+    weight: float | None = None,
+    idempotency_key: str | None = None,
+) -> Steps[ChangeResult]:
+    """Add an arm; what it is owed counts from the next round.
+
+    Args:
+        name: of the allocation.
+        arm: name of the arm.
+        fraction: its promised share of the rounds, if the algorithm promises shares.
+        penalty: of the arm, if the algorithm has penalties.
+        weight: of the arm, if the algorithm has weights.
+        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+    """
+    values = {"fraction": fraction, "penalty": penalty, "weight": weight}
+    body = {label: value for label, value in values.items() if value is not None}
+    return _write("PUT", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
+
+
+def retire(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Retire an arm: it plays no more and its promise ends; its rewards are still accepted."""
+    return _write("PATCH", path_to(name, "arms", arm), {"retired": True}, idempotency_key, ChangeResult)
+
+
+def bring_back(
+    name: str, arm: str, *, fraction: float | None = None, idempotency_key: str | None = None
+) -> Steps[ChangeResult]:
+    """Bring a retired arm back, with everything known of it and a promise that begins now."""
+    body = {"retired": False} | ({} if fraction is None else {"fraction": fraction})
+    return _write("PATCH", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
+
+
+def promise(name: str, fractions: Mapping[str, float], *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Change the promised shares of some arms, of all or of none; what these arms are owed lapses.
+
+    An arm with that share already keeps its promise and what it is owed, as do the arms that are not named; the
+    result's ``changed`` is False where all have theirs.
+    """
+    body = {"fractions": _by_arm("fractions", "{'tea': 0.2}", fractions)}
+    return _write("PATCH", path_to(name), body, idempotency_key, ChangeResult)
+
+
+def close_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Close an allocation: it decides no more; rewards are still accepted."""
+    return _write("PATCH", path_to(name), {"closed": True}, idempotency_key, ChangeResult)
+
+
+def reopen_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Reopen a closed allocation."""
+    return _write("PATCH", path_to(name), {"closed": False}, idempotency_key, ChangeResult)
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def audit(name: str, limit: int | None = None) -> Steps[Audit]:
+    """What each arm was promised, and what it received.
+
+    Args:
+        name: of the allocation.
+        limit: number of arms, those furthest behind their promise first; None for all, in their order.
+    """
+    return _get(path_to(name, "audit"), Audit, limit=limit)
+
+
+def access() -> Steps[AccessInfo]:
+    """The access of the client's key."""
+    return _get("/v1/access", AccessInfo)
+
+
+def event_page(name: str, after: int) -> Steps[answers.Events]:
+    """A page of events."""
+    return _get(path_to(name, "events"), answers.Events, after=after, limit=PAGE)
+
+
+def log(name: str, path: str | PathLike[str], since: int, until: int | None, estimate: bool) -> tuple[Path, Call, str]:
+    """Where the log of an allocation goes, the call, and the media type of its answer.
+
+    Raises:
+        DataError: the name of the file says no format.
+    """
+    target = Path(fspath(path))
+    format = target.suffix.removeprefix(".").lower()
+    if format not in LOG_TYPES:
+        raise DataError(f"the name of a log must end in .csv or .parquet, got {fspath(path)!r}")
+    query = {"format": format, "since": since, "until": until, "estimate": str(estimate).lower()}
+    return target, Call("GET", path_to(name, "log"), query=query), LOG_TYPES[format]
+
+
+def _send(call: Call, shape: type[Record]) -> Steps[tuple[int, Record]]:
+    status, record = yield call, shape
+    return status, record
+
+
+def _get(path: str, shape: type[Record], **query: Any) -> Steps[Record]:
+    return (yield from _send(Call("GET", path, query=query), shape))[1]
+
+
+def _write(
+    method: str, path: str, body: Mapping[str, Any], idempotency_key: str | None, shape: type[Record]
+) -> Steps[Record]:
+    key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
+    return (yield from _send(Call(method, path, body, idempotency_key=key), shape))[1]
+
+
+def _infinity_as_string(value: Any) -> Any:
+    """Parameters as the service accepts them, as JSON has no infinity."""
+    if isinstance(value, Mapping):
+        return {name: _infinity_as_string(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_infinity_as_string(part) for part in value]
+    return repr(value) if isinstance(value, float) and math.isinf(value) else value
+
+
+def _by_arm(what: str, example: str, values: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise EvenhandError(f"{what} must be a mapping from arms to numbers, such as {example}, got {values!r}")
+    return dict(values)
+
+
+def _names(arms: Iterable[str] | None) -> list[str] | None:
+    if isinstance(arms, str):
+        raise EvenhandError(f"available must be a list of arms, got the string {arms!r}")
+    return None if arms is None else list(arms)
