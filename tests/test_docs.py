@@ -105,6 +105,7 @@ INNER = (
     *("online.audit.account", "online.bandit.account", "online.bandit.changes", "online.bandit.decisions"),
     *("online.bandit.rewards", "online.bandit.saving"),
     *("online.bandit.replay", "online.store.allocation", "online.store.events", "online.store.repair"),
+    *("online.client.operations", "online.client.tries"),
     "online.store.snapshots",
     "online.store.writer",
 )
