@@ -9,7 +9,7 @@ export function List({ list }) {
 }
 
 function Empty() {
-  const command = `evenhand client create drinks fucb --arm tea --arm coffee --set "fractions={coffee=0.2}"${where()}`;
+  const command = `evenhand client create drinks fucb --arm tea --arm coffee --missing never --set "fractions={coffee=0.2}"${where()}`;
   return html`
     <p>There are none yet. This command creates one with two arms and promises a fifth of the rounds to coffee:</p>
     <pre><code>${command}</code></pre>
