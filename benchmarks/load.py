@@ -106,6 +106,7 @@ async def measured(url: str, arms: int, algorithm: str, seconds: float) -> dict[
     async with aiohttp.ClientSession(connector=connector) as session:
         name = f"load-{uuid.uuid4().hex[:8]}"
         body = {"name": name, "arms": [f"arm {number}" for number in range(arms)], "algorithm": algorithm, "seed": 1}
+        body["missing"] = "never"
         if algorithm == "fucb":
             body["parameters"] = {"fractions": [0.5 / arms] * arms}
         async with session.post(f"{url}/v1/allocations", json=body) as answer:

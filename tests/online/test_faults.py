@@ -183,7 +183,7 @@ def moved(database: str) -> Iterator[None]:
 def test_another_program_locks_the_file(sqlite: str, serve: Serve) -> None:
     """Longer than the service waits for it. Reading goes on."""
     server = serve(sqlite, first=HASTY)
-    assert server.post("/v1/allocations", DRINKS | {"window": None, "missing": "lost"}).status_code == 201
+    assert server.post("/v1/allocations", DRINKS | {"window": None, "missing": "never"}).status_code == 201
     with Crowd([server.url], "drinks", seed=5) as crowd:
         crowd.reach(40)
         with locked(sqlite):
@@ -388,7 +388,7 @@ def test_a_client_that_says_everything_twice(database: str, serve: Serve) -> Non
     """And even after the service was killed; the result is that of a bandit to which everything is said once."""
     server = serve(database, first=HASTY)
     bandit = Bandit(DRINKS["arms"], "f_ts", fractions=DRINKS["parameters"]["fractions"], seed=7)
-    create = DRINKS | {"window": None, "missing": "lost"}
+    create = DRINKS | {"window": None, "missing": "never"}
     assert [server.post("/v1/allocations", create).status_code for _ in range(2)] == [201, 200]
 
     def twice(page: str, body: Any, key: str | None = None) -> list[Any]:

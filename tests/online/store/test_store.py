@@ -125,7 +125,7 @@ def test_the_same_can_be_created_again(either: Database, clock: Clock) -> None:
         ("plays", {"plays": 2}),
         ("seed", {"seed": 8}),
         ("window", {"window": 61.0}),
-        ("window", {"window": None}),
+        ("window, missing", {"window": None, "missing": "never"}),
         ("missing", {"missing": "zero"}),
         ("rewards", {"rewards": (-1.0, 1.0)}),
         ("rewards", {"rewards": (0.0, 2.0)}),
@@ -179,7 +179,7 @@ def test_other_names_are_taken(store: Store, name: str) -> None:
         ({"plays": 0}, EvenhandError, "plays must be at least 1"),
         ({"seed": -1}, EvenhandError, "seed must be at least 0"),
         ({"window": 0.0}, EvenhandError, "window must be above 0"),
-        ({"missing": "mean"}, EvenhandError, "missing must be 'lost' or 'zero'"),
+        ({"missing": "mean"}, EvenhandError, "missing must be 'never' or 'lost' or 'zero'"),
         ({"rewards": (1.0, 0.0)}, EvenhandError, "a smaller and a larger"),
     ],
 )
