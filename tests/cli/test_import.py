@@ -24,7 +24,9 @@ COMMANDS = [
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EVENHAND_DATABASE", raising=False)
-    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    for name in ("mine", "broken"):
+        monkeypatch.setitem(sys.modules, name, None)  # so that what the test imports is gone after it
+        monkeypatch.delitem(sys.modules, name)
     (tmp_path / "mine.py").write_text("print('imported mine')\n")
     (tmp_path / "broken.py").write_text("raise RuntimeError('no licence')\n")
     return tmp_path
