@@ -72,6 +72,7 @@ def test_a_small_part_is_noticed_also_where_it_is_mixed() -> None:
 REFUSED = [
     ({"window": 60.0}, "window needs missing"),
     ({"missing": "zero"}, "missing='zero' needs a window"),
+    ({"missing": "never", "window": 60.0}, "missing='never' is without a window"),
     ({"missing": "gone"}, "'lost' or 'zero'"),
 ]
 

@@ -196,8 +196,9 @@ def checked_missing(missing: str | None, window: float | None) -> str:
     """
     meaning = "never" if missing is None else validate.one_of("missing", missing, ("never", "lost", "zero"))
     if meaning == "never" and window is not None:
+        fault = "window needs missing," if missing is None else "missing='never' is without a window; with one, say"
         raise EvenhandError(
-            "window needs missing, what a reward counts as that is missing when the window has passed: "
+            f"{fault} what a reward counts as that is missing when the window has passed: "
             "missing='zero' where only successes are reported, missing='lost' where a missing reward says nothing"
         )
     if meaning != "never" and window is None:
