@@ -155,7 +155,8 @@ def test_rewards_in_euros(ask: Asking) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "fault"), [({"window": 60}, "window needs missing"), ({"missing": "zero"}, "needs a window")]
+    ("options", "fault"),
+    [({"window": 60}, "missing='never' is without a window"), ({"missing": "zero"}, "needs a window")],
 )
 def test_what_a_missing_reward_means_must_be_said(ask: Asking, options: dict[str, Any], fault: str) -> None:
     answer = ask.post(ALL, DRINKS | options)
