@@ -228,9 +228,31 @@ def read(database: str, words: str, allocation: str) -> Sequence[Row[Any]]:
 
 
 def read_events(database: str, allocation: str) -> list[Happened]:
-    """All events of an allocation, in order."""
+    """All events of an allocation, in order, with the names of arms in place of their numbers."""
+    names = [json.loads(row.name) for row in read(database, "SELECT number, n.name FROM arms n", allocation)]
     rows = read(database, "SELECT e.sequence, time, kind, e.round, body FROM events e", allocation)
-    return [Happened(row.sequence, row.time, row.kind, row.round, json.loads(row.body)) for row in rows]
+    return [
+        Happened(row.sequence, row.time, row.kind, row.round, with_names(row.kind, json.loads(row.body), names))
+        for row in rows
+    ]
+
+
+def with_names(kind: str, body: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The body of an event with the names of its arms."""
+    match kind:
+        case "create":
+            return body | {"arms": names[: body["arms"]]}
+        case "reward":
+            rewards = {names[int(arm)]: reward for arm, reward in body["rewards"].items()}
+            return body | {"rewards": rewards, "late": [names[arm] for arm in body["late"]]}
+        case "expire":
+            return body | {"closed": {id: [names[arm] for arm in arms] for id, arms in body["closed"].items()}}
+        case "change" if "fractions" in body:
+            return body | {"fractions": {names[int(arm)]: share for arm, share in body["fractions"].items()}}
+        case "change" if "arm" in body:
+            return body | {"arm": names[body["arm"]]}
+    lists = {name: [names[arm] for arm in body[name]] for name in ("arms", "available") if name in body}
+    return body | lists
 
 
 def check_events(events: Sequence[Happened], received: Received) -> None:

@@ -25,7 +25,7 @@ from evenhand.online.store.database import LOCK_TIMEOUT, Database, _write_ahead
 from evenhand.online.store.errors import StoreUnavailable
 from tests.online.store.kit import change_rows, count
 
-TABLES = {"allocations", "events", "snapshots", "answers", "keys"}
+TABLES = {"allocations", "arms", "events", "snapshots", "answers", "keys"}
 
 
 def names(url: str) -> set[str]:
@@ -88,7 +88,7 @@ def test_sqlite_keeps_events_by_their_key(lite: Database) -> None:
     """Without a row id, so that an event is written once and not twice; alembic does not see that."""
     with lite.transaction(writes=False) as connection:
         chosen = text("SELECT name FROM sqlite_schema WHERE sql LIKE '%WITHOUT ROWID%'")
-        assert set(connection.execute(chosen).scalars()) == {"events", "answers"}
+        assert set(connection.execute(chosen).scalars()) == {"arms", "events", "answers"}
 
 
 def test_several_that_come_at_once_make_the_tables_once(database: str) -> None:

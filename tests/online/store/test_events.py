@@ -30,6 +30,8 @@ from evenhand.online.store.snapshots import LINE, LONG, Snapshot, unpacked
 from tests.online.store.kit import Clock, Driven, change_rows, events_of, kinds, rebuilt, verified
 
 ARMS = ["tea", "coffee", "cocoa"]
+NAMES = [*ARMS, "mate"]
+PLACE = {name: number for number, name in enumerate(NAMES)}
 HOSTILE = [
     "a|b",
     'say "hi"',
@@ -124,9 +126,10 @@ def test_every_kind_is_looked_at(lives: dict[str, list[Event]], copy: Database) 
 
 def test_an_event_and_its_row_are_the_same(lives: dict[str, list[Event]]) -> None:
     for event in lives["drinks"]:
-        row = event.row(7, before="")
+        row = event.row(7, before="", place=PLACE)
         assert row["allocation"] == 7
-        assert event_of(SimpleNamespace(**row)) == event._replace(chain=row["chain"])
+        assert not any(name in row["body"] for name in NAMES)
+        assert event_of(SimpleNamespace(**row), NAMES) == event._replace(chain=row["chain"])
 
 
 def test_replaying_returns_whether_it_is_closed(lives: dict[str, list[Event]]) -> None:
@@ -224,15 +227,17 @@ def test_a_damaged_event_is_reported_or_does_no_harm(lives: dict[str, list[Event
     match data.draw(st.sampled_from(["body", "body", "body", "kind", "round", "time"])):
         case "body":
             body = json.dumps(mutated(data, event.body))
-            row = event.row(1, before="") | {"body": body}
+            row = event.row(1, before="", place=PLACE) | {"body": body}
         case "kind":
-            row = event.row(1, before="") | {"kind": data.draw(st.sampled_from([*KINDS, "sleep", ""]))}
+            row = event.row(1, before="", place=PLACE) | {"kind": data.draw(st.sampled_from([*KINDS, "sleep", ""]))}
         case "round":
-            row = event.row(1, before="") | {"round": data.draw(st.none() | st.integers(-2, 12) | st.just(2**62))}
+            row = event.row(1, before="", place=PLACE) | {
+                "round": data.draw(st.none() | st.integers(-2, 12) | st.just(2**62))
+            }
         case "time":
-            row = event.row(1, before="") | {"time": data.draw(st.floats(allow_nan=False))}
+            row = event.row(1, before="", place=PLACE) | {"time": data.draw(st.floats(allow_nan=False))}
     with suppress(StateError):
-        events[place] = event_of(SimpleNamespace(**row))
+        events[place] = event_of(SimpleNamespace(**row), NAMES)
         bandit, closed = rebuilt(events)
         assert isinstance(closed, bool)
         json.dumps(bandit.dump(), allow_nan=False)
@@ -305,7 +310,7 @@ def test_a_large_snapshot_is_read_as_it_was() -> None:
     bandit = Bandit([LINE, *map(str, range(LONG))], "fucb", fractions=1e-4, seed=2**70)
     bandit.decide(available=[LINE], now=0.0)
     snapshot = Snapshot(2, "c" * 32, False, bandit.dump(), ("0.1",))
-    again = unpacked(snapshot.packed())
+    again = unpacked(snapshot.packed(), bandit.names)
     assert again == snapshot
     assert Bandit.restored(again.bandit).decide(now=1.0).arms == bandit.decide(now=1.0).arms
 

@@ -167,7 +167,7 @@ def test_events_go_to_a_file_and_come_back(store: Store, tmp_path: Path) -> None
         ("{}", "is not a file of events"),
         ('{"format": "other"}', "is not a file of events"),
         ('{"format": "evenhand events 1"}\n{"sequence": 1}', "is not a file of events"),
-        ('{"format": "evenhand events 1"}', "there are no events"),
+        ('{"format": "evenhand events 1", "arms": []}', "there are no events"),
     ],
 )
 def test_a_file_that_holds_no_events_is_refused(store: Store, tmp_path: Path, content: str, fault: str) -> None:

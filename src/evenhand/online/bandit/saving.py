@@ -40,7 +40,7 @@ def dump(memory: Memory) -> dict[str, Any]:
             "rewards": list(memory.reward_range),
         },
         "parameters": {name: as_plain(name, value) for name, value in memory.parameters.items()},
-        "retired": sorted(memory.retired),
+        "retired": [name for name in memory.names if name in memory.retired],
         "version": memory.version,
         "state": dump_record(memory.state),
         "learned": memory.learned,

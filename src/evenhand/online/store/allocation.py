@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.memory import label_of
 from evenhand.online.bandit.replay import Recorder
 from evenhand.online.store import tables
+from evenhand.online.store.arms import read_names, write_names
 from evenhand.online.store.database import Database, insert_rows
 from evenhand.online.store.errors import UnknownAllocation
 from evenhand.online.store.events import EVENTS, Event, bandit_from, fold, linked
@@ -24,6 +25,7 @@ from evenhand.online.store.snapshots import Snapshot, last_snapshot
 
 LOG = logging.getLogger("evenhand.store")
 CHUNK = 5_000  # events per read
+NAMING = ("change", "state")  # kinds of events after which the names of arms may be others
 AllocationRow = Row[int, int, str, int, float | None]  # id, sequence, chain, round and due
 
 
@@ -34,6 +36,7 @@ class Allocation:
     Attributes:
         id: of the allocation in the database.
         name: of the allocation.
+        names: of the arms that are in the database.
         bandit: after the event ``sequence``.
         sequence: of the last event.
         closed: whether it decides no more.
@@ -47,6 +50,7 @@ class Allocation:
 
     id: int
     name: str
+    names: tuple[str, ...]
     bandit: Bandit
     sequence: int
     closed: bool
@@ -88,9 +92,12 @@ class Allocation:
         """
         if row.sequence > self.sequence:
             begun = time.thread_time()
-            for event in read_events(connection, self.id, self.sequence, row.sequence, self.chain):
-                self.bandit, self.closed = fold(self.bandit, event, self.closed)
-                self.sequence, self.chain = event.sequence, event.chain
+            while rows := _rows(connection, self.id, self.sequence, row.sequence):
+                if any(one.kind in NAMING for one in rows):
+                    self.names = read_names(connection, self.id)
+                for event in linked(rows, self.sequence, self.chain, self.names):
+                    self.bandit, self.closed = fold(self.bandit, event, self.closed)
+                    self.sequence, self.chain = event.sequence, event.chain
             self.recorder = Recorder(self.bandit)
             self.work += time.thread_time() - begun
         if row.sequence != self.sequence:
@@ -104,10 +111,13 @@ class Allocation:
             return
         rows = []
         for event in self.unwritten:
-            rows.append(event.row(self.id, self.chain))
+            rows.append(event.row(self.id, self.chain, self.bandit.arms.place))
             self.chain = rows[-1]["chain"]
         insert_rows(connection, tables.events, rows)
         self.unwritten = []
+        if len(self.names) < len(self.bandit.names):
+            write_names(connection, self.id, len(self.names), self.bandit.names[len(self.names) :])
+            self.names = self.bandit.names
         connection.execute(
             update(tables.allocations)
             .where(tables.allocations.c.id == self.id)
@@ -133,24 +143,6 @@ def row_values(bandit: Bandit, sequence: int, chain: str, closed: bool) -> dict[
     }
 
 
-def read_events(connection: Connection, id: int, after: int, until: int, chain: str = "") -> Iterator[Event]:
-    """The events of an allocation from after one up to another, in order.
-
-    Args:
-        connection: of a transaction.
-        id: of the allocation.
-        after: the sequence of the event before the first.
-        until: the sequence of the last.
-        chain: of the event ``after``; empty for none.
-
-    Raises:
-        StateError: one is missing, edited or damaged.
-    """
-    while after < until and (events := _chunk(connection, id, after, until, chain)):
-        yield from events
-        after, chain = events[-1].sequence, events[-1].chain
-
-
 def all_events(database: Database, id: int, until: int | None = None) -> Iterator[Event]:
     """All events of an allocation so far, in order, read in short transactions, however long the reader takes.
 
@@ -160,24 +152,25 @@ def all_events(database: Database, id: int, until: int | None = None) -> Iterato
         until: the sequence of the last; None for the last one.
     """
     table, after, chain = tables.allocations.c, 0, ""
-    if until is None:
-        with database.transaction(writes=False) as connection:
+    with database.transaction(writes=False) as connection:
+        names = read_names(connection, id)
+        if until is None:
             until = connection.execute(select(table.sequence).where(table.id == id)).scalar_one()
     while after < until:
         with database.transaction(writes=False) as connection:
-            events = _chunk(connection, id, after, until, chain)
+            rows = _rows(connection, id, after, until)
+        events = list(linked(rows, after, chain, names))
         if not events:
             return
         yield from events
         after, chain = events[-1].sequence, events[-1].chain
 
 
-def _chunk(connection: Connection, id: int, after: int, until: int, chain: str) -> list[Event]:
-    """The next events after one, some thousands at most."""
+def _rows(connection: Connection, id: int, after: int, until: int) -> Sequence[Row[Any]]:
+    """The next rows of events after one, some thousands at most."""
     table = tables.events.c
     where = (table.allocation == id, table.sequence > after, table.sequence <= until)
-    rows = connection.execute(EVENTS.where(*where).order_by(table.sequence).limit(CHUNK)).all()
-    return list(linked(rows, after, chain))
+    return connection.execute(EVENTS.where(*where).order_by(table.sequence).limit(CHUNK)).all()
 
 
 def has_event(connection: Connection, id: int, sequence: int, chain: str) -> bool:
@@ -208,25 +201,26 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationR
 
 def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:
     """The allocation of a row at its last snapshot; without one that can be read, after its first event."""
+    names = read_names(connection, row.id)
     try:
-        snapshot = last_snapshot(connection, row.id, row.sequence)
+        snapshot = last_snapshot(connection, row.id, row.sequence, names)
         if snapshot is not None:
             bandit, at = Bandit.restored(snapshot.bandit), snapshot.sequence
-            return Allocation(row.id, name, bandit, at, snapshot.closed, snapshot.chain, snapshot.lineage(), at)
+            return Allocation(row.id, name, names, bandit, at, snapshot.closed, snapshot.chain, snapshot.lineage(), at)
     except StateError as error:  # the events suffice
         LOG.warning("the snapshot of %s is damaged; replaying all events: %s", name, error)
-    return from_first_event(connection, row.id, name)
+    return from_first_event(connection, row.id, name, names)
 
 
-def from_first_event(connection: Connection, id: int, name: str) -> Allocation:
+def from_first_event(connection: Connection, id: int, name: str, names: tuple[str, ...]) -> Allocation:
     """The allocation right after its first event, which created it or is its whole state."""
-    first = first_event(connection, id, name)
+    first = first_event(connection, id, name, names)
     bandit, closed = bandit_from(first), bool(first.body.get("closed"))
-    return Allocation(id, name, bandit, first.sequence, closed, first.chain, (__version__,), first.sequence)
+    return Allocation(id, name, names, bandit, first.sequence, closed, first.chain, (__version__,), first.sequence)
 
 
-def first_event(connection: Connection, id: int, name: str) -> Event:
-    """The first event that there is of an allocation.
+def first_event(connection: Connection, id: int, name: str, names: Sequence[str]) -> Event:
+    """The first event that there is of an allocation, whose arms have these names.
 
     Raises:
         StateError: there is none, or it is damaged.
@@ -235,5 +229,5 @@ def first_event(connection: Connection, id: int, name: str) -> Event:
     row = connection.execute(EVENTS.where(table.allocation == id).order_by(table.sequence).limit(1)).one_or_none()
     if row is None:
         raise StateError(f"allocation {name!r} has no events")
-    (event,) = linked([row], 0, "")
+    (event,) = linked([row], 0, "", names)
     return event

@@ -69,7 +69,8 @@ class CommandContext:
         self.allocation.flush(self.connection)
         table = tables.events.c
         where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
-        return [event_of(row) for row in self.connection.execute(EVENTS.where(*where).order_by(table.sequence))]
+        rows = self.connection.execute(EVENTS.where(*where).order_by(table.sequence)).all()
+        return [event_of(row, self.allocation.names) for row in rows]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from evenhand.core.errors import StateError
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import CHUNK, all_events, first_event, has_event, row_of
+from evenhand.online.store.arms import read_names
 from evenhand.online.store.database import Database
 from evenhand.online.store.events import Event, fold, stated
 
@@ -56,17 +57,17 @@ def compact(database: Database, name: str, before: float) -> Compacted:
     with database.transaction(writes=False) as connection:
         row = row_of(connection, name)
         last = _last_before(connection, row.id, before)
-        first = first_event(connection, row.id, name)
+        first = first_event(connection, row.id, name, read_names(connection, row.id))
     if last <= first.sequence:
         return Compacted(0, (first.round or 0) + 1 if first.kind == "state" else 1)
-    state = _state_after(database, row.id, last)
+    bandit, state = _state_after(database, row.id, last)
     with database.transaction(writes=True) as connection:
         same = row_of(connection, name, lock=True).id == row.id
         if not same or not has_event(connection, row.id, state.sequence, state.chain):
             raise StateError(f"allocation {name!r} was restored or erased in the meantime; try again")
         events, snapshots = tables.events, tables.snapshots
         connection.execute(delete(events).where(events.c.allocation == row.id, events.c.sequence == last))
-        connection.execute(insert(events), state.row(row.id, before=""))
+        connection.execute(insert(events), state.row(row.id, before="", place=bandit.arms.place))
         connection.execute(delete(snapshots).where(snapshots.c.allocation == row.id, snapshots.c.sequence < last))
     return Compacted(_remove_before(database, row.id, last) + 1, (state.round or 0) + 1)
 
@@ -81,8 +82,8 @@ def _last_before(connection: Connection, id: int, time: float) -> int:
     return int(connection.execute(select(func.max(table.sequence)).where(table.allocation == id)).scalar_one())
 
 
-def _state_after(database: Database, id: int, last: int) -> Event:
-    """The event that replaces all events up to one."""
+def _state_after(database: Database, id: int, last: int) -> tuple[Bandit, Event]:
+    """The bandit after an event, and the event that replaces all events up to it."""
     bandit: Bandit | None = None
     first: Event | None = None
     event: Event | None = None
@@ -92,7 +93,7 @@ def _state_after(database: Database, id: int, last: int) -> Event:
         bandit, closed = fold(bandit, event, closed)
     if bandit is None or first is None or event is None or event.sequence != last:
         raise StateError(f"event {last} is missing")
-    return stated(bandit, closed, event, first, replaces=1)
+    return bandit, stated(bandit, closed, event, first, replaces=1)
 
 
 def _remove_before(database: Database, id: int, sequence: int) -> int:

@@ -3,17 +3,19 @@
 Applying an event uses nothing but counting, comparing, and +, −, ×, ÷ in a fixed order, on numbers that stand in the
 events. So a replay results in the same state on every processor and with every later version. What would need more, a
 draw or a logarithm, was done when the event was written, and its result is in the event.
+
+The rows have the numbers of arms, an `Event` has their names; see `evenhand.online.store.arms`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
-from typing import Any, Literal, NamedTuple, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from sqlalchemy import Connection, select
 from typing_extensions import TypedDict
 
@@ -25,10 +27,12 @@ from evenhand.online.bandit.arguments import as_plain, from_plain
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.saving import DAMAGE
 from evenhand.online.store import tables
+from evenhand.online.store.arms import FORMS, named, numbered
 
 VERSION = 1  # of the bodies of events that this version of the package writes
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
 STRICT = with_config(ConfigDict(extra="forbid"))
+Number = Annotated[int, Field(ge=0)]  # of an arm
 
 
 @STRICT
@@ -37,7 +41,7 @@ class Created(TypedDict):
 
     evenhand: str  # version of the package that wrote it
     algorithm: Any  # a name, or a table of parts
-    arms: list[str]
+    arms: Number  # how many
     plays: int
     seed: int
     window: float | None
@@ -50,8 +54,8 @@ class Created(TypedDict):
 class Decided(TypedDict):
     """A round was decided."""
 
-    arms: list[str]  # that play, the one with the largest propensity first
-    available: NotRequired[list[str]]  # left out for all that are not retired
+    arms: list[Number]  # that play, the one with the largest propensity first
+    available: NotRequired[list[Number]]  # left out for all that are not retired
     propensity: NotRequired[list[float]]  # of each of `arms`
     stderr: NotRequired[list[float]]  # of the propensities, where they are estimated
     silent: NotRequired[bool]  # a reward of the round before was missing
@@ -62,8 +66,8 @@ class Decided(TypedDict):
 class Rewarded(TypedDict):
     """Rewards of one decision arrived."""
 
-    rewards: dict[str, float]  # by arm
-    late: list[str]  # those of these arms that came after their window
+    rewards: dict[Number, float]  # by arm
+    late: list[Number]  # those of these arms that came after their window
     forgotten: NotRequired[bool]  # the bandit remembers the decision no more, and only counts
     memory: NotRequired[dict[str, Any]]
 
@@ -80,7 +84,7 @@ class Totalled(TypedDict):
 class Expired(TypedDict):
     """Windows of decisions passed."""
 
-    closed: dict[str, list[str]]  # by decision, the arms whose rewards are missing
+    closed: dict[str, list[Number]]  # by decision, the arms whose rewards are missing
     memory: NotRequired[dict[str, Any]]
 
 
@@ -89,11 +93,11 @@ class Changed(TypedDict):
     """Arms or promises changed, or the allocation was closed or opened again."""
 
     change: Literal["add", "retire", "bring_back", "promise", "close", "reopen"]
-    arm: NotRequired[str]
+    arm: NotRequired[Number]
     fraction: NotRequired[float]
     penalty: NotRequired[float]
     weight: NotRequired[float]
-    fractions: NotRequired[dict[str, float]]
+    fractions: NotRequired[dict[Number, float]]
     memory: NotRequired[dict[str, Any]]
 
 
@@ -110,7 +114,7 @@ class Stated(TypedDict):
     created: float  # time of the first event of all, in seconds since the epoch
     create: Created  # the body of that event
     closed: bool  # whether the allocation decides no more
-    bandit: dict[str, Any]  # as `Bandit.dump` describes it
+    bandit: dict[str, Any]  # as `Bandit.dump` describes it, with numbers of arms
 
 
 BODIES: dict[str, TypeAdapter[Any]] = {
@@ -135,7 +139,7 @@ class Event(NamedTuple):
         time: seconds since the epoch, by the clock of the process that wrote it.
         kind: ``create``, ``decide``, ``reward``, ``total``, ``expire``, ``change`` or ``state``.
         round: of a decision, reward or total; the round after which a change took effect, or of a state; else None.
-        body: what happened, as plain JSON values.
+        body: what happened, as plain JSON values, with the names of arms.
         chain: from which the next event goes on; empty where this one is not in the database yet.
         key: id of the API key that caused it; None for none. The bandit knows nothing of it.
     """
@@ -148,14 +152,16 @@ class Event(NamedTuple):
     chain: str = ""
     key: str | None = None
 
-    def row(self, allocation: int, before: str) -> dict[str, Any]:
+    def row(self, allocation: int, before: str, place: Mapping[str, int]) -> dict[str, Any]:
         """The event as a row of its table.
 
         Args:
             allocation: its id.
             before: the chain of the event before; empty for the first.
+            place: the number of each arm.
         """
-        body = encoding.encode(self.body).decode() if self.kind in ("decide", "reward") else encode(self.body)
+        plain = numbered(FORMS[self.kind], self.body, place) if self.kind in FORMS else self.body
+        body = encoding.encode(plain).decode() if self.kind in ("decide", "reward") else encode(plain)
         return {
             "allocation": allocation,
             "sequence": self.sequence,
@@ -183,8 +189,12 @@ def chained(before: str, *row: Any) -> str:
     return blake2b(repr((before, *row)).encode(), digest_size=16).hexdigest()
 
 
-def event_of(row: Any) -> Event:
+def event_of(row: Any, names: Sequence[str]) -> Event:
     """The event of a row of its table, brought up to the present version.
+
+    Args:
+        row: of the table of events.
+        names: of the arms.
 
     Raises:
         StateError: its body is damaged, or was written by a later version.
@@ -201,24 +211,26 @@ def event_of(row: Any) -> Event:
             body = json.loads(row.body)
             for version in range(row.version, VERSION):
                 body = UPCASTS.get((row.kind, version), dict)(body)
-            BODIES[row.kind].validate_python(body, strict=True)
+            body = BODIES[row.kind].validate_json(json.dumps(body), strict=True)
+        body = named(FORMS[row.kind], body, names) if row.kind in FORMS else body
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise StateError(f"{label} is damaged: {where or 'its body'}: {first['msg']}") from None
-    except (RecursionError, TypeError, ValueError) as error:
+    except (EvenhandError, *DAMAGE) as error:
         raise StateError(f"{label} is damaged: {error}") from None
     chain = body["chain"] if row.kind == "state" else row.chain
     return Event(row.sequence, row.time, row.kind, row.round, body, chain, row.key)
 
 
-def linked(rows: Iterable[Any], sequence: int, chain: str) -> Iterator[Event]:
+def linked(rows: Iterable[Any], sequence: int, chain: str, names: Sequence[str]) -> Iterator[Event]:
     """The events of rows that follow each other.
 
     Args:
         rows: of the table of events.
         sequence: of the event before them; 0 for none.
         chain: of that event; empty for none.
+        names: of the arms.
 
     Raises:
         StateError: a row is missing, edited or damaged.
@@ -230,20 +242,20 @@ def linked(rows: Iterable[Any], sequence: int, chain: str) -> Iterator[Event]:
         hashed = (row.sequence, row.time, row.kind, row.round, row.version, row.body, row.key)
         if row.chain != chained("" if states else chain, *hashed):
             raise StateError(f"event {row.sequence} ({row.kind}) was edited, or events before it were exchanged")
-        event = event_of(row)
+        event = event_of(row, names)
         if states and event.body["replaces"] > sequence + 1:
             raise StateError(f"event {sequence + 1} is missing; event {row.sequence} does not replace it")
         sequence, chain = event.sequence, event.chain
         yield event
 
 
-def available_after(connection: Connection, allocation: int) -> list[tuple[int, list[str]]]:
+def available_after(connection: Connection, allocation: int, names: Sequence[str]) -> list[tuple[int, list[str]]]:
     """The arms that are not retired, after each round with a change; the first that is known is the first."""
     table = tables.events.c
     where = (table.allocation == allocation, table.kind.in_(("create", "change", "state")))
     available, arms = [], {}
     for row in connection.execute(EVENTS.where(*where).order_by(table.sequence)):
-        body = event_of(row).body
+        body = event_of(row, names).body
         match body.get("change"):
             case None if row.kind == "state":
                 arms = dict.fromkeys(body["bandit"]["arms"])

@@ -23,6 +23,7 @@ from evenhand.online.bandit.decisions import estimated
 from evenhand.online.bandit.propensities import Propensities
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import all_events, row_of
+from evenhand.online.store.arms import read_names
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import DamagedAllocation, TooMuchWork
 from evenhand.online.store.events import EVENTS, Event, available_after, damage_as_state_error, event_of, fold
@@ -137,7 +138,8 @@ def log(
     with database.transaction(writes=False) as connection:
         row = row_of(connection, name)
         with damage_as_state_error():
-            available = [(round, json.dumps(arms)) for round, arms in available_after(connection, row.id)]
+            names = read_names(connection, row.id)
+            available = [(round, json.dumps(arms)) for round, arms in available_after(connection, row.id, names)]
     last = row.round if until is None else min(validate.whole("until", until), row.round)
     arms = max((names for _, names in available), key=len)
     limits.check(max(0, last - since + 1), arms.count('", "') + 1, len(arms), estimate)
@@ -236,7 +238,8 @@ def read_event_page(database: Database, name: str, after: int = 0, limit: int = 
             row = row_of(connection, name)
             where = (table.allocation == row.id, table.sequence > after)
             query = EVENTS.where(*where).order_by(table.sequence).limit(limit)
-            events = [event_of(one) for one in connection.execute(query)]
+            names = read_names(connection, row.id)
+            events = [event_of(one, names) for one in connection.execute(query)]
     except StateError as error:
         raise DamagedAllocation(f"allocation {name!r} is damaged: {error}") from error
     facts = [
@@ -353,8 +356,9 @@ def _by_round(connection: Connection, id: int, first: int, last: int) -> dict[in
     table = tables.events.c
     where = (table.allocation == id, table.round >= first, table.round <= last, table.kind.in_(("decide", "reward")))
     rounds: dict[int, tuple[Event, list[Event]]] = {}
+    names = read_names(connection, id)
     for row in connection.execute(EVENTS.where(*where).order_by(table.round, table.sequence)):
-        event = event_of(row)
+        event = event_of(row, names)
         if event.kind == "decide":
             rounds[row.round] = event, []
         elif row.round in rounds:  # else its decision is of the time before the first event

@@ -214,7 +214,9 @@ class ReadDecision(Command[DecisionOutcome]):
             available = event.body.get("available")
             if available is None:
                 *_, available = (
-                    arms for after, arms in available_after(context.connection, allocation.id) if after < round
+                    arms
+                    for after, arms in available_after(context.connection, allocation.id, allocation.names)
+                    if after < round
                 )
             arms = _outcomes(context, self.id, event, context.earlier("reward", round))
             return DecisionOutcome(self.id, round, moment(event.time), arms, tuple(available))

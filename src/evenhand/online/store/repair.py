@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +17,7 @@ from evenhand.online.api.rules import ALLOCATION, matches
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import CHUNK, row_of, row_values
+from evenhand.online.store.arms import read_names, write_names
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict
 from evenhand.online.store.events import EVENTS, Event, created_by, fold, linked, stated
@@ -77,10 +78,10 @@ def restore(database: Database, name: str, removed: Path, from_snapshot: bool | 
     """
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
-        rows = _rows(connection, id)
-        sound, state = _sound(rows), None
+        rows, names = _rows(connection, id), read_names(connection, id)
+        sound, state = _sound(rows, names), None
         kept = {row.sequence for row in rows if row.sequence <= sound.last.sequence}
-        later = _after_snapshot(connection, id, rows, sound) if len(kept) < len(rows) else None
+        later = _after_snapshot(connection, id, rows, names, sound) if len(kept) < len(rows) else None
         if from_snapshot is None and later is not None:
             raise EvenhandError(
                 f"allocation {name!r} can go back to event {sound.last.sequence:,}: what came later is lost to it "
@@ -93,7 +94,7 @@ def restore(database: Database, name: str, removed: Path, from_snapshot: bool | 
             state, sound = later
             kept |= {row.sequence for row in rows if state.sequence < row.sequence <= sound.last.sequence}
         lost = [row for row in rows if row.sequence not in kept]
-        _write(removed, name, lost)
+        _write(removed, name, names, lost)
         _replace(connection, id, sound, [row.sequence for row in lost], state)
     return Restored(sound.last.sequence, len(lost))
 
@@ -107,16 +108,20 @@ def _replace(connection: Connection, id: int, sound: _Sound, lost: Sequence[int]
     if lost:  # a snapshot of the time before, too, may rest on what was edited
         connection.execute(delete(tables.snapshots).where(tables.snapshots.c.allocation == id))
     if state is not None:
-        connection.execute(insert(events), state.row(id, before=""))
+        connection.execute(insert(events), state.row(id, before="", place=sound.bandit.arms.place))
+    arms = tables.arms  # some may have been added by events that are lost
+    connection.execute(delete(arms).where(arms.c.allocation == id, arms.c.number >= len(sound.bandit.names)))
     if any(sequence > sound.last.sequence for sequence in lost):  # answers may name what was removed
         connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id))
     connection.execute(update(tables.allocations).where(tables.allocations.c.id == id).values(**sound.row()))
 
 
-def _after_snapshot(connection: Connection, id: int, rows: list[Any], sound: _Sound) -> tuple[Event, _Sound] | None:
+def _after_snapshot(
+    connection: Connection, id: int, rows: list[Any], names: Sequence[str], sound: _Sound
+) -> tuple[Event, _Sound] | None:
     """The state of the last snapshot after the events in order, and the allocation as far as it goes on from there."""
     try:
-        snapshot = last_snapshot(connection, id, rows[-1].sequence)
+        snapshot = last_snapshot(connection, id, rows[-1].sequence, names)
         if snapshot is None or snapshot.sequence <= sound.last.sequence:
             return None
         bandit = Bandit.restored(snapshot.bandit)
@@ -125,7 +130,7 @@ def _after_snapshot(connection: Connection, id: int, rows: list[Any], sound: _So
     last = Event(snapshot.sequence, sound.last.time, "state", None, {}, snapshot.chain)
     state = stated(bandit, snapshot.closed, last, sound.first, replaces=sound.last.sequence + 1)
     later = [row for row in rows if row.sequence > snapshot.sequence]
-    return state, _folded(later, _Sound(bandit, snapshot.closed, sound.first, state))
+    return state, _folded(later, names, _Sound(bandit, snapshot.closed, sound.first, state))
 
 
 def erase(database: Database, name: str) -> int:
@@ -139,7 +144,7 @@ def erase(database: Database, name: str) -> int:
     """
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
-        for table in (tables.answers, tables.snapshots):
+        for table in (tables.answers, tables.snapshots, tables.arms):
             connection.execute(delete(table).where(table.c.allocation == id))
         events = connection.execute(delete(tables.events).where(tables.events.c.allocation == id)).rowcount
         connection.execute(delete(tables.allocations).where(tables.allocations.c.id == id))
@@ -157,8 +162,9 @@ def export_events(database: Database, name: str, path: Path) -> int:
         EvenhandError: the file exists or cannot be written.
     """
     with database.transaction(writes=False) as connection:
-        rows = _rows(connection, row_of(connection, name).id)
-    _write(path, name, rows)
+        id = row_of(connection, name).id
+        rows, names = _rows(connection, id), read_names(connection, id)
+    _write(path, name, names, rows)
     return len(rows)
 
 
@@ -179,9 +185,9 @@ def import_events(database: Database, path: Path, name: str) -> int:
     """
     if not matches(ALLOCATION, name):
         raise EvenhandError(f"{name!r} cannot be the name of an allocation")
-    rows = list(_read(path))
+    names, rows = _read(path)
     try:
-        sound = _sound(rows, whole=True)
+        sound = _sound(rows, names, whole=True)
     except StateError as error:
         raise DataError(f"{path}: {error}") from None
     with database.transaction(writes=True) as connection:
@@ -189,6 +195,7 @@ def import_events(database: Database, path: Path, name: str) -> int:
         if connection.execute(select(table.c.id).where(table.c.name == name)).first() is not None:
             raise Conflict(f"there is already an allocation {name!r}; erase it first, or import under another name")
         (id,) = connection.execute(insert(table).returning(table.c.id), sound.row() | {"name": name}).scalars()
+        write_names(connection, id, 0, sound.bandit.names)
         connection.execute(insert(tables.events), [vars(row) | {"allocation": id} for row in rows])
     return len(rows)
 
@@ -200,7 +207,7 @@ def _rows(connection: Connection, id: int) -> list[Any]:
     return [SimpleNamespace(**row._mapping) for row in found]
 
 
-def _sound(rows: list[Any], whole: bool = False) -> _Sound:
+def _sound(rows: list[Any], names: Sequence[str], whole: bool = False) -> _Sound:
     """The allocation as far as its events are in order; with ``whole`` all of them must be.
 
     Raises:
@@ -208,16 +215,16 @@ def _sound(rows: list[Any], whole: bool = False) -> _Sound:
     """
     if not rows:
         raise StateError("there are no events")
-    (first,) = linked(rows[:1], 0, "")
+    (first,) = linked(rows[:1], 0, "", names)
     bandit, closed = fold(None, first, closed=False)
-    return _folded(rows[1:], _Sound(bandit, closed, first, first), whole)
+    return _folded(rows[1:], names, _Sound(bandit, closed, first, first), whole)
 
 
-def _folded(rows: list[Any], start: _Sound, whole: bool = False) -> _Sound:
+def _folded(rows: list[Any], names: Sequence[str], start: _Sound, whole: bool = False) -> _Sound:
     """An allocation after the events that follow it, as far as they are in order; see `_sound`."""
     sound, plain = start, start.bandit.dump()
     try:
-        for event in linked(rows, start.last.sequence, start.last.chain):
+        for event in linked(rows, start.last.sequence, start.last.chain, names):
             bandit, closed = fold(sound.bandit, event, sound.closed)
             sound = replace(sound, bandit=bandit, closed=closed, last=event)
     except StateError:
@@ -226,15 +233,15 @@ def _folded(rows: list[Any], start: _Sound, whole: bool = False) -> _Sound:
         # The bandit may have changed halfway through the damaged event.
         sequence = sound.last.sequence
         again = replace(start, bandit=Bandit.restored(plain))
-        return _folded([row for row in rows if row.sequence <= sequence], again, whole=True)
+        return _folded([row for row in rows if row.sequence <= sequence], names, again, whole=True)
     return sound
 
 
-def _write(path: Path, name: str, rows: list[Any]) -> None:
+def _write(path: Path, name: str, names: Sequence[str], rows: list[Any]) -> None:
     if path.exists():
         raise EvenhandError(f"{path} exists; name a new file")
     lines = [
-        {"format": FORMAT, "allocation": name},
+        {"format": FORMAT, "allocation": name, "arms": names},
         *({field: getattr(row, field) for field in FIELDS} for row in rows),
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -244,13 +251,13 @@ def _write(path: Path, name: str, rows: list[Any]) -> None:
         raise EvenhandError(f"the events could not be written to {path}: {error.strerror or error}") from None
 
 
-def _read(path: Path) -> Iterator[SimpleNamespace]:
+def _read(path: Path) -> tuple[list[str], list[SimpleNamespace]]:
+    """The names of the arms and the rows of a file that `_write` wrote."""
     try:
         header, *lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         if header["format"] != FORMAT:
             raise DataError(f"{path} is not a file of events")
-        for line in lines:
-            yield SimpleNamespace(**{field: line[field] for field in FIELDS})
+        return list(header["arms"]), [SimpleNamespace(**{field: line[field] for field in FIELDS}) for line in lines]
     except FileNotFoundError:
         raise DataError(f"there is no file {path}") from None
     except (OSError, KeyError, RecursionError, TypeError, ValueError) as error:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -12,9 +13,10 @@ from pydantic_core import from_json
 from sqlalchemy import Connection, delete, insert, select
 
 from evenhand import __version__
-from evenhand.core.errors import StateError
+from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online.bandit.saving import DAMAGE
 from evenhand.online.store import tables
+from evenhand.online.store.arms import BANDIT, named, numbered
 from evenhand.online.store.events import encode
 
 LONG = 2_000  # values of a list that is in a line of its own
@@ -42,10 +44,14 @@ class Snapshot:
     def packed(self) -> bytes:
         """Compressed lines of JSON: the last one has the fields, those before it the long lists in them.
 
+        Arms have their numbers in it, not their names.
+
         So no thread has to wait while all of a large state is encoded or parsed at once.
         """
         lines: list[bytes] = []
-        fields = _without_long_lists({name: getattr(self, name) for name in self.__slots__}, lines)
+        place = {name: number for number, name in enumerate(self.bandit["arms"])}
+        plain = replace(self, bandit=numbered(BANDIT, self.bandit, place))
+        fields = _without_long_lists({name: getattr(plain, name) for name in self.__slots__}, lines)
         try:
             lines.append(orjson.dumps(fields))
         except TypeError:  # a seed of more than 64 bits
@@ -79,8 +85,8 @@ def _with_long_lists(value: Any, lines: list[bytes]) -> Any:
     return {name: _with_long_lists(one, lines) for name, one in value.items()}
 
 
-def unpacked(packed: bytes) -> Snapshot:
-    """The snapshot that was packed.
+def unpacked(packed: bytes, names: Sequence[str]) -> Snapshot:
+    """The snapshot that was packed, of an allocation with arms of these names.
 
     Raises:
         StateError: it is damaged.
@@ -88,12 +94,13 @@ def unpacked(packed: bytes) -> Snapshot:
     try:
         *lines, last = zlib.decompress(packed).split(b"\n")
         fields = _with_long_lists(from_json(last), lines)
-        return _JSON.validate_python({**fields, "versions": tuple(fields["versions"])})
-    except (*DAMAGE, zlib.error) as error:
+        fields |= {"versions": tuple(fields["versions"]), "bandit": named(BANDIT, fields["bandit"], names)}
+        return _JSON.validate_python(fields)
+    except (*DAMAGE, EvenhandError, zlib.error) as error:
         raise StateError(" ".join(str(error).split()) or repr(error)) from None
 
 
-def last_snapshot(connection: Connection, id: int, until: int) -> Snapshot | None:
+def last_snapshot(connection: Connection, id: int, until: int, names: Sequence[str]) -> Snapshot | None:
     """The last snapshot of an allocation up to an event; None where there is none.
 
     Raises:
@@ -104,7 +111,7 @@ def last_snapshot(connection: Connection, id: int, until: int) -> Snapshot | Non
     row = connection.execute(query.order_by(table.sequence.desc()).limit(1)).one_or_none()
     if row is None:
         return None
-    snapshot = unpacked(row.state)
+    snapshot = unpacked(row.state, names)
     if snapshot.sequence != row.sequence:
         raise StateError(f"it is of event {snapshot.sequence}, not of event {row.sequence}")
     return snapshot

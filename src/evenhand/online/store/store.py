@@ -22,6 +22,7 @@ from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import first_event, row_of, row_values
 from evenhand.online.store.api_keys import Keys
+from evenhand.online.store.arms import read_names, write_names
 from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.compaction import compact
 from evenhand.online.store.database import LOG, Database
@@ -185,16 +186,17 @@ class Store:
         with self.database.transaction(writes=True) as connection:
             existing = connection.execute(select(table.c.id).where(table.c.name == name)).scalar()
             if existing is not None:
-                body = created_by(first_event(connection, existing, name))["create"]
+                body = created_by(first_event(connection, existing, name, read_names(connection, existing)))["create"]
                 differ = [key for key in settings if body[key] != settings[key] and not (any_seed and key == "seed")]
                 if differ:
                     raise Conflict(f"there is already an allocation {name!r} with other {', '.join(differ)}")
                 return False
             now, body = self._clock(), settings | {"evenhand": __version__}
-            event = Event(1, now, "create", None, body, key=api_key).row(0, before="")
+            event = Event(1, now, "create", None, body, key=api_key).row(0, before="", place=bandit.arms.place)
             row = row_values(bandit, 1, event["chain"], closed=False) | {"name": name, "created": now}
             (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
             connection.execute(insert(tables.events), event | {"allocation": id})
+            write_names(connection, id, 0, bandit.names)
         return True
 
     def allocations(

@@ -1,6 +1,6 @@
 """The tables of the store.
 
-The events are the record; everything else can be rebuilt from them, except the keys.
+The events are the record; everything else can be rebuilt from them, except the names of the arms and the keys.
 """
 
 from __future__ import annotations
@@ -53,6 +53,16 @@ events = Table(
     Column("key", String(16)),  # id of the API key that caused it
     Column("chain", String(32), nullable=False),  # hash of this row and of all before it
     Index("events_by_round", "allocation", "round"),
+    sqlite_with_rowid=False,
+)
+
+#: The names of the arms, of which events and snapshots have the numbers.
+arms = Table(
+    "arms",
+    metadata,
+    Column("allocation", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),  # 0, 1, …
+    Column("name", Text, nullable=False),  # JSON
     sqlite_with_rowid=False,
 )
 

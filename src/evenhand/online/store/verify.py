@@ -17,9 +17,10 @@ from evenhand.online.bandit.decisions import decided_again
 from evenhand.online.bandit.saving import DAMAGE, FORMAT
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import CHUNK, row_values
+from evenhand.online.store.arms import read_names
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import UnknownAllocation
-from evenhand.online.store.events import EVENTS, Event, created_by, fold, linked
+from evenhand.online.store.events import EVENTS, Event, created_by, event_of, fold, linked
 from evenhand.online.store.snapshots import Snapshot, unpacked
 
 
@@ -94,7 +95,7 @@ def _database_faults(connection: Connection) -> Iterator[str]:
             if line != "ok":
                 yield f"SQLite finds the file damaged: {line}"
     known = select(tables.allocations.c.id)
-    for table in (tables.events, tables.snapshots, tables.answers):
+    for table in (tables.arms, tables.events, tables.snapshots, tables.answers):
         count = connection.execute(
             select(func.count()).select_from(table).where(table.c.allocation.not_in(known))
         ).scalar_one()
@@ -125,7 +126,8 @@ class _Replay:
         last: Event | None = None
         closed = False
         try:
-            for last in _events(self._connection, self._row.id):
+            names = read_names(self._connection, self._row.id)
+            for last in _events(self._connection, self._row.id, names):
                 first = first or last
                 if self._redecide and bandit is not None and last.kind == "decide":
                     yield from _redecided(bandit, last)
@@ -145,10 +147,12 @@ class _Replay:
         yield from _row_faults(self._row, bandit, first, last, closed)
         for sequence in snapshots:
             yield f"there is a snapshot after event {sequence}, but no such event"
-        yield from _answer_faults(self._connection, self._row.id, self._stated)
+        if bandit.names != names:
+            yield f"{len(names):,} arms have a name, but its events result in {len(bandit.names):,} arms"
+        yield from _answer_faults(self._connection, self._row.id, self._stated, names)
 
 
-def _events(connection: Connection, id: int) -> Iterator[Event]:
+def _events(connection: Connection, id: int, names: Sequence[str]) -> Iterator[Event]:
     """All events of an allocation, each checked to follow the one before."""
     table, sequence, chain = tables.events.c, 0, ""
     while True:
@@ -157,7 +161,7 @@ def _events(connection: Connection, id: int) -> Iterator[Event]:
         rows = connection.execute(query).all()
         if not rows:
             return
-        yield from linked(rows, sequence, chain)
+        yield from linked(rows, sequence, chain, names)
         sequence, chain = rows[-1].sequence, rows[-1].chain
 
 
@@ -174,7 +178,7 @@ def _redecided(bandit: Bandit, event: Event) -> Iterator[str]:
 
 def _snapshot_faults(packed: bytes, last: Event, bandit: Bandit, closed: bool) -> Iterator[str]:
     try:
-        snapshot = unpacked(packed)
+        snapshot = unpacked(packed, bandit.names)
         if snapshot.bandit["format"] != FORMAT:  # of another version, which the events replace
             return
         restored = Bandit.restored(snapshot.bandit).dump()
@@ -197,22 +201,25 @@ def _row_faults(row: Row[Any], bandit: Bandit, first: Event, last: Event, closed
             yield f"its {name} is recorded as {getattr(row, name)!r}, but its events result in {value!r}"
 
 
-def _answer_faults(connection: Connection, id: int, stated: int) -> Iterator[str]:
+def _answer_faults(connection: Connection, id: int, stated: int, names: Sequence[str]) -> Iterator[str]:
     """Answers to idempotency keys that say something else than the events; not those of rounds without events."""
     answers = select(tables.answers.c.key, tables.answers.c.body).where(tables.answers.c.allocation == id)
     for key, body in connection.execute(answers.order_by(tables.answers.c.key)):
         try:
-            wrong = list(_unfounded(connection, id, json.loads(body), stated))
+            wrong = list(_unfounded(connection, id, json.loads(body), stated, names))
         except DAMAGE as error:
             wrong = [f"it is damaged: {error!r}"]
         for what in wrong:
             yield f"the answer to the idempotency key {key!r} differs from the events: {what}"
 
 
-def _unfounded(connection: Connection, id: int, answer: Any, stated: int) -> Iterator[str]:
+def _unfounded(connection: Connection, id: int, answer: Any, stated: int, names: Sequence[str]) -> Iterator[str]:
     """The parts of an answer that no event bears out; up to the round ``stated`` there need not be any event."""
     for decision in answer.get("decisions", ()):
-        found, arms = _bodies(connection, id, "decide", decision["round"]), [one["arm"] for one in decision["arms"]]
+        found, arms = (
+            _bodies(connection, id, names, "decide", decision["round"]),
+            [one["arm"] for one in decision["arms"]],
+        )
         if not found and decision["round"] <= stated:
             continue
         if [body["arms"] for body in found] != [arms] or decision["id"] != str(decision["round"]):
@@ -221,17 +228,21 @@ def _unfounded(connection: Connection, id: int, answer: Any, stated: int) -> Ite
             yield f"the propensities of decision {decision['id']}"
     for result in answer.get("results", ()):
         if result["status"] in ("accepted", "late") and int(result["decision"]) > stated:
-            found = _bodies(connection, id, "reward", int(result["decision"]))
+            found = _bodies(connection, id, names, "reward", int(result["decision"]))
             status = {arm: "late" if arm in body["late"] else "accepted" for body in found for arm in body["rewards"]}
             if status.get(result["arm"]) != result["status"]:
                 yield f"the reward of arm {result['arm']!r} for decision {result['decision']}"
-    if "status" in answer and answer["round"] > stated and not _bodies(connection, id, "total", answer["round"]):
+    if "status" in answer and answer["round"] > stated and not _bodies(connection, id, names, "total", answer["round"]):
         yield f"the total of round {answer['round']}"
-    if answer.get("changed") and answer["round"] > stated and not _bodies(connection, id, "change", answer["round"]):
+    if (
+        answer.get("changed")
+        and answer["round"] > stated
+        and not _bodies(connection, id, names, "change", answer["round"])
+    ):
         yield f"the change after round {answer['round']}"
 
 
-def _bodies(connection: Connection, id: int, kind: str, round: int) -> list[Any]:
+def _bodies(connection: Connection, id: int, names: Sequence[str], kind: str, round: int) -> list[Any]:
     table = tables.events.c
     where = (table.allocation == id, table.round == round, table.kind == kind)
-    return [json.loads(body) for (body,) in connection.execute(select(table.body).where(*where))]
+    return [event_of(row, names).body for row in connection.execute(EVENTS.where(*where))]

@@ -39,6 +39,13 @@ def upgrade() -> None:
     )
     op.create_index("events_by_round", "events", ["allocation", "round"])
     op.create_table(
+        "arms",
+        sa.Column("allocation", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("name", sa.Text, nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "snapshots",
         sa.Column("allocation", sa.Integer, sa.ForeignKey("allocations.id"), primary_key=True, autoincrement=False),
         sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
