@@ -159,7 +159,7 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
       return given((await http.PUT("/v1/allocations/{name}/arms/{arm}", { ...parameters, body: values })).data);
     },
 
-    /** Retire an arm, bring it back, or change its promise. */
+    /** Retire an arm, bring it back, change its promise, or rename it. */
     async updateArm(
       name: string,
       arm: string,
@@ -168,6 +168,12 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
     ): Promise<ChangeResult> {
       const parameters = { params: { path: path({ name, arm }), header: header(options) } };
       return given((await http.PATCH("/v1/allocations/{name}/arms/{arm}", { ...parameters, body: patch })).data);
+    },
+
+    /** Erase the name of an arm, such as that of a person: it is retired, and called `erased-3` or so. */
+    async eraseArm(name: string, arm: string, options: Once = {}): Promise<ChangeResult> {
+      const params = { path: path({ name, arm }), header: header(options) };
+      return given((await http.DELETE("/v1/allocations/{name}/arms/{arm}", { params })).data);
     },
 
     // --- results -----------------------------------------------------------------------------------------------------

@@ -133,6 +133,9 @@ test("arms and promises change", async () => {
   assert.equal((await client.updateArm("drinks", "iced tea/lemon", { retired: true })).changed, true);
   const arms = await client.arms("drinks");
   assert.deepEqual(arms.map((arm) => [arm.arm, arm.retired]), [["tea", false], ["coffee", false], ["iced tea/lemon", true]]);
+  assert.equal((await client.updateArm("drinks", "iced tea/lemon", { name: "lemonade" })).changed, true);
+  assert.equal((await client.eraseArm("drinks", "lemonade")).changed, true);
+  assert.deepEqual((await client.arms("drinks")).map((arm) => arm.arm), ["tea", "coffee", "erased-3"]);
   assert.equal((await client.update("drinks", { fractions: { coffee: 0.25 } })).changed, false);
   const error = await errorOf(client.update("drinks", { fractions: { tea: 0.9 } }));
   assert.equal(error.code, "infeasible");

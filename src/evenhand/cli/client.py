@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature, signature
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -224,6 +225,57 @@ def decide(
 
 
 @request(app)
+def decision(
+    client: Client, name: Name, id: Annotated[str, typer.Argument(metavar="ID", help="Id of the decision.")]
+) -> Answer:
+    """Show a decision and what came of it: who could play, who played, and their rewards.
+
+    Examples:
+
+      evenhand client decision drinks 17
+    """
+    from evenhand.cli.tables_of_client import show_decision
+
+    answer = client.decision(name, id)
+    return Answer(answer.to_json(), lambda: show_decision(answer))
+
+
+@request(app)
+def arms(client: Client, name: Name) -> Answer:
+    """List the arms of an allocation with their promises, in their order.
+
+    Examples:
+
+      evenhand client arms drinks --json
+    """
+    from evenhand.cli.tables_of_client import show_arms
+
+    found = client.arms(name)
+    return Answer({"arms": [arm.to_json() for arm in found]}, lambda: show_arms(found))
+
+
+@request(app)
+def events(
+    client: Client,
+    name: Name,
+    after: Annotated[int, typer.Option(min=0, help="Sequence of the last event that is known.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, help="Largest number of events.")] = 100,
+) -> Answer:
+    """List what happened to an allocation, in order.
+
+    Examples:
+
+      evenhand client events drinks
+
+      evenhand client events drinks --after 100 --limit 20 --json
+    """
+    from evenhand.cli.tables_of_client import show_events
+
+    found = list(islice(client.events(name, after), limit))
+    return Answer({"events": [event.to_json() for event in found]}, lambda: show_events(found))
+
+
+@request(app)
 def reward(
     client: Client,
     name: Name,
@@ -361,6 +413,34 @@ def bring_back(client: Client, name: Name, arm: Arm, fraction: Fraction = None, 
       evenhand client change bring-back drinks cocoa --fraction 0.2
     """
     return _changed(client.bring_back(name, arm, fraction=fraction, idempotency_key=again))
+
+
+@request(changes)
+def rename(
+    client: Client,
+    name: Name,
+    arm: Arm,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="New name of the arm.")],
+    again: IdempotencyKey = None,
+) -> Answer:
+    """Give an arm another name: it stays the same arm, also in earlier decisions, and keeps its promise.
+
+    Examples:
+
+      evenhand client change rename drinks tea "green tea"
+    """
+    return _changed(client.rename(name, arm, new, idempotency_key=again))
+
+
+@request(changes)
+def erase(client: Client, name: Name, arm: Arm, again: IdempotencyKey = None) -> Answer:
+    """Erase the name of an arm, such as that of a person: it is retired, and called erased-3 or so from now on.
+
+    Examples:
+
+      evenhand client change erase people "Ann Smith"
+    """
+    return _changed(client.erase(name, arm, idempotency_key=again))
 
 
 @request(changes)

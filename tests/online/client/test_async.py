@@ -59,6 +59,8 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("total", lambda c: c.total("drinks", 3.5, 12, idempotency_key="a"), [{"round": 12, "status": "accepted"}]),
     ("add", lambda c: c.add("drinks", "mate", fraction=0.1, idempotency_key="a"), [CHANGED]),
     ("retire", lambda c: c.retire("drinks", "mate", idempotency_key="a"), [CHANGED]),
+    ("rename", lambda c: c.rename("drinks", "mate", "maté", idempotency_key="a"), [CHANGED]),
+    ("erase", lambda c: c.erase("drinks", "mate", idempotency_key="a"), [CHANGED]),
     ("bring_back", lambda c: c.bring_back("drinks", "mate", idempotency_key="a"), [CHANGED]),
     ("promise", lambda c: c.promise("drinks", {"tea": 0.2}, idempotency_key="a"), [CHANGED]),
     ("close_allocation", lambda c: c.close_allocation("drinks", idempotency_key="a"), [CHANGED]),

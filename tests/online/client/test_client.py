@@ -198,6 +198,7 @@ def test_total_asks_and_reads() -> None:
             {"fraction": 0.1, "penalty": 2.0, "weight": 0.0},
         ),
         (lambda client: client.retire("drinks", "tea"), "PATCH", "/arms/tea", {"retired": True}),
+        (lambda client: client.rename("drinks", "tea", "Tee"), "PATCH", "/arms/tea", {"name": "Tee"}),
         (lambda client: client.bring_back("drinks", "tea"), "PATCH", "/arms/tea", {"retired": False}),
         (
             lambda client: client.bring_back("drinks", "tea", fraction=0.5),
@@ -364,6 +365,8 @@ WRITES: list[Callable[..., Any]] = [
     lambda client, **key: client.add("drinks", "mate", **key),
     lambda client, **key: client.retire("drinks", "mate", **key),
     lambda client, **key: client.bring_back("drinks", "mate", **key),
+    lambda client, **key: client.rename("drinks", "mate", "maté", **key),
+    lambda client, **key: client.erase("drinks", "mate", **key),
     lambda client, **key: client.promise("drinks", {"mate": 0.1}, **key),
     lambda client, **key: client.close_allocation("drinks", **key),
     lambda client, **key: client.reopen_allocation("drinks", **key),

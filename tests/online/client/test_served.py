@@ -462,9 +462,33 @@ def test_changes_by_commands(served: str, run: Run, client: Client) -> None:
     assert "closed" in closed.err
     assert run("change", "reopen", served).status == 0
     assert run("decide", served).status == 0
+    assert run("change", "rename", served, "mate", "maté").status == 0
+    assert run("change", "rename", served, "maté", "tea").status == 2
+    assert run("change", "erase", served, "coffee").status == 0
+    assert [arm.arm for arm in client.arms(served)] == ["tea", "erased-2", "maté"]
+    assert run("change", "erase", served, "coffee").status == 2
+    assert run("change", "bring-back", served, "erased-2", "--fraction", "0.1").status == 0
     refused = run("change", "promise", served, "tea=0.9")
     assert refused.status == 2
     assert "together are promised 1.5" in refused.err
+
+
+def test_a_decision_and_the_events_by_commands(served: str, run: Run, client: Client) -> None:
+    decision = client.decide(served)
+    client.reward(served, decision.id, {decision.names[0]: 0.5})
+    shown = run("decision", served, "1")
+    assert "available: tea, coffee" in shown.out
+    assert "0.5" in shown.out
+    assert "received" in shown.out
+    assert run("decision", served, "1", "--json").output == client.decision(served, "1").to_json()
+    assert run("decision", served, "2").status == 2
+    assert run("arms", served, "--json").output == {"arms": [arm.to_json() for arm in client.arms(served)]}
+    assert "active" in run("arms", served).out
+    events = [event.to_json() for event in client.events(served)]
+    assert [event["kind"] for event in events] == ["create", "decide", "reward"]
+    assert run("events", served, "--json").output == {"events": events}
+    assert run("events", served, "--after", "1", "--limit", "1", "--json").output == {"events": events[1:2]}
+    assert len(run("events", served).out.splitlines()) == 3
 
 
 def test_log_of_a_command(served: str, run: Run, client: Client, tmp_path: Path) -> None:
@@ -605,8 +629,10 @@ def test_export_in_json(
     assert captured.err == ""
 
 
-COMMANDS = ["create", "list", "show", "decide", "reward", "total", "audit", "log"]
-COMMANDS += [f"change {name}" for name in ("add", "retire", "bring-back", "promise", "close", "reopen")]
+COMMANDS = ["create", "list", "show", "arms", "decide", "decision", "reward", "total", "audit", "events", "log"]
+COMMANDS += [
+    f"change {name}" for name in ("add", "retire", "bring-back", "rename", "erase", "promise", "close", "reopen")
+]
 
 
 def test_help_names_the_key(run: Run) -> None:

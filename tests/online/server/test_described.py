@@ -49,6 +49,10 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask.patch(f"{ONE}/arms/mate", {"retired": True}),
             lambda: ask.patch(f"{ONE}/arms/water", {"retired": True}),
         ],
+        ("delete", f"{ROUTE}/arms/{{arm}}"): [
+            lambda: ask("DELETE", f"{ONE}/arms/mate"),
+            lambda: ask("DELETE", f"{ONE}/arms/mate"),
+        ],
         ("patch", ROUTE): [
             lambda: ask.patch(ONE, {"fractions": {"coffee": 0.2}}),
             lambda: ask.patch(ONE, {"fractions": {"coffee": 0.3}, "closed": True}),

@@ -192,6 +192,28 @@ def test_events_are_facts(drinks: Asking) -> None:
     refused(drinks.get(f"{ALL}/none/events"), 404, "unknown_allocation")
 
 
+def test_arms_are_renamed_and_erased(drinks: Asking, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "evenhand.access")
+    (decision,) = decide(drinks, available=["tea"])
+    renamed = drinks.patch(f"{ONE}/arms/tea", {"name": "Ann Smith"})
+    assert renamed.json() == {"version": 1, "round": 1, "changed": True}
+    assert drinks.get(f"{ONE}/decisions/1").json()["arms"][0]["arm"] == "Ann Smith"
+    assert reward(drinks, (decision["id"], {"Ann Smith": 0.5})) == [("Ann Smith", "accepted")]
+    refused(drinks.patch(f"{ONE}/arms/tea", {"name": "mate"}), 404, "unknown_arm")
+    refused(drinks.patch(f"{ONE}/arms/coffee", {"name": "Ann Smith"}), 409, "conflict")
+    refused(drinks.patch(f"{ONE}/arms/coffee", {"name": "mate", "retired": True}), 422, "invalid")
+    refused(drinks.patch(f"{ONE}/arms/coffee", {"name": ".."}), 422, "invalid")
+    erased = drinks("DELETE", f"{ONE}/arms/Ann%20Smith", headers={"Idempotency-Key": "a"})
+    assert erased.json() == {"version": 3, "round": 1, "changed": True}
+    assert drinks("DELETE", f"{ONE}/arms/Ann%20Smith", headers={"Idempotency-Key": "a"}).json() == erased.json()
+    refused(drinks("DELETE", f"{ONE}/arms/Ann%20Smith"), 404, "unknown_arm")
+    assert drinks.get(ONE).json()["arms"][0] == "erased-1"
+    for path in (f"{ONE}/audit", f"{ONE}/log", f"{ONE}/events", f"{ONE}/decisions/1", "/metrics"):
+        assert "Ann" not in drinks.get(path).text
+    assert "DELETE /v1/allocations/drinks/arms/{arm} 200" in caplog.text
+    assert "Ann" not in caplog.text
+
+
 def test_arms_and_promises_change(drinks: Asking) -> None:
     decide(drinks, count=10)
     added = drinks.put(f"{ONE}/arms/mate", {"fraction": 0.1})

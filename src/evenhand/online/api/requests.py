@@ -168,16 +168,21 @@ class ArmRequest(Request):
 class ArmPatch(Request):
     """What is to change of an arm."""
 
-    model_config = _example({"retired": True}, {"retired": False, "fraction": 0.1}, {"fraction": 0.2})
+    model_config = _example(
+        {"retired": True}, {"retired": False, "fraction": 0.1}, {"fraction": 0.2}, {"name": "green tea"}
+    )
     retired: bool | None = Field(
         default=None, description="true: it plays no more, and its promise ends; false: it plays again"
     )
     fraction: Share | None = Field(default=None, description="its promised share of the rounds, from now on")
+    name: ArmName | None = Field(default=None, description="its name from now on; without other changes")
 
     @model_validator(mode="after")
     def _changes_something(self) -> ArmPatch:
-        if self.retired is None and self.fraction is None:
-            raise ValueError("must have at least one of retired and fraction")
+        if self.retired is None and self.fraction is None and self.name is None:
+            raise ValueError("must have at least one of retired, fraction and name")
+        if self.name is not None and (self.retired is not None or self.fraction is not None):
+            raise ValueError("must not have a name beside other changes: rename the arm in a request of its own")
         if self.retired and self.fraction is not None:
             raise ValueError("must not have a fraction where retired is true: the promise of a retired arm ends")
         return self

@@ -102,7 +102,7 @@ def checked_names(arms: Sequence[str]) -> tuple[str, ...]:
     """Names of arms.
 
     Raises:
-        EvenhandError: there is none, one is not a printable string without white space around it, or two are equal.
+        EvenhandError: there is none, two are equal, or one is blank, has white space around it, or is ``.`` or ``..``.
     """
     if isinstance(arms, str) or not np.iterable(arms):
         raise EvenhandError(f"arms must be a list of names, got {arms!r}")
@@ -114,6 +114,8 @@ def checked_names(arms: Sequence[str]) -> tuple[str, ...]:
             raise EvenhandError(f"the name of an arm must be a string that is not blank, got {name!r}")
         if name != name.strip():  # other programs strip the space and confuse the names
             raise EvenhandError(f"the name of an arm must not begin or end with white space, got {name!r}")
+        if name in (".", ".."):
+            raise EvenhandError(f"the name of an arm must not be {name!r}, which addresses leave out")
         if not name.isascii() and name.encode(errors="ignore").decode() != name:
             raise EvenhandError(f"the name of an arm must be encodable as UTF-8, got {name!r}")
     for name, times in Counter(names).items():

@@ -223,6 +223,25 @@ class Bandit(Memory):
         """
         changes.bring_back(self, arm, fraction)
 
+    def rename(self, arm: str, name: str) -> None:
+        """Give an arm another name: it stays the same arm, with its promise, its plays and its pending rewards.
+
+        Args:
+            arm: its name.
+            name: its new name.
+
+        Raises:
+            EvenhandError: the arm is unknown, or there is an arm of the new name.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "ucb1")
+            >>> decision = bandit.decide()
+            >>> bandit.rename("tea", "green tea")
+            >>> bandit.observe(decision.id, {"green tea": 1.0})
+            {'green tea': 'accepted'}
+        """
+        changes.rename(self, arm, name)
+
     def promise(self, fractions: Mapping[str, float]) -> tuple[str, ...]:
         """Change the promised shares of some arms; their new promises begin with the next round.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -71,6 +71,24 @@ def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False)
     parameters = _with_fraction(memory, arm, validate.number("fraction", fraction, 0.0, 1.0))
     _change(memory, Arms(memory.names, memory.retired - {arm}), parameters, [arm], checked)
     memory.availability.clear()  # it is unknown whether it would have been available
+
+
+def rename(memory: Memory, arm: str, name: str) -> None:
+    """Give an arm another name; see `evenhand.online.Bandit.rename`."""
+    memory.arms.check(arm)
+    (name,) = checked_names([name])
+    if name == arm:
+        return
+    if name in memory.arms.place:
+        raise EvenhandError(f"there is already an arm {name!r}")
+    use_names(memory, [name if one == arm else one for one in memory.names])
+    memory.version += 1
+
+
+def use_names(memory: Memory, names: Sequence[str]) -> None:
+    """Use these names of the arms from now on, in their order."""
+    retired = [names[memory.arms.place[arm]] for arm in memory.retired]
+    memory.adopt(Arms(tuple(names), retired), memory.parameters, memory.policy)
 
 
 def promise(memory: Memory, fractions: Mapping[str, float], checked: bool = False) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ CHANGES: dict[str, tuple[set[str], set[str]]] = {
     "add": ({"arm"}, {"fraction", "penalty", "weight"}),
     "retire": ({"arm"}, set()),
     "bring_back": ({"arm"}, {"fraction"}),
+    "rename": ({"arm"}, set()),
+    "erase": ({"arm"}, set()),
     "promise": ({"fractions"}, set()),
     "close": (set(), set()),
     "reopen": (set(), set()),
@@ -192,8 +194,9 @@ def apply_change(memory: Memory, change: str, values: Mapping[str, Any], checked
 
     Args:
         memory: updated in place.
-        change: ``add``, ``retire``, ``bring_back``, ``promise``, ``close`` or ``reopen``.
-        values: the arguments of the method of `evenhand.online.Bandit` of that name.
+        change: ``add``, ``retire``, ``bring_back``, ``rename``, ``erase``, ``promise``, ``close`` or ``reopen``.
+        values: the arguments of the method of `evenhand.online.Bandit` of that name; of ``rename`` and ``erase`` the
+            arm by its present name only, as a log does not have any other.
         checked: whether the promises are known to be feasible.
 
     Raises:
@@ -213,5 +216,8 @@ def apply_change(memory: Memory, change: str, values: Mapping[str, Any], checked
             changes.retire(memory, values["arm"], checked)
         case "bring_back":
             changes.bring_back(memory, values["arm"], values.get("fraction", 0.0), checked)
+        case "rename" | "erase":
+            memory.arms.check(values["arm"])
+            memory.version += 1
         case "promise":
             changes.promise(memory, values["fractions"], checked)

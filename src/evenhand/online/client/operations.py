@@ -270,6 +270,16 @@ def bring_back(
     return _write("PATCH", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
 
 
+def rename(name: str, arm: str, new: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Give an arm another name: it stays the same arm, also in earlier decisions, whose rewards have its new name."""
+    return _write("PATCH", path_to(name, "arms", arm), {"name": new}, idempotency_key, ChangeResult)
+
+
+def erase(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Erase the name of an arm, which may be that of a person: it is retired, and called ``erased-3`` or so."""
+    return _write("DELETE", path_to(name, "arms", arm), None, idempotency_key, ChangeResult)
+
+
 def promise(name: str, fractions: Mapping[str, float], *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
     """Change the promised shares of some arms, of all or of none; what these arms are owed lapses.
 
@@ -337,7 +347,7 @@ def _get(path: str, shape: type[Record], **query: Any) -> Steps[Record]:
 
 
 def _write(
-    method: str, path: str, body: Mapping[str, Any], idempotency_key: str | None, shape: type[Record]
+    method: str, path: str, body: Mapping[str, Any] | None, idempotency_key: str | None, shape: type[Record]
 ) -> Steps[Record]:
     key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
     return (yield from _send(Call(method, path, body, idempotency_key=key), shape))[1]

@@ -127,9 +127,9 @@ async def once(
 ) -> dict[str, Any]:
     """The options of a command: its key, the request by which a repetition is recognised, and that it is counted once.
 
-    The body must have been read before.
+    The body, where there is one, must have been read before.
     """
-    received = key and [request.method, *request.url.path.split("/")[4:], request.state.body]
+    received = key and [request.method, *request.url.path.split("/")[4:], getattr(request.state, "body", None)]
     done = service_of(request).metrics.carried_out
     return {"key": key, "request": received, "api_key": request.state.caller.id, "done": done}
 

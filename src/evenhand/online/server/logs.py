@@ -18,6 +18,7 @@ REQUEST_ID = ContextVar[str | None]("request_id", default=None)  # of the reques
 #: Not `secrets`, which asks the system and lets other threads run meanwhile: that took half of a decision's time.
 IDS = random.Random()
 WELL_FORMED = re.compile(rb"[!-~]{1,100}")
+ARM = re.compile(r"(/v1/allocations/[^/]*/arms/).+", flags=re.DOTALL)
 SECRET = re.compile(r"evh_[A-Za-z0-9_-]{20,}", flags=re.ASCII)
 #: What a line has after its message, in this order; in text without those that the message of a request has already.
 FIELDS = ("request_id", "method", "path", "status", "seconds", "key", "client")
@@ -74,11 +75,13 @@ def log_request(method: str, path: str, status: int, **fields: str | float | Non
 
     Args:
         method: of the request; ``-`` where it could not be read.
-        path: without the query; ``-`` where it could not be read.
+        path: without the query; ``-`` where it could not be read. The name of an arm is left out, as it may be that of
+            a person.
         status: of the answer.
         **fields: of `FIELDS`; those that are None are left out.
     """
     if ACCESS.isEnabledFor(logging.INFO):
+        path = ARM.sub(r"\1{arm}", path)
         extra = {"method": method, "path": path, "status": status, **fields}
         ACCESS.info("%s %s %s", method, path, status, extra=extra)
 

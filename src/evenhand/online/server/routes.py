@@ -48,9 +48,11 @@ from evenhand.online.store import (
     AddArm,
     Decide,
     Describe,
+    EraseArm,
     ReadArms,
     ReadAudit,
     ReadDecision,
+    RenameArm,
     Reward,
     Total,
     UpdateAllocation,
@@ -282,7 +284,7 @@ async def add(
 
 @router.patch(
     "/v1/allocations/{name}/arms/{arm:path}",
-    responses=errors("unknown_allocation", "unknown_arm", "infeasible", "key_reused", body=True),
+    responses=errors("unknown_allocation", "unknown_arm", "conflict", "infeasible", "key_reused", body=True),
     tags=["allocations"],
     response_model=answers.ChangeResult,
 )
@@ -294,12 +296,28 @@ async def update_arm(
     message: Annotated[requests.ArmPatch, Depends(JsonBody(requests.ArmPatch))],
     once: Once,
 ) -> Response:
-    """Retire an arm, bring it back, or change its promise.
+    """Retire an arm, bring it back, change its promise, or rename it.
 
     The rewards of a retired arm are still accepted. One that is brought back has everything known of it, and a promise
-    that begins now.
+    that begins now. One that is renamed is the same arm, also in decisions and answers of the time before.
     """
+    if message.name is not None:
+        return JsonResponse(await service.run(name, RenameArm(arm, message.name, **once)))
     return JsonResponse(await service.run(name, UpdateArm(arm, message.retired, message.fraction, **once)))
+
+
+@router.delete(
+    "/v1/allocations/{name}/arms/{arm:path}",
+    responses=errors("unknown_allocation", "unknown_arm", "invalid", "key_reused"),
+    tags=["allocations"],
+    response_model=answers.ChangeResult,
+)
+async def erase_arm(caller: Administrator, service: Services, name: Name, arm: ArmPath, once: Once) -> Response:
+    """Erase the name of an arm, which may be that of a person: the arm is retired, and called `erased-3` or so.
+
+    The name is then nowhere in the database, and in no later answer, export or log. What was played stays counted.
+    """
+    return JsonResponse(await service.run(name, EraseArm(arm, **once)))
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

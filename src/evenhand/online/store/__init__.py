@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from evenhand.online.store.changes import AddArm as AddArm
+from evenhand.online.store.changes import EraseArm as EraseArm
+from evenhand.online.store.changes import RenameArm as RenameArm
 from evenhand.online.store.changes import UpdateAllocation as UpdateAllocation
 from evenhand.online.store.changes import UpdateArm as UpdateArm
 from evenhand.online.store.commands import Decide as Decide

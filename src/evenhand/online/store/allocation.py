@@ -14,6 +14,7 @@ from evenhand import __version__
 from evenhand.core.errors import StateError
 from evenhand.online.api.rules import ALLOCATION, matches
 from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.changes import use_names
 from evenhand.online.bandit.memory import label_of
 from evenhand.online.bandit.replay import Recorder
 from evenhand.online.store import tables
@@ -95,6 +96,7 @@ class Allocation:
             while rows := _rows(connection, self.id, self.sequence, row.sequence):
                 if any(one.kind in NAMING for one in rows):
                     self.names = read_names(connection, self.id)
+                    use_names(self.bandit, self.names[: len(self.bandit.names)])
                 for event in linked(rows, self.sequence, self.chain, self.names):
                     self.bandit, self.closed = fold(self.bandit, event, self.closed)
                     self.sequence, self.chain = event.sequence, event.chain

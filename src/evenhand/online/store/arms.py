@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select, update
 
 from evenhand.core.errors import StateError
 from evenhand.online.store import tables
@@ -42,9 +42,11 @@ def _lists(value: Any, arm: Arm, key: Arm) -> Any:
 
 def _within(forms: Mapping[str, Form]) -> Form:
     """The form of a table that has fields with arms."""
-    return lambda value, arm, key: {
-        name: forms[name](item, arm, key) if name in forms else item for name, item in value.items()
-    }
+
+    def within(value: Any, arm: Arm, key: Arm) -> Any:
+        return {name: forms[name](item, arm, key) if name in forms else item for name, item in value.items()}
+
+    return within
 
 
 CREATED = _within({"arms": _all})
@@ -122,6 +124,34 @@ def write_names(connection: Connection, allocation: int, first: int, names: Sequ
         for number, name in zip(numbers, names, strict=True)
     ]
     insert_rows(connection, tables.arms, rows)
+
+
+def rename(connection: Connection, allocation: int, number: int, name: str) -> None:
+    """Write another name of an arm in place of the one that it has."""
+    arm = (tables.arms.c.allocation == allocation, tables.arms.c.number == number)
+    connection.execute(update(tables.arms).where(*arm).values(name=stored_name(name)))
+
+
+def rename_in_answers(connection: Connection, allocation: int, old: str, new: str) -> None:
+    """Write another name of an arm in place of an old one, in the answers to idempotency keys."""
+    table = tables.answers
+    for before, after in replacements(old, new):
+        where = (table.c.allocation == allocation, table.c.body.contains(before, autoescape=True))
+        connection.execute(update(table).where(*where).values(body=func.replace(table.c.body, before, after)))
+
+
+def replacements(old: str, new: str) -> list[tuple[str, str]]:
+    """What must be replaced in the JSON of an answer where an arm has another name: as a value, and in a message.
+
+    A quotation mark within a string is escaped, so that the first cannot be a part of one.
+
+    Example:
+        >>> replacements("tea", "mate")
+        [('"arm":"tea"', '"arm":"mate"'), ("'tea'", "'mate'")]
+    """
+    values = [f'"arm":{stored_name(name)}' for name in (old, new)]
+    quoted = [stored_name(repr(name))[1:-1] for name in (old, new)]
+    return [(values[0], values[1]), (quoted[0], quoted[1])]
 
 
 def stored_name(name: str) -> str:

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 
 from evenhand.core.errors import EvenhandError
 from evenhand.online.api.answers import ChangeResult
+from evenhand.online.bandit import changes
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.changes import NEW_ARM
 from evenhand.online.bandit.replay import apply_change
+from evenhand.online.store import arms
 from evenhand.online.store.commands import Command, CommandContext
 from evenhand.online.store.errors import Conflict, TooMuchWork, UnknownArm
 from evenhand.online.store.events import closed_after, encode
@@ -19,16 +21,16 @@ from evenhand.online.store.events import closed_after, encode
 Values = Mapping[str, Any]
 
 
-def _change(context: CommandContext, changes: Iterable[tuple[str, Values]]) -> ChangeResult:
+def _change(context: CommandContext, made: Iterable[tuple[str, Values]]) -> ChangeResult:
     """Make changes in order, and record each that changes anything; only the first of them may be refused.
 
     Args:
         context: of the command.
-        changes: names of `evenhand.online.bandit.replay.CHANGES`, each with its values.
+        made: names of `evenhand.online.bandit.replay.CHANGES`, each with its values.
     """
     allocation, bandit, changed = context.allocation, context.allocation.bandit, False
     round = int(bandit.state.round)
-    for name, values in changes:
+    for name, values in made:
         facts, version = _json_values(values), bandit.version
         apply_change(bandit, name, facts)
         if bandit.version != version or name in ("close", "reopen"):
@@ -114,8 +116,7 @@ class UpdateArm(Command[ChangeResult]):
     def run(self, context: CommandContext) -> ChangeResult:
         """Change it."""
         bandit = context.allocation.bandit
-        if self.arm not in bandit.arms.place:
-            raise UnknownArm(f"allocation {context.allocation.name!r} has no arm {self.arm!r}")
+        _check_known(context, self.arm)
         if self.retired and self.fraction is not None:
             raise EvenhandError("a retired arm has no promise: give either retired or a fraction")
         was, arm = self.arm in bandit.retired, {"arm": self.arm}
@@ -127,6 +128,84 @@ class UpdateArm(Command[ChangeResult]):
             )
         promises = {} if self.fraction is None else {self.arm: self.fraction}
         return _change(context, [("promise", {"fractions": promises})] if promises else [])
+
+
+@dataclass(frozen=True)
+class RenameArm(Command[ChangeResult]):
+    """Give an arm another name: in all of the database, and in the answers that repeated requests get.
+
+    Args:
+        arm: its name.
+        name: its new name.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Decide, RenameArm, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> store.run("drinks", RenameArm("tea", "green tea"))
+        ChangeResult(version=1, round=0, changed=True)
+        >>> store.run("drinks", Decide()).decisions[0].names
+        ('green tea',)
+        >>> store.close()
+    """
+
+    kind: ClassVar[str] = "rename_arm"
+    answer: ClassVar[type] = ChangeResult
+    arm: str
+    name: str
+
+    def run(self, context: CommandContext) -> ChangeResult:
+        """Rename it."""
+        _check_known(context, self.arm)
+        if self.name != self.arm and self.name in context.allocation.bandit.arms.place:
+            raise Conflict(f"there is already an arm {self.name!r}")
+        return _rename(context, "rename", self.arm, self.name)
+
+
+@dataclass(frozen=True)
+class EraseArm(Command[ChangeResult]):
+    """Retire an arm and give it a neutral name, such as ``erased-3``, so that its own name is stored nowhere any more.
+
+    What it played, and what the others were promised and got, stays as it is.
+
+    Args:
+        arm: its name.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import Describe, EraseArm, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/people.db")
+        >>> store.create("people", ["Ann", "Ben", "Cem"], "ucb1", seed=1)
+        True
+        >>> store.run("people", EraseArm("Ben"))
+        ChangeResult(version=2, round=0, changed=True)
+        >>> answer = store.run("people", Describe())
+        >>> answer.arms, answer.retired
+        (('Ann', 'erased-2', 'Cem'), ('erased-2',))
+        >>> store.close()
+    """
+
+    kind: ClassVar[str] = "erase_arm"
+    answer: ClassVar[type] = ChangeResult
+    purges: ClassVar[bool] = True
+    arm: str
+
+    def run(self, context: CommandContext) -> ChangeResult:
+        """Erase its name."""
+        _check_known(context, self.arm)
+        bandit = context.allocation.bandit
+        name = neutral = f"erased-{bandit.arms.place[self.arm] + 1}"
+        number = 1
+        while name in bandit.arms.place:
+            name, number = f"{neutral}-{number}", number + 1
+        if self.arm not in bandit.retired:
+            try:
+                _change(context, [("retire", {"arm": self.arm})])
+            except EvenhandError as error:
+                raise EvenhandError(f"{error}; give it a neutral name instead, which erases its own as well") from None
+        return _rename(context, "erase", self.arm, name)
 
 
 @dataclass(frozen=True)
@@ -155,15 +234,38 @@ class UpdateAllocation(Command[ChangeResult]):
 
     def run(self, context: CommandContext) -> ChangeResult:
         """Change it."""
-        changes: list[tuple[str, Values]] = []
+        made: list[tuple[str, Values]] = []
         if self.fractions is not None:
             unknown = next((arm for arm in self.fractions if arm not in context.allocation.bandit.arms.place), None)
             if unknown is not None:
                 raise UnknownArm(f"allocation {context.allocation.name!r} has no arm {unknown!r}")
-            changes.append(("promise", {"fractions": self.fractions}))
+            made.append(("promise", {"fractions": self.fractions}))
         if self.closed is not None and self.closed != context.allocation.closed:
-            changes.append(("close" if self.closed else "reopen", {}))
-        return _change(context, changes)
+            made.append(("close" if self.closed else "reopen", {}))
+        return _change(context, made)
+
+
+def _check_known(context: CommandContext, arm: str) -> None:
+    if arm not in context.allocation.bandit.arms.place:
+        raise UnknownArm(f"allocation {context.allocation.name!r} has no arm {arm!r}")
+
+
+def _rename(context: CommandContext, change: str, arm: str, name: str) -> ChangeResult:
+    """Give an arm another name, in memory and in the database, and record that its name has changed."""
+    allocation, bandit, connection = context.allocation, context.allocation.bandit, context.connection
+    round, place, version = int(bandit.state.round), bandit.arms.place[arm], bandit.version
+    allocation.flush(connection)  # the events before have the numbers of the names that there are now
+    changes.rename(bandit, arm, name)
+    if bandit.version == version:
+        return ChangeResult(version, round, changed=False)
+    allocation.names = bandit.names
+    context.record("change", round, {"change": change, "arm": name})
+    arms.rename(connection, allocation.id, place, name)
+    arms.rename_in_answers(connection, allocation.id, arm, name)
+    for row in context.answers:  # which are not written yet
+        for before, after in arms.replacements(arm, name):
+            row["body"] = row["body"].replace(before, after)
+    return ChangeResult(bandit.version, round, changed=True)
 
 
 def per_arm(bandit: Bandit, arm: str) -> dict[str, Any]:

@@ -79,6 +79,7 @@ class Command(ABC, Generic[Answer]):
 
     Attributes:
         reads: whether it changes nothing.
+        purges: whether what it has removed must be in no file of the database any more, not even in unused parts.
         kind: what it is called in `digest`, which is stored.
         answer: class of its answer.
         key: idempotency key: repeated with the same key, a command is not carried out again and has the same answer.
@@ -89,6 +90,7 @@ class Command(ABC, Generic[Answer]):
     """
 
     reads: ClassVar[bool] = False
+    purges: ClassVar[bool] = False
     kind: ClassVar[str]
     answer: ClassVar[type]
     key: str | None = field(default=None, kw_only=True)

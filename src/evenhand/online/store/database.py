@@ -169,6 +169,29 @@ class Database:
             with self.transaction(writes=True) as connection:
                 connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
+    def purge(self) -> None:
+        """Write an SQLite file anew, so that nothing that was removed is left in unused parts of it or of its log.
+
+        The file is written to by nobody meanwhile. PostgreSQL does so by itself, by its autovacuum.
+        """
+        if self._turns is None:
+            return
+        try:
+            with self._turn(writes=True), self.engine.connect() as connection:
+                lite = connection.connection.driver_connection
+                assert isinstance(lite, sqlite3.Connection)
+                lite.execute("VACUUM")
+                (busy, *_) = lite.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except (DBAPIError, sqlite3.Error) as error:
+            self._not_purged(_reason(error))
+        else:
+            if busy:
+                self._not_purged("another process reads it")
+
+    def _not_purged(self, reason: str) -> None:
+        remedy = "stop the servers and run `sqlite3 FILE 'VACUUM; PRAGMA wal_checkpoint(TRUNCATE)'`"
+        LOG.error("unused parts of %s may still hold what was erased (%s): %s", self.name, reason, remedy)
+
     def check_version(self) -> None:
         """Return if the tables are those of this version.
 

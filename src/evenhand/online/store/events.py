@@ -92,7 +92,7 @@ class Expired(TypedDict):
 class Changed(TypedDict):
     """Arms or promises changed, or the allocation was closed or opened again."""
 
-    change: Literal["add", "retire", "bring_back", "promise", "close", "reopen"]
+    change: Literal["add", "retire", "bring_back", "rename", "erase", "promise", "close", "reopen"]
     arm: NotRequired[Number]
     fraction: NotRequired[float]
     penalty: NotRequired[float]

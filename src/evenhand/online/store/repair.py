@@ -148,6 +148,7 @@ def erase(database: Database, name: str) -> int:
             connection.execute(delete(table).where(table.c.allocation == id))
         events = connection.execute(delete(tables.events).where(tables.events.c.allocation == id)).rowcount
         connection.execute(delete(tables.allocations).where(tables.allocations.c.id == id))
+    database.purge()
     return int(events)
 
 

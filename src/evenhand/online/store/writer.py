@@ -231,6 +231,8 @@ class Writer:
                 insert_rows(connection, tables.answers, [row | time_of_answers for row in context.answers])
         if self._observer is not None and allocation.sequence > before:
             self._observer.committed(allocation.sequence - before, time.perf_counter() - start)
+        if any(command.purges for command, _ in context.carried_out):
+            self._database.purge()
         for command, answer in context.carried_out:
             command.done(answer)
         return outcomes

@@ -1,0 +1,76 @@
+"""Tables of single decisions, arms and events of a service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from rich.markup import escape
+
+from evenhand.cli.tables import console_for_tables, table_of
+from evenhand.online.api.answers import Arm, DecisionOutcome, Event, rfc3339
+
+
+def show_decision(one: DecisionOutcome) -> None:
+    """Print a decision: one row per arm that played, and the arms that could play.
+
+    Args:
+        one: of the service.
+
+    Example:
+        >>> from evenhand.online.api.answers import ArmOutcome, moment
+        >>> tea = ArmOutcome("tea", 0.75, 0.0, 1.0, "received")
+        >>> show_decision(DecisionOutcome("7", 7, moment(0.0), (tea,), ("tea", "mate")))
+        decision 7 of 1970-01-01T00:00:00.000000Z, available: tea, mate
+         arm   propensity   reward   status
+         ────────────────────────────────────
+         tea   0.75         1        received
+    """
+    table = table_of("arm", "propensity", "reward", "status")
+    for arm in one.arms:
+        table.add_row(escape(arm.arm), _number(arm.propensity), _number(arm.reward), escape(arm.status))
+    console = console_for_tables()
+    available = escape(", ".join(one.available))
+    console.print(f"decision {escape(one.id)} of {rfc3339(one.time)}, available: {available}", soft_wrap=True)
+    console.print(table)
+
+
+def show_arms(arms: Sequence[Arm]) -> None:
+    """Print one row per arm: what it is promised, and whether it is retired.
+
+    Args:
+        arms: of an allocation.
+
+    Example:
+        >>> show_arms([Arm("tea", False, 0.25, None, None), Arm("mate", True, 0.0, None, None)])
+         arm    promised   penalty   weight   state
+         ────────────────────────────────────────────
+         tea    0.25                          active
+         mate   0                             retired
+    """
+    table = table_of("arm", "promised", "penalty", "weight", "state")
+    for one in arms:
+        numbers = map(_number, (one.fraction, one.penalty, one.weight))
+        table.add_row(escape(one.arm), *numbers, "retired" if one.retired else "active")
+    console_for_tables().print(table)
+
+
+def show_events(events: Sequence[Event]) -> None:
+    """Print one line per event: its sequence, time and kind, and what happened as JSON.
+
+    Args:
+        events: of an allocation.
+
+    Example:
+        >>> from evenhand.online.api.answers import moment
+        >>> show_events([Event(2, moment(0.0), "decide", 1, {"arms": ["tea"]}, None)])
+        2 1970-01-01T00:00:00.000000Z decide {"arms": ["tea"]}
+    """
+    console = console_for_tables()
+    for one in events:
+        data = escape(json.dumps(one.data))
+        console.print(f"{one.sequence} {rfc3339(one.time)} {escape(one.kind)} {data}", soft_wrap=True, highlight=False)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
