@@ -121,6 +121,9 @@ EXCUSED = {
     "online.audit.lines.Line",
     "online.bandit.arms.Available",
     "online.bandit.memory.Memory",
+    "policy.changes.SinceChange",
+    "policy.forgetting.Faded",
+    "policy.forgetting.Recent",
     "policy.hold.Held",
     "policy.index.Commitment",
     "policy.schedule.Campaign",
@@ -164,6 +167,9 @@ EXCUSED = {
     "online.bandit.arms.checked_names",
     "online.bandit.memory.seconds",
     "policy.confidence.as_confidence",
+    "policy.forgetting.unforgotten",
+    "policy.index.at_least_one",
+    "policy.index.log_time",
     "policy.index.as_index",
     "policy.mixing.as_phases",
     "policy.shares.require_finite",
@@ -347,7 +353,8 @@ SLOTS_OF = {
     "### Hold": "hold",
 }
 #: Keys that a configuration takes in place of an argument, or beside it: files are read before a part is built.
-FROM_FILES = {("rewards", "table"): "values", ("availability", "log"): "table", ("feedback", "empirical"): "samples"}
+FROM_FILES = {("rewards", "table"): "values",
+    ("rewards", "varying"): "probabilities", ("availability", "log"): "table", ("feedback", "empirical"): "samples"}
 
 
 def keys_of(slot: str, kind: str) -> set[str]:

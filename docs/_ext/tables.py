@@ -23,6 +23,7 @@ from evenhand import Environment, Policy, simulate
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.environment import Bounded
 from evenhand.environment.rewards import Winners
+from evenhand.policy.evidence import Evidence
 from evenhand.policy.merit import Power
 from evenhand.simulation.measures import MEASURES
 
@@ -34,6 +35,7 @@ GROUPS = {
     "minimum": "Minimum shares",
     "merit": "Shares by merit",
     "anonymous": "Anonymous sums",
+    "drift": "Means that change",
 }
 COLUMNS = {
     "policy": "label of the policy",
@@ -82,12 +84,11 @@ def evidence_of(policy: Policy) -> list[str]:
 
 
 def _evidence_in(part: Any) -> list[str]:
-    if type(part).__module__ == "evenhand.policy.evidence":
-        return [type(part).__name__]
     if not attrs.has(type(part)):
         return []
+    own = [type(part).__name__] if isinstance(part, Evidence) else []
     inside = [name for field in attrs.fields(type(part)) for name in _evidence_in(getattr(part, field.name))]
-    return list(dict.fromkeys(inside))
+    return list(dict.fromkeys(own + inside))
 
 
 def example_of(entry: Algorithm) -> Policy:

@@ -132,6 +132,16 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cucb_d": [{}, {"radius": "code"}],
     "mp_ts_d": [{}],
     "opse": [{"horizon": 60}, {"horizon": 10_000}],
+    "d_ucb": [{"discount": 0.9}, *evidence(discount=0.9)],
+    "sw_ucb": [{"window": 7}, *evidence(window=7)],
+    "d_ts": [{"discount": 0.9}, *evidence(discount=0.9)],
+    "kl_ucb": [{}, {"exploration": 3.0}, *evidence()],
+    "glr_klucb": [{}, {"exploration_share": 0.5, "delta": 0.1, "scope": "all"}, *evidence()],
+    "fair_glr": [
+        {"fractions": SHARES},
+        {"fractions": [0.25] * ARMS, "tolerance": 1.5, "delta": 0.1, "scope": "all"},
+        *evidence(fractions=SHARES),
+    ],
 }
 
 
@@ -179,7 +189,11 @@ def test_the_usual_evidence_is_what_was_received(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("ucb1", {"evidence": "both"}, "^evidence: unknown kind 'both'; known: received, optimistic, pessimistic$"),
+        (
+            "ucb1",
+            {"evidence": "both"},
+            "^evidence: unknown kind 'both'; known: received, optimistic, pessimistic, forgetting, since_change$",
+        ),
         (
             "thompson",
             {"evidence": "hopeful"},

@@ -24,6 +24,8 @@ PARTS: dict[str, list[dict[str, Any]]] = {
     "index": [
         {"kind": "ucb"},
         {"kind": "ucb", "clip": True, "evidence": "optimistic"},
+        {"kind": "ucb", "evidence": {"kind": "forgetting", "window": 9}, "clock": "evidence"},
+        {"kind": "kl_ucb", "evidence": {"kind": "since_change", "evidence": "optimistic"}},
         {"kind": "empirical_mean"},
         {"kind": "beta_sample"},
         {"kind": "mean_of", "first": {"kind": "beta_sample"}, "second": {"kind": "beta_sample"}},
@@ -57,6 +59,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "none"},
         {"kind": "quotas", "quotas": [3, 1, 2, 0]},
         {"kind": "forced_start"},
+        {"kind": "periodic_exploration", "share": 0.3},
         {"kind": "elimination", "confidence": CONFIDENCE},
         {"kind": "phased_elimination", "horizon": 500},
     ],

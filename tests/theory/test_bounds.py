@@ -246,6 +246,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "penalties": {"penalties": 0.3},
     "pulls": {"pulls": 5},
     "delay": {"delay": 10},
+    "discount": {"discount": 0.99},
+    "window": {"window": 100},
     "merit": {"merit": Power()},
 }
 EXPECTED: dict[str, tuple[str, Any]] = {

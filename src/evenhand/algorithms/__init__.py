@@ -9,6 +9,16 @@ from __future__ import annotations
 
 from evenhand.algorithms.anonymous import ars_clw, ars_exp3, ars_fucb, ars_ucb, clw, exp3, odaaf, ucb
 from evenhand.algorithms.baselines import cucb_d, explore_then_commit, mp_ts_d, opse, thompson, ucb1
+from evenhand.algorithms.drift import (
+    d_ts,
+    d_ucb,
+    discount_for,
+    fair_glr,
+    glr_klucb,
+    kl_ucb,
+    sw_ucb,
+    window_for,
+)
 from evenhand.algorithms.merit import fairx_ts, fairx_ucb, fcts_d, fcucb_d, fgreedy_d, op_fcts_d, op_fcucb_d
 from evenhand.algorithms.minimum import (
     eta_fucb,
@@ -35,10 +45,14 @@ __all__ = [
     "ars_ucb",
     "clw",
     "cucb_d",
+    "d_ts",
+    "d_ucb",
+    "discount_for",
     "eta_fucb",
     "exp3",
     "explore_then_commit",
     "f_ts",
+    "fair_glr",
     "fair_learn",
     "fair_random",
     "fairx_ts",
@@ -48,7 +62,9 @@ __all__ = [
     "fgreedy_d",
     "find",
     "fucb",
+    "glr_klucb",
     "hard_threshold_ucb",
+    "kl_ucb",
     "lfg",
     "mp_ts_d",
     "naive",
@@ -58,10 +74,12 @@ __all__ = [
     "op_fcucb_d",
     "opse",
     "soft_threshold_ucb",
+    "sw_ucb",
     "t_fucb",
     "t_fucb_quotas",
     "thompson",
     "tscsf_b",
     "ucb",
     "ucb1",
+    "window_for",
 ]

@@ -27,6 +27,8 @@ SAMPLE: dict[str, object] = {
     "pulls": 5,
     "merit": Power(),
     "delay": 10,
+    "discount": 0.99,
+    "window": 100,
 }
 
 

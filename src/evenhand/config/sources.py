@@ -105,6 +105,9 @@ def rewards(table: Any, names: tuple[str, ...] | None, run: RunSettings) -> tupl
         if names not in (None, headed):
             raise EvenhandError(f"arms must be those that head the reward table, in this order: {', '.join(headed)}")
         names = headed
+    if values.get("kind") == "varying" and "path" in values:
+        headed, values["probabilities"] = logs.read_rewards(_path(values, run))
+        names = names or headed
     model: Rewards = build("rewards", values, run.importing)
     return model, names or tuple(str(arm + 1) for arm in range(model.means.shape[-1]))
 

@@ -25,8 +25,8 @@ from evenhand.core.state import PerLane
 
 #: The modules in which the parts of each slot are defined, loaded when a kind of the slot is first asked for.
 HOMES: dict[str, tuple[str, ...]] = {
-    "index": ("evenhand.policy.index", "evenhand.policy.weights", "evenhand.policy.confidence"),
-    "evidence": ("evenhand.policy.evidence",),
+    "index": ("evenhand.policy.index", "evenhand.policy.weights", "evenhand.policy.confidence", "evenhand.policy.kl"),
+    "evidence": ("evenhand.policy.evidence", "evenhand.policy.forgetting", "evenhand.policy.changes"),
     "confidence": ("evenhand.policy.confidence",),
     "fairness": ("evenhand.policy.fairness",),
     "merit": ("evenhand.policy.merit",),
@@ -37,7 +37,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "mixing": ("evenhand.policy.mixing",),
     "policy": ("evenhand.policy.policy",),
     "environment": ("evenhand.environment.environment",),
-    "rewards": ("evenhand.environment.rewards",),
+    "rewards": ("evenhand.environment.rewards", "evenhand.environment.drift"),
     "availability": ("evenhand.environment.availability",),
     "feedback": (
         "evenhand.environment.feedback",

@@ -141,6 +141,7 @@ class State:
     tally: Tally
     plays: int = 1  # arms played per round
     index: Any = None
+    evidence: Any = None  # of the evidence that the index names
     fairness: Any = None
     selection: Any = None
     schedule: Any = None

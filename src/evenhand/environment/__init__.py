@@ -13,6 +13,7 @@ from evenhand.environment.delays import (
     Pareto,
     Uniform,
 )
+from evenhand.environment.drift import DriftingRewards, Piecewise, Sinusoidal, Varying
 from evenhand.environment.environment import Environment, World
 from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
 from evenhand.environment.kernel import Kernel
@@ -35,6 +36,7 @@ __all__ = [
     "Decreasing",
     "Delay",
     "Discounted",
+    "DriftingRewards",
     "Empirical",
     "Environment",
     "FeedbackModel",
@@ -50,11 +52,14 @@ __all__ = [
     "NonOblivious",
     "PacketLoss",
     "Pareto",
+    "Piecewise",
     "Polynomial",
     "RandomDelay",
     "Rewards",
+    "Sinusoidal",
     "Table",
     "Uniform",
+    "Varying",
     "Winners",
     "World",
 ]

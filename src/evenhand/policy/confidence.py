@@ -13,8 +13,8 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.policy.custom_merit import as_merit
-from evenhand.policy.evidence import Evidence, Received, as_evidence
-from evenhand.policy.index import Index
+from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
+from evenhand.policy.index import Index, at_least_one
 from evenhand.policy.merit import Merit
 
 ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles the digits near the end
@@ -55,17 +55,26 @@ class ConfidenceIntervals(Part):
     lower: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
     upper: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
 
+    def __attrs_post_init__(self) -> None:
+        shared_evidence(self.lower, self.upper, "lower and upper")
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence that remembers for both ends."""
+        return self.lower
+
     def of(self, state: State) -> tuple[Array, Array]:
         """The lower and the upper end, each (…, arms)."""
         inside = self.inside * (state.arms if self.per_arm else 1) * (state.clock if self.anytime else 1)
         growth = self.scale * np.log(inside)
-        sums, counts = self.upper.of(state.tally)
-        counts = np.maximum(counts, 1.0)
+        tally = self.upper.tally(state)
+        sums, counts = self.upper.of(tally)
+        counts = at_least_one(counts, tally, state)
         width = np.sqrt(growth / counts)
         high = np.clip(sums / counts + width, 0.0, 1.0)
         if self.lower != self.upper:
-            sums, counts = self.lower.of(state.tally)
-            counts = np.maximum(counts, 1.0)
+            sums, counts = self.lower.of(tally)
+            counts = at_least_one(counts, tally, state)
             width = np.sqrt(growth / counts)
         return np.clip(sums / counts - width, 0.0, 1.0), high
 
@@ -161,6 +170,11 @@ class OptimisticShares(Index):
     confidence: ConfidenceIntervals = field(converter=as_confidence, metadata={"slot": "confidence"})
     merit: Merit = field(converter=as_merit, metadata={"slot": "merit"})
     bounded: ClassVar[bool] = True
+
+    @property
+    def evidence(self) -> Evidence:  # type: ignore[override]
+        """That of the intervals."""
+        return self.confidence.evidence
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """μ~, (…, arms)."""

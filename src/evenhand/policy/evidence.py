@@ -1,4 +1,4 @@
-"""What do we believe about rewards that have not arrived?
+"""What do we believe about rewards that have not arrived, or are old?
 
 A piece of evidence turns a `Tally` into the sum and the number of rewards that an index works with.
 """
@@ -7,23 +7,38 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 from attrs import frozen
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, build, part
-from evenhand.core.state import Array, Tally
+from evenhand.core.state import Array, Decision, Feedback, Shape, State, Tally
 
 
 class Evidence(Part, ABC):
-    """A rule for rewards that are still missing.
+    """A rule for rewards that are still missing, or too old to count. An own rule needs `of` only.
+
+    What it remembers beside the tally, if anything, is ``state.evidence``. Indexes of one policy share it.
 
     Attributes:
         bounded: whether it fills in 0 or 1 for a missing reward, and so needs rewards of a finite range.
     """
 
-    bounded: ClassVar[bool] = False
+    bounded: bool = False
+
+    def start(self, shape: Shape) -> Any:
+        """What the evidence remembers beside the tally, before the first round; None for nothing.
+
+        Args:
+            shape: (…, arms), of every array in the state.
+        """
+        return None
+
+    def tally(self, state: State) -> Tally:
+        """The counts that the evidence goes by: those of the state, or what is not forgotten of them."""
+        return state.tally
 
     @abstractmethod
     def of(self, tally: Tally) -> tuple[Array, Array]:
@@ -32,6 +47,16 @@ class Evidence(Part, ABC):
         Args:
             tally: pulls, rewards received, and their sum.
         """
+
+    def memory(self) -> object:
+        """What must be equal in two pieces of evidence that share one memory; None where there is none."""
+        return None
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Record who plays; called before the round and the pulls in ``state`` are counted up."""
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Record what arrived; called after the tally in ``state`` is updated."""
 
 
 @part("evidence", "received")
@@ -70,7 +95,7 @@ class Optimistic(Evidence):
     Source: Lancewicki et al. 2021, section 4; Chen et al. 2024, section 5.
     """
 
-    bounded: ClassVar[bool] = True
+    bounded: ClassVar[bool] = True  # type: ignore[misc]
 
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S + (N − M), N)``."""
@@ -92,7 +117,7 @@ class Pessimistic(Evidence):
     Source: Lancewicki et al. 2021, section 4; Chen et al. 2024, section 5.
     """
 
-    bounded: ClassVar[bool] = True
+    bounded: ClassVar[bool] = True  # type: ignore[misc]
 
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S, N)``."""
@@ -116,3 +141,23 @@ def as_evidence(value: EvidenceLike) -> Evidence:
     if not isinstance(evidence, Evidence):
         raise EvenhandError(f"must be evidence such as Received() or 'received', got {value!r}")
     return evidence
+
+
+def shared_evidence(one: Evidence | None, other: Evidence | None, names: str) -> Evidence | None:
+    """The evidence whose memory two parts read; each may have none.
+
+    Raises:
+        EvenhandError: both remember something, and not the same.
+
+    Example:
+        >>> shared_evidence(Received(), Optimistic(), "first and second")
+        Received()
+    """
+    if one is None or other is None:
+        return one or other
+    if one.memory() != other.memory():
+        raise EvenhandError(
+            f"{names} must forget alike, as they share one memory, got {one!r} and {other!r}: give both the same "
+            "discount or window"
+        )
+    return one

@@ -17,7 +17,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
-from evenhand.policy.evidence import Evidence, Received, as_evidence
+from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
 
 
 class Index(Part, ABC):
@@ -28,6 +28,7 @@ class Index(Part, ABC):
         gives: ``"means"`` where a score estimates the arm's mean reward on the scale [0, 1], ``"weights"`` where
             scores are positive, finite weights.
         bounded: whether it works for rewards of a finite range only.
+        evidence: what to believe of rewards that are missing or old; None where the index asks no evidence.
         in_order: whether it weighs a reward by the probabilities of the round in which it arrives, and so has to be
             shown every round in order, also one in which nothing arrived.
     """
@@ -36,6 +37,7 @@ class Index(Part, ABC):
     random: ClassVar[bool] = False
     gives: ClassVar[str] = "means"
     bounded: ClassVar[bool] = False
+    evidence: Evidence | None = None
 
     def start(self, shape: Shape) -> Any:
         """What the index remembers beside the tally, before the first round; None for nothing.
@@ -86,7 +88,9 @@ class UCB(Index):
         exploration: c ≥ 0; 2 is UCB1 (Auer et al. 2002), 1.5 is LFG (Li et al. 2019).
         clip: whether to cut the index at 1, the largest mean that a reward in [0, 1] can have.
         evidence: what to believe of rewards that have not arrived.
-        clock: t in the logarithm: ``"round"`` for the round being decided, ``"played"`` for the rounds played so far.
+        clock: t in the logarithm: ``"round"`` for the round being decided, ``"played"`` for the rounds played so far,
+            ``"evidence"`` for the number of rewards in the evidence per play, which does not grow for ever where
+            evidence is forgotten.
 
     Example:
         >>> import numpy as np
@@ -102,7 +106,7 @@ class UCB(Index):
     exploration: float = field(default=2.0, converter=validate.nonnegative)
     clip: bool = field(default=False, converter=validate.truth)
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
-    clock: str = field(default="round", validator=validate.choice("round", "played"))
+    clock: str = field(default="round", validator=validate.choice("round", "played", "evidence"))
 
     @property
     def bounded(self) -> bool:  # type: ignore[override]
@@ -111,16 +115,37 @@ class UCB(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The upper confidence bound of every arm, (…, arms)."""
-        sums, counts = self.evidence.of(state.tally)
-        counts = np.maximum(counts, 1.0)
-        time = state.clock if self.clock == "round" else max(state.round, 1)
-        index: Array = self.exploration * np.log(float(time)) / counts
+        tally = self.evidence.tally(state)
+        sums, counts = self.evidence.of(tally)
+        growth = self.exploration * log_time(self.clock, state, counts)
+        counts = at_least_one(counts, tally, state)
+        index: Array = growth / counts
         np.sqrt(index, out=index)
         index += np.divide(sums, counts, out=counts)
-        unknown = state.tally.pulls == 0.0
+        unknown = tally.pulls == 0.0
         if np.count_nonzero(unknown):  # for few arms quicker than any()
             index[unknown] = np.inf
         return np.minimum(index, 1.0, out=index) if self.clip else index
+
+
+def log_time(clock: str, state: State, counts: Array) -> Any:
+    """``ln t`` by a clock; see `UCB`. A number, or (…, 1)."""
+    if clock == "evidence":
+        return np.log(np.maximum(counts.sum(axis=-1, keepdims=True) / state.plays, 1.0))
+    return np.log(float(state.clock if clock == "round" else max(state.round, 1)))
+
+
+def at_least_one(counts: Array, tally: Tally, state: State) -> Array:
+    """The number of rewards to divide by: at least 1, or what is left of a play that is partly forgotten, (…, arms).
+
+    Args:
+        counts: (…, arms), of the evidence.
+        tally: that the evidence goes by.
+        state: read, never changed.
+    """
+    if tally is state.tally:
+        return np.maximum(counts, 1.0)
+    return np.maximum(counts, np.where(tally.pulls > 0.0, np.minimum(tally.pulls, 1.0), 1.0))
 
 
 @part("index", "empirical_mean")
@@ -146,8 +171,9 @@ class EmpiricalMean(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The empirical mean of every arm, (…, arms)."""
-        sums, counts = self.evidence.of(state.tally)
-        return np.asarray(sums / np.maximum(counts, 1.0))
+        tally = self.evidence.tally(state)
+        sums, counts = self.evidence.of(tally)
+        return np.asarray(sums / at_least_one(counts, tally, state))
 
 
 @dataclass(slots=True)
@@ -164,6 +190,9 @@ class BetaSample(Index):
 
     S counts the successes of Bernoulli trials. A reward of 0 or 1 is its own trial. Any other reward x in [0, 1] first
     goes through a trial that succeeds with probability x (Agrawal & Goyal 2012, Algorithm 2).
+
+    Where evidence is forgotten, S is the sum of the rewards that are not, without trials: what is left of a trial
+    is no whole number anyway.
 
     A departure from the paper, where it says nothing: when several rewards of an arm arrive in one round only their
     sum s is known, and ⌊s⌋ + Bernoulli(s − ⌊s⌋) successes are counted: the same mean, and the same trial for
@@ -193,8 +222,12 @@ class BetaSample(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """One posterior draw for every available arm, and 0 for a sleeping one, (…, arms)."""
-        tally, available = state.tally, observation.available
-        sums, counts = self.evidence.of(Tally(tally.pulls, tally.received, state.index.successes))
+        tally, available = self.evidence.tally(state), observation.available
+        if tally is state.tally:
+            tally = Tally(tally.pulls, tally.received, state.index.successes)
+        else:
+            tally = Tally(tally.pulls, tally.received, np.clip(tally.rewards, 0.0, tally.received))
+        sums, counts = self.evidence.of(tally)
         if available is None:
             return rng.beta(1.0 + sums, 1.0 + counts - sums)
         draws = np.zeros(sums.shape)
@@ -246,6 +279,12 @@ class Mean(Index):
         if type(self.first) is not type(self.second):
             one, other = type(self.first).__name__, type(self.second).__name__
             raise EvenhandError(f"first and second must be indexes of one type, got {one} and {other}")
+        shared_evidence(self.first.evidence, self.second.evidence, "first and second")
+
+    @property
+    def evidence(self) -> Evidence | None:  # type: ignore[override]
+        """The evidence that remembers for both."""
+        return self.first.evidence
 
     @property
     def random(self) -> bool:  # type: ignore[override]
@@ -308,6 +347,11 @@ class Exploring(Index):
     index: Index = field(converter=as_index, metadata={"slot": "index"})
     epsilon: float = field(converter=validate.unit)
     random: ClassVar[bool] = True
+
+    @property
+    def evidence(self) -> Evidence | None:  # type: ignore[override]
+        """That of the index."""
+        return self.index.evidence
 
     @property
     def bounded(self) -> bool:  # type: ignore[override]
@@ -381,6 +425,11 @@ class Committed(Index):
     def __attrs_post_init__(self) -> None:
         if self.index.random or self.index.start((1,)) is not None:
             raise EvenhandError(f"index must depend on the tally alone, such as EmpiricalMean(), got {self.index!r}")
+
+    @property
+    def evidence(self) -> Evidence | None:  # type: ignore[override]
+        """That of the inner index."""
+        return self.index.evidence
 
     @property
     def bounded(self) -> bool:  # type: ignore[override]

@@ -27,11 +27,12 @@ from evenhand.core.state import (
     Unit,
     rows,
 )
+from evenhand.policy.evidence import Evidence
 from evenhand.policy.fairness import Fairness, NoPromise, Ranking
 from evenhand.policy.hold import EveryRound, Hold
 from evenhand.policy.index import UCB, Index
 from evenhand.policy.merit import Merit
-from evenhand.policy.schedule import NoSchedule, Schedule
+from evenhand.policy.schedule import NoSchedule, PeriodicExploration, Schedule
 from evenhand.policy.selection import Selection, TopM
 
 #: The slots of a policy: the base class of each, and an example for messages.
@@ -42,6 +43,9 @@ SLOTS: dict[str, tuple[type, str]] = {
     "schedule": (Schedule, "NoSchedule()"),
     "hold": (Hold, "EveryRound()"),
 }
+
+#: What remembers: the parts in the slots, and the evidence that the index names; each has a field of `State`.
+REMEMBERING = ("index", "evidence", *(slot for slot in SLOTS if slot != "index"))
 
 
 @part("policy", "policy")
@@ -93,6 +97,11 @@ class Policy(Part):
     def plays(self) -> int:
         """Arms played per round, m."""
         return self.selection.plays
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What the index believes of rewards that are missing or old; None where it asks no evidence."""
+        return self.index.evidence
 
     @property
     def merit(self) -> Merit | None:
@@ -150,7 +159,7 @@ class Policy(Part):
         self.fairness.check(arms, self.plays)
         self.schedule.check(arms, self.plays)
         shape = (arms,) if lanes is None else (validate.whole("lanes", lanes), arms)
-        memories = {slot: _memory(getattr(self, slot), shape) for slot in SLOTS}
+        memories = {slot: _memory(getattr(self, slot), shape) for slot in REMEMBERING}
         return State(round=0, tally=Tally.empty(shape), plays=self.plays, unit=unit, **memories)
 
     def decide(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
@@ -258,7 +267,9 @@ class Policy(Part):
         return self._overridden("after_feedback")
 
     def _overridden(self, member: str) -> tuple[Any, ...]:
-        parts = ((slot, getattr(self, slot), base) for slot, (base, _) in SLOTS.items())
+        bases = {slot: base for slot, (base, _) in SLOTS.items()} | {"evidence": Evidence}
+        owned = ((slot, getattr(self, slot), bases[slot]) for slot in REMEMBERING)
+        parts = ((slot, own, base) for slot, own, base in owned if own is not None)
         return tuple(
             (slot, getattr(own, member))
             for slot, own, base in parts
@@ -312,6 +323,11 @@ def check_fit(policy: Policy) -> None:
             f"{name['schedule']} decides every round alone and keeps no promise: use "
             "fairness=NoPromise(), or no schedule"
         )
+    if isinstance(schedule, PeriodicExploration) and fairness.promises:
+        raise EvenhandError(
+            f"{name['schedule']} takes rounds away from the arms to which {name['fairness']} owes them: use no "
+            "schedule, as promised shares explore, too, or fairness=NoPromise()"
+        )
     if not hold.equal and fairness.promises and not issubclass(fairness.gives, Ranking):
         raise EvenhandError(
             f"{name['hold']} holds arms the longer the more often they were chosen, so that {name['fairness']} would "
@@ -337,7 +353,7 @@ def as_policy(value: Policy | str | Mapping[str, object]) -> Policy:
 
 def _memory(part: Any, shape: Shape) -> Any:
     """What a part remembers, in a form that can be saved and cut to some lanes."""
-    memory = part.start(shape)
+    memory = None if part is None else part.start(shape)
     if isinstance(memory, np.ndarray) or (dataclasses.is_dataclass(memory) and not isinstance(memory, type)):
         return memory
     if memory is None or isinstance(memory, int | float | str):

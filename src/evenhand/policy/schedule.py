@@ -15,6 +15,7 @@ from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, each_array
 from evenhand.policy.confidence import ConfidenceIntervals, as_confidence
 from evenhand.policy.fairness import Claim, Ranking
+from evenhand.policy.forgetting import refuse_memory
 
 OUT = 2.0**50  # more plays than anybody has
 
@@ -25,10 +26,12 @@ class Schedule(Part):
     Attributes:
         alone: whether it decides every round alone, so that no promise of the other parts can be kept.
         free: whether a simulation pulls every arm once before round 1, free of charge.
+        fixed: whether it is made for the arms of the start, so that none can be added or retired.
     """
 
     alone: ClassVar[bool] = False
     free: bool = False
+    fixed: ClassVar[bool] = True
 
     @property
     def fractions(self) -> Array | None:
@@ -73,6 +76,46 @@ class NoSchedule(Schedule):
         >>> NoSchedule().alone
         False
     """
+
+    fixed: ClassVar[bool] = False
+
+
+@part("schedule", "periodic_exploration")
+@frozen
+class PeriodicExploration(Schedule):
+    """The arms play in turn in a part of the rounds, whatever the other parts say: forced exploration.
+
+    In every ⌈K/α⌉ rounds the first K go to the arms in turn. Where an arm is unavailable in its round, the
+    other parts decide.
+
+    Args:
+        share: α in [0, 1], part of the rounds.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand.policy.index import EmpiricalMean
+        >>> policy = Policy(EmpiricalMean(), schedule=PeriodicExploration(0.5))
+        >>> state, rng = policy.start(arms=2), np.random.default_rng(0)
+        >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(8)]
+        [0, 1, 0, 0, 0, 1, 0, 0]
+
+    Source: Besson et al. 2022, Algorithm 2, line 3, counted from round 1 and not from the last change.
+    """
+
+    share: float = field(converter=validate.unit)
+    fixed: ClassVar[bool] = False
+
+    def plan(self, claim: Claim, state: State, observation: Observation) -> Claim:
+        """The arm whose turn it is goes before all others."""
+        if self.share == 0.0:
+            return claim
+        turn = state.round % math.ceil(state.arms / self.share - 1e-9)
+        if turn >= state.arms:
+            return claim
+        others = np.full(claim.score.shape, -np.inf) if claim.priority is None else claim.priority
+        return replace(claim, priority=np.where(np.arange(state.arms) == turn, np.inf, others))
 
 
 @part("schedule", "quotas")
@@ -203,6 +246,9 @@ class Elimination(Schedule):
 
     confidence: ConfidenceIntervals = field(converter=as_confidence, metadata={"slot": "confidence"})
     alone: ClassVar[bool] = True
+
+    def __attrs_post_init__(self) -> None:
+        refuse_memory(self.confidence.evidence)
 
     def start(self, shape: Shape) -> Contest:
         """All arms are in."""

@@ -19,6 +19,7 @@ from attrs import frozen
 
 from evenhand.core.parts import part
 from evenhand.core.state import Array
+from evenhand.environment.drift import best_dynamic
 from evenhand.simulation.metrics import Metric, Run, over_arms, weighted
 from evenhand.theory.baseline import Baseline
 
@@ -252,6 +253,55 @@ class AdversarialRegret(Metric):
         """The best m arms' reward less the policy's."""
         best = -np.sort(-memory * run.baseline.weights, axis=-1)[:, : run.baseline.plays]
         return np.asarray(best.sum(axis=-1) - run.reward)
+
+
+class _Dynamic(Metric):
+    """A sum over the rounds, compared with the best expected reward of each round."""
+
+    def start(self, run: Run) -> Array:
+        """The sum so far, (lanes,)."""
+        return np.zeros(run.lanes)
+
+    def value(self, memory: Array, run: Run) -> Array:
+        """The sum so far."""
+        return memory
+
+
+@measure
+class DynamicRegret(_Dynamic):
+    """Regret against the best arms of every round, where means change."""
+
+    name, label, unit = "dynamic_regret", "dynamic regret", "reward"
+    formula = "``Σ_s (max_i w_i μ_i(s) − Σ_i w_i μ_i(s) 1(i plays))``, the m largest of the available arms"
+    source = "Garivier & Moulines 2011, section 2"
+
+    def applies(self, baseline: Baseline) -> bool:
+        """Where means change."""
+        return baseline.drifting is not None
+
+    def see(self, memory: Array, run: Run) -> None:
+        """Adds the expected loss of the round."""
+        gains = run.present_gains
+        best = best_dynamic(gains, run.baseline.plays, available=run.decision.available)
+        memory += best - weighted(run.decision.played.astype(float), gains)
+
+
+@measure
+class DynamicRRegret(_Dynamic):
+    """Regret against the best policy that gives every arm its share in every round, where means change."""
+
+    name, label, unit = "dynamic_r_regret", "dynamic r-regret", "reward"
+    formula = "``Σ_s (max_{p ≥ r} Σ_i p_i w_i μ_i(s) − Σ_i w_i μ_i(s) 1(i plays))``, ``Σ_i p_i = m``"
+
+    def applies(self, baseline: Baseline) -> bool:
+        """Where means change, shares are promised and no arm sleeps."""
+        return baseline.drifting is not None and baseline.fractions is not None and not baseline.sleeping
+
+    def see(self, memory: Array, run: Run) -> None:
+        """Adds the expected loss of the round."""
+        gains = run.present_gains
+        best = best_dynamic(gains, run.baseline.plays, run.baseline.fractions)
+        memory += best - weighted(run.decision.played.astype(float), gains)
 
 
 @measure

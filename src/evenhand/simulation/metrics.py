@@ -99,6 +99,17 @@ class Run:
         return self._once("expected", lambda: weighted(self.pulls, self.baseline.gains))
 
     @property
+    def present_gains(self) -> Array:
+        """(arms,) or (lanes, arms), expected reward ``w_i μ_i(t)`` of a play in this round, where means change."""
+
+        def present() -> Array:
+            assert self.baseline.drifting is not None
+            means = self.baseline.drifting.means_at(np.array([self.round - 1]))[0]
+            return np.asarray(means * self.baseline.weights)
+
+        return self._once("present_gains", present)
+
+    @property
     def best(self) -> Array:
         """(lanes,), expected reward of Opt-NF so far, given the arms that were available."""
         baseline = self.baseline

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from evenhand.core.state import Array
 from evenhand.environment.availability import MAX_ENUMERATED
+from evenhand.environment.drift import DriftingRewards
 from evenhand.environment.environment import Environment
 from evenhand.policy.merit import Merit
 from evenhand.policy.policy import Policy
@@ -46,6 +47,7 @@ class Baseline:
     anonymous: bool  # whether rewards come back as anonymous sums
     in_hindsight: bool  # whether the best arm in hindsight is a reference: for logs and adversaries
     unknown: str = ""  # why the optima are not known
+    drifting: DriftingRewards | None = None  # the rewards, where their means change; None where they do not
 
     @property
     def promised(self) -> Array | None:
@@ -69,21 +71,22 @@ class Baseline:
 def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Baseline:
     """The baseline of ``policy`` in ``environment``.
 
-    Args:
-        policy: its own fractions, penalties, weights and merit come before the environment's.
-        environment: rewards and availability, and promises for policies without their own.
-        label: the policy's name in messages.
+        Args:
+            policy: its own fractions, penalties, weights and merit come before the environment's.
+            environment: rewards and availability, and promises for policies without their own.
+            label: the policy's name in messages.
 
-    Raises:
-        InfeasiblePromise: the promised shares cannot be kept.
-        EvenhandError: shares are measured by merit, but a mean is not in [0, 1].
+        Raises:
+            InfeasiblePromise: the promised shares cannot be kept.
+            EvenhandError: shares are measured by merit, but a mean is not in [0, 1].
 
-    Example:
-        >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.environment import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
-        >>> round(float(baseline_of(fucb([0.1, 0.2]), Environment(Bernoulli([0.9, 0.4]))).best_fair), 3)
-        0.8
+        Example:
+            >>> from evenhand.algorithms import fucb
+            >>> from evenhand.environment.drift import DriftingRewards
+    from evenhand.environment.environment import Environment
+            >>> from evenhand.environment.rewards import Bernoulli
+            >>> round(float(baseline_of(fucb([0.1, 0.2]), Environment(Bernoulli([0.9, 0.4]))).best_fair), 3)
+            0.8
     """
     arms, availability, plays = environment.arms, environment.availability, policy.plays
     own = policy.fairness
@@ -96,7 +99,12 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
         owner = "[environment]" if policy.fractions is None else repr(label) if label else ""
         check_shares(fractions, plays, availability, environment.names, owner)
     merit = environment.merit if policy.merit is None else policy.merit
-    optima = _optima(environment, plays, gains, fractions, penalties)
+    drifting = environment.rewards if isinstance(environment.rewards, DriftingRewards) else None
+    if drifting is None:
+        optima = _optima(environment, plays, gains, fractions, penalties)
+    else:
+        merit = None
+        optima = _unknown("means change over time; the dynamic regret compares with the best arms of every round")
     merits, deserved = _by_merit(merit, environment, plays)
     return Baseline(
         plays=plays,
@@ -110,6 +118,7 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
         sleeping=availability.sleeping,
         anonymous=environment.feedback.anonymous,
         in_hindsight=environment.rewards.in_hindsight,
+        drifting=drifting,
         **optima,
     )
 
@@ -122,8 +131,7 @@ def _optima(
     try:
         free = _each_lane(lambda value: optimal(value, plays, availability), gains)
     except UnknownDistribution as reason:
-        names = ("best", "best_fair", "best_penalized", "by_set")
-        return dict.fromkeys(names) | {"unknown": str(reason)}
+        return _unknown(str(reason))
     fair = penalized = None
     if fractions is not None:
         fair = _each_lane(lambda value, share: optimal_fair(value, share, plays, availability), gains, fractions)
@@ -140,6 +148,11 @@ def _optima(
         "best_penalized": None if penalized is None else _values(penalized),
         "by_set": _by_set(environment, free, free if fair is None else fair),
     }
+
+
+def _unknown(reason: str) -> dict[str, Any]:
+    """No optima."""
+    return dict.fromkeys(("best", "best_fair", "best_penalized", "by_set")) | {"unknown": reason}
 
 
 def _by_merit(merit: Merit | None, environment: Environment, plays: int) -> tuple[Array | None, Array | None]:

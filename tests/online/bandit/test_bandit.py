@@ -42,10 +42,13 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ars_ucb": {},
     "clw": {"horizon": 3000, "delay": 3},
     "cucb_d": {},
+    "d_ts": {"discount": 0.95},
+    "d_ucb": {"discount": 0.95},
     "eta_fucb": {"fractions": SHARES, "eta": 0.5},
     "exp3": {"horizon": 3000},
     "explore_then_commit": {"pulls": 5},
     "f_ts": {"fractions": SHARES},
+    "fair_glr": {"fractions": SHARES},
     "fair_learn": {"fractions": SHARES, "tolerance": 1.0},
     "fair_random": {"fractions": SHARES},
     "fairx_ts": {"merit": POWER},
@@ -54,7 +57,9 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "fcucb_d": {"merit": POWER, "horizon": 3000},
     "fgreedy_d": {"merit": POWER},
     "fucb": {"fractions": SHARES},
+    "glr_klucb": {"exploration_share": 0.2},
     "hard_threshold_ucb": {"fractions": SHARES, "penalties": 0.3},
+    "kl_ucb": {},
     "lfg": {"fractions": SHARES, "eta": 5.0},
     "mp_ts_d": {},
     "naive": {"fractions": SHARES, "horizon": 3000, "epsilon": 0.02},
@@ -63,6 +68,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "op_fcucb_d": {"merit": POWER, "horizon": 3000},
     "opse": {"horizon": 3000},
     "soft_threshold_ucb": {"fractions": SHARES, "penalties": [0.3, 0.2, 0.0, 0.1]},
+    "sw_ucb": {"window": 25},
     "t_fucb": {"fractions": SHARES, "horizon": 60},
     "thompson": {"evidence": "both"},
     "tscsf_b": {"fractions": SHARES, "eta": 5.0, "queue": "recursive"},
@@ -78,7 +84,7 @@ CASES = [(name, 1) for name in PARAMETERS] + [(name, 2) for name in SEVERAL]
 
 
 def bandit_of(name: str, plays: int = 1, **options: Any) -> Bandit:
-    return Bandit(ARMS, name, plays=plays, seed=5, **options, **PARAMETERS[name])
+    return Bandit(ARMS, {"algorithm": name, **PARAMETERS[name]}, plays=plays, seed=5, **options)
 
 
 def through_json(bandit: Bandit) -> Bandit:
@@ -797,7 +803,7 @@ def test_every_part_grows_with_the_arms(name: str, rounds: int) -> None:
     after = dict(arrays_in(bandit.state))
     assert before.keys() == after.keys()
     for path, array in before.items():
-        assert after[path].shape in (array.shape, (5,)), path
+        assert after[path].shape in (array.shape, (*array.shape[:-1], 5)), path
         old = after[path][..., : array.shape[-1]]
         assert np.array_equal(old, array), path
     fresh = build_policy({"algorithm": name, **bandit.parameters}, Surroundings(5)).start(5)
@@ -1059,8 +1065,7 @@ def test_memory_stays_flat(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     after 255 times a power of 2. Whatever was kept of every decision would take at least the 8 bytes of a place in a
     list."""
     monkeypatch.setattr(pending, "REMEMBERED", 300)
-    parameters = PARAMETERS[name]
-    bandit, first, last = Bandit(ARMS, name, seed=5, window=50.0, missing="lost", **parameters), 255 * 8, 255 * 32
+    bandit, first, last = bandit_of(name, window=50.0, missing="lost"), 255 * 8, 255 * 32
     tracemalloc.start()
 
     def memory_after(rounds: int) -> tuple[int, int]:

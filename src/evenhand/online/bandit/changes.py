@@ -17,7 +17,6 @@ from evenhand.online.bandit.statistics import Statistics
 from evenhand.policy.fairness import Queue
 from evenhand.policy.hold import HoldFor
 from evenhand.policy.policy import Policy
-from evenhand.policy.schedule import NoSchedule
 from evenhand.policy.weights import Credit, Window
 
 #: The value of a new arm by its name, the parameter that it belongs to, and its default; None where it must be given.
@@ -111,7 +110,7 @@ def promise(memory: Memory, fractions: Mapping[str, float], checked: bool = Fals
 
 
 def _check_changeable(memory: Memory) -> None:
-    if not isinstance(memory.policy.schedule, NoSchedule):
+    if memory.policy.schedule.fixed:
         raise EvenhandError(
             f"{memory.label} follows a schedule that is fixed at the start; its arms and promises cannot change"
         )

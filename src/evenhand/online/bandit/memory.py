@@ -260,6 +260,20 @@ def policy_for(
     return policy
 
 
+def apart(
+    algorithm: str | Mapping[str, Any], parameters: Mapping[str, Any]
+) -> tuple[str | Mapping[str, Any], Mapping[str, Any]]:
+    """An algorithm and its parameters for `Bandit`, where no parameter meets an argument of the same name.
+
+    Example:
+        >>> apart("sw_ucb", {"window": 500})
+        ({'algorithm': 'sw_ucb', 'window': 500}, {})
+    """
+    if isinstance(algorithm, str):
+        return {"algorithm": algorithm, **parameters}, {}
+    return algorithm, parameters
+
+
 def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str, Any], dict[str, Any]]:
     """A policy's name or table of parts, and its parameters; those with one value per arm are taken out of the table.
 

@@ -17,7 +17,7 @@ from evenhand.online.bandit import changes, decisions, rewards
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.patch import changed, difference
 from evenhand.online.bandit.propensities import copied
-from evenhand.policy.policy import SLOTS
+from evenhand.policy.policy import REMEMBERING
 
 #: The values that each change takes: those that it needs, and those that may be left out.
 CHANGES: dict[str, tuple[set[str], set[str]]] = {
@@ -34,7 +34,7 @@ CHANGES: dict[str, tuple[set[str], set[str]]] = {
 
 def recorded_slots(memory: Memory) -> tuple[str, ...]:
     """The slots of the parts whose memory a log must record: all that have one, unless it says that it is exact."""
-    memories = {slot: getattr(memory.state, slot) for slot in SLOTS}
+    memories = {slot: getattr(memory.state, slot) for slot in REMEMBERING}
     return tuple(slot for slot, part in memories.items() if part is not None and not getattr(part, "exact", False))
 
 

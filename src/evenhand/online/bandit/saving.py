@@ -17,7 +17,7 @@ from evenhand.core.state import restore as restore_record
 from evenhand.online.bandit.arguments import as_plain, from_plain
 from evenhand.online.bandit.arms import Arms
 from evenhand.online.bandit.deficits import DeficitHistory
-from evenhand.online.bandit.memory import Memory
+from evenhand.online.bandit.memory import Memory, apart
 from evenhand.online.bandit.pending import PendingRewards
 
 FORMAT = 1
@@ -52,7 +52,7 @@ def dump(memory: Memory) -> dict[str, Any]:
     }
 
 
-def arguments(plain: Any) -> tuple[list[str], str | dict[str, Any], dict[str, Any]]:
+def arguments(plain: Any) -> tuple[list[str], str | Mapping[str, Any], dict[str, Any]]:
     """The arms, the algorithm and the keyword arguments with which a dumped bandit was made.
 
     Raises:
@@ -64,7 +64,8 @@ def arguments(plain: Any) -> tuple[list[str], str | dict[str, Any], dict[str, An
         raise StateError(f"the saved bandit has format {plain['format']!r}; this version reads format {FORMAT}")
     try:
         parameters = {name: from_plain(value) for name, value in plain["parameters"].items()}
-        return plain["arms"], from_plain(plain["algorithm"]), {**plain["options"], **parameters}
+        algorithm, others = apart(from_plain(plain["algorithm"]), parameters)
+        return plain["arms"], algorithm, {**plain["options"], **others}
     except DAMAGE as error:
         raise damaged(error) from None
 

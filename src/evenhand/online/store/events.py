@@ -25,6 +25,7 @@ from evenhand.online.api import encoding
 from evenhand.online.bandit import replay
 from evenhand.online.bandit.arguments import as_plain, from_plain
 from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.memory import apart
 from evenhand.online.bandit.saving import DAMAGE
 from evenhand.online.store import tables
 from evenhand.online.store.arms import FORMS, named, numbered
@@ -340,7 +341,8 @@ def bandit_from(event: Event) -> Bandit:
     settings = {name: value for name, value in event.body.items() if name != "evenhand"}
     try:
         parameters = {name: from_plain(value) for name, value in settings.pop("parameters").items()}
-        return Bandit(settings.pop("arms"), from_plain(settings.pop("algorithm")), **settings, **parameters)
+        algorithm, others = apart(from_plain(settings.pop("algorithm")), parameters)
+        return Bandit(settings.pop("arms"), algorithm, **settings, **others)
     except DAMAGE as error:
         raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation: {error}") from None
 

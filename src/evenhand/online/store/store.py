@@ -19,6 +19,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.online.api.answers import Allocations, AllocationSummary, moment
 from evenhand.online.api.rules import ALLOCATION, SENTENCES, matches
 from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.memory import apart
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import first_event, row_of, row_values
 from evenhand.online.store.api_keys import Keys
@@ -31,7 +32,7 @@ from evenhand.online.store.events import Event, created_by, settings_of
 from evenhand.online.store.reading import Gauges, ReadGauges
 from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
 
-RESERVED = ("self", "arms", "algorithm", "plays", "seed", "window", "missing", "rewards")  # arguments of `Bandit`
+RESERVED = ("self", "arms", "algorithm", "plays", "seed", "missing", "rewards")  # arguments of `Bandit`
 WORKERS = 8  # allocations that are written at the same time
 IDLE_CHECK = 15.0  # seconds between looks for idle allocations, at most
 RETENTION_CHECK = 3600.0  # seconds between looks for old events
@@ -175,7 +176,8 @@ class Store:
         for parameter in parameters or {}:
             if not isinstance(parameter, str) or parameter in RESERVED:
                 raise EvenhandError(f"{parameter!r} is not a parameter of an algorithm")
-        bandit = Bandit(arms, algorithm, seed=drawn, **options, **(parameters or {}))
+        policy, others = apart(algorithm, parameters or {})
+        bandit = Bandit(arms, policy, seed=drawn, **options, **others)
         try:
             return self._create(name, bandit, seed is None, api_key)
         except IntegrityError:  # another process created one of that name at the same time
