@@ -353,8 +353,12 @@ SLOTS_OF = {
     "### Hold": "hold",
 }
 #: Keys that a configuration takes in place of an argument, or beside it: files are read before a part is built.
-FROM_FILES = {("rewards", "table"): "values",
-    ("rewards", "varying"): "probabilities", ("availability", "log"): "table", ("feedback", "empirical"): "samples"}
+FROM_FILES = {
+    ("rewards", "table"): "values",
+    ("rewards", "varying"): "probabilities",
+    ("availability", "log"): "table",
+    ("feedback", "empirical"): "samples",
+}
 
 
 def keys_of(slot: str, kind: str) -> set[str]:
