@@ -84,8 +84,8 @@ def test_algorithms_as_json(run: Run) -> None:
     assert eta["required"]
 
 
-def test_simulate_prints_a_table_and_writes_whole_files(run: Run, config: Path, tmp_path: Path) -> None:
-    done = run("simulate", config)
+def test_simulate_prints_tables_and_writes_whole_files(run: Run, config: Path, tmp_path: Path) -> None:
+    done = run("simulate", config, "--wide")
     assert done.returncode == 0, done.stderr
     for words in ("r_regret", "coffee", "±", "of 0.2", "UCB"):
         assert words in done.stdout

@@ -107,9 +107,9 @@ def test_they_are_in_the_figures(results: Results, tmp_path: Path) -> None:
 
 
 def test_they_are_in_the_tables_of_the_command_line(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
-    from evenhand.cli import tables
+    from evenhand.cli.results import show_results
 
-    tables.show_results(results)
+    show_results(results)
     assert "plays_of_2" in capsys.readouterr().out
 
 

@@ -19,6 +19,7 @@ from evenhand.cli.reproduce import reproduce
 from evenhand.cli.serve import serve
 from evenhand.cli.simulate import check, simulate
 from evenhand.cli.store import db, export, verify
+from evenhand.cli.table import table
 from evenhand.core.errors import EvenhandError
 
 app = typer.Typer(
@@ -151,6 +152,7 @@ def _common(
 app.command()(algorithms)
 app.command()(check)
 app.command()(simulate)
+app.command()(table)
 app.command()(reproduce)
 app.command()(evaluate)
 app.command()(serve)

@@ -9,7 +9,7 @@ import typer
 
 from evenhand.cli.options import AsJson, ConfigPath, Horizon, Import, Jobs, Lanes, Out, Seed
 from evenhand.cli.output import Interrupted, note, print_json
-from evenhand.core.errors import EvenhandError, InfeasiblePromise
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, nearest
 
 if TYPE_CHECKING:
     from evenhand.simulation.results import Results
@@ -60,8 +60,13 @@ def simulate(
     own: Import = None,
     as_json: AsJson = False,
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the figures.")] = True,
+    wide: Annotated[bool, typer.Option("--wide", help="Print every arm and measure, with standard errors.")] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL", help="Print the differences of the other policies to this one, lane by lane."),
+    ] = None,
 ) -> None:
-    """Run the policies of a configuration; print a table, write results and figures to a folder.
+    """Run the policies of a configuration; say which kept its promises, write results and figures to a folder.
 
     A .parquet file of earlier results in place of the configuration runs the same simulation again.
 
@@ -71,16 +76,28 @@ def simulate(
 
       evenhand simulate films.toml --lanes 500 --jobs 2 --out runs/films
 
+      evenhand simulate films.toml --against Thompson --wide
+
       evenhand simulate results/curves.parquet --seed 2 --json
     """
     setup = _setup(config, seed=seed, lanes=lanes, horizon=horizon)
+    if against is not None and against not in setup.policies:
+        raise EvenhandError(f"--against: there is no policy {against!r}{nearest(against, setup.policies)}")
     try:
-        run(setup, jobs, out, as_json, figures)
+        run(setup, jobs, out, as_json, figures, wide, against)
     except InfeasiblePromise as error:
         raise InfeasiblePromise(f"{config}: {error}") from None
 
 
-def run(setup: Setup, jobs: int, out: Path, as_json: bool, figures: bool) -> None:
+def run(
+    setup: Setup,
+    jobs: int,
+    out: Path,
+    as_json: bool,
+    figures: bool,
+    wide: bool = False,
+    against: str | None = None,
+) -> None:
     """Run a setup, write the results, and print them.
 
     Args:
@@ -89,12 +106,14 @@ def run(setup: Setup, jobs: int, out: Path, as_json: bool, figures: bool) -> Non
         out: folder for results and figures.
         as_json: print JSON instead of tables.
         figures: draw the figures.
+        wide: print every arm and measure, with standard errors.
+        against: label of the policy to which the differences of the others are printed.
 
     Raises:
         EvenhandError: the setup cannot be run, or the results cannot be written; they are printed all the same.
         Interrupted: by the user.
     """
-    from evenhand.cli.tables import show_results
+    from evenhand.cli.results import show_results
     from evenhand.core.files import check_folder
     from evenhand.simulation.simulate import compare
 
@@ -120,12 +139,26 @@ def run(setup: Setup, jobs: int, out: Path, as_json: bool, figures: bool) -> Non
     except OSError as error:
         fault = EvenhandError(f"the results could not be written to {out}: {error}; the existing files are complete")
     if as_json:
-        print_json(results.to_json())
+        print_json(_as_json(results, against))
     else:
-        show_results(results)
+        show_results(results, wide, against)
     if fault:
         raise fault
     note(f"wrote {', '.join(written)} to {out}")
+
+
+def _as_json(results: Results, against: str | None) -> dict[str, Any]:
+    from attrs import asdict
+
+    from evenhand.simulation.files import without_infinities
+    from evenhand.simulation.verdicts import differences, verdicts
+
+    found = {label: verdict.to_json() for label, verdict in verdicts(results).items()}
+    values = {**results.to_json(), "verdicts": found}
+    if against is not None:
+        rows = [asdict(one) for one in differences(results, against)]
+        values |= {"against": against, "differences": without_infinities(rows)}
+    return values
 
 
 def _setup(config: Path, **overrides: int | None) -> Setup:

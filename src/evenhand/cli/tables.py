@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from evenhand.online.audit.lines import Line
     from evenhand.online.evaluation.estimators import Estimate, Evaluation
     from evenhand.online.store.api_keys import Key
-    from evenhand.simulation.results import Results
 
 WIDE = 200  # columns where the output is no terminal
 MOST = 50  # items in the table of an evaluation
@@ -111,37 +110,6 @@ def show_feasibility(names: Sequence[str], policies: Mapping[str, Mapping[str, A
         console.print("the configuration is valid, and every promise can be kept")
 
 
-def show_results(results: Results) -> None:
-    """Print every measure at the horizon and the shares of the rounds, as mean ± standard error over lanes.
-
-    Args:
-        results: of a simulation.
-    """
-    console, final, size = console_for_tables(), results.final(), results.information
-    console.print(
-        f"[bold]{size['horizon']:,} rounds, {size['lanes']:,} lanes, seed {size['seed']}[/bold]"
-        "  mean ± standard error over lanes",
-        highlight=False,
-    )
-    cells = {
-        name: ["" if name not in measures else plus_minus(**measures[name]) for measures in final.values()]
-        for name in results.measures
-    }
-    console.print(_fitting(console, "measure", cells, list(final)))
-    for label, reasons in results.omitted.items():
-        for reason in dict.fromkeys(reasons.values()):
-            omitted = ", ".join(name for name, why in reasons.items() if why == reason)
-            console.print(f"{escape(label)}: no {omitted}: {escape(reason)}", highlight=False, soft_wrap=True)
-    shares: dict[str, list[str]] = {name: [] for name in results.names}
-    for label, measures in final.items():
-        fractions = measures["selection_fractions"]
-        for arm, name in enumerate(results.names):
-            share = plus_minus(fractions["mean"][arm], fractions["stderr"][arm], 4)
-            shares[name].append(share + _promised_share(results, label, arm))
-    console.print("share of the rounds, and the promised share")
-    console.print(_fitting(console, "arm", shares, list(final)))
-
-
 def _promise_in_words(names: Sequence[str], facts: Mapping[str, Any]) -> str:
     promised = facts["promised"]
     by_merit = "by merit" if facts["by_merit"] else ""
@@ -153,30 +121,6 @@ def _promise_in_words(names: Sequence[str], facts: Mapping[str, Any]) -> str:
         parts = [f"{name} {share:.4g}" for name, share in zip(names, promised, strict=True) if share > 0]
     words = ", ".join(parts[:8]) + (f" and {len(parts) - 8} more" if len(parts) > 8 else "")
     return f"{by_merit}: {words}" if by_merit else words
-
-
-def _promised_share(results: Results, label: str, arm: int) -> str:
-    shares = results.promised[label]
-    return "" if shares is None else f" of {shares.reshape(-1, shares.shape[-1])[:, arm].mean():.3g}"
-
-
-def _fitting(console: Console, rows: str, cells: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Table:
-    """Rows by policies, or policies by rows, or one cell per line: the first of them that fits the console."""
-    by_policy = table_of(rows, *labels, right=True)
-    for name, row in cells.items():
-        by_policy.add_row(escape(name), *row)
-    by_row = table_of("policy", *cells, right=True)
-    for place, label in enumerate(labels):
-        by_row.add_row(escape(label), *(row[place] for row in cells.values()))
-    unbounded = console.options.update(max_width=100_000)
-    for table in (by_policy, by_row):
-        if console.measure(table, options=unbounded).maximum <= console.width:
-            return table
-    lines = table_of("policy", rows, "mean ± standard error", right=True)
-    for place, label in enumerate(labels):
-        for name, row in cells.items():
-            lines.add_row(escape(label), escape(name), row[place])
-    return lines
 
 
 # --- evaluations of logs ----------------------------------------------------------------------------------------------

@@ -161,6 +161,31 @@ class Results:
                 frames.append(pd.DataFrame(columns | cuts))
         return pd.concat(frames, ignore_index=True)
 
+    def tidy(self) -> pd.DataFrame:
+        """All results as one long table: a row for each policy, lane, checkpoint and measure, and for each arm's share.
+
+        Returns:
+            ``policy``, ``lane``, ``round``, ``measure`` (``share`` for those of the arms), ``arm`` (missing where the
+            measure is of all arms) and ``value``.
+
+        Example:
+            >>> from evenhand import simulate
+            >>> from evenhand.algorithms import ucb1
+            >>> from evenhand.environment.environment import Environment
+            >>> from evenhand.environment.rewards import Bernoulli
+            >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=100, lanes=5, checkpoints=2)
+            >>> results.tidy().groupby("measure", observed=True).size().to_dict()
+            {'regret': 10, 'reward': 10, 'share': 20, 'time_averaged_regret': 10}
+        """
+        import pandas as pd
+
+        keys = ["policy", "lane", "round"]
+        curves = self.curves().melt(id_vars=keys, var_name="measure", value_name="value").dropna(subset="value")
+        shares = self.arms()[[*keys, "arm", "fraction"]].rename(columns={"fraction": "value"})
+        return pd.concat([curves, shares.assign(measure="share")], ignore_index=True).astype(
+            {"policy": "category", "measure": "category"}
+        )[[*keys, "measure", "arm", "value"]]
+
     def final(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Mean and standard error of every measure, and the selection fractions, at the horizon, by label."""
         table: dict[str, dict[str, dict[str, Any]]] = {}

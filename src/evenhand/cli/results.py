@@ -1,0 +1,191 @@
+"""What ``evenhand simulate`` prints: a verdict on every policy, the share of every arm, and details on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+from rich.cells import cell_len
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from evenhand.cli.tables import console_for_tables, plus_minus, table_of
+from evenhand.simulation.results import Results
+from evenhand.simulation.verdicts import KEPT, Verdict, differences, verdicts
+
+NARROW = 80  # columns of the compact table where the output is no terminal
+NAME = 26  # columns for the name of an arm
+FEW = 12  # arms that are all shown
+FIRST = 4  # arms shown of each kind where there are more
+MISSED = "✗"
+
+
+def show_results(results: Results, wide: bool = False, against: str | None = None) -> None:
+    """Print which policy kept which promise and what that cost, and how often every arm played.
+
+    Args:
+        results: of a simulation.
+        wide: print every arm and every measure, with standard errors.
+        against: label of a policy; print the paired differences of the others to it.
+
+    Raises:
+        EvenhandError: there is no policy ``against``.
+    """
+    found = verdicts(results)
+    compared = [] if against is None else differences(results, against)
+    console = console_for_tables()
+    if not console.is_terminal and not wide:
+        console.width = NARROW
+    size = results.information
+    title = f"[bold]{size['horizon']:,} rounds, {size['lanes']:,} lanes, seed {size['seed']}[/bold]"
+    console.print(title + ("  mean ± standard error over lanes" if wide else ""), highlight=False)
+    console.print()
+    for verdict in found.values():
+        colour = "red" if verdict.missed else "green" if verdict.promised else "default"
+        text = escape(verdict.text).replace(escape(verdict.label), f"[{colour}]{escape(verdict.label)}[/{colour}]", 1)
+        console.print(text, highlight=False)
+    if wide:
+        _show_measures(console, results, list(results.measures))
+        _show_shares_with_errors(console, results)
+    else:
+        _show_shares(console, results, found)
+        if results.own:
+            _show_measures(console, results, [name for name in results.measures if name in results.own])
+    _show_omitted(console, results)
+    for label, rows in groupby(compared, key=lambda one: one.label):
+        console.print(f"[bold]{escape(label)}[/bold] less {escape(str(against))}, lane by lane", highlight=False)
+        table = table_of("measure", "mean difference", "95 % interval", right=True)
+        for one in rows:
+            interval = "" if np.isnan(one.low) else f"{one.low:,.4g} to {one.high:,.4g}"
+            table.add_row(one.measure, f"{one.mean:+,.4g}", interval)
+        console.print(table)
+
+
+def _show_measures(console: Console, results: Results, names: Sequence[str]) -> None:
+    """Measures of every policy, with standard errors."""
+    final = results.final()
+    cells = {
+        name: ["" if name not in measures else plus_minus(**measures[name]) for measures in final.values()]
+        for name in names
+    }
+    console.print(_fitting(console, "measure", cells, list(final)))
+
+
+def _show_omitted(console: Console, results: Results) -> None:
+    """Which measures could not be computed, and why."""
+    for label, reasons in results.omitted.items():
+        for reason in dict.fromkeys(reasons.values()):
+            omitted = ", ".join(name for name, why in reasons.items() if why == reason)
+            console.print(f"{escape(label)}: no {omitted}: {escape(reason)}", highlight=False, soft_wrap=True)
+
+
+def _show_shares_with_errors(console: Console, results: Results) -> None:
+    """The share of every arm beside the promised one."""
+    shares: dict[str, list[str]] = {name: [] for name in results.names}
+    for label, measures in results.final().items():
+        fractions = measures["selection_fractions"]
+        promised = results.promised[label]
+        for arm, name in enumerate(results.names):
+            share = plus_minus(fractions["mean"][arm], fractions["stderr"][arm], 4)
+            of = "" if promised is None else f" of {promised.reshape(-1, promised.shape[-1])[:, arm].mean():.3g}"
+            shares[name].append(share + of)
+    console.print("share of the rounds, and the promised share")
+    console.print(_fitting(console, "arm", shares, list(results.policies)))
+
+
+def _show_shares(console: Console, results: Results, found: Mapping[str, Verdict]) -> None:
+    """The share of every arm, or of the most interesting ones, under each policy; as many tables as the width needs."""
+    shares = np.array([result.pulls[-1].mean(axis=0) / results.rounds[-1] for result in results.policies.values()])
+    promised = _promised(found)
+    shown, rest = _interesting(shares, list(found.values()))
+    names = max(cell_len(name) for name in ("share of the rounds", *(results.names[arm] for arm in shown)))
+    room = console.width - 2 - min(names, NAME) - (0 if promised is None else 11)
+    for labels in _groups(room, list(found)):
+        table = table_of("share of the rounds", *(["promised"] if promised is not None else []), *labels, right=True)
+        table.columns[0].max_width, table.columns[0].overflow = NAME, "ellipsis"
+        for column in table.columns[1:]:
+            column.no_wrap, column.overflow = False, "fold"
+        places = [list(found).index(label) for label in labels]
+        for arm in shown:
+            of = [] if promised is None else [_share(promised[arm]) if promised[arm] > 0 else ""]
+            cells = [_cell(results.names[arm], shares[at, arm], found[list(found)[at]]) for at in places]
+            table.add_row(escape(results.names[arm]), *of, *cells)
+        if rest.size:
+            of = [] if promised is None else [_range(np.array(promised)[rest])]
+            table.add_row(f"{rest.size:,} more", *of, *(_range(shares[at, rest]) for at in places), style="dim")
+        console.print(table)
+    notes = []
+    if any(verdict.missed for verdict in found.values()):
+        notes.append(
+            f"{MISSED} promise missed: over {KEPT:.0%} of the promised plays are missing, on average over lanes."
+        )
+    notes.append("--wide shows every measure with its standard error, --against LABEL differences.")
+    for text in notes:
+        console.print(f"[dim]{text}[/dim]", highlight=False)
+
+
+def _promised(found: Mapping[str, Verdict]) -> tuple[float, ...] | None:
+    """The promised shares, if all policies that promise any promise the same."""
+    promised = {verdict.promised for verdict in found.values() if verdict.promised is not None}
+    return promised.pop() if len(promised) == 1 else None
+
+
+def _interesting(shares: np.ndarray, found: Sequence[Verdict]) -> tuple[list[int], np.ndarray]:
+    """Arms to show, and the others: those furthest behind their promises, and those that play most."""
+    arms = shares.shape[-1]
+    if arms <= FEW:
+        return list(range(arms)), np.array([], dtype=int)
+    missing = np.max([one.missing or np.zeros(arms) for one in found], axis=0)
+    behind = [int(arm) for arm in np.argsort(-missing, kind="stable")[:FIRST] if missing[arm] > 0]
+    often = np.argsort(-shares.mean(axis=0), kind="stable")
+    most = [int(arm) for arm in often if arm not in behind][:FIRST]
+    least = [int(arm) for arm in often[::-1] if arm not in (*behind, *most)][:1]
+    shown = sorted([*behind, *most, *least], key=lambda arm: -float(shares[:, arm].mean()))
+    return shown, np.setdiff1d(np.arange(arms), shown)
+
+
+def _groups(room: int, labels: Sequence[str]) -> Iterator[list[str]]:
+    """The policies in groups whose columns fit into so many columns of the terminal."""
+    group: list[str] = []
+    used = 0
+    for label in labels:
+        need = min(max(map(cell_len, (*label.split(), "0.0000 ✗"))), 16) + 3
+        if group and used + need > room:
+            yield group
+            group, used = [], 0
+        group, used = [*group, label], used + need
+    yield group
+
+
+def _cell(name: str, share: float, verdict: Verdict) -> str:
+    return f"[red]{_share(share)} {MISSED}[/red]" if name in verdict.missed else f"{_share(share)}  "
+
+
+def _share(share: float) -> str:
+    return f"{share:.4f}"
+
+
+def _range(shares: np.ndarray | Sequence[float]) -> str:
+    low, high = np.min(shares), np.max(shares)
+    return f"{low:.3f}–{high:.3f}"
+
+
+def _fitting(console: Console, rows: str, cells: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Table:
+    """Rows by policies, or policies by rows, or one cell per line: the first of them that fits the console."""
+    by_policy = table_of(rows, *labels, right=True)
+    for name, row in cells.items():
+        by_policy.add_row(escape(name), *row)
+    by_row = table_of("policy", *cells, right=True)
+    for place, label in enumerate(labels):
+        by_row.add_row(escape(label), *(row[place] for row in cells.values()))
+    unbounded = console.options.update(max_width=100_000)
+    for table in (by_policy, by_row):
+        if console.measure(table, options=unbounded).maximum <= console.width:
+            return table
+    lines = table_of("policy", rows, "mean ± standard error", right=True)
+    for place, label in enumerate(labels):
+        for name, row in cells.items():
+            lines.add_row(escape(label), escape(name), row[place])
+    return lines

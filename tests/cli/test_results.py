@@ -1,0 +1,106 @@
+"""What `simulate` prints first, and the tables that `table` makes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenhand.cli.main import run
+
+CONFIG = """
+horizon = 400
+lanes = 6
+[environment]
+arms = {arms}
+fractions = 0.1
+[environment.rewards]
+kind = "bernoulli"
+means = {means}
+[[policies]]
+algorithm = "fucb"
+[[policies]]
+algorithm = "ucb1"
+label = "UCB_1 & co"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    simulated(tmp_path, ["tea", "[red]milk", "x" * 60])
+    capsys.readouterr()
+    return tmp_path / "out"
+
+
+def simulated(tmp_path: Path, arms: list[str], *options: str) -> None:
+    config = tmp_path / "run.toml"
+    means = [round(0.9 - 0.6 * place / len(arms), 3) for place in range(len(arms))]
+    fractions = 0.1 if len(arms) < 10 else 0.004
+    config.write_text(CONFIG.format(arms=json.dumps(arms), means=means).replace("= 0.1\n", f"= {fractions}\n"))
+    assert run(["simulate", str(config), "--no-figures", "--out", str(tmp_path / "out"), *options]) == 0
+
+
+def test_the_verdicts_come_first_and_every_line_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated(tmp_path, ["tea", "[red]milk", "x" * 60])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["400 rounds, 6 lanes, seed 0", "", lines[2]]
+    assert lines[2].startswith("fucb kept all three promises, and earned ")
+    assert max(map(len, lines)) <= 80
+    text = "\n".join(lines)
+    assert "[red]milk" in text
+    assert "UCB_1 & co left" in text
+    assert "✗" in text
+
+
+def test_of_many_arms_the_most_interesting_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated(tmp_path, [f"arm {place}" for place in range(200)])
+    out = capsys.readouterr().out
+    assert "191 more" in out
+    assert len(out.splitlines()) < 30
+    simulated(tmp_path, [f"arm {place}" for place in range(200)], "--wide")
+    assert "arm 117 " in capsys.readouterr().out
+
+
+def test_differences_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated(tmp_path, ["tea", "milk"], "--against", "fucb")
+    assert "UCB_1 & co less fucb, lane by lane" in capsys.readouterr().out
+    simulated(tmp_path, ["tea", "milk"], "--against", "fucb", "--json")
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["verdicts"]["fucb"]["promises_kept"] is True
+    assert {row["label"] for row in printed["differences"]} == {"UCB_1 & co"}
+
+
+def test_an_unknown_policy_is_refused_before_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text(CONFIG.format(arms='["a", "b"]', means="[0.9, 0.5]"))
+    assert run(["simulate", str(config), "--out", str(tmp_path / "out"), "--against", "FUCB"]) == 2
+    assert capsys.readouterr().err == "evenhand: --against: there is no policy 'FUCB'; did you mean 'fucb'?\n"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("show", ["measures", "shares", "differences"])
+def test_a_table_in_every_markup(folder: Path, show: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def table(markup: str) -> str:
+        assert run(["table", str(folder), "--show", show, "--format", markup]) == 0
+        return capsys.readouterr().out
+
+    rows: list[dict[str, Any]] = list(csv.DictReader(io.StringIO(table("csv"))))
+    items = {row["arm" if show == "shares" else "measure"] for row in rows}
+    policies = {row["policy"] for row in rows}
+    markdown = table("markdown").splitlines()
+    assert len(markdown) == 2 + len(items)
+    assert all(line.count("|") == markdown[0].count("|") for line in markdown)
+    assert all(policy in markdown[0] for policy in policies)
+    latex = table("latex")
+    assert r"\toprule" in latex
+    assert r"UCB\_1 \& co" in latex
+    assert "±" not in latex
+
+
+def test_a_folder_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["table", str(tmp_path)]) == 2
+    assert "curves.parquet" in capsys.readouterr().err

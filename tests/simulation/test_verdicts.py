@@ -1,0 +1,105 @@
+"""Verdicts and paired differences against numbers put in by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evenhand.core.errors import EvenhandError
+from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.verdicts import differences, verdicts
+
+T = 1000
+
+
+def results_of(plays: dict[str, list[list[int]]], promised: list[float] | None, **curves: list[float]) -> Results:
+    """Results with one checkpoint: plays by policy, lane and arm; curves, the same for all policies, by lane."""
+    policies = {}
+    for place, (label, pulls) in enumerate(plays.items()):
+        lanes, arms = np.array(pulls).shape
+        shifted = {name: np.array([values]) + place for name, values in curves.items()}
+        unknown = np.full((lanes, arms), np.nan)
+        policies[label] = PolicyResult(np.array([pulls], dtype=np.int32), shifted, unknown, unknown)
+    names = ("tea", "coffee", "milk", "cocoa", "water", "juice")[: len(next(iter(plays.values()))[0])]
+    shares = dict.fromkeys(plays, None if promised is None else np.array(promised))
+    return Results(policies, np.array([T]), names, shares, {"horizon": T, "lanes": 2, "seed": 0})
+
+
+def text(plays: list[list[int]], promised: list[float] | None, **curves: list[float]) -> str:
+    return verdicts(results_of({"A": plays}, promised, **curves))["A"].text
+
+
+def test_a_kept_promise_and_its_cost() -> None:
+    assert text([[800, 200], [801, 199]], [0.0, 0.2], r_regret=[3.0, 4.4], regret=[9.0, 9.0]) == (
+        "A kept its promise, and earned 4 less than the fair optimum."
+    )
+    assert (
+        text([[500, 500]], [0.5, 0.5], r_regret=[0.2])
+        == "A kept both promises, and earned as much as the fair optimum."
+    )
+
+
+def test_the_arms_furthest_behind_come_first() -> None:
+    assert text([[900, 60, 40]], [0.2, 0.2, 0.2], r_regret=[-277.0]) == (
+        "A left milk 160 plays short and coffee 140 (1 of 3 promises kept), and earned 277 more than the fair optimum."
+    )
+
+
+def test_more_than_three_arms_are_counted() -> None:
+    assert text([[995, 1, 1, 1, 1, 1]], [0.0, 0.1, 0.1, 0.1, 0.1, 0.1], r_regret=[1.0]).startswith(
+        "A left coffee 99 plays short, milk 99, cocoa 99 and 2 more arms (0 of 5 promises kept)"
+    )
+
+
+@pytest.mark.parametrize(("plays", "kept"), [(198, True), (197, False)])
+def test_one_percent_of_the_promised_plays_may_be_missing(plays: int, kept: bool) -> None:
+    verdict = verdicts(results_of({"A": [[T - plays, plays]]}, [0.0, 0.2], r_regret=[0.0]))["A"]
+    assert verdict.missed == (() if kept else ("coffee",))
+    assert verdict.missing == (plays - T, 200 - plays)
+    assert verdict.to_json()["promises_kept"] is kept
+
+
+def test_a_single_play_may_be_missing() -> None:
+    assert verdicts(results_of({"A": [[T - 4, 4]]}, [0.0, 0.005], r_regret=[0.0]))["A"].missed == ()
+    assert verdicts(results_of({"A": [[T - 3, 3]]}, [0.0, 0.005], r_regret=[0.0]))["A"].missed == ("coffee",)
+
+
+def test_lanes_are_averaged_and_promises_may_differ_between_them() -> None:
+    results = results_of({"A": [[700, 300], [900, 100]]}, [0.0, 0.2], r_regret=[0.0, 0.0])
+    assert verdicts(results)["A"].missed == ()
+    results.promised["A"] = np.array([[0.0, 0.3], [0.0, 0.2]])
+    assert verdicts(results)["A"].missing == (-800, 50)
+
+
+def test_without_promises_the_best_policy_is_the_measure() -> None:
+    assert text([[900, 100]], None, regret=[12.0], reward=[5.0]) == (
+        "A promised nothing, and earned 12 less than the best policy."
+    )
+    assert text([[900, 100]], None, reward=[1234.0]) == "A promised nothing, and earned 1,234."
+
+
+def test_shares_by_merit() -> None:
+    assert text([[600, 400]], None, fairness_regret=[25.0], regret=[3.0]) == (
+        "A gave shares that differ from merit by 0.025 a round on average, and earned 3 less than the best policy."
+    )
+
+
+def test_differences_are_those_of_a_paired_t_test() -> None:
+    results = results_of({"A": [[1, 1]] * 5, "B": [[1, 1]] * 5}, None, reward=[1.0, 2.0, 3.0, 4.0, 5.0])
+    results.policies["B"].curves["reward"][0] = [2.0, 2.5, 4.5, 4.0, 7.0]
+    (found,) = differences(results, against="A")
+    expected = stats.ttest_rel([2.0, 2.5, 4.5, 4.0, 7.0], [1.0, 2.0, 3.0, 4.0, 5.0]).confidence_interval(0.95)
+    assert (found.label, found.mean) == ("B", 1.0)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_single_lane_has_no_interval() -> None:
+    (found,) = differences(results_of({"A": [[1, 1]], "B": [[1, 1]]}, None, reward=[3.0]), against="A")
+    assert found.mean == 1.0
+    assert np.isnan([found.low, found.high]).all()
+
+
+def test_a_policy_that_is_not_there() -> None:
+    with pytest.raises(EvenhandError, match="there is no policy 'a'; did you mean 'A'"):
+        differences(results_of({"A": [[1, 1]]}, None, reward=[3.0]), against="a")
