@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from evenhand.core.errors import EvenhandError
+from evenhand.core.state import Array
 from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.verdicts import differences, verdicts
 
@@ -22,7 +23,7 @@ def results_of(plays: dict[str, list[list[int]]], promised: list[float] | None, 
         unknown = np.full((lanes, arms), np.nan)
         policies[label] = PolicyResult(np.array([pulls], dtype=np.int32), shifted, unknown, unknown)
     names = ("tea", "coffee", "milk", "cocoa", "water", "juice")[: len(next(iter(plays.values()))[0])]
-    shares = dict.fromkeys(plays, None if promised is None else np.array(promised))
+    shares: dict[str, Array | None] = {label: None if promised is None else np.array(promised) for label in plays}
     return Results(policies, np.array([T]), names, shares, {"horizon": T, "lanes": 2, "seed": 0})
 
 

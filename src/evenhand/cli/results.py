@@ -137,7 +137,7 @@ def _interesting(shares: np.ndarray, found: Sequence[Verdict]) -> tuple[list[int
     arms = shares.shape[-1]
     if arms <= FEW:
         return list(range(arms)), np.array([], dtype=int)
-    missing = np.max([one.missing or np.zeros(arms) for one in found], axis=0)
+    missing = np.max([one.missing or (0.0,) * arms for one in found], axis=0)
     behind = [int(arm) for arm in np.argsort(-missing, kind="stable")[:FIRST] if missing[arm] > 0]
     often = np.argsort(-shares.mean(axis=0), kind="stable")
     most = [int(arm) for arm in often if arm not in behind][:FIRST]
