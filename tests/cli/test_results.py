@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from evenhand.cli.main import run
+from evenhand.core.files import alone_in
 
 CONFIG = """
 horizon = 400
@@ -80,6 +81,22 @@ def test_an_unknown_policy_is_refused_before_the_run(tmp_path: Path, capsys: pyt
     assert run(["simulate", str(config), "--out", str(tmp_path / "out"), "--against", "FUCB"]) == 2
     assert capsys.readouterr().err == "evenhand: --against: there is no policy 'FUCB'; did you mean 'fucb'?\n"
     assert not (tmp_path / "out").exists()
+
+
+def test_figures_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
+    simulated(tmp_path, ["tea", "milk"], "--figures")
+    out = tmp_path / "out"
+    assert (out / "unfairness.png").exists()
+    (out / "notes.png").touch()
+    simulated(tmp_path, ["tea", "milk"])
+    assert {path.name for path in out.iterdir()} == {"curves.parquet", "arms.parquet", "estimates.parquet", "notes.png"}
+
+
+def test_two_runs_into_one_folder_do_not_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated(tmp_path, ["tea", "milk"])
+    with alone_in(tmp_path / "out"):
+        assert run(["simulate", str(tmp_path / "run.toml"), "--out", str(tmp_path / "out")]) == 2
+    assert "another run is writing to" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("show", ["measures", "shares", "differences"])

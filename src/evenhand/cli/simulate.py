@@ -113,11 +113,17 @@ def run(
         EvenhandError: the setup cannot be run, or the results cannot be written; they are printed all the same.
         Interrupted: by the user.
     """
-    from evenhand.cli.results import show_results
-    from evenhand.core.files import check_folder
-    from evenhand.simulation.simulate import compare
+    from evenhand.core.files import alone_in, check_folder
 
     check_folder(out)
+    with alone_in(out):
+        _run(setup, jobs, out, as_json, figures, wide, against)
+
+
+def _run(setup: Setup, jobs: int, out: Path, as_json: bool, figures: bool, wide: bool, against: str | None) -> None:
+    from evenhand.cli.results import show_results
+    from evenhand.simulation.simulate import compare
+
     size = setup.horizon, setup.lanes, setup.seed
     checkpoints, spacing = setup.checkpoints, setup.spacing
     try:
@@ -191,9 +197,24 @@ def _save(results: Results, setup: Setup, out: Path, figures: bool) -> list[str]
     Raises:
         OSError: a file cannot be written.
     """
+    before = _figures_of(out)
     results.save(out)
+    for path in before:
+        path.unlink(missing_ok=True)
     names = ["curves.parquet", "arms.parquet", "estimates.parquet"]
     return names + _draw(results, setup, out) if figures else names
+
+
+def _figures_of(folder: Path) -> list[Path]:
+    """The figures of an earlier run in the folder, which would be taken for those of this one."""
+    from evenhand.simulation.files import read_table
+    from evenhand.simulation.measures import MEASURES
+
+    try:
+        own = read_table(folder / "curves.parquet")[0]["own"]
+    except (EvenhandError, KeyError):
+        return []
+    return [folder / f"{name}.{end}" for name in (*MEASURES, *own, "selection_fractions") for end in ("png", "svg")]
 
 
 def _draw(results: Results, setup: Setup, folder: Path) -> list[str]:

@@ -81,3 +81,39 @@ def check_folder(folder: Path) -> None:
         raise EvenhandError(
             f"cannot write to the folder {folder}: {error.strerror or error}; choose another with --out"
         ) from None
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep other processes that ask for it out of a folder during the block; a process that dies lets go.
+
+    Where the system has no locks on folders, nothing is locked.
+
+    Args:
+        folder: that exists.
+
+    Raises:
+        EvenhandError: another process is in it.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> with alone_in(folder):
+        ...     size = (folder / "numbers.txt").write_text("1 2 3")
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise EvenhandError(
+                f"another run is writing to {folder}; wait for it, or choose another with --out"
+            ) from None
+        yield
+    finally:
+        os.close(handle)
