@@ -81,8 +81,10 @@ def test_without_promises_the_best_policy_is_the_measure() -> None:
 
 
 def test_shares_by_merit() -> None:
-    assert text([[600, 400]], None, fairness_regret=[25.0], regret=[3.0]) == (
-        "A gave shares that differ from merit by 0.025 a round on average, and earned 3 less than the best policy."
+    merit = {"fairness_regret": [25.0], "reward_regret": [3.25], "regret": [90.0]}
+    assert text([[600, 400]], [0.6, 0.4], **merit) == "A kept both shares by merit, and has a reward regret of 3.25."
+    assert text([[700, 300]], [0.6, 0.4], **merit) == (
+        "A left coffee 100 plays short (1 of 2 shares by merit kept), and has a reward regret of 3.25."
     )
 
 

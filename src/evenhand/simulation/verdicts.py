@@ -11,7 +11,7 @@ from attrs import frozen
 from scipy import stats
 
 from evenhand.core.errors import EvenhandError, nearest
-from evenhand.simulation.results import Results, mean_and_error
+from evenhand.simulation.results import PolicyResult, Results, mean_and_error
 
 KEPT = 0.01  # part of its promised plays that an arm may miss, on average over lanes; or a single play
 NAMED = 3  # arms that a sentence names
@@ -70,11 +70,12 @@ def verdicts(results: Results) -> dict[str, Verdict]:
 
 def _verdict(results: Results, label: str) -> Verdict:
     result, shares = results.policies[label], results.promised[label]
+    by_merit = "fairness_regret" in result.curves
     gap_of = "r_regret" if "r_regret" in result.curves else "regret"
     gap = float(result.curves[gap_of][-1].mean()) if gap_of in result.curves else None
     ending = _cost(results, label, gap, fair=gap_of == "r_regret")
     if shares is None or not np.any(shares > 0):
-        return Verdict(label, None, None, (), gap, f"{label} {_without_shares(results, label)}, and {ending}.")
+        return Verdict(label, None, None, (), gap, f"{label} promised nothing, and {ending}.")
     rounds = float(results.rounds[-1])
     wanted = np.broadcast_to(shares, result.pulls[-1].shape).mean(axis=0) * rounds
     missing = wanted - result.pulls[-1].mean(axis=0)
@@ -83,32 +84,34 @@ def _verdict(results: Results, label: str) -> Verdict:
         for arm in np.argsort(-missing, kind="stable")
         if wanted[arm] > 0 and missing[arm] > max(KEPT * wanted[arm], 1)
     ]
-    text = f"{label} {_about_shares(results, int(np.sum(wanted > 0)), short, missing)}, and {ending}."
+    promises = int(np.sum(wanted > 0))
+    if by_merit:
+        promise, ending = "share by merit", f"has a reward regret of {_last(result, 'reward_regret'):,.4g}"
+    else:
+        promise = "promise"
+    text = f"{label} {_about_shares(results, promise, promises, short, missing)}, and {ending}."
     missed = tuple(results.names[arm] for arm in short)
     return Verdict(label, tuple(wanted / rounds), tuple(missing.tolist()), missed, gap, text)
 
 
-def _about_shares(results: Results, promises: int, short: Sequence[int], missing: Any) -> str:
+def _about_shares(results: Results, promise: str, promises: int, short: Sequence[int], missing: Any) -> str:
     """Which promises were kept, as the predicate of a sentence."""
+    several = promise.replace("promise", "promises").replace("share", "shares")
     if not short:
-        return "kept its promise" if promises == 1 else f"kept {_all(promises)} promises"
+        return f"kept its {promise}" if promises == 1 else f"kept {_all(promises)} {several}"
     names = [f"arm {name}" if name.isdigit() else name for name in (results.names[arm] for arm in short[:NAMED])]
     first, *others = (f"{missing[arm]:,.0f}" for arm in short[:NAMED])
     parts = [f"{names[0]} {first} {'play' if first == '1' else 'plays'} short"]
     parts += [f"{name} {plays}" for name, plays in zip(names[1:], others, strict=True)]
     if len(short) > NAMED:
         parts.append(f"{len(short) - NAMED} more arms")
-    kept = f" ({promises - len(short)} of {promises} promises kept)" if promises > 1 else ""
+    kept = f" ({promises - len(short)} of {promises} {several} kept)" if promises > 1 else ""
     return f"left {_listed(parts)}{kept}"
 
 
-def _without_shares(results: Results, label: str) -> str:
-    """What a policy without promised shares did, as the predicate of a sentence."""
-    curves = results.policies[label].curves
-    if "fairness_regret" not in curves:
-        return "promised nothing"
-    regret = float(curves["fairness_regret"][-1].mean())
-    return f"gave shares that differ from merit by {regret / float(results.rounds[-1]):.3g} a round on average"
+def _last(result: PolicyResult, measure: str) -> float:
+    """The mean of a measure at the horizon; NaN where it could not be computed."""
+    return float(result.curves[measure][-1].mean()) if measure in result.curves else math.nan
 
 
 def _cost(results: Results, label: str, gap: float | None, fair: bool) -> str:
