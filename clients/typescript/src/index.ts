@@ -1,9 +1,11 @@
 import createHttp from "openapi-fetch";
 import { errorOf, EvenhandError } from "./errors.js";
+import { LeasedDecisions, type LeaseReport } from "./leases.js";
 import { type Limits, retrying } from "./retries.js";
 import type { components, operations, paths } from "./schema.js";
 
 export { EvenhandError, type Detail } from "./errors.js";
+export { columnOf, type Lease, type LeasedDecision, LeasedDecisions, LeaseOver, type LeaseReport } from "./leases.js";
 export type { Limits } from "./retries.js";
 export type { components, operations, paths } from "./schema.js";
 
@@ -40,6 +42,7 @@ export interface Options extends Limits {
 export type Client = ReturnType<typeof createClient>;
 
 const PAGE = 1000; // entries per page of a list
+const REPORT = 20_000; // rewards and columns per report of a lease
 
 /**
  * A client of the HTTP service: a method per operation, with types from the service's description.
@@ -104,6 +107,29 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
       const parameters = { params: { path: path({ name }), header: header(options) } };
       const { data } = await http.POST("/v1/allocations/{name}/rewards", { ...parameters, body: { rewards } });
       return given(data).results;
+    },
+
+    /** Lease the next rounds, to draw their decisions here; report what was drawn with `report`. */
+    async lease(name: string, request: Schemas["LeaseRequest"], options: Once = {}): Promise<LeasedDecisions> {
+      const begun = performance.now(); // before it was granted, so that no decision is drawn too late
+      const parameters = { params: { path: path({ name }), header: header(options) } };
+      const { data } = await http.POST("/v1/allocations/{name}/leases", { ...parameters, body: request });
+      return new LeasedDecisions(given(data), begun);
+    },
+
+    /** Report the decisions of a lease that were drawn so far, and the rewards that were collected in it. */
+    async report(name: string, leased: LeasedDecisions, { finished = false } = {}): Promise<LeaseReport> {
+      const params = { path: path({ name, id: leased.lease.id }) };
+      for (;;) {
+        const { body, last } = leased.body(REPORT);
+        const { data } = await http.POST("/v1/allocations/{name}/leases/{id}/reports", {
+          params,
+          body: { ...body, finished: finished && last },
+        });
+        const report = given(data);
+        leased.reported(body, report);
+        if (last) return report;
+      }
     },
 
     /** Send the anonymous total of the round just decided. */

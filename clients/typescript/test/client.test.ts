@@ -1,7 +1,16 @@
 /** The client on a running service, at the address in EVENHAND_URL with the key in EVENHAND_KEY. */
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { createClient, type Decision, EvenhandError } from "../src/index.js";
+import { readFile } from "node:fs/promises";
+import {
+  columnOf,
+  createClient,
+  type Decision,
+  EvenhandError,
+  type LeasedDecision,
+  LeasedDecisions,
+  LeaseOver,
+} from "../src/index.js";
 
 const url = process.env["EVENHAND_URL"] ?? assert.fail("EVENHAND_URL is missing");
 const key = process.env["EVENHAND_KEY"] ?? assert.fail("EVENHAND_KEY is missing");
@@ -152,6 +161,44 @@ test("what is read only", async () => {
   assert(kinds.has("create") && kinds.has("decide") && kinds.has("reward"));
   const log = await new Response(await client.log("drinks", { since: 2, until: 2 })).text();
   assert.equal(log.trim().split("\n").length, 2);
+});
+
+test("decisions are drawn from a lease, reported with their rewards, and returned", async () => {
+  const leased = await client.lease("drinks", { decisions: 1000 });
+  const names = Array.from({ length: 600 }, () => leased.draw());
+  const first = names[0] as LeasedDecision;
+  leased.reward(first.position, first.arms[0] as string, 1);
+  const report = await client.report("drinks", leased, { finished: true });
+  assert.deepEqual([report.played, report.added, report.accepted, report.returned], [600, 600, 1, true]);
+  assert.throws(() => leased.draw(), LeaseOver);
+  assert.equal((await client.report("drinks", leased)).accepted, 0);
+  for (const place of [0, 1, 2, 299, 599]) {
+    const { id, arms } = names[place] as LeasedDecision;
+    const outcome = await client.decision("drinks", id);
+    assert.deepEqual(outcome.arms.map((arm) => arm.arm), arms);
+    assert.equal(outcome.arms[0]?.propensity, leased.propensity(arms[0] as string));
+  }
+  assert.equal((await client.reward("drinks", first.id, { [first.arms[0] as string]: 1 }))[0]?.status, "duplicate");
+});
+
+test("a unit keeps its arm", async () => {
+  const leased = await client.lease("drinks", { decisions: 100, units: true });
+  const drawn = ["ana", "bo", "ana", "\u{1f375}"].map((unit) => leased.draw(unit).arms);
+  assert.deepEqual(drawn[0], drawn[2]);
+  assert.throws(() => leased.draw(), TypeError);
+  assert.equal((await client.report("drinks", leased, { finished: true })).added, 4);
+  const audit = await client.audit("drinks");
+  assert(audit.lines.every((line) => Number.isInteger(line.plays)));
+});
+
+test("leases are drawn as in Python", async () => {
+  const cases = JSON.parse(await readFile(new URL("../../test/leases.json", import.meta.url), "utf8"));
+  for (const { unit, salt, decisions, column } of cases.columns) assert.equal(columnOf(unit, salt, decisions), column);
+  for (const { lease, units, arms } of cases.leases) {
+    const leased = new LeasedDecisions(lease);
+    const drawn = arms.map((_: unknown, place: number) => leased.draw(units?.[place]).arms);
+    assert.deepEqual(drawn, arms);
+  }
 });
 
 test("a name cannot lead elsewhere", async () => {

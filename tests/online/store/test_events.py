@@ -22,7 +22,19 @@ from evenhand import __version__
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online import Bandit
 from evenhand.online.bandit import pending
-from evenhand.online.store import AddArm, Decide, ReadAudit, Reward, Store, Total, UpdateAllocation, UpdateArm, tables
+from evenhand.online.store import (
+    AddArm,
+    Decide,
+    LeaseRounds,
+    ReadAudit,
+    ReportLease,
+    Reward,
+    Store,
+    Total,
+    UpdateAllocation,
+    UpdateArm,
+    tables,
+)
 from evenhand.online.store.database import Database
 from evenhand.online.store.events import KINDS, Event, bandit_from, event_of, fold, settings_of
 from evenhand.online.store.export import log
@@ -47,8 +59,11 @@ HOSTILE = [
 ]
 
 
+NAMES = ("drinks", "sums", "leased")
+
+
 def lived(database: Database, clock: Clock) -> None:
-    """An allocation in whose life there is an event of every kind but a total, and another one with totals."""
+    """An allocation in whose life there are events of many kinds, one with totals, and one with leases."""
     store = Store(database, clock)
     shares = {"fractions": [0.0, 0.25, 0.125], "eta": 5.0}
     store.create("drinks", ARMS, "lfg", parameters=shares, plays=2, seed=1, window=60.0, missing="lost")
@@ -71,6 +86,18 @@ def lived(database: Database, clock: Clock) -> None:
     for _ in range(3):
         sums.run(Decide())
         sums.run(Total(1.5))
+    store.create("leased", ARMS, "fucb", parameters={"fractions": 0.25}, seed=1, window=60.0, missing="zero")
+    leased = Driven(database, "leased", clock)
+    leased.run(LeaseRounds(4, available=["tea"]))
+    leased.run(LeaseRounds(3, units=True))
+    leased.run(ReportLease("1", 2, {"tea": ([0], [1.0])}))
+    leased.run(ReportLease("5", 2, columns=[2, 2], finished=True))
+    clock.now += 60.0
+    leased.run(ReportLease("1", 3, {"tea": ([1, 2], [0.5, 0.5])}))
+    leased.run(Reward([("5", dict.fromkeys(ARMS, 1.0))]))
+    clock.now += 60.0
+    leased.run(Decide())
+    leased.run(LeaseRounds(3))
 
 
 @pytest.fixture(scope="module")
@@ -105,14 +132,19 @@ def copy(kept: Path) -> Iterator[Database]:
 
 @pytest.fixture(scope="module")
 def lives(kept: Path) -> dict[str, list[Event]]:
-    """All events of both."""
+    """All events of all."""
     with copied(kept) as database:
-        return {name: events_of(database, name) for name in ("drinks", "sums")}
+        return {name: events_of(database, name) for name in NAMES}
 
 
 def test_every_kind_is_looked_at(lives: dict[str, list[Event]], copy: Database) -> None:
-    drinks, sums = lives["drinks"], lives["sums"]
-    assert set(kinds(drinks)) | set(kinds(sums)) == set(KINDS) - {"state"}  # see test_compaction
+    drinks = lives["drinks"]
+    assert {kind for events in lives.values() for kind in kinds(events)} == set(KINDS) - {
+        "state"
+    }  # see test_compaction
+    assert any(event.body.get("late") for event in lives["leased"])
+    expired = [event.body for event in lives["leased"] if event.kind == "expire"]
+    assert [sorted(body) for body in expired] == [["closed", "leases"], ["closed", "leases", "returned"]]
     assert any("forgotten" in event.body for event in drinks)
     assert any(event.body.get("late") and "forgotten" not in event.body for event in drinks)
     changes = {event.body["change"] for event in drinks if event.kind == "change"}
@@ -221,7 +253,7 @@ def mutated(data: st.DataObject, value: Any) -> Any:
 @given(data=st.data())
 def test_a_damaged_event_is_reported_or_does_no_harm(lives: dict[str, list[Event]], data: st.DataObject) -> None:
     """Replayed by itself, whatever is changed in it: there is a bandit in the end, or an error names the damage."""
-    events = list(lives[data.draw(st.sampled_from(["drinks", "drinks", "sums"]))])
+    events = list(lives[data.draw(st.sampled_from(["drinks", "leased", "sums"]))])
     place = data.draw(st.integers(0, len(events) - 1))
     event = events[place]
     match data.draw(st.sampled_from(["body", "body", "body", "kind", "round", "time"])):
@@ -250,7 +282,7 @@ def test_a_damaged_database_is_reported_or_does_no_harm(
     kept: Path, lives: dict[str, list[Event]], data: st.DataObject
 ) -> None:
     """By verify, by the log with estimates and without, and by commands."""
-    name = data.draw(st.sampled_from(["drinks", "drinks", "sums"]))
+    name = data.draw(st.sampled_from(["drinks", "leased", "sums"]))
     event = data.draw(st.sampled_from(lives[name]))
     body = json.dumps(mutated(data, event.body))
     if data.draw(st.integers(0, 4)) == 0:
@@ -258,7 +290,7 @@ def test_a_damaged_database_is_reported_or_does_no_harm(
         body = (
             body[:cut] + data.draw(st.sampled_from(["", "[", '"', "\\", "{" * 3000, "[" * 200_000])) + body[cut + 1 :]
         )
-    where = {"allocation": 1 if name == "drinks" else 2, "sequence": event.sequence, "body": body}
+    where = {"allocation": NAMES.index(name) + 1, "sequence": event.sequence, "body": body}
     with copied(kept) as database:
         change = "UPDATE events SET body = :body WHERE allocation = :allocation AND sequence = :sequence"
         change_rows(database, change, **where)
@@ -279,7 +311,8 @@ def test_a_damaged_database_is_reported_or_does_no_harm(
 def test_a_damaged_snapshot_is_ignored_or_reported_or_does_no_harm(
     kept: Path, lives: dict[str, list[Event]], data: st.DataObject
 ) -> None:
-    events = lives["drinks"]
+    name = data.draw(st.sampled_from(["drinks", "leased"]))
+    events = lives[name]
     sequence = data.draw(st.integers(1, len(events)))
     bandit, closed = rebuilt(events[:sequence])
     rest = {"sequence": sequence, "chain": events[sequence - 1].chain, "versions": [__version__]}
@@ -297,11 +330,11 @@ def test_a_damaged_snapshot_is_ignored_or_reported_or_does_no_harm(
                 whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
             packed = bytes(whole)
     with copied(kept) as database:
-        put(database, sequence, packed)
+        put(database, sequence, packed, name)
         store = Store(database, Clock())
         with suppress(StateError):
-            assert verified(store.database, "drinks") == len(events)
-            assert store.run("drinks", ReadAudit()).sequence == len(events)
+            assert verified(store.database, name) == len(events)
+            assert store.run(name, ReadAudit()).sequence == len(events)
         store.close()
 
 
@@ -315,11 +348,13 @@ def test_a_large_snapshot_is_read_as_it_was() -> None:
     assert Bandit.restored(again.bandit).decide(now=1.0).arms == bandit.decide(now=1.0).arms
 
 
-def put(database: Database, sequence: int, packed: bytes) -> None:
-    """A snapshot of the first allocation, in place of others."""
+def put(database: Database, sequence: int, packed: bytes, name: str = "drinks") -> None:
+    """A snapshot of an allocation, in place of others."""
     with database.transaction(writes=True) as connection:
         connection.execute(delete(tables.snapshots))
-        connection.execute(insert(tables.snapshots), {"allocation": 1, "sequence": sequence, "state": packed})
+        connection.execute(
+            insert(tables.snapshots), {"allocation": NAMES.index(name) + 1, "sequence": sequence, "state": packed}
+        )
 
 
 def test_a_deep_or_strange_snapshot_is_found_and_does_no_harm(lives: dict[str, list[Event]], copy: Database) -> None:

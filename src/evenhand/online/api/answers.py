@@ -186,6 +186,73 @@ class RewardResults(Answer):
 
 
 @dataclass(frozen=True)
+class LeasedArm(Answer):
+    """An arm of a lease."""
+
+    arm: str
+    """name of the arm"""
+    count: int
+    """decisions of the lease in which it plays"""
+    propensity: float
+    """its probability to play in any of them: `count` divided by the number of decisions"""
+
+
+@dataclass(frozen=True)
+class Lease(Answer):
+    """Rounds that the client decides itself.
+
+    The arms are laid into a table with a column per decision, one after another, each `count` times, and from the last
+    column on to the first again. The decision at position p, counted from 0, has the id `round` + p, and plays the arms
+    of column (`start` + p · `step`) mod `decisions`.
+    """
+
+    id: str
+    """identifies the lease when it is reported"""
+    round: int
+    """its first round"""
+    decisions: int
+    """number of its rounds"""
+    plays: int
+    """arms per decision"""
+    arms: tuple[LeasedArm, ...]
+    """those that play, in the order in which they are laid into the table"""
+    start: int
+    """column of the first decision"""
+    step: int
+    """columns from one decision to the next"""
+    salt: int | None
+    """of the hash by which units find their column; null where the decisions go through the columns in order"""
+    seconds: float
+    """for which its decisions may be played, from the time when it was granted"""
+    expires: datetime
+    """when they may be played no more, by the clock of the server"""
+    report_by: datetime
+    """until when they may be reported; what is not reported by then is returned"""
+    version: int
+    """of the policy: changes of arms and promises so far"""
+
+
+@dataclass(frozen=True)
+class LeaseReport(Answer):
+    """What was taken of a report of a lease."""
+
+    id: str
+    """of the lease"""
+    played: int
+    """decisions reported so far"""
+    returned: bool
+    """whether the others have been returned"""
+    added: int
+    """decisions that this report added"""
+    accepted: int
+    """rewards that were new"""
+    duplicate: int
+    """rewards that were known"""
+    late: int
+    """rewards that arrived after their window, so that nothing was learned from them"""
+
+
+@dataclass(frozen=True)
 class TotalResult(Answer):
     """The result of sending an anonymous total."""
 

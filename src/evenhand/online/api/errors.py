@@ -15,9 +15,11 @@ CODES: dict[str, tuple[int, str]] = {
     "unknown_allocation": (404, "there is no allocation of that name"),
     "unknown_arm": (404, "the allocation has no arm of that name"),
     "unknown_decision": (404, "the allocation has no decision with that id"),
+    "unknown_lease": (404, "the allocation has no lease with that id that is open or has pending rewards"),
     "method_not_allowed": (405, "the page does not accept this method"),
-    "conflict": (409, "another allocation of that name, another such arm or another total of that round exists"),
+    "conflict": (409, "another allocation of that name, such arm, total of that round, or such report exists"),
     "closed": (409, "the allocation is closed and decides no more until it is reopened"),
+    "lease_over": (409, "the lease is over, and what was not reported has been returned"),
     "damaged": (
         409,
         "the stored events of the allocation are damaged; it answers nothing until it is restored or erased",

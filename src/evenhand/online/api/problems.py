@@ -20,12 +20,14 @@ from evenhand.online.store.errors import (
     Conflict,
     DamagedAllocation,
     KeyReused,
+    LeaseOver,
     Overloaded,
     StoreUnavailable,
     TooMuchWork,
     UnknownAllocation,
     UnknownArm,
     UnknownDecision,
+    UnknownLease,
 )
 
 LOG = logging.getLogger("evenhand.service")
@@ -34,6 +36,8 @@ CODE_OF: dict[type[Exception], str] = {
     UnknownAllocation: "unknown_allocation",
     UnknownArm: "unknown_arm",
     UnknownDecision: "unknown_decision",
+    UnknownLease: "unknown_lease",
+    LeaseOver: "lease_over",
     Conflict: "conflict",
     Closed: "closed",
     KeyReused: "key_reused",

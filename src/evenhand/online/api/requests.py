@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from .answers import Missing
-from .rules import ALLOCATION, ARM
+from .rules import ALLOCATION, ARM, MAX_LEASE, MAX_LEASE_SECONDS
 
 MAX_NESTING = 8  # levels of nested lists and objects per parameter
 #: Media types of a log, by its format.
@@ -146,6 +146,60 @@ class RewardRequest(Request):
 
     model_config = _example({"rewards": [{"decision": "1", "rewards": {"tea": 1.0}}]})
     rewards: list[DecisionRewards] = Field(min_length=1)
+
+
+Position = Annotated[int, Field(ge=0, lt=MAX_LEASE)]
+
+
+class LeaseRequest(Request):
+    """Rounds that the client decides itself."""
+
+    model_config = _example({"decisions": 1000}, {"decisions": 500, "seconds": 30.0, "units": True})
+    decisions: int = Field(ge=1, le=MAX_LEASE, description="number of rounds")
+    seconds: float = Field(
+        default=60.0,
+        gt=0.0,
+        le=MAX_LEASE_SECONDS,
+        allow_inf_nan=False,
+        description="for which they may be played; they may be reported for as long again, and at least a minute",
+    )
+    available: ArmNames | None = Field(
+        default=None, min_length=1, description="arms that can play; null: all that are not retired"
+    )
+    units: bool = Field(
+        default=False,
+        description="whether the arms of a decision follow from a hash of a unit, such as the id of a user, so that it "
+        "keeps its arm; the counts are then kept on average only",
+    )
+
+
+class PositionRewards(Request):
+    """Rewards of an arm in a lease."""
+
+    positions: Annotated[list[Position], Field(fail_fast=True)] = Field(
+        min_length=1, description="of decisions in which it played, counted from 0"
+    )
+    values: Annotated[list[Number], Field(fail_fast=True)] = Field(min_length=1, description="its reward at each")
+
+
+class ReportRequest(Request):
+    """The decisions of a lease that were played so far, and rewards: all of it is taken, or nothing."""
+
+    model_config = _example(
+        {"played": 600, "rewards": {"tea": {"positions": [0, 17], "values": [1.0, 0.5]}}},
+        {"played": 1000, "finished": True},
+        {"played": 3, "columns": [71, 4, 71]},
+    )
+    played: int = Field(ge=0, le=MAX_LEASE, description="number of decisions, which are the first ones of the lease")
+    rewards: dict[ArmName, PositionRewards] = Field(
+        default_factory=dict, json_schema_extra=NO_OTHER_NAMES, description="by arm"
+    )
+    columns: Annotated[list[Position], Field(fail_fast=True)] | None = Field(
+        default=None,
+        description="of a lease for units: the columns of the last of these decisions, at least of those that were not "
+        "reported before",
+    )
+    finished: bool = Field(default=False, description="whether the others will not be played: they are returned")
 
 
 class TotalRequest(Request):

@@ -13,6 +13,8 @@ SENTENCES = {
     ARM: "must have a character other than spaces",
     IDEMPOTENCY_KEY: "must be 1 to 200 printable ASCII characters without spaces",
 }
+MAX_LEASE = 1_000_000  # decisions of a lease
+MAX_LEASE_SECONDS = 86_400.0  # for which they may be played
 SCOPES = ("administer", "decide", "reward", "read")  # of keys
 
 

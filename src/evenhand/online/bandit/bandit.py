@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.core.errors import StateError
-from evenhand.online.api.answers import Decision, RewardStatus
-from evenhand.online.bandit import changes, decisions, saving
+from evenhand.online.api.answers import Decision, Lease, LeaseReport, RewardStatus
+from evenhand.online.bandit import changes, decisions, leasing, reports, saving
 from evenhand.online.bandit import rewards as received
-from evenhand.online.bandit.memory import Memory, seconds
+from evenhand.online.bandit.memory import Memory
+from evenhand.online.bandit.memory import seconds as clock
 
 if TYPE_CHECKING:
     from evenhand.online.audit.audit import Audit
@@ -95,7 +96,7 @@ class Bandit(Memory):
             >>> Bandit(["tea", "coffee"], "ucb1").decide(available=["coffee"]).names
             ('coffee',)
         """
-        return decisions.decide(self, available, seconds(now), propensities)[0]
+        return decisions.decide(self, available, clock(now), propensities)[0]
 
     def check_available(self, available: Iterable[str] | None) -> None:
         """Refuse what `decide` would refuse, without deciding; so several rounds can be checked first.
@@ -130,7 +131,7 @@ class Bandit(Memory):
             >>> bandit.observe(decision.id, {"tea": 4.5}, now=61.0)
             {'tea': 'late'}
         """
-        return received.observe(self, decision, rewards, seconds(now))
+        return received.observe(self, decision, rewards, clock(now))
 
     def observe_total(self, value: float) -> None:
         """Take the anonymous total of the round just decided: everything that arrived in it, whichever arm earned it.
@@ -169,16 +170,97 @@ class Bandit(Memory):
         return self.last_total is not None
 
     def due(self, now: float | None = None) -> bool:
-        """Whether the window of a decision has passed, so that `expire` would close it."""
-        return self.pending.due(seconds(now))
+        """Whether the window of a decision has passed, or the time of a lease, so that `expire` would close it."""
+        due = self.next_due()
+        return due is not None and due <= clock(now)
 
     def expire(self, now: float | None = None) -> dict[str, list[str]]:
-        """Close the decisions whose window has passed; `decide` and `observe` do this first.
+        """Close the decisions whose window has passed, and leases that are over; `decide` and `observe` do this first.
 
         Returns:
             The ids of these decisions, each with the arms whose rewards are missing.
         """
-        return received.close(self, seconds(now))
+        closed: dict[str, list[str]] = received.close(self, clock(now))["closed"]
+        return closed
+
+    # --- leases -------------------------------------------------------------------------------------------------------
+
+    def lease(
+        self,
+        decisions: int,
+        seconds: float = 60.0,
+        available: Iterable[str] | None = None,
+        *,
+        units: bool = False,
+        now: float | None = None,
+    ) -> Lease:
+        """Lease the next rounds to somebody who decides them without asking again.
+
+        How often each arm plays in them is decided now, from what is known now, with promised shares kept exactly. The
+        plays count as made until the lease is over; then those that were not reported are taken out of the account.
+
+        Args:
+            decisions: number of rounds, at most 1,000,000.
+            seconds: for which they may be played, up to a day; they may be reported for as long again, and at least a
+                minute.
+            available: names of the arms that can play; None for all that are not retired.
+            units: whether the arms of a round follow from a hash of a unit, such as the id of a user, so that it keeps
+                its arm; the counts are then kept on average only.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Raises:
+            EvenhandError: an arm is unknown, retired or named twice, none is available, or the policy must see single
+                rounds.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2})
+            >>> lease = bandit.lease(1000, seconds=60)
+            >>> lease.id, lease.decisions, [(one.arm, one.propensity) for one in lease.arms]
+            ('1', 1000, [('tea', 0.8), ('coffee', 0.2)])
+        """
+        at = clock(now)
+        received.close(self, at)
+        return leasing.lease(self, decisions, seconds, available, units, at)[0]
+
+    def report(
+        self,
+        lease: str,
+        played: int,
+        rewards: Mapping[str, tuple[Sequence[int], Sequence[float]]] | None = None,
+        columns: Sequence[int] | None = None,
+        *,
+        finished: bool = False,
+        now: float | None = None,
+    ) -> LeaseReport:
+        """Take a report of a lease: all of it, or nothing.
+
+        Args:
+            lease: its id.
+            played: number of its decisions that were played so far; these are its first ones. Where more were reported
+                before, those stand.
+            rewards: by arm, at which positions it had rewards, counted from 0, and these rewards, in your unit.
+            columns: of the last of these decisions, of a lease for units; at least of those that were not reported yet.
+            finished: whether no more will be played; what was not reported is taken out of the account then.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Raises:
+            LeaseError: there is no such lease, it is over, or other columns were reported before; its ``status`` says
+                which.
+            RewardError: an arm did not play at a position, or another reward is known.
+            EvenhandError: there are not so many decisions, or a reward is out of range.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2})
+            >>> lease = bandit.lease(3, available=["tea"])
+            >>> report = bandit.report(lease.id, played=2, rewards={"tea": ([0], [1.0])})
+            >>> report.added, report.accepted
+            (2, 1)
+            >>> bandit.report(lease.id, played=2, finished=True).returned, bandit.leases.open
+            (True, 0)
+        """
+        at = clock(now)
+        received.close(self, at)
+        return reports.report(self, lease, played, rewards or {}, columns, finished, at)[0]
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -281,7 +363,7 @@ class Bandit(Memory):
         from evenhand.online.audit.computation import audit
         from evenhand.online.bandit.account import account
 
-        return audit(account(self), limit, seconds(now))
+        return audit(account(self), limit, clock(now))
 
     # --- saving -------------------------------------------------------------------------------------------------------
 

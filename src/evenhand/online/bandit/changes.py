@@ -148,6 +148,7 @@ def _change(memory: Memory, arms: Arms, parameters: Mapping[str, Any], begun: Co
     statistics = grown(memory.statistics, Statistics.empty(len(arms)))
     _lapse(memory, statistics, [place for place in places if place < old])
     statistics.missed[old:] = state.round  # the rounds before an arm was added
+    memory.leases.begin_promises(places)
     memory.adopt(arms, parameters, policy)
     memory.state, memory.statistics = state, statistics
     memory.version += 1

@@ -19,7 +19,8 @@ from evenhand.online.bandit.arms import Arms, checked_names
 from evenhand.online.bandit.availability import RecentAvailability
 from evenhand.online.bandit.chance import Chance
 from evenhand.online.bandit.deficits import DeficitHistory
-from evenhand.online.bandit.pending import PendingRewards
+from evenhand.online.bandit.leases import Leases
+from evenhand.online.bandit.pending import DecisionRewards, PendingRewards
 from evenhand.online.bandit.statistics import Statistics
 from evenhand.policy.fairness import deficits as deficits_of
 from evenhand.policy.policy import Policy
@@ -45,6 +46,7 @@ class Memory:
         learned: how often the policy was given feedback.
         version: changes of arms and promises so far.
         pending: rewards that can still arrive, and the last that have.
+        leases: rounds that clients decide themselves, and their rewards.
         statistics: counts per arm, in the user's unit.
         deficit_history: the deficits over time.
         availability: which arms were available in the last rounds.
@@ -68,6 +70,7 @@ class Memory:
         self.plays = validate.whole("plays", plays)
         self.seed = validate.whole("seed", seed, low=0)
         self.pending = PendingRewards(Arms(names), self.plays, window)
+        self.leases = Leases()
         self.missing = checked_missing(missing, window)
         self.reward_range = RewardRange.of(rewards)
         if missing == "zero" and not self.reward_range.low <= 0.0 <= self.reward_range.high:
@@ -156,8 +159,32 @@ class Memory:
         for place, reward in zip(places, rewards, strict=True):
             received[place] += 1.0
             sums[place] += self.reward_range.scaled(reward)
+        self.learn_sums(received, sums, given)
+
+    def learn_sums(self, received: Array, sums: Array, given: Container[str] = ()) -> None:
+        """Give the policy rewards that arrived together: (arms,) their numbers, and their sums on the scale [0, 1]."""
         self.learned += 1
         self.policy.observe(self.state, Feedback(received, sums), self.chance.learning(self.learned), given)
+
+    def find(self, decision: str) -> DecisionRewards | None:
+        """The rewards of a decision, also of a leased one; None where there is none, or it is no longer remembered."""
+        entry = self.pending.find(decision)
+        if entry is not None or not len(self.leases) or not (decision.isascii() and decision.isdigit()):
+            return entry
+        lease = self.leases.of(int(decision)) if len(decision) < 19 and decision[0] != "0" else None
+        return None if lease is None else lease.entry(int(decision), self.names)
+
+    def write(self, decision: str, arm: str, reward: float) -> float:
+        """Record a reward that is accepted or late; returns when the decision was made or reported, in seconds."""
+        lease = self.leases.of(int(decision))
+        if lease is None:
+            return self.pending.write(decision, arm, reward)
+        return lease.write(int(decision), self.arms.place[arm], reward)
+
+    def next_due(self) -> float | None:
+        """When the first window passes, or the first lease returns, in seconds; None for never."""
+        times = (self.pending.next_due(), self.leases.next_due(self.pending.window))
+        return min((time for time in times if time is not None), default=None)
 
     def pending_counts(self) -> Array:
         """(arms,), the number of rewards that can still arrive."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError, StateError, nearest
 from evenhand.core.state import Decision
-from evenhand.online.bandit import changes, decisions, rewards
+from evenhand.online.bandit import changes, decisions, leasing, reports, rewards
+from evenhand.online.bandit.leases import Lease
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.patch import changed, difference
 from evenhand.online.bandit.propensities import copied
@@ -126,7 +127,7 @@ def replay_rewards(memory: Memory, decision: str, values: Mapping[str, float], l
     Raises:
         StateError: there is no such decision, an arm did not play in it, or its reward is known.
     """
-    entry = memory.pending.find(decision)
+    entry = memory.find(decision)
     if entry is None:
         raise StateError(f"there is no decision {decision!r} among those that are remembered")
     for arm in values:
@@ -147,21 +148,83 @@ def replay_total(memory: Memory, round: int, value: float) -> None:
     rewards.record_total(memory, value, recorded_slots(memory))
 
 
-def replay_expiry(memory: Memory, closed: Mapping[str, Sequence[str]]) -> None:
+def replay_expiry(
+    memory: Memory,
+    closed: Mapping[str, Sequence[str]],
+    leases: Mapping[str, int] | None = None,
+    returned: Sequence[str] = (),
+) -> None:
     """Record that the windows of decisions have passed, by a log.
 
     Args:
         memory: updated in place.
         closed: the ids of the decisions, with the arms whose rewards were missing.
+        leases: those with rounds whose windows have passed, and the number of these rounds; None for none.
+        returned: the leases that were taken back.
 
     Raises:
-        StateError: a decision is not waiting for these rewards.
+        StateError: a decision is not waiting for these rewards, or a lease is not open.
     """
     for name, arms in closed.items():
         entry = memory.pending.find(name) if memory.pending.is_waiting(name) else None
         if entry is None or [arm for arm, reward in entry.rewards.items() if reward is None] != list(arms):
             raise StateError(f"decision {name} does not wait for rewards of {', '.join(arms)}")
-    rewards.record_closed(memory, closed, recorded_slots(memory))
+    for id, until in (leases or {}).items():
+        if not reports.found(memory, id).closed < until <= reports.found(memory, id).played:
+            raise StateError(f"lease {id} has no {until} rounds that wait for rewards")
+    for id in returned:
+        _open_lease(memory, id)
+    facts = {"closed": closed, "leases": leases or {}, "returned": returned}
+    rewards.record_expiry(memory, facts, recorded_slots(memory))
+
+
+def replay_lease(memory: Memory, round: int, facts: Mapping[str, Any], now: float) -> None:
+    """Record a lease of a log.
+
+    Args:
+        memory: updated in place.
+        round: its first round.
+        facts: as `evenhand.online.bandit.leasing.lease` returned them.
+        now: seconds since the epoch.
+
+    Raises:
+        StateError: it does not begin with the next round, or its counts do not fill its rounds.
+    """
+    if round != memory.state.clock:
+        raise StateError(f"it begins with round {round}, which should be {memory.state.clock}")
+    counts, size, plays = facts["counts"], facts["decisions"], facts["plays"]
+    fills = sum(counts) == size * plays and all(0 < count <= size for count in counts)
+    if not fills or not 0 < plays <= memory.plays or not 0 <= facts["start"] < size or not 0 < facts["step"] <= size:
+        raise StateError(f"its counts do not fill {size} rounds")
+    able = memory.arms.available(facts.get("available"))
+    places = [memory.arms.place[arm] for arm in facts["arms"]]
+    if not len(set(places)) == len(places) == len(counts) or not able.arms[places].all():
+        raise StateError(f"{', '.join(facts['arms'])} cannot have been leased: they were not all available")
+    leasing.record_lease(memory, facts, able, now)
+
+
+def replay_report(memory: Memory, id: str, facts: Mapping[str, Any], now: float) -> None:
+    """Record a report of a lease of a log.
+
+    Raises:
+        StateError: there is no such lease, or the report does not fit it.
+    """
+    lease = reports.found(memory, id)
+    if facts["played"] < lease.played or facts["played"] > (lease.played if lease.returned else lease.size):
+        raise StateError(f"lease {id} has {lease.played} rounds that were reported, not up to {facts['played']}")
+    if len(facts.get("columns", ())) != (0 if lease.salt is None else facts["played"] - lease.played):
+        raise StateError(f"lease {id} has other columns")
+    reports.check_recorded(memory, lease, facts)
+    if facts["finished"] and lease.size <= facts["played"]:
+        raise StateError(f"lease {id} has no rounds that could be returned")
+    reports.record_report(memory, lease, facts, now, recorded_slots(memory))
+
+
+def _open_lease(memory: Memory, id: str) -> Lease:
+    lease = reports.found(memory, id)
+    if not lease.open:
+        raise StateError(f"lease {id} has no rounds that could be returned")
+    return lease
 
 
 def replay_change(memory: Memory, change: str, values: Mapping[str, Any]) -> None:

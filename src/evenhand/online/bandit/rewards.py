@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from typing import Any
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.online.api.answers import RewardStatus
+from evenhand.online.bandit import reports
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.pending import DecisionRewards, RewardError
 
@@ -19,7 +21,7 @@ def observe(memory: Memory, decision: str, rewards: Mapping[str, float], now: fl
         raise EvenhandError(f"rewards must be a mapping from arms to numbers, got {rewards!r}")
     close(memory, now)
     values = {arm: memory.reward_range.check(arm, reward) for arm, reward in rewards.items()}
-    entry = memory.pending.find(decision)
+    entry = memory.find(decision)
     if entry is None:
         raise RewardError(f"there is no decision {decision!r} among those that are remembered", "unknown")
     status = {arm: _status(decision, entry, arm, reward) for arm, reward in values.items()}
@@ -51,12 +53,13 @@ def record(
     place, statistics = memory.arms.place, memory.statistics
     for arm, reward in late.items():
         statistics.late[place[arm]] += 1.0
-        memory.pending.write(decision, arm, reward)
+        memory.write(decision, arm, reward)
     for arm, reward in accepted.items():
-        delay = max(0.0, now - memory.pending.write(decision, arm, reward))
+        delay = max(0.0, now - memory.write(decision, arm, reward))
         statistics.receive(place[arm], reward, delay)
     if accepted:
         memory.learn([place[arm] for arm in accepted], list(accepted.values()), given)
+    memory.leases.forget()
 
 
 def _status(decision: str, entry: DecisionRewards, arm: str, reward: float) -> RewardStatus:
@@ -98,6 +101,8 @@ def observe_total(memory: Memory, value: float) -> None:
         raise RewardError("there is no decision to credit a total to", "unknown")
     if memory.last_total == round:
         raise RewardError(f"the total of round {round} is known; decide before the next total", "conflict")
+    if not all(lease.settled for lease in memory.leases):
+        raise RewardError("rounds are leased, and a total is of a round that was decided here; return the leases first")
     if memory.last_total is None and memory.statistics.received.any():
         raise RewardError("this bandit has taken rewards by decision and cannot take totals as well")
     if not memory.pending.is_waiting(str(round)):
@@ -115,13 +120,33 @@ def record_total(memory: Memory, value: float, given: Container[str] = ()) -> No
     memory.learn(places, [value / len(places)] * len(places), given)
 
 
-def close(memory: Memory, now: float) -> dict[str, list[str]]:
-    """Close the decisions whose window has passed; returns their ids with the arms whose rewards are missing."""
-    if not memory.pending.due(now):
-        return {}
-    closed = memory.pending.overdue(now)
-    record_closed(memory, closed)
-    return closed
+def close(memory: Memory, now: float) -> dict[str, Any]:
+    """Close the decisions whose window has passed, and take back leases whose time for reports is over.
+
+    Returns:
+        The facts that a log must have of it: ``closed``, the ids of the decisions with the arms whose rewards are
+        missing; where there are any ``leases``, those with rounds whose windows have passed, and the number of these
+        rounds; and ``returned``, the leases that were taken back.
+    """
+    facts: dict[str, Any] = {"closed": {}}
+    due = memory.next_due()
+    if due is None or due > now:
+        return facts
+    facts["closed"] = memory.pending.overdue(now)
+    leases = reports.overdue(memory, now)
+    returned = [str(lease.first) for lease in memory.leases if lease.open and lease.report_by <= now]
+    facts |= {"leases": leases} if leases else {}
+    facts |= {"returned": returned} if returned else {}
+    record_expiry(memory, facts)
+    return facts
+
+
+def record_expiry(memory: Memory, facts: Mapping[str, Any], given: Container[str] = ()) -> None:
+    """Record what `close` found, whether just now or by a log."""
+    record_closed(memory, facts["closed"], given)
+    reports.record_closed(memory, facts.get("leases", {}), given)
+    for id in facts.get("returned", ()):
+        reports.record_return(memory, reports.found(memory, id))
 
 
 def record_closed(memory: Memory, closed: Mapping[str, Sequence[str]], given: Container[str] = ()) -> None:

@@ -17,6 +17,7 @@ from evenhand.core.state import restore as restore_record
 from evenhand.online.bandit.arguments import as_plain, from_plain
 from evenhand.online.bandit.arms import Arms
 from evenhand.online.bandit.deficits import DeficitHistory
+from evenhand.online.bandit.leases import Leases
 from evenhand.online.bandit.memory import Memory, apart
 from evenhand.online.bandit.pending import PendingRewards
 
@@ -45,6 +46,7 @@ def dump(memory: Memory) -> dict[str, Any]:
         "state": dump_record(memory.state),
         "learned": memory.learned,
         "pending": memory.pending.dump(),
+        "leases": memory.leases.dump(),
         "statistics": dump_record(memory.statistics),
         "deficit_history": memory.deficit_history.dump(),
         "available": memory.availability.dump(),
@@ -82,6 +84,7 @@ def restore(memory: Memory, plain: Mapping[str, Any]) -> None:
         memory.state = restore_record(memory.state, plain["state"])
         memory.learned = validate.whole("learned", plain["learned"], low=0)
         memory.pending = PendingRewards.restored(memory.arms, memory.plays, memory.pending.window, plain["pending"])
+        memory.leases = Leases.restored(plain["leases"])
         memory.statistics = restore_record(memory.statistics, plain["statistics"])
         memory.deficit_history = DeficitHistory.restored(plain["deficit_history"])
         memory.availability.restore(plain["available"])

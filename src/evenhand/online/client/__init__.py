@@ -10,3 +10,6 @@ from .client import Client as Client
 from .errors import ServiceError as ServiceError
 from .errors import Unavailable as Unavailable
 from .errors import UnexpectedAnswer as UnexpectedAnswer
+from .leases import LeasedDecision as LeasedDecision
+from .leases import LeasedDecisions as LeasedDecisions
+from .leases import LeaseOver as LeaseOver

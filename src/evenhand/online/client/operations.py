@@ -7,6 +7,7 @@ its result. It neither waits nor sends, so that both clients can carry it out.
 from __future__ import annotations
 
 import math
+import time
 import uuid
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from http import HTTPStatus
@@ -24,6 +25,7 @@ from ..api.answers import (
     ChangeResult,
     Decision,
     DecisionOutcome,
+    LeaseReport,
     Missing,
     RewardResult,
     TotalResult,
@@ -31,12 +33,14 @@ from ..api.answers import (
 from ..api.requests import LOG_TYPES
 from ..audit.audit import Audit
 from .errors import UnexpectedAnswer
+from .leases import LeasedDecisions
 from .messages import Call, path_to
 
 Record = TypeVar("Record")
 Result = TypeVar("Result")
 Steps = Generator[tuple[Call, type[Any]], tuple[int, Any], Result]
 PAGE = 1000  # entries per page of a list
+REPORT = 20_000  # rewards and columns per report of a lease
 
 
 def create(
@@ -213,6 +217,54 @@ def reward_many(
     }
     answer = yield from _write("POST", path_to(name, "rewards"), body, idempotency_key, answers.RewardResults)
     return answer.results
+
+
+def lease(
+    name: str,
+    decisions: int,
+    *,
+    seconds: float = 60.0,
+    available: Iterable[str] | None = None,
+    units: bool = False,
+    idempotency_key: str | None = None,
+) -> Steps[LeasedDecisions]:
+    """Lease the next rounds, to draw their decisions here.
+
+    How often each arm plays in them is decided now, with promised shares kept exactly. Report what was drawn, with
+    `report`; what is not reported in time is returned.
+
+    Args:
+        name: of the allocation.
+        decisions: number of rounds, at most 1,000,000.
+        seconds: for which they may be drawn; they may be reported for as long again, and at least a minute.
+        available: names of the arms that can play; None for all that are not retired.
+        units: whether the arms of a decision follow from a unit, such as the id of a user, so that it keeps its arm.
+        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+    """
+    body = {"decisions": decisions, "seconds": seconds, "available": _names(available), "units": units}
+    begun = time.monotonic()  # before it was granted, so that no decision is drawn too late
+    answer = yield from _write("POST", path_to(name, "leases"), body, idempotency_key, answers.Lease)
+    return LeasedDecisions(answer, begun=begun)
+
+
+def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Steps[LeaseReport]:
+    """Report the decisions of a lease that were drawn so far, and the rewards that were collected in it.
+
+    It can be repeated: what the service knows already is not taken twice.
+
+    Args:
+        name: of the allocation.
+        leased: the decisions.
+        finished: whether no more will be drawn, so that the others are returned.
+    """
+    path = path_to(name, "leases", leased.lease.id, "reports")
+    while True:
+        body, last = leased.body(REPORT)
+        call = Call("POST", path, body | {"finished": finished and last})
+        _, answer = yield from _send(call, LeaseReport)
+        leased.reported(body, answer)
+        if last:
+            return answer
 
 
 def total(

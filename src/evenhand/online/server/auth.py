@@ -68,6 +68,16 @@ class Caller:
             names = ", ".join(sorted(self.allocations or ()))
             raise Refused("forbidden", f"the key {self.name!r} is for {names}, not for {allocation!r}")
 
+    def check_scope(self, scope: str) -> None:
+        """Refuse a request that needs a scope.
+
+        Raises:
+            Refused: its key does not have it.
+        """
+        if scope not in self.scopes:
+            has = ", ".join(sorted(self.scopes))
+            raise Refused("forbidden", f"this requires the scope {scope!r}; the key {self.name!r} has {has}")
+
     def check_all(self, what: str) -> None:
         """Refuse a request for something that concerns all allocations.
 
@@ -159,9 +169,8 @@ class Authenticator:
             StoreUnavailable: the keys cannot be read.
         """
         caller = await self.caller(headers)
-        if scope is not None and scope not in caller.scopes:
-            has = ", ".join(sorted(caller.scopes))
-            raise Refused("forbidden", f"this requires the scope {scope!r}; the key {caller.name!r} has {has}")
+        if scope is not None:
+            caller.check_scope(scope)
         return caller
 
     async def check_public(self, headers: Headers) -> None:

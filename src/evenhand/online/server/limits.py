@@ -8,6 +8,7 @@ from evenhand.online.api.problems import Refused
 from evenhand.online.server.settings import Settings
 
 MAX_UNKNOWN = 20  # unknown fields that are described; more are refused without looking at them
+REPORTED = 100  # rewards in a report of a lease for each that another request may have
 SMALL = 2**15  # bytes of a body that cannot have too many values, and is read at once
 
 
@@ -29,6 +30,11 @@ def values_of_rounds(settings: Settings) -> int:
 def values_of_rewards(settings: Settings) -> int:
     """The largest number of values of rewards, each of its own decision."""
     return 5 * settings.max_batch + 100
+
+
+def values_of_reports(settings: Settings) -> int:
+    """The largest number of values of a report of a lease, with a position and a value for each reward."""
+    return 3 * REPORTED * settings.max_batch + 100
 
 
 def unchecked(settings: Settings, body: Any) -> None:
@@ -81,6 +87,29 @@ def check_rewards(settings: Settings, body: Any) -> None:
     check_batch(settings, "rewards", sum(max(1, _size(entry.get("rewards"))) for entry in objects))
     for place, entry in enumerate(objects):
         check_fields(entry, f"body.rewards[{place}]")
+
+
+def check_report(settings: Settings, body: Any) -> None:
+    """Refuse a report of a lease with more rewards or columns than the server's limit.
+
+    Raises:
+        Refused: there are too many.
+
+    Example:
+        >>> check_report(Settings(max_batch=1), {"played": 3, "columns": [1] * 101})
+        Traceback (most recent call last):
+        ...
+        evenhand.online.api.problems.Refused: a report may have at most 100 columns, got 101
+    """
+    rewards = body.get("rewards") if isinstance(body, dict) else None
+    entries = rewards.values() if isinstance(rewards, dict) else ()
+    for what, number in (
+        ("rewards", sum(len(_list(entry, "positions")) for entry in entries)),
+        ("columns", len(_list(body, "columns"))),
+    ):
+        if number > REPORTED * settings.max_batch:
+            limit = REPORTED * settings.max_batch
+            raise Refused("too_large", f"a report may have at most {limit:,} {what}, got {number:,}")
 
 
 def check_rounds(settings: Settings, body: Any) -> None:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from evenhand.online.api.answers import Decisions, RewardResults
+from evenhand.online.api.answers import Decisions, Lease, LeaseReport, RewardResults
 from evenhand.online.store import Store
 
 METHODS = ("GET", "HEAD", "PATCH", "POST", "PUT")
@@ -32,6 +32,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.decisions = Counter("evenhand_decisions", "Decisions made.", registry=self.registry)
+        self.leased = Counter("evenhand_leased", "Decisions handed out in leases.", registry=self.registry)
         self.rewards = Counter("evenhand_rewards", "Rewards received, by status.", ["status"], registry=self.registry)
         self._keys = Counter("evenhand_requests", "Answered requests, by key.", ["key"], registry=self.registry)
         self._requests = Histogram(
@@ -57,9 +58,16 @@ class Metrics:
         """Count the decisions and rewards of a command of the store; repetitions of a request are not counted."""
         if isinstance(answer, Decisions):
             self.decisions.inc(len(answer.decisions))
+        elif isinstance(answer, Lease):
+            self.leased.inc(answer.decisions)
+        elif isinstance(answer, LeaseReport):
+            self.decisions.inc(answer.added)
+            for status in ("accepted", "duplicate", "late"):
+                if count := getattr(answer, status):
+                    self.rewards.labels(status).inc(count)
         elif isinstance(answer, RewardResults):
-            for status, count in Tally(result.status for result in answer.results).items():
-                self.rewards.labels(status).inc(count)
+            for label, number in Tally(result.status for result in answer.results).items():
+                self.rewards.labels(label).inc(number)
 
     def request(self, method: str, route: str | None, status: int, seconds: float, key: str | None) -> None:
         """Count an answered request; unknown routes and unusual methods are counted as ``other``."""
@@ -89,11 +97,15 @@ class _Allocations(Collector):
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """The gauges of the allocations that had a command here."""
         pending = GaugeMetricFamily("evenhand_pending_decisions", "Decisions with a pending reward.", labels=LABELS)
+        leased = GaugeMetricFamily(
+            "evenhand_open_leases", "Decisions of leases that are neither reported nor returned.", labels=LABELS
+        )
         deficit = GaugeMetricFamily(
             "evenhand_largest_deficit", "Deficit in plays of the arm furthest behind its promise.", labels=LABELS
         )
         for name, gauges in self._store.gauges(TIMEOUT).items():
             pending.add_metric([name], gauges.pending)
+            leased.add_metric([name], gauges.leased)
             if gauges.largest_deficit is not None:
                 deficit.add_metric([name], gauges.largest_deficit)
-        return pending, deficit
+        return pending, leased, deficit

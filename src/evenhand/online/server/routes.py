@@ -37,9 +37,11 @@ from evenhand.online.server.limits import (
     check_batch,
     check_new,
     check_propensities,
+    check_report,
     check_rewards,
     check_rounds,
     values_of_arms,
+    values_of_reports,
     values_of_rewards,
     values_of_rounds,
 )
@@ -49,10 +51,12 @@ from evenhand.online.store import (
     Decide,
     Describe,
     EraseArm,
+    LeaseRounds,
     ReadArms,
     ReadAudit,
     ReadDecision,
     RenameArm,
+    ReportLease,
     Reward,
     Total,
     UpdateAllocation,
@@ -148,6 +152,57 @@ async def reward(
     """
     rewards = tuple((entry.decision, entry.rewards) for entry in message.rewards)
     return JsonResponse(await service.run(name, Reward(rewards, **once)))
+
+
+@router.post(
+    "/v1/allocations/{name}/leases",
+    responses=errors("unknown_allocation", "closed", "key_reused", body=True),
+    tags=["rounds"],
+    response_model=answers.Lease,
+)
+async def lease(
+    caller: Decider,
+    service: Services,
+    name: Name,
+    message: Annotated[requests.LeaseRequest, Depends(JsonBody(requests.LeaseRequest, values_of_rounds, check_rounds))],
+    once: Once,
+) -> Response:
+    """Lease the next rounds: you decide them yourself, without asking again.
+
+    How often each arm plays is decided now, with promised shares kept exactly, and counts as played until the lease is
+    over. Report what was played; what is not reported in time is returned, as if there had been no such rounds.
+    """
+    options: Any = once | {"max_work": service.settings.max_work}
+    command = LeaseRounds(message.decisions, message.seconds, message.available, message.units, **options)
+    return JsonResponse(await service.run(name, command))
+
+
+@router.post(
+    "/v1/allocations/{name}/leases/{id}/reports",
+    responses=errors("unknown_allocation", "unknown_lease", "lease_over", "conflict", "key_reused", body=True),
+    tags=["rounds"],
+    response_model=answers.LeaseReport,
+)
+async def report(
+    caller: Decider,
+    service: Services,
+    name: Name,
+    id: str,
+    message: Annotated[
+        requests.ReportRequest, Depends(JsonBody(requests.ReportRequest, values_of_reports, check_report))
+    ],
+    once: Once,
+) -> Response:
+    """Report the decisions of a lease that were played so far, and rewards, as often as you like.
+
+    A report may be sent again: what is known already is not taken twice. With rewards it requires the scope `reward`,
+    too. Rewards can also be sent one by one, as those of other decisions: position p has the id `round` + p.
+    """
+    if message.rewards:
+        caller.check_scope("reward")
+    rewards = {arm: (some.positions, some.values) for arm, some in message.rewards.items()}
+    command = ReportLease(id, message.played, rewards, message.columns, message.finished, **once)
+    return JsonResponse(await service.run(name, command))
 
 
 @router.post(

@@ -17,6 +17,7 @@ from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.changes import use_names
 from evenhand.online.bandit.memory import label_of
 from evenhand.online.bandit.replay import Recorder
+from evenhand.online.bandit.rewards import close
 from evenhand.online.store import tables
 from evenhand.online.store.arms import read_names, write_names
 from evenhand.online.store.database import Database, insert_rows
@@ -75,9 +76,9 @@ class Allocation:
         self.unwritten.append(Event(self.sequence, time, kind, round, body, key=key))
 
     def expire(self, now: float) -> None:
-        """Close the decisions whose window has passed."""
+        """Close the decisions whose window has passed, and take back the leases whose time is over."""
         if self.bandit.due(now):
-            self.record("expire", now, None, {"closed": self.bandit.expire(now)})
+            self.record("expire", now, None, close(self.bandit, now))
 
     def can_follow(self, row: AllocationRow) -> bool:
         """Whether the row of an allocation can be this one's, after later events or none."""
@@ -141,7 +142,7 @@ def row_values(bandit: Bandit, sequence: int, chain: str, closed: bool) -> dict[
         "chain": chain,
         "round": int(bandit.state.round),
         "closed": closed,
-        "due": bandit.pending.next_due(),
+        "due": bandit.next_due(),
     }
 
 

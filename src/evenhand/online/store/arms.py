@@ -55,6 +55,8 @@ BANDIT = _within({"arms": _all, "retired": _each})  # as `Bandit.dump` describes
 FORMS: dict[str, Form] = {
     "create": CREATED,
     "decide": _within({"arms": _each, "available": _each}),
+    "lease": _within({"arms": _each, "available": _each}),
+    "report": _within({"rewards": _keys, "late": _keys}),
     "reward": _within({"rewards": _keys, "late": _each}),
     "expire": _within({"closed": _lists}),
     "change": _within({"arm": _one, "fractions": _keys}),

@@ -23,6 +23,7 @@ from evenhand.online.store import tables
 from evenhand.online.store.allocation import Allocation
 from evenhand.online.store.errors import Closed, Conflict, TooMuchWork
 from evenhand.online.store.events import EVENTS, Event, damage_as_state_error, event_of
+from evenhand.online.store.lease_log import LeaseLog
 
 Answer = TypeVar("Answer")
 Rounds = Sequence[Sequence[str] | None]
@@ -71,6 +72,16 @@ class CommandContext:
         where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
         rows = self.connection.execute(EVENTS.where(*where).order_by(table.sequence)).all()
         return [event_of(row, self.allocation.names) for row in rows]
+
+    def decided(self, round: int) -> tuple[Event | None, list[Event]]:
+        """The decision of a round, also of a leased one that was played, and its rewards; None where there is none."""
+        decisions, rewards = self.earlier("decide", round), self.earlier("reward", round)
+        if decisions:
+            return decisions[0], rewards
+        leased = next(LeaseLog(self.allocation.id).rounds(self.connection, self.allocation.names, round, round), None)
+        if leased is None:
+            return None, []
+        return leased.decided, [*([] if leased.rewarded is None else [leased.rewarded]), *rewards]
 
 
 @dataclass(frozen=True)
@@ -250,7 +261,7 @@ def _observe_one(context: CommandContext, decision: str, arm: str, reward: float
         return RewardResult(decision, arm, _observe(context, decision, {arm: reward})[arm])
     except RewardError as error:
         if error.status == "unknown":
-            if context.allocation.bandit.pending.find(decision) is not None:  # then no event needs to be read
+            if context.allocation.bandit.find(decision) is not None:  # then no event needs to be read
                 return RewardResult(decision, arm, "unknown", f"arm {arm!r} did not play in decision {decision}")
             with damage_as_state_error():
                 return RewardResult(decision, arm, *_observe_forgotten(context, decision, arm, reward, str(error)))
@@ -277,14 +288,17 @@ def _observe_forgotten(
     round = round_of(bandit, decision)
     if round is None:
         return "unknown", unknown
-    decisions = context.earlier("decide", round)
-    if not decisions:
-        return "unknown", f"decision {decision} is of a round of which events are not kept any more"
-    if arm not in decisions[0].body["arms"]:
+    decided, rewards = context.decided(round)
+    lease = bandit.leases.of(round)
+    if decided is None and lease is not None:
+        return "unknown", f"decision {decision} is of lease {lease.first}, which did not report it as played"
+    if decided is None:
+        return "unknown", f"decision {decision} is of a round that was not played, or of which events are not kept"
+    if arm not in decided.body["arms"]:
         return "unknown", f"arm {arm!r} did not play in decision {decision}"
     if bandit.by_totals:
         return "invalid", "this allocation learns from totals and cannot take rewards by decision as well"
-    for event in context.earlier("reward", round):
+    for event in rewards:
         if arm in event.body["rewards"]:
             known = event.body["rewards"][arm]
             if known == float(reward):

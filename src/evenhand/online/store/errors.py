@@ -17,6 +17,14 @@ class UnknownDecision(EvenhandError):
     """The allocation has no decision with that id."""
 
 
+class UnknownLease(EvenhandError):
+    """The allocation has no lease with that id that is open or has pending rewards."""
+
+
+class LeaseOver(EvenhandError):
+    """The lease is over, and what was not reported has been returned."""
+
+
 class Conflict(EvenhandError):
     """Another allocation of that name, another such arm or another total of that round exists."""
 

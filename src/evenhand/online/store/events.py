@@ -82,10 +82,49 @@ class Totalled(TypedDict):
 
 
 @STRICT
+class Leased(TypedDict):
+    """Rounds were leased; the event has the first of them."""
+
+    decisions: int  # number of rounds
+    arms: list[Number]  # that play in them
+    counts: list[int]  # how often each of `arms` does
+    plays: int  # arms per round
+    start: int  # see `evenhand.online.api.answers.Lease`
+    step: int
+    salt: int | None
+    expires: float  # in seconds since the epoch
+    report_by: float
+    available: NotRequired[list[Number]]  # left out for all that are not retired
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
+class LeasedRewards(TypedDict):
+    """Rewards of an arm in a lease."""
+
+    positions: list[int]  # of the rounds, counted from 0
+    values: list[float]
+
+
+@STRICT
+class Reported(TypedDict):
+    """Leased rounds were reported as played; the event has the first round of the lease."""
+
+    played: int  # rounds reported so far
+    rewards: dict[Number, LeasedRewards]  # by arm
+    late: dict[Number, LeasedRewards]  # those that came after their window
+    finished: bool  # the other rounds are returned
+    columns: NotRequired[list[int]]  # of the rounds that it adds, of a lease for units
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
 class Expired(TypedDict):
-    """Windows of decisions passed."""
+    """Windows of decisions passed, or the time of leases."""
 
     closed: dict[str, list[Number]]  # by decision, the arms whose rewards are missing
+    leases: NotRequired[dict[str, int]]  # by lease, the number of its rounds whose windows have passed
+    returned: NotRequired[list[str]]  # leases whose other rounds are returned
     memory: NotRequired[dict[str, Any]]
 
 
@@ -121,6 +160,8 @@ class Stated(TypedDict):
 BODIES: dict[str, TypeAdapter[Any]] = {
     "create": TypeAdapter(Created),
     "decide": TypeAdapter(Decided),
+    "lease": TypeAdapter(Leased),
+    "report": TypeAdapter(Reported),
     "reward": TypeAdapter(Rewarded),
     "total": TypeAdapter(Totalled),
     "expire": TypeAdapter(Expired),
@@ -128,6 +169,7 @@ BODIES: dict[str, TypeAdapter[Any]] = {
     "state": TypeAdapter(Stated),
 }
 KINDS = tuple(BODIES)
+ORDINARY = ("decide", "lease", "report", "reward")  # without numbers that only Python's JSON has
 #: By kind and version, how the body of an event becomes one of the next version.
 UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
@@ -138,8 +180,9 @@ class Event(NamedTuple):
     Attributes:
         sequence: 1, 2, … per allocation.
         time: seconds since the epoch, by the clock of the process that wrote it.
-        kind: ``create``, ``decide``, ``reward``, ``total``, ``expire``, ``change`` or ``state``.
-        round: of a decision, reward or total; the round after which a change took effect, or of a state; else None.
+        kind: ``create``, ``decide``, ``lease``, ``report``, ``reward``, ``total``, ``expire``, ``change`` or ``state``.
+        round: of a decision, reward or total; the first one of a lease, or of the lease of a report; the round after
+            which a change took effect, or of a state; else None.
         body: what happened, as plain JSON values, with the names of arms.
         chain: from which the next event goes on; empty where this one is not in the database yet.
         key: id of the API key that caused it; None for none. The bandit knows nothing of it.
@@ -162,7 +205,7 @@ class Event(NamedTuple):
             place: the number of each arm.
         """
         plain = numbered(FORMS[self.kind], self.body, place) if self.kind in FORMS else self.body
-        body = encoding.encode(plain).decode() if self.kind in ("decide", "reward") else encode(plain)
+        body = encoding.encode(plain).decode() if self.kind in ORDINARY else encode(plain)
         return {
             "allocation": allocation,
             "sequence": self.sequence,
@@ -376,6 +419,10 @@ def _fold(bandit: Bandit, event: Event) -> None:
     match event.kind:
         case "decide" if round is not None:
             replay.replay_decision(bandit, round, facts.pop("arms"), event.time, **facts)
+        case "lease" if round is not None:
+            replay.replay_lease(bandit, round, body, event.time)
+        case "report":
+            replay.replay_report(bandit, str(round), body, event.time)
         case "reward" if "forgotten" in body:
             for arm in body["rewards"]:
                 bandit.count_late(arm)
@@ -384,7 +431,7 @@ def _fold(bandit: Bandit, event: Event) -> None:
         case "total" if round is not None:
             replay.replay_total(bandit, round, body["value"])
         case "expire":
-            replay.replay_expiry(bandit, body["closed"])
+            replay.replay_expiry(bandit, **facts)
         case "change":
             if round != bandit.state.round:
                 raise StateError(f"it is of round {round}, which should be {bandit.state.round}")

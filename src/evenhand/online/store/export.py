@@ -27,6 +27,7 @@ from evenhand.online.store.arms import read_names
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import DamagedAllocation, TooMuchWork
 from evenhand.online.store.events import EVENTS, Event, available_after, damage_as_state_error, event_of, fold
+from evenhand.online.store.lease_log import LeaseLog
 
 FORMULA = r"\A'*[=+\-@\t\r]"  # with apostrophes before it, so that each is added once and taken away once
 MAX_ROUNDS = 5_000  # per piece
@@ -330,11 +331,12 @@ def _pieces(
     limits: LogLimits,
 ) -> Iterator[pd.DataFrame]:
     size = max(1, min(MAX_ROUNDS, MAX_CHARACTERS // max(len(arms) for _, arms in available)))
+    leased = LeaseLog(id)
     for first in range(since, last + 1, size):
         rows: list[tuple[Any, ...]] = []
         with damage_as_state_error():
             with database.transaction(writes=False) as connection:
-                rounds = _by_round(connection, id, first, min(first + size - 1, last))
+                rounds = _by_round(connection, id, first, min(first + size - 1, last), leased)
             for round, (decision, rewards) in rounds.items():
                 limits.proceed()
                 while len(available) > 1 and available[1][0] < round:
@@ -351,19 +353,23 @@ def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
-def _by_round(connection: Connection, id: int, first: int, last: int) -> dict[int, tuple[Event, list[Event]]]:
+def _by_round(
+    connection: Connection, id: int, first: int, last: int, leased: LeaseLog
+) -> dict[int, tuple[Event, list[Event]]]:
     """The decisions of some rounds, each with its rewards."""
     table = tables.events.c
     where = (table.allocation == id, table.round >= first, table.round <= last, table.kind.in_(("decide", "reward")))
     rounds: dict[int, tuple[Event, list[Event]]] = {}
     names = read_names(connection, id)
+    for one in leased.rounds(connection, names, first, last):
+        rounds[one.decided.round or 0] = one.decided, [] if one.rewarded is None else [one.rewarded]
     for row in connection.execute(EVENTS.where(*where).order_by(table.round, table.sequence)):
         event = event_of(row, names)
         if event.kind == "decide":
             rounds[row.round] = event, []
         elif row.round in rounds:  # else its decision is of the time before the first event
             rounds[row.round][1].append(event)
-    return rounds
+    return dict(sorted(rounds.items()))
 
 
 def _rows(

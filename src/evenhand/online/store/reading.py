@@ -50,22 +50,24 @@ class ReadAudit(Command[Audit]):
 
 @dataclass(frozen=True)
 class Gauges:
-    """Three numbers for monitoring.
+    """Numbers for monitoring.
 
     Attributes:
         pending: decisions with a pending reward.
+        leased: decisions of leases that are neither reported nor returned.
         largest_deficit: in plays; None if nothing is promised.
         round: the last one.
     """
 
     pending: int
+    leased: int
     largest_deficit: float | None
     round: int
 
 
 @dataclass(frozen=True)
 class ReadGauges(Command[Gauges]):
-    """Read three numbers for monitoring.
+    """Read numbers for monitoring.
 
     Example:
         >>> import tempfile
@@ -75,7 +77,7 @@ class ReadGauges(Command[Gauges]):
         True
         >>> answer = store.run("drinks", Decide(count=3))
         >>> store.run("drinks", ReadGauges())
-        Gauges(pending=3, largest_deficit=None, round=3)
+        Gauges(pending=3, leased=0, largest_deficit=None, round=3)
         >>> store.close()
     """
 
@@ -87,7 +89,8 @@ class ReadGauges(Command[Gauges]):
         bandit = context.allocation.bandit
         promised = () if bandit.fractions is None else np.flatnonzero(bandit.fractions)
         largest = float(bandit.total_deficits()[promised].max()) if len(promised) else None
-        return Gauges(bandit.pending.count, largest, int(bandit.state.round))
+        pending = bandit.pending.count + sum(lease.pending for lease in bandit.leases)
+        return Gauges(pending, bandit.leases.open, largest, int(bandit.state.round))
 
 
 @dataclass(frozen=True)
@@ -206,11 +209,10 @@ class ReadDecision(Command[DecisionOutcome]):
         """The decision."""
         allocation = context.allocation
         round = round_of(allocation.bandit, self.id)
-        decided = context.earlier("decide", round) if round is not None else []
-        if not decided or round is None:
+        event, rewards = context.decided(round) if round is not None else (None, [])
+        if event is None or round is None:
             raise UnknownDecision(f"allocation {allocation.name!r} has no decision {self.id!r}")
         with damage_as_state_error():
-            (event,) = decided
             available = event.body.get("available")
             if available is None:
                 *_, available = (
@@ -218,7 +220,7 @@ class ReadDecision(Command[DecisionOutcome]):
                     for after, arms in available_after(context.connection, allocation.id, allocation.names)
                     if after < round
                 )
-            arms = _outcomes(context, self.id, event, context.earlier("reward", round))
+            arms = _outcomes(context, self.id, event, rewards)
             return DecisionOutcome(self.id, round, moment(event.time), arms, tuple(available))
 
 
@@ -229,7 +231,7 @@ def _outcomes(context: CommandContext, id: str, decided: Event, rewarded: list[E
     rewards = {arm: reward for event in rewarded for arm, reward in event.body["rewards"].items()}
     late = {arm for event in rewarded for arm in event.body["late"]}
     bandit = context.allocation.bandit
-    entry = bandit.pending.find(id)
+    entry = bandit.find(id)
     missing: Any = "pending" if entry is not None and not entry.closed else "lost"
     missing = "total" if bandit.by_totals else missing
     return tuple(

@@ -35,7 +35,7 @@ allocations = Table(
     Column("chain", String(32), nullable=False),  # of the last event
     Column("round", BigInteger, nullable=False),  # rounds decided
     Column("closed", Boolean, nullable=False),
-    Column("due", Double),  # when the window of the oldest pending decision passes; null where none ever does
+    Column("due", Double),  # when the next window passes or lease is over; null for never
 )
 
 #: What happened, in order; rows are only appended. No foreign key: the writer has locked the allocation's row, and

@@ -14,6 +14,7 @@ from evenhand import __version__
 from evenhand.core.errors import StateError
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.decisions import decided_again
+from evenhand.online.bandit.leasing import planned
 from evenhand.online.bandit.saving import DAMAGE, FORMAT
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import CHUNK, row_values
@@ -129,8 +130,8 @@ class _Replay:
             names = read_names(self._connection, self._row.id)
             for last in _events(self._connection, self._row.id, names):
                 first = first or last
-                if self._redecide and bandit is not None and last.kind == "decide":
-                    yield from _redecided(bandit, last)
+                if self._redecide and bandit is not None and last.kind in REDECIDED:
+                    yield from REDECIDED[last.kind](bandit, last)
                 bandit, closed = fold(bandit, last, closed)
                 if last.kind == "state":
                     self._stated = int(bandit.state.round)
@@ -176,6 +177,17 @@ def _redecided(bandit: Bandit, event: Event) -> Iterator[str]:
         )
 
 
+def _leased_again(bandit: Bandit, event: Event) -> Iterator[str]:
+    body = event.body
+    plan = planned(bandit, body["decisions"], bandit.arms.available(body.get("available")))
+    counts = {bandit.names[place]: count for place, count in enumerate(plan.counts.tolist()) if count}
+    if counts != dict(zip(body["arms"], body["counts"], strict=True)) or plan.start != body["start"]:
+        yield f"event {event.sequence}: the lease of round {event.round} is not the one that this computer grants"
+
+
+REDECIDED = {"decide": _redecided, "lease": _leased_again}  # how events of a kind are decided again
+
+
 def _snapshot_faults(packed: bytes, last: Event, bandit: Bandit, closed: bool) -> Iterator[str]:
     try:
         snapshot = unpacked(packed, bandit.names)
@@ -215,6 +227,9 @@ def _answer_faults(connection: Connection, id: int, stated: int, names: Sequence
 
 def _unfounded(connection: Connection, id: int, answer: Any, stated: int, names: Sequence[str]) -> Iterator[str]:
     """The parts of an answer that no event bears out; up to the round ``stated`` there need not be any event."""
+    if "step" in answer:
+        yield from _unfounded_lease(connection, id, answer, stated, names)
+        return
     for decision in answer.get("decisions", ()):
         found, arms = (
             _bodies(connection, id, names, "decide", decision["round"]),
@@ -240,6 +255,15 @@ def _unfounded(connection: Connection, id: int, answer: Any, stated: int, names:
         and not _bodies(connection, id, names, "change", answer["round"])
     ):
         yield f"the change after round {answer['round']}"
+
+
+def _unfounded_lease(connection: Connection, id: int, lease: Any, stated: int, names: Sequence[str]) -> Iterator[str]:
+    arms = [[one["arm"] for one in lease["arms"]], [one["count"] for one in lease["arms"]]]
+    found = _bodies(connection, id, names, "lease", lease["round"])
+    if found and [[body["arms"], body["counts"]] for body in found] != [arms]:
+        yield f"the counts of lease {lease['id']}"
+    elif not found and lease["round"] > stated:
+        yield f"lease {lease['id']}"
 
 
 def _bodies(connection: Connection, id: int, names: Sequence[str], kind: str, round: int) -> list[Any]:
