@@ -44,6 +44,8 @@ WANTED = {
     ("GET", "/v1/allocations/{name}/decisions/{id}"): "read",
     ("GET", "/v1/allocations/{name}/events"): "read",
     ("POST", "/v1/allocations/{name}/decisions"): "decide",
+    ("POST", "/v1/allocations/{name}/leases"): "decide",
+    ("POST", "/v1/allocations/{name}/leases/{id}/reports"): "decide",
     ("POST", "/v1/allocations/{name}/rewards"): "reward",
     ("POST", "/v1/allocations/{name}/totals"): "reward",
     ("GET", "/v1/allocations/{name}/audit"): "read",
@@ -56,6 +58,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/v1/allocations/{name}/arms/{arm:path}"): {},
     ("PATCH", "/v1/allocations/{name}/arms/{arm:path}"): {"retired": False},
     ("POST", "/v1/allocations/{name}/decisions"): {},
+    ("POST", "/v1/allocations/{name}/leases"): {"decisions": 10},
+    ("POST", "/v1/allocations/{name}/leases/{id}/reports"): {"played": 1},
     ("POST", "/v1/allocations/{name}/rewards"): {"rewards": [{"decision": "1", "rewards": {"tea": 1.0}}]},
     ("POST", "/v1/allocations/{name}/totals"): {"value": 1.0},
 }
@@ -103,6 +107,11 @@ def status_of(ask: Asking, method: str, path: str, **headers: str) -> int:
     return ask(method, url, headers=headers, **body).status_code
 
 
+def before(path: str) -> str:
+    """The route that makes what another route is about."""
+    return "/v1/allocations/{name}/" + ("leases" if "/leases/" in path else "decisions")
+
+
 @pytest.fixture
 def keyed(store: Store) -> Iterator[Asking]:
     """A client of a service with an allocation and keys, that sends none."""
@@ -120,7 +129,7 @@ def test_a_route_needs_its_scope_and_no_other(keyed: Asking, store: Store, metho
     store.keys.revoke(key.id)
     if scope == "reward" or "{id}" in path:
         keyed.key = store.keys.create("decides", ["decide"])[1]
-        assert status_of(keyed, "POST", "/v1/allocations/{name}/decisions") == 200
+        assert status_of(keyed, "POST", before(path)) == 200
         keyed.key = None
     assert status_of(keyed, method, path) == 401
     assert status_of(keyed, method, path, Authorization="Bearer evh_" + "x" * 43) == 401
@@ -234,7 +243,7 @@ def test_a_key_for_another_allocation_is_refused(
         assert keyed.get(path).json()["allocations"] == []
     keyed.key, keyed.now = store.keys.create("both", [*scopes, "decide"], allocations=["drinks", "films"])[1], 2.0
     if scope == "reward" or "{id}" in path:
-        assert status_of(keyed, "POST", "/v1/allocations/{name}/decisions") == 200
+        assert status_of(keyed, "POST", before(path)) == 200
     if path != "/metrics":
         assert status_of(keyed, method, path) == (409 if (method, path) == ("POST", "/v1/allocations") else 200)
 

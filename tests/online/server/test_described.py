@@ -20,6 +20,7 @@ ROUTE = f"{ALL}/{{name}}"
 def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Response]]]:
     """Requests to every route, by method and path, in the order in which they are made."""
     rewards = [{"decision": "1", "rewards": {"tea": 1.0, "coffee": 0.0}}, {"decision": "99", "rewards": {"tea": 7.0}}]
+    tea = {"tea": {"positions": [0], "values": [1.0]}}
     limits = DRINKS | {"name": "films", "algorithm": "ars_ucb", "parameters": {}}
     return {
         ("post", ALL): [
@@ -34,6 +35,18 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask.post(f"{ONE}/decisions", {"rounds": [["tea"], None], "propensities": True}),
             lambda: ask.post(f"{ONE}/decisions", {"available": ["mate"]}),
             lambda: ask.post(f"{ALL}/films/decisions", {}),
+        ],
+        ("post", f"{ROUTE}/leases"): [
+            lambda: ask.post(f"{ONE}/leases", {"decisions": 10}),
+            lambda: ask.post(f"{ONE}/leases", {"decisions": 10, "units": True, "available": ["tea"]}),
+            lambda: ask.post(f"{ONE}/leases", {"decisions": 0}),
+        ],
+        ("post", f"{ROUTE}/leases/{{id}}/reports"): [
+            lambda: ask.post(f"{ONE}/leases/4/reports", {"played": 2}),
+            lambda: ask.post(f"{ONE}/leases/14/reports", {"played": 1, "columns": [3], "rewards": tea}),
+            lambda: ask.post(f"{ONE}/leases/14/reports", {"played": 1, "finished": True}),
+            lambda: ask.post(f"{ONE}/leases/14/reports", {"played": 2, "columns": [4]}),
+            lambda: ask.post(f"{ONE}/leases/99/reports", {"played": 2}),
         ],
         ("post", f"{ROUTE}/rewards"): [lambda: ask.post(f"{ONE}/rewards", {"rewards": rewards})],
         ("post", f"{ROUTE}/totals"): [

@@ -26,6 +26,8 @@ MESSAGES: dict[str, Any] = {
     "a decision": requests.DecisionRequest,
     "decisions with different arms": requests.DecisionRequest,
     "rewards": requests.RewardRequest,
+    "a lease": requests.LeaseRequest,
+    "a report of a lease": requests.ReportRequest,
     "a total": requests.TotalRequest,
     "an arm": requests.ArmRequest,
     "a change of an arm": requests.ArmPatch,

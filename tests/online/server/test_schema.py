@@ -25,10 +25,11 @@ MODES = {"valid": GenerationMode.POSITIVE, "invalid": GenerationMode.NEGATIVE}
 #: NUL is refused everywhere, which patterns would have to say everywhere; see `test_errors`.
 CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": False}})
 #: Routes that may refuse what the description allows: whether promises can be kept is no matter of form.
+PARTS = ("arms", "arms/{arm}", "decisions", "leases", "leases/{id}/reports", "totals")
 PARTICULAR = (
     "/v1/allocations",
     "/v1/allocations/{name}",
-    *(f"/v1/allocations/{{name}}/{route}" for route in ("arms", "arms/{arm}", "decisions", "totals")),
+    *(f"/v1/allocations/{{name}}/{route}" for route in PARTS),
 )
 
 

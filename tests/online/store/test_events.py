@@ -59,7 +59,7 @@ HOSTILE = [
 ]
 
 
-NAMES = ("drinks", "sums", "leased")
+LIVED = ("drinks", "sums", "leased")
 
 
 def lived(database: Database, clock: Clock) -> None:
@@ -93,7 +93,7 @@ def lived(database: Database, clock: Clock) -> None:
     leased.run(ReportLease("1", 2, {"tea": ([0], [1.0])}))
     leased.run(ReportLease("5", 2, columns=[2, 2], finished=True))
     clock.now += 60.0
-    leased.run(ReportLease("1", 3, {"tea": ([1, 2], [0.5, 0.5])}))
+    leased.run(ReportLease("1", 3, {"tea": ([1], [0.5])}))
     leased.run(Reward([("5", dict.fromkeys(ARMS, 1.0))]))
     clock.now += 60.0
     leased.run(Decide())
@@ -134,7 +134,7 @@ def copy(kept: Path) -> Iterator[Database]:
 def lives(kept: Path) -> dict[str, list[Event]]:
     """All events of all."""
     with copied(kept) as database:
-        return {name: events_of(database, name) for name in NAMES}
+        return {name: events_of(database, name) for name in LIVED}
 
 
 def test_every_kind_is_looked_at(lives: dict[str, list[Event]], copy: Database) -> None:
@@ -290,7 +290,7 @@ def test_a_damaged_database_is_reported_or_does_no_harm(
         body = (
             body[:cut] + data.draw(st.sampled_from(["", "[", '"', "\\", "{" * 3000, "[" * 200_000])) + body[cut + 1 :]
         )
-    where = {"allocation": NAMES.index(name) + 1, "sequence": event.sequence, "body": body}
+    where = {"allocation": LIVED.index(name) + 1, "sequence": event.sequence, "body": body}
     with copied(kept) as database:
         change = "UPDATE events SET body = :body WHERE allocation = :allocation AND sequence = :sequence"
         change_rows(database, change, **where)
@@ -353,7 +353,7 @@ def put(database: Database, sequence: int, packed: bytes, name: str = "drinks") 
     with database.transaction(writes=True) as connection:
         connection.execute(delete(tables.snapshots))
         connection.execute(
-            insert(tables.snapshots), {"allocation": NAMES.index(name) + 1, "sequence": sequence, "state": packed}
+            insert(tables.snapshots), {"allocation": LIVED.index(name) + 1, "sequence": sequence, "state": packed}
         )
 
 

@@ -204,7 +204,9 @@ class Lease:
         Raises:
             StateError: it is damaged.
         """
-        numbers: dict[str, Any] = {name: np.array(plain[name], dtype=np.int64) for name in ("places", "counts", "columns")}
+        numbers: dict[str, Any] = {
+            name: np.array(plain[name], dtype=np.int64) for name in ("places", "counts", "columns")
+        }
         reports = [Report(int(until), float(time), int(missing)) for until, time, missing in plain["reports"]]
         rewards = np.full((reports[-1].until if reports else 0) * plain["plays"], np.nan)
         rewards[np.array(plain["known"], dtype=np.int64)] = np.array(plain["rewards"], dtype=float)

@@ -64,6 +64,7 @@ class LeasedDecisions:
         self._clock, self._lock = clock, Lock()
         self._end = (clock() if begun is None else begun) + lease.seconds
         self._arms = [one.arm for one in lease.arms]
+        self._alone: list[tuple[str, ...]] = [(arm,) for arm in self._arms]
         self._ends = list(accumulate(one.count for one in lease.arms))
         self._column = lease.start % lease.decisions  # of the next decision
         self._columns: list[int] = []  # of the decisions drawn, where they follow units
@@ -118,9 +119,9 @@ class LeasedDecisions:
                 columns = [(begin + step * place) % size for place in range(count)]
                 self._column = (begin + step * count) % size
             self.played += count
-        round, arms, ends = lease.round + first, self._arms, self._ends
+        round, arms, ends = lease.round + first, self._alone, self._ends
         if lease.plays == 1:
-            drawn: list[tuple[str, ...]] = [tuple([arms[bisect_right(ends, column)]]) for column in columns]
+            drawn = [arms[bisect_right(ends, column)] for column in columns]
         else:
             drawn = [self._arms_in(column) for column in columns]
         return [LeasedDecision(str(round + at), first + at, names) for at, names in enumerate(drawn)]

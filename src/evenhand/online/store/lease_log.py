@@ -36,9 +36,7 @@ class LeaseLog:
         self._states: list[Event] | None = None  # that stand for events
         self._last: tuple[int, _Played] | None = None  # the lease that was read last, with its first round
 
-    def rounds(
-        self, connection: Connection, names: Sequence[str], first: int, last: int
-    ) -> Iterator[LeasedRound]:
+    def rounds(self, connection: Connection, names: Sequence[str], first: int, last: int) -> Iterator[LeasedRound]:
         """The leased rounds from one to another that were played, in order."""
         for event in self._granted(connection, names, first, last):
             round = event.round or 0
@@ -48,9 +46,7 @@ class LeaseLog:
             for position in range(max(first - round, played.since), min(last - round + 1, played.until)):
                 yield played.at(position)
 
-    def _granted(
-        self, connection: Connection, names: Sequence[str], first: int, last: int
-    ) -> list[Event]:
+    def _granted(self, connection: Connection, names: Sequence[str], first: int, last: int) -> list[Event]:
         """The leases that have some of these rounds; of a state that stands for events, those that were open."""
         table = tables.events.c
         where = (table.allocation == self._id, table.round > first - MAX_LEASE, table.round <= last)
@@ -97,11 +93,18 @@ class _Played:
         body, self._event, self._reports = event.body, event, reports
         self.until = reports[-1].body["played"] if reports else 0
         self.since, self._ends = body.get("reported", 0), [report.body["played"] for report in reports]
-        arms = list(range(len(body["arms"])))
         self._lease = leases.Lease(
-            *(event.round or 0, body["decisions"], body["plays"]),
-            *(np.array(arms, dtype=np.int64), np.array(body["counts"], dtype=np.int64)),
-            *(body["start"], body["step"], body["salt"], 0.0, 0.0, np.empty(0, dtype=bool)),
+            first=event.round or 0,
+            size=body["decisions"],
+            plays=body["plays"],
+            places=np.arange(len(body["arms"])),
+            counts=np.array(body["counts"], dtype=np.int64),
+            start=body["start"],
+            step=body["step"],
+            salt=body["salt"],
+            expires=0.0,
+            report_by=0.0,
+            available=np.empty(0, dtype=bool),
         )
         self._lease.columns = np.zeros(self.until, dtype=np.int64)
         self._rewards: dict[int, dict[str, float]] = {}
