@@ -22,7 +22,9 @@ from tests.online.bandit.test_bandit import ORDERED, PARAMETERS, bandit_of
 ARMS = ("red", "green", "blue", "black")
 SHARES = {"red": 0.1, "green": 0.2, "black": 0.15}
 #: Algorithms whose parts remember single rounds, beside those that learn in order.
-BY_ROUND = {"ars_fucb", "ars_ucb", "explore_then_commit", "lfg", "naive", "odaaf", "opse", "tscsf_b"}
+BY_ROUND = {"ars_fucb", "ars_ucb", "explore_then_commit", "lfg", "naive", "odaaf", "opse", "tscsf_b"} | {
+    *("d_ts", "d_ucb", "fair_glr", "glr_klucb", "sw_ucb"),  # these forget, or begin anew
+}
 
 
 def fair(**options: Any) -> Bandit:

@@ -20,8 +20,9 @@ from evenhand.online.bandit.deficits import FOLLOWED
 from evenhand.online.bandit.leases import Lease, Places, golden_step
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.propensities import copied
+from evenhand.policy.evidence import Evidence
 from evenhand.policy.fairness import DeficitFirst, owed
-from evenhand.policy.policy import SLOTS
+from evenhand.policy.policy import REMEMBERING, SLOTS
 
 STEPS = 128  # decisions of the policy by which a lease is planned, at most
 GRACE = 60.0  # seconds for reports after a lease has expired, at least
@@ -81,9 +82,10 @@ def check_leasable(memory: Memory) -> None:
         )
     if memory.last_total is not None:
         raise EvenhandError(f"this bandit learns from totals of single rounds and leases none: {BATCHES}")
-    for slot in SLOTS:
-        if getattr(memory.state, slot) is not None and _sees_rounds(getattr(memory.policy, slot), SLOTS[slot][0]):
-            part = getattr(memory.policy, slot)
+    bases = {slot: base for slot, (base, _) in SLOTS.items()} | {"evidence": Evidence}
+    for slot in REMEMBERING:
+        part = getattr(memory.policy, slot)
+        if getattr(memory.state, slot) is not None and _sees_rounds(part, bases[slot]):
             raise EvenhandError(
                 f"{memory.label} cannot lease rounds, as its {slot}, {type(part).__name__}, remembers who played in "
                 f"each: {BATCHES}"
