@@ -63,6 +63,7 @@ def main(folder: Path) -> None:
     sleeping(folder)
     delays(folder)
     evidence(folder)
+    late_rewards(folder)
     merit(folder)
     optimistic_share(folder)
     upper_ends(folder)
@@ -135,6 +136,40 @@ def evidence(folder: Path) -> None:
     }
     results = compare(policies, BIASED, horizon=4000, lanes=50, seed=1, progress=False)
     figures.save(figures.curves(results, "r_regret"), folder / "evidence")
+
+
+def late_rewards(folder: Path) -> None:
+    """What is known of one arm that plays in every round, in three worlds."""
+    from evenhand.policy.doubt import MatureIntervals
+
+    worlds = {
+        "delays do not depend on rewards": Geometric(0.01, named=True),
+        "ones are 1000 rounds late": ByReward([[0, 1000]], named=True),
+        "half of the rewards are lost": PacketLoss(0.5, named=True),
+    }
+    all_plays = ConfidenceIntervals(1000.0, per_arm=False, lower="pessimistic", upper="optimistic")
+    mature = MatureIntervals(500.0)
+    figure, panel = panels(3)
+    for axes, (title, delay) in zip(panel, worlds.items(), strict=True):
+        world = Environment(Bernoulli([0.7]), feedback=delay).start(4000, 1, np.random.SeedSequence(1))
+        policy, rng = thompson(evidence="mature"), np.random.default_rng(1)
+        state, seen = policy.start(1, 1), []
+        for _ in range(4000):
+            policy.observe(state, world.step(policy.decide(state, world.observe(), rng)).feedback, rng)
+            mean = state.tally.rewards / np.maximum(state.tally.received, 1.0)
+            seen.append(np.concatenate([mean, *all_plays.of(state), *mature.of(state)]).ravel())
+        mean, low, high, best_low, best_high = np.array(seen).T
+        rounds = np.arange(1, 4001)
+        axes.fill_between(rounds, low, high, color="#e9eef4", label="interval of all plays")
+        axes.fill_between(rounds, best_low, best_high, color="#9db8d6", label="best interval over the ages")
+        axes.plot(rounds, mean, color=figures.COLOURS[1], linewidth=1.2, label="mean of what arrived")
+        axes.axhline(0.7, color="black", linewidth=0.8, label="true mean")
+        axes.set_title(f"{title}", fontsize=10)
+        axes.set_xlabel("rounds")
+        axes.set_ylim(0.0, 1.04)
+    handles, labels = panel[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figures.save(figure, folder / "late_rewards")
 
 
 def merit(folder: Path) -> None:

@@ -34,6 +34,7 @@ GROUPS = {
     "baselines": "No promise",
     "minimum": "Minimum shares",
     "merit": "Shares by merit",
+    "mature": "Shares by merit, by the age of plays",
     "anonymous": "Anonymous sums",
     "drift": "Means that change",
 }

@@ -30,7 +30,7 @@ STEEP = Power(beta=50.0, exponent=4.0)  # shares above one, for several plays on
 
 def evidence(*more: str, **given: Any) -> list[dict[str, Any]]:
     """The given parameters with each belief about what is missing, but for the usual one."""
-    return [given | {"evidence": belief} for belief in ("optimistic", "pessimistic", *more)]
+    return [given | {"evidence": belief} for belief in ("optimistic", "pessimistic", "mature", *more)]
 
 
 def boxed() -> list[dict[str, Any]]:
@@ -100,11 +100,16 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "explore_then_commit": [{"pulls": 1}, {"pulls": 20}],
     "ucb": [{}, {"exploration": 0.5}],
-    "ars_ucb": [{}, {"size": GeometricSize(1)}, {"size": PowerSize(1.0), "exploration": 0.5}],
+    "ars_ucb": [
+        {},
+        {"size": PowerSize(3.0), "credit": "second_half"},
+        {"size": GeometricSize(1)},
+        {"size": PowerSize(1.0), "exploration": 0.5},
+    ],
     "ars_fucb": [
         {"fractions": SHARES},
         {"fractions": [0.25] * ARMS, "tolerance": 1.5},
-        {"fractions": [0.0] * ARMS, "size": PowerSize(1.0), "exploration": 0.5},
+        {"fractions": [0.0] * ARMS, "size": PowerSize(1.0), "exploration": 0.5, "credit": "second_half"},
     ],
     "exp3": [{"horizon": 60}, *({"horizon": 60, "mixing": gamma} for gamma in (0.0, 0.3, 1.0))],
     "ars_exp3": [{"horizon": 60}, {"horizon": 500, "exponent": 1.5}, {"horizon": 60, "mixing": 0.3}],
@@ -121,6 +126,13 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "op_fcucb_d": boxed(),
     "fcts_d": [{"merit": MERIT}, {"merit": MERIT, "free_start": True}, {"merit": STEEP, "cap": True}],
     "op_fcts_d": [{"merit": MERIT}, {"merit": MERIT, "free_start": True}, {"merit": STEEP, "cap": True}],
+    "m_fcucb_d": [{"merit": MERIT, "horizon": 60}, {"merit": STEEP, "horizon": 10_000, "cap": True}],
+    "m_fcts_d": [{"merit": MERIT}, {"merit": STEEP, "cap": True}],
+    "q_fcucb_d": [
+        {"merit": MERIT, "horizon": 60},
+        {"merit": STEEP, "horizon": 10_000, "cap": True, "untestable": "doubt"},
+    ],
+    "q_fcts_d": [{"merit": MERIT}, {"merit": STEEP, "cap": True, "untestable": "doubt"}],
     "fgreedy_d": [
         {"merit": MERIT},
         {"merit": MERIT, "epsilon": 0.0},
@@ -192,7 +204,8 @@ def test_the_usual_evidence_is_what_was_received(name: str) -> None:
         (
             "ucb1",
             {"evidence": "both"},
-            "^evidence: unknown kind 'both'; known: received, optimistic, pessimistic, forgetting, since_change$",
+            "^evidence: unknown kind 'both'; known: received, optimistic, pessimistic, mature, forgetting, "
+            "since_change$",
         ),
         (
             "thompson",

@@ -29,7 +29,7 @@ WORLDS: dict[str, dict[str, Any]] = {
         "rewards": REWARDS,
         "availability": {"kind": "independent", "probabilities": [0.9, 0.8, 0.7, 0.95]},
     },
-    "late": {"rewards": REWARDS, "feedback": {"kind": "geometric", "success": 0.2}},
+    "late": {"rewards": REWARDS, "feedback": {"kind": "geometric", "success": 0.2, "named": True}},
     "beta": {"rewards": {"kind": "beta", "means": [0.8, 0.55, 0.4, 0.3]}},
     "spread": {"rewards": REWARDS, "feedback": {"kind": "spread", "profile": "bounded", "start": 2, "stop": 6}},
 }
@@ -39,6 +39,7 @@ CASES: dict[str, dict[str, Any]] = {
     **{name: {"fractions": SHARES} for name in ("fucb", "f_ts", "naive", "t_fucb", "fair_random", "ars_fucb")},
     **{name: {"merit": MERIT} for name in ("fcucb_d", "op_fcucb_d", "fcts_d", "op_fcts_d", "fgreedy_d")},
     **{name: {"merit": MERIT} for name in ("fairx_ucb", "fairx_ts")},
+    **{name: {"merit": MERIT} for name in ("m_fcucb_d", "m_fcts_d", "q_fcucb_d", "q_fcts_d")},
     "fair_learn": {"fractions": SHARES, "tolerance": 3.0},
     "eta_fucb": {"fractions": SHARES, "eta": 0.3},
     "explore_then_commit": {"pulls": 20},

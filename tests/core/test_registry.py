@@ -35,6 +35,8 @@ HOEFFDING = {
     "lower": {"kind": "pessimistic"},
     "upper": {"kind": "optimistic"},
 }
+MATURE = {"kind": "mature", "inside": 30.0}
+DOUBT = {"kind": "until_disproved", "trusting": HOEFFDING, "doubting": MATURE, "untestable": "doubt"}
 #: A full plain form of every kind of the slots of a policy, every argument away from its default.
 FULL: dict[str, list[dict[str, Any]]] = {
     "index": [
@@ -54,6 +56,14 @@ FULL: dict[str, list[dict[str, Any]]] = {
             "quotas": [3.0, 1.0],
         },
         {"kind": "optimistic_shares", "confidence": HOEFFDING, "merit": POWER},
+        {"kind": "optimistic_shares", "confidence": DOUBT, "merit": POWER},
+        {"kind": "mature_beta"},
+        {
+            "kind": "until_disproved",
+            "trusting": {"kind": "beta_sample", "evidence": {"kind": "optimistic"}},
+            "doubting": {"kind": "mature_beta"},
+            "untestable": "doubt",
+        },
         {"kind": "exponential_weights", "mixing": {"kind": "constant", "gamma": 0.25}, "scale": 3.5},
         {
             "kind": "window_weights",
@@ -65,11 +75,12 @@ FULL: dict[str, list[dict[str, Any]]] = {
         {"kind": "received"},
         {"kind": "optimistic"},
         {"kind": "pessimistic"},
+        {"kind": "mature", "missing": "pessimistic"},
         {"kind": "forgetting", "evidence": {"kind": "optimistic"}, "discount": 0.9, "window": None},
         {"kind": "forgetting", "evidence": {"kind": "received"}, "discount": None, "window": 7},
         {"kind": "since_change", "evidence": {"kind": "optimistic"}, "delta": 0.1, "scope": "all", "points": 9},
     ],
-    "confidence": [HOEFFDING],
+    "confidence": [HOEFFDING, MATURE, DOUBT],
     "fairness": [
         {"kind": "none"},
         {"kind": "deficit_first", "fractions": [0.1, 1 / 3], "tolerance": 1.5},
@@ -112,8 +123,13 @@ FULL: dict[str, list[dict[str, Any]]] = {
     ],
     "hold": [
         {"kind": "every_round"},
-        {"kind": "hold_for", "size": {"kind": "power", "exponent": 0.5}, "count": "all"},
-        {"kind": "hold_for", "size": {"kind": "geometric", "offset": 2}, "count": "arm"},
+        {"kind": "hold_for", "size": {"kind": "power", "exponent": 0.5}, "count": "all", "credit": "all"},
+        {
+            "kind": "hold_for",
+            "size": {"kind": "geometric", "offset": 2},
+            "count": "arm",
+            "credit": "second_half",
+        },
         {"kind": "random_ends", "phases": {"kind": "one_phase", "longest": 3, "horizon": 90}},
     ],
     "size": [{"kind": "power", "exponent": 1.5}, {"kind": "geometric", "offset": 3}],
@@ -168,7 +184,11 @@ def test_rows_of_lanes_and_infinity_come_back_as_what_they_were() -> None:
 FAULTS: dict[str, tuple[str, Any, str]] = {
     "an unknown kind": ("index", {"kind": "ucbb"}, "unknown kind 'ucbb'; did you mean 'ucb'?"),
     "a name alone": ("evidence", "optimstic", "unknown kind 'optimstic'; did you mean 'optimistic'?"),
-    "no kind": ("evidence", {}, "needs a kind; known: received, optimistic, pessimistic, forgetting, since_change"),
+    "no kind": (
+        "evidence",
+        {},
+        "needs a kind; known: received, optimistic, pessimistic, mature, forgetting, since_change",
+    ),
     "a number as kind": ("index", {"kind": 3}, "unknown kind 3"),
     "no profile": ("feedback", {"kind": "spread"}, "needs a profile; known: "),
     "an unknown profile": (
@@ -240,7 +260,7 @@ def test_a_constructor_names_all_wrong_arguments() -> None:
         "inside must be a number of at least 1, got 0.5",
         "scale must be a number of at least 0, got -1",
         "per_arm must be true or false, got 'yes'",
-        "lower: unknown kind 'hopeful'; known: received, optimistic, pessimistic, forgetting, since_change",
+        "lower: unknown kind 'hopeful'; known: received, optimistic, pessimistic, mature, forgetting, since_change",
     ]
 
 

@@ -112,11 +112,11 @@ def damaged(change: Callable[[dict[str, Any]], object]) -> Callable[[], Any]:
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a field is missing": (
         lambda plain: plain["tally"].pop("pulls"),
-        r"^the saved Tally should have \['pulls', 'received', 'rewards'\], it has \['received', 'rewards'\]$",
+        r"^the saved Tally should have \['cohorts', 'pulls', .*\], it has \['cohorts', 'received', 'rewards'\]$",
     ),
     "a field is foreign": (
         lambda plain: plain["tally"].update(regret=1.0),
-        r"^the saved Tally should have .*, it has \['pulls', 'received', 'regret', 'rewards'\]$",
+        r"^the saved Tally should have .*, it has \['cohorts', 'pulls', 'received', 'regret', 'rewards'\]$",
     ),
     "a record is no record": (lambda plain: plain.update(tally=[1, 2]), r"^the saved Tally .*, it has list$"),
     "a memory is missing": (lambda plain: plain.update(index=None), r"^the saved Trials .*, it has NoneType$"),

@@ -32,6 +32,8 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "exploring", "index": "empirical_mean", "epsilon": 0.2},
         {"kind": "committed", "index": "empirical_mean", "quotas": 5},
         {"kind": "optimistic_shares", "confidence": CONFIDENCE, "merit": MERIT},
+        {"kind": "mature_beta"},
+        {"kind": "until_disproved", "trusting": {"kind": "beta_sample"}, "doubting": {"kind": "mature_beta"}},
         {"kind": "exponential_weights", "mixing": 0.1},
         {"kind": "window_weights", "phases": PHASES},
     ],

@@ -499,3 +499,33 @@ def test_markers_are_part_of_the_decision() -> None:
         policy.apply(again, decision)
         assert (again.hold.quiet == state.hold.quiet).all()
         assert (again.hold.arms == state.hold.arms).all()
+
+
+@pytest.mark.parametrize("lanes", [None, 3])
+def test_the_first_half_of_a_hold_is_credited_to_nobody(lanes: int | None) -> None:
+    policy = Policy(
+        UCB(2.0, clip=True), selection=TopM(ties="fewest"), hold=HoldFor(PowerSize(3.0), credit="second_half")
+    )
+    state, rng = policy.start(2, lanes), np.random.default_rng(3)
+    shape = (2,) if lanes is None else (lanes, 2)
+    held, received, rewards = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    steps, times = np.zeros(shape[:-1]), np.zeros(shape)  # a plain count of the rounds of each hold
+    for _ in range(150):
+        decision = policy.decide(state, ALL_AVAILABLE, rng)
+        new = np.ones(shape[:-1], dtype=bool) if decision.chosen is None else decision.chosen[..., 0]
+        times += decision.played & new[..., np.newaxis]
+        steps = np.where(new, 1.0, steps + 1.0)
+        size = (times * decision.played).sum(axis=-1) ** 3
+        counts = (steps > size // 2.0)[..., np.newaxis] & decision.played
+        earned = rng.random(shape) * decision.played
+        received, rewards, held = received + counts, rewards + earned * counts, held + decision.played
+        policy.observe(state, Feedback(decision.played, earned), rng)
+    assert (state.tally.received == received).all()
+    assert state.tally.rewards == pytest.approx(rewards)
+    assert (state.tally.pulls == held).all()
+    assert 0.4 < received.sum() / held.sum() < 0.65
+
+
+def test_half_a_hold_does_not_go_with_counts_by_age() -> None:
+    with pytest.raises(EvenhandError, match="credit='all'"):
+        Policy(UCB(evidence="mature"), hold=HoldFor(PowerSize(2.0), credit="second_half"))

@@ -19,6 +19,7 @@ from evenhand.algorithms.drift import (
     sw_ucb,
     window_for,
 )
+from evenhand.algorithms.mature import m_fcts_d, m_fcucb_d, q_fcts_d, q_fcucb_d
 from evenhand.algorithms.merit import fairx_ts, fairx_ucb, fcts_d, fcucb_d, fgreedy_d, op_fcts_d, op_fcucb_d
 from evenhand.algorithms.minimum import (
     eta_fucb,
@@ -66,6 +67,8 @@ __all__ = [
     "hard_threshold_ucb",
     "kl_ucb",
     "lfg",
+    "m_fcts_d",
+    "m_fcucb_d",
     "mp_ts_d",
     "naive",
     "naive_quotas",
@@ -73,6 +76,8 @@ __all__ = [
     "op_fcts_d",
     "op_fcucb_d",
     "opse",
+    "q_fcts_d",
+    "q_fcucb_d",
     "soft_threshold_ucb",
     "sw_ucb",
     "t_fucb",

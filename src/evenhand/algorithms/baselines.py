@@ -25,7 +25,8 @@ def ucb1(*, exploration: float = 2.0, evidence: EvidenceLike = "received", plays
     Args:
         exploration: c ≥ 0.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
+            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
+            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
         plays: m, arms played per round.
 
     Example:
@@ -47,7 +48,8 @@ def thompson(*, evidence: EvidenceLike = "received", plays: int = 1) -> Policy:
 
     Args:
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
-            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
+            ``"pessimistic"`` (they are 0), ``"both"``, the mean of an optimistic and a pessimistic draw, or
+            ``"mature"``, that mean for the pulls that are old enough, which needs feedback that names its pulls.
         plays: m, arms played per round.
 
     Example:

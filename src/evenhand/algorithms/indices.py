@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.parts import kinds
+from evenhand.policy.doubt import MatureBeta
 from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.index import UCB, BetaSample, Index, Mean
 
 
 def beta_under(evidence: EvidenceLike) -> Index:
-    """Thompson sampling under some evidence; ``"both"`` is the mean of an optimistic and a pessimistic draw."""
+    """Thompson sampling under some evidence.
+
+    ``"both"`` is the mean of an optimistic and a pessimistic draw, ``"mature"`` the same from old pulls.
+    """
     if evidence == "both":
         return Mean(BetaSample("optimistic"), BetaSample("pessimistic"))
+    if evidence == "mature":
+        return MatureBeta()
     if isinstance(evidence, str) and evidence not in kinds("evidence"):
         raise EvenhandError(f"evidence: unknown kind {evidence!r}{nearest(evidence, (*kinds('evidence'), 'both'))}")
     return BetaSample(evidence)

@@ -116,7 +116,8 @@ def fucb(
         tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
+            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
+            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
         plays: m, arms played per round; up to m arms of A(t) go first, UCB1 fills the other plays.
 
     Example:
@@ -141,7 +142,8 @@ def f_ts(fractions: PerArm, *, tolerance: float = 0.0, evidence: EvidenceLike = 
         fractions: (arms,), promised shares r_i of the rounds.
         tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
-            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
+            ``"pessimistic"`` (they are 0), ``"both"``, the mean of an optimistic and a pessimistic draw, or
+            ``"mature"``, that mean for the pulls that are old enough, which needs feedback that names its pulls.
         plays: m, arms played per round.
 
     Example:
@@ -176,7 +178,8 @@ def eta_fucb(
             what is owed.
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
+            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
+            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
         plays: m, arms played per round.
 
     Example:
@@ -211,7 +214,8 @@ def fair_learn(
         tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
+            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
+            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
         plays: m, arms played per round.
 
     Example:
@@ -255,7 +259,8 @@ def lfg(
         clip: whether to cut the bound at 1.
         ties: ``"random"`` or ``"first"`` (lowest index).
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
+            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
+            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
         plays: m, arms played per round.
 
     Example:
@@ -296,7 +301,8 @@ def tscsf_b(
         weights: w_i ≥ 0, what a unit of reward of each arm counts.
         queue: ``"exact"`` as printed, or ``"recursive"`` as in LFG.
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
-            ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
+            ``"pessimistic"`` (they are 0), ``"both"``, the mean of an optimistic and a pessimistic draw, or
+            ``"mature"``, that mean for the pulls that are old enough, which needs feedback that names its pulls.
         plays: m, arms played per round.
 
     Example:
@@ -331,7 +337,8 @@ def hard_threshold_ucb(
         penalties: A_k ≥ 0, price of a missing play, one number or one per arm.
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
+            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
+            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
         plays: m, arms played per round.
 
     Example:
@@ -364,7 +371,8 @@ def soft_threshold_ucb(
         penalties: A_k ≥ 0, price of a missing play, one number or one per arm.
         exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
+            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
+            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
         plays: m, arms played per round.
 
     Example:

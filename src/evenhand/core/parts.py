@@ -25,9 +25,15 @@ from evenhand.core.state import PerLane
 
 #: The modules in which the parts of each slot are defined, loaded when a kind of the slot is first asked for.
 HOMES: dict[str, tuple[str, ...]] = {
-    "index": ("evenhand.policy.index", "evenhand.policy.weights", "evenhand.policy.confidence", "evenhand.policy.kl"),
+    "index": (
+        "evenhand.policy.index",
+        "evenhand.policy.weights",
+        "evenhand.policy.confidence",
+        "evenhand.policy.kl",
+        "evenhand.policy.doubt",
+    ),
     "evidence": ("evenhand.policy.evidence", "evenhand.policy.forgetting", "evenhand.policy.changes"),
-    "confidence": ("evenhand.policy.confidence",),
+    "confidence": ("evenhand.policy.confidence", "evenhand.policy.doubt"),
     "fairness": ("evenhand.policy.fairness",),
     "merit": ("evenhand.policy.merit",),
     "selection": ("evenhand.policy.selection",),

@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.cohorts import Answers, Cohorts
 from evenhand.core.errors import EvenhandError, StateError
 
 Array = NDArray[np.float64]
@@ -36,11 +37,12 @@ class Tally:
     pulls: Array  # (…, arms) plays so far, N
     received: Array  # (…, arms) rewards that have arrived so far, M
     rewards: Array  # (…, arms) sum of the rewards that have arrived, S
+    cohorts: Cohorts | None = None  # the same by age; None where no evidence asks for it
 
     @classmethod
-    def empty(cls, shape: Shape) -> Tally:
+    def empty(cls, shape: Shape, cohorts: Cohorts | None = None) -> Tally:
         """A tally of nothing: zeros of the given shape."""
-        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape), cohorts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class Feedback:
 
     received: NDArray[Any]  # (…, arms) rewards that arrived
     rewards: NDArray[Any]  # (…, arms) sum of the rewards that arrived
+    answers: Answers | None = None  # each with its pull; None: unknown, or all are of the round that ends
 
 
 @dataclass(frozen=True, slots=True)

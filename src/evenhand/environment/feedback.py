@@ -50,6 +50,7 @@ class FeedbackModel(Part, ABC):
     random: ClassVar[bool] = False  # whether it needs a uniform number for every arm and round
     anonymous: ClassVar[bool] = False  # whether rewards of different plays come back as one sum
     immediate: ClassVar[bool] = False  # whether every reward is known at the end of its own round
+    named: bool = False  # whether each reward comes with the pull that it belongs to
 
     def check(self, arms: int) -> None:
         """Raise `EvenhandError` if a parameter is for another number of arms; by default any number fits."""
@@ -102,6 +103,7 @@ class Immediate(FeedbackModel):
     """
 
     immediate: ClassVar[bool] = True
+    named: ClassVar[bool] = True  # type: ignore[misc]
 
     def open(self, shape: Shape, rounds: int) -> Immediate:
         """Nothing is ever under way, so the model is its own channel."""

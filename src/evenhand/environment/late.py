@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
@@ -21,7 +22,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Feedback, Mask, Shape, Unit
 from evenhand.core.validate import PerArm
 from evenhand.environment.feedback import FeedbackModel
-from evenhand.environment.timing_wheel import TimingWheel
+from evenhand.environment.timing_wheel import NamedWheel, TimingWheel
 
 Arms = NDArray[np.intp]
 LATEST = 2.0**53  # larger whole numbers cannot be distinguished
@@ -29,8 +30,13 @@ BISECTIONS = 60
 ROUNDING = 1e-12  # a level counts as reached if it is missed by no more
 
 
+@frozen(eq=False)
 class Delay(FeedbackModel):
     """A model of delays, and with it a feedback model. A class of your own needs `quantile`.
+
+    Args:
+        named: whether each reward comes with the pull that it belongs to, as in a service; only policies that go by
+            the age of pulls need that.
 
     Example:
         >>> import numpy as np
@@ -45,6 +51,7 @@ class Delay(FeedbackModel):
         2
     """
 
+    named: bool = field(default=False, kw_only=True, converter=validate.truth)
     random: ClassVar[bool] = True  # False if no delay depends on the level
     biased: ClassVar[bool] = False  # whether delays depend on the reward
 
@@ -156,10 +163,12 @@ class Late:
         if self._unit is not None:
             rewards = (rewards - self._unit.low) / self._unit.width
         if self._wheel is None:
-            self._wheel = TimingWheel(math.prod(self._shape), self._rounds, rewards.dtype)
+            kind = NamedWheel if self._delay.named else TimingWheel
+            self._wheel = kind(math.prod(self._shape), self._rounds, rewards.dtype)
         self._wheel.put(delays, places, rewards)
         counts, sums = self._wheel.turn()
-        return Feedback(received=counts.reshape(self._shape), rewards=sums.reshape(self._shape))
+        answers = self._wheel.answers if isinstance(self._wheel, NamedWheel) else None
+        return Feedback(counts.reshape(self._shape), sums.reshape(self._shape), answers)
 
     def _checked(self, delays: Array, arms: Arms) -> Array:
         """The delays, if there is one of at least 0 for each play."""

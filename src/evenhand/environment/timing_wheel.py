@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.cohorts import Answers
+
 RING = 1_000_000  # numbers in the ring, about
 LONGEST, SHORTEST = 64, 8  # rounds in a block
 
@@ -97,3 +99,59 @@ class TimingWheel:
         """Number of rewards that will become known before the horizon."""
         filed = (parcel for parcels in self._later.values() for parcel in parcels)
         return int(self._counts.sum()) + sum(len(due) for due, _, _ in (*self._inbox, *filed))
+
+
+class NamedWheel(TimingWheel):
+    """A wheel that also remembers to which pull each reward belongs.
+
+    Example:
+        >>> import numpy as np
+        >>> wheel = NamedWheel(places=2, rounds=10, kind=np.dtype(float))
+        >>> wheel.put(np.array([3.0]), np.array([1]), np.array([0.5]))
+        >>> [len(wheel.answers.places) for _ in range(4) if wheel.turn()]
+        [0, 0, 0, 1]
+        >>> wheel.answers
+        Answers(places=array([1]), delays=array([3]), rewards=array([0.5]))
+    """
+
+    def __init__(self, places: int, rounds: int, kind: np.dtype[Any]) -> None:
+        """An empty wheel; see `TimingWheel`."""
+        super().__init__(places, rounds, kind)
+        self._parcel = np.dtype([("reward", kind), ("sent", np.int32)])
+        self._filled = np.zeros(2 * self._block, dtype=np.intp)  # answers in each row
+        self._rows = np.zeros((2 * self._block, 16), dtype=[("place", np.intp), ("sent", np.int64), ("reward", float)])
+        self.answers = self._taken(0)
+
+    def put(self, delays: NDArray[np.float64], places: NDArray[np.intp], rewards: NDArray[Any]) -> None:
+        """Rewards of the present round that become known after ``delays`` whole rounds; each place at most once."""
+        parcels = np.empty(len(rewards), dtype=self._parcel)
+        parcels["reward"], parcels["sent"] = rewards, self._now
+        super().put(delays, places, parcels)
+
+    def turn(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """End the present round: how many rewards become known in each place, and their sums; `answers` has each."""
+        self.answers = self._taken(self._now % (2 * self._block))
+        return super().turn()
+
+    def _add(self, due: NDArray[np.int32], places: NDArray[np.integer[Any]], rewards: NDArray[Any]) -> None:
+        super()._add(due, places, rewards["reward"])
+        rows = due % (2 * self._block)
+        order = np.argsort(rows, kind="stable")
+        rows = rows[order]
+        added = np.bincount(rows, minlength=2 * self._block)
+        first = np.cumsum(added) - added
+        columns = self._filled[rows] + np.arange(len(rows)) - first[rows]
+        self._filled += added
+        most = int(self._filled.max(initial=0))
+        if most > self._rows.shape[1]:
+            wider = np.zeros((len(self._rows), 2 * most), dtype=self._rows.dtype)
+            wider[:, : self._rows.shape[1]] = self._rows
+            self._rows = wider
+        for name, values in (("place", places), ("sent", rewards["sent"]), ("reward", rewards["reward"])):
+            self._rows[name][rows, columns] = values[order]
+
+    def _taken(self, row: int) -> Answers:
+        """The answers of a row, which is empty then."""
+        taken = self._rows[row, : self._filled[row]]
+        self._filled[row] = 0
+        return Answers(taken["place"].copy(), self._now - taken["sent"], taken["reward"].copy())

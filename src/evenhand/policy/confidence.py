@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -20,9 +21,23 @@ from evenhand.policy.merit import Merit
 ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles the digits near the end
 
 
+class Intervals(Part, ABC):
+    """A rule for an interval for the mean of every arm. An own rule needs `of`.
+
+    Attributes:
+        evidence: that remembers for both ends; None where none does.
+    """
+
+    evidence: Evidence | None = None
+
+    @abstractmethod
+    def of(self, state: State) -> tuple[Array, Array]:
+        """The lower and the upper end, each (…, arms), in [0, 1]."""
+
+
 @part("confidence", "hoeffding")
 @frozen
-class ConfidenceIntervals(Part):
+class ConfidenceIntervals(Intervals):
     """An interval for the mean of every arm: ``[max(S/n − c, 0), min(S/n + c, 1)]``, both ends cut to [0, 1].
 
     ``c = sqrt(scale · ln(inside · K · t) / max(n, 1))``, the factors K (number of arms) and t (round counted from 1)
@@ -59,7 +74,7 @@ class ConfidenceIntervals(Part):
         shared_evidence(self.lower, self.upper, "lower and upper")
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> Evidence:  # type: ignore[override]
         """The evidence that remembers for both ends."""
         return self.lower
 
@@ -129,14 +144,14 @@ def _ratio(merit: Merit, means: Array, available: Mask | None) -> Array:
     return np.asarray((merits * means).sum(axis=-1, keepdims=True) / np.where(total > 0.0, total, 1.0))
 
 
-def as_confidence(value: ConfidenceIntervals | Mapping[str, object]) -> ConfidenceIntervals:
+def as_confidence(value: Intervals | Mapping[str, object]) -> Intervals:
     """Confidence intervals, given as such or by their plain form.
 
     Raises:
         EvenhandError: they are not.
     """
     intervals = build("confidence", value)
-    if not isinstance(intervals, ConfidenceIntervals):
+    if not isinstance(intervals, Intervals):
         raise EvenhandError(f"must be an object such as ConfidenceIntervals(inside=1000), got {value!r}")
     return intervals
 
@@ -167,12 +182,12 @@ class OptimisticShares(Index):
     Source: Chen et al. 2024, Algorithm 1, line 9, and Algorithm 3.
     """
 
-    confidence: ConfidenceIntervals = field(converter=as_confidence, metadata={"slot": "confidence"})
+    confidence: Intervals = field(converter=as_confidence, metadata={"slot": "confidence"})
     merit: Merit = field(converter=as_merit, metadata={"slot": "merit"})
     bounded: ClassVar[bool] = True
 
     @property
-    def evidence(self) -> Evidence:  # type: ignore[override]
+    def evidence(self) -> Evidence | None:  # type: ignore[override]
         """That of the intervals."""
         return self.confidence.evidence
 

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 
+from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array, Decision, Feedback, Shape, State, Tally
@@ -24,9 +25,11 @@ class Evidence(Part, ABC):
 
     Attributes:
         bounded: whether it fills in 0 or 1 for a missing reward, and so needs rewards of a finite range.
+        named: whether it goes by the age of pulls, and so needs feedback that names the pull of each reward.
     """
 
     bounded: bool = False
+    named: ClassVar[bool] = False
 
     def start(self, shape: Shape) -> Any:
         """What the evidence remembers beside the tally, before the first round; None for nothing.
@@ -122,6 +125,95 @@ class Pessimistic(Evidence):
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S, N)``."""
         return tally.rewards, tally.pulls
+
+
+@part("evidence", "mature")
+@frozen
+class Mature(Evidence):
+    """Only pulls that are old enough count, with their rewards or without, and the age is chosen per arm.
+
+    At the age with the smallest ``(n − f)/n + 1/sqrt(n)``, where n pulls are at least so old, f of them with a reward
+    and y the sum of these: sum ``y + n − f`` (``"optimistic"``) or y (``"pessimistic"``), number n. A pull enters by
+    its age alone, so no kind of reward is preferred; a reward that is late or lost costs what is missing among the
+    old pulls only, and not among all.
+
+    Needs feedback that names the pull of each reward. Sums of rewards that are not 0 or 1 go into `BetaSample` as they
+    are, without trials.
+
+    Args:
+        missing: what a missing reward of an old pull counts as, ``"optimistic"`` for 1 or ``"pessimistic"`` for 0.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.core.cohorts import Cohorts
+        >>> from evenhand.core.state import Tally
+        >>> tally = Tally.empty((1,), Cohorts.empty((1,)))
+        >>> for _ in range(3):
+        ...     tally.cohorts.pull(np.array([True]))
+        >>> Mature().of(tally)
+        (array([3.]), array([3.]))
+
+    Source: ours; Chen et al. 2024, section 5, for pulls of every age.
+    """
+
+    missing: str = field(default="optimistic", validator=validate.choice("optimistic", "pessimistic"))
+
+    bounded: ClassVar[bool] = True  # type: ignore[misc]
+    named: ClassVar[bool] = True
+
+    def memory(self) -> object:
+        """The counts by age."""
+        return "ages"
+
+    def of(self, tally: Tally) -> tuple[Array, Array]:
+        """``(y + n − f, n)`` or ``(y, n)`` at the age of each arm."""
+        pulls, received, rewards = at_best_age(tally)
+        return (rewards + pulls - received if self.missing == "optimistic" else rewards), pulls
+
+
+def counts_by_age(tally: Tally) -> Array:
+    """See `evenhand.core.cohorts.Cohorts.by_age`.
+
+    Example:
+        >>> from evenhand.core.cohorts import Cohorts
+        >>> from evenhand.core.state import Tally
+        >>> counts_by_age(Tally.empty((2,), Cohorts.empty((2,)))).shape  # pulls, received, rewards; all of one age
+        (3, 1, 2)
+
+    Raises:
+        EvenhandError: the tally has no counts by age.
+    """
+    if tally.cohorts is None:
+        raise EvenhandError("the tally has no counts by age; start the state with the policy that has this evidence")
+    return tally.cohorts.by_age()
+
+
+def at_best_age(tally: Tally) -> Array:
+    """Pulls n, those with a reward f, and the sum of these y, at the age of each arm of which most is known.
+
+    It is the age with the smallest ``(n − f)/n + 1/sqrt(n)``, the youngest of equal ones.
+
+    Returns:
+        (3, …, arms)
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.core.cohorts import Cohorts
+        >>> from evenhand.core.state import Tally
+        >>> at_best_age(Tally.empty((2,), Cohorts.empty((2,))))
+        array([[0., 0.],
+               [0., 0.],
+               [0., 0.]])
+    """
+    counts = counts_by_age(tally)
+    doubt = np.sqrt(counts[0])
+    doubt += counts[0]
+    doubt -= counts[1]
+    with np.errstate(invalid="ignore"):
+        doubt /= counts[0]
+    np.copyto(doubt, np.inf, where=counts[0] == 0.0)
+    age = doubt.argmin(axis=0)
+    return np.asarray(np.take_along_axis(counts, age[np.newaxis, np.newaxis], 1)[:, 0])
 
 
 EvidenceLike = Evidence | str | Mapping[str, object]

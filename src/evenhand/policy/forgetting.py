@@ -166,7 +166,7 @@ def unforgotten(state: State) -> Tally:
     return Tally(memory.received + np.maximum(missing, 0.0), memory.received, memory.rewards)
 
 
-def refuse_memory(evidence: Evidence) -> None:
+def refuse_memory(evidence: Evidence | None) -> None:
     """Refuse inner evidence that remembers something itself.
 
     Raises:
@@ -179,7 +179,7 @@ def refuse_memory(evidence: Evidence) -> None:
         evenhand.core.errors.EvenhandError: evidence must depend on the tally alone, such as Received() or Optimistic(),
         got Forgetting(evidence=Received(), discount=None, window=10)
     """
-    if evidence.memory() is not None:
+    if evidence is not None and evidence.memory() is not None:
         raise EvenhandError(
             f"evidence must depend on the tally alone, such as Received() or Optimistic(), got {evidence!r}"
         )

@@ -47,6 +47,14 @@ class Hold(Part):
         """
         return None, None
 
+    def credited(self, state: State) -> Mask | None:
+        """The lanes in which what arrives at the end of this round counts, (…, 1); None where it does in all.
+
+        Args:
+            state: after the decision; read, never changed.
+        """
+        return None
+
     def longest(self, rounds: int) -> float:
         """The most rounds that a choice can last within so many rounds."""
         return 1.0
@@ -189,6 +197,7 @@ class Held:
     arms: Mask  # (…, arms) True for the arms that are held
     left: Array  # (…, 1) rounds that they still play
     times: Array  # (…, arms) holds begun with each arm, or with any, so far
+    counted: Array  # (…, 1) rounds at the end of the hold in which what arrives counts
 
 
 @part("hold", "hold_for")
@@ -202,6 +211,8 @@ class HoldFor(Hold):
     Args:
         size: f, rising and at least 1: `PowerSize`, `GeometricSize`, or any function from an array of k to rounds
         count: ``"arm"`` or ``"all"``, what k counts.
+        credit: ``"all"``, or ``"second_half"`` where what arrives in the first ⌊f(k)/2⌋ rounds of a choice, much of
+            which other arms may have earned, counts for none.
 
     Raises:
         EvenhandError: the function does not rise, or is below 1 somewhere.
@@ -217,11 +228,12 @@ class HoldFor(Hold):
         >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(10)]
         [0, 1, 0, 0, 0, 0, 1, 1, 1, 1]
 
-    Source: Wang et al. 2021, Algorithms 1 and 2.
+    Source: Wang et al. 2021, Algorithms 1 and 2; ``"second_half"`` is ours.
     """
 
     size: Size = field(converter=as_size, metadata={"slot": "size"})
     count: str = field(default="arm", validator=validate.choice("arm", "all"))
+    credit: str = field(default="all", validator=validate.choice("all", "second_half"))
 
     @property
     def equal(self) -> bool:  # type: ignore[override]
@@ -230,7 +242,12 @@ class HoldFor(Hold):
 
     def start(self, shape: Shape) -> Held:
         """Nothing is held."""
-        return Held(np.zeros(shape, dtype=bool), np.zeros((*shape[:-1], 1)), np.zeros(shape))
+        lane = (*shape[:-1], 1)
+        return Held(np.zeros(shape, dtype=bool), np.zeros(lane), np.zeros(shape), np.zeros(lane))
+
+    def credited(self, state: State) -> Mask | None:
+        """All lanes, or those in the second half of their hold."""
+        return None if self.credit == "all" else np.asarray(state.hold.left < state.hold.counted)
 
     def continued(self, state: State, observation: Observation, rng: np.random.Generator) -> tuple[Mask, None]:
         """The arms of lanes in the middle of a hold."""
@@ -259,12 +276,15 @@ class HoldFor(Hold):
 
     def _begin(self, hold: Held, played: Mask, lanes: NDArray[np.intp]) -> None:
         """A new hold in the given lanes; a lane in which everybody sleeps begins none."""
-        arms, times, left = (part.reshape(-1, part.shape[-1]) for part in (hold.arms, hold.times, hold.left))
+        arms, times, left, counted = (
+            part.reshape(-1, part.shape[-1]) for part in (hold.arms, hold.times, hold.left, hold.counted)
+        )
         begun = played.any(axis=-1, keepdims=True)
         number = np.asarray(times[lanes] + (played if self.count == "arm" else begun), dtype=float)
         arms[lanes], times[lanes] = played, number
         least = np.where(begun, np.where(played, number, np.inf).min(axis=-1, keepdims=True), 1.0)
         left[lanes] = np.where(begun, np.floor(self.size(least)), left[lanes])
+        counted[lanes] = np.ceil(left[lanes] / 2.0)
 
 
 @dataclass(slots=True)

@@ -224,7 +224,7 @@ class BetaSample(Index):
         """One posterior draw for every available arm, and 0 for a sleeping one, (…, arms)."""
         tally, available = self.evidence.tally(state), observation.available
         if tally is state.tally:
-            tally = Tally(tally.pulls, tally.received, state.index.successes)
+            tally = Tally(tally.pulls, tally.received, state.index.successes, tally.cohorts)
         else:
             tally = Tally(tally.pulls, tally.received, np.clip(tally.rewards, 0.0, tally.received))
         sums, counts = self.evidence.of(tally)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
+from evenhand.core.cohorts import Answers, Cohorts
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import (
@@ -118,6 +119,11 @@ class Policy(Part):
         """Whether it needs rewards of a finite range."""
         return self.index.bounded or self.fairness.scaled or self.schedule.alone
 
+    @cached_property
+    def named(self) -> bool:
+        """Whether it needs feedback that names the pull of each reward."""
+        return any(getattr(one, "named", False) for one in parts_in(self))
+
     @property
     def draws(self) -> bool:
         """Whether chance has a part in decisions beyond the selection: in the score, or in how long a choice lasts."""
@@ -160,7 +166,8 @@ class Policy(Part):
         self.schedule.check(arms, self.plays)
         shape = (arms,) if lanes is None else (validate.whole("lanes", lanes), arms)
         memories = {slot: _memory(getattr(self, slot), shape) for slot in REMEMBERING}
-        return State(round=0, tally=Tally.empty(shape), plays=self.plays, unit=unit, **memories)
+        cohorts = Cohorts.empty(shape, self._tests_delays) if self.named else None
+        return State(round=0, tally=Tally.empty(shape, cohorts), plays=self.plays, unit=unit, **memories)
 
     def decide(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
         """Who plays the next round; counts the plays in ``state``: `choose` and `apply` together.
@@ -208,6 +215,8 @@ class Policy(Part):
         for slot, record in self._after_decision:
             if slot not in given:
                 record(state, decision)
+        if state.tally.cohorts is not None:
+            state.tally.cohorts.pull(decision.played)
         state.round += 1
         state.tally.pulls += decision.played
 
@@ -220,8 +229,16 @@ class Policy(Part):
             rng: the policy's own random stream.
             given: slots of the parts that do not record it, as what they remember is known from elsewhere.
         """
+        credited = self.hold.credited(state)
+        if credited is not None:
+            feedback = Feedback(feedback.received * credited, feedback.rewards * credited)
         state.tally.received += feedback.received
         state.tally.rewards += feedback.rewards
+        if state.tally.cohorts is not None:
+            answers = feedback.answers
+            if answers is None:
+                answers = Answers.at_once(feedback.received, feedback.rewards)
+            state.tally.cohorts.receive(answers, state.tally.received)
         for slot, record in self._after_feedback:
             if slot not in given:
                 record(state, feedback, rng)
@@ -252,6 +269,10 @@ class Policy(Part):
         played, inclusion = held.copy(), held.astype(share.dtype)
         played[lanes], inclusion[lanes] = selected, share
         return played, inclusion
+
+    @cached_property
+    def _tests_delays(self) -> bool:
+        return any(getattr(one, "tests_delays", False) for one in parts_in(self))
 
     @cached_property
     def _draws_scores(self) -> bool:
@@ -328,6 +349,13 @@ def check_fit(policy: Policy) -> None:
             f"{name['schedule']} takes rounds away from the arms to which {name['fairness']} owes them: use no "
             "schedule, as promised shares explore, too, or fairness=NoPromise()"
         )
+    if schedule.free and policy.named:
+        raise EvenhandError(f"{name['schedule']} pulls arms before round 1, which have no age: leave free out")
+    if policy.named and getattr(hold, "credit", "all") != "all":
+        raise EvenhandError(
+            f"{name['hold']} with credit='second_half' is for anonymous sums, and counts by age are for rewards that "
+            "name their pull: use credit='all', or other evidence"
+        )
     if not hold.equal and fairness.promises and not issubclass(fairness.gives, Ranking):
         raise EvenhandError(
             f"{name['hold']} holds arms the longer the more often they were chosen, so that {name['fairness']} would "
@@ -380,6 +408,20 @@ def _has_rows(part: Any) -> bool:
     if not attrs.has(type(part)):
         return False
     return any(_has_rows(getattr(part, parameter.name)) for parameter in attrs.fields(type(part)))
+
+
+def parts_in(part: Any) -> Iterator[Part]:
+    """All parts that a part is made of, however deep inside.
+
+    Example:
+        >>> list(parts_in(UCB(evidence="optimistic")))
+        [Optimistic()]
+    """
+    for parameter in attrs.fields(type(part)) if attrs.has(type(part)) else ():
+        value = getattr(part, parameter.name)
+        if isinstance(value, Part):
+            yield value
+            yield from parts_in(value)
 
 
 def _in_shape(observation: Observation, state: State) -> Observation:

@@ -13,7 +13,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, each_array
-from evenhand.policy.confidence import ConfidenceIntervals, as_confidence
+from evenhand.policy.confidence import Intervals, as_confidence
 from evenhand.policy.fairness import Claim, Ranking
 from evenhand.policy.forgetting import refuse_memory
 
@@ -244,7 +244,7 @@ class Elimination(Schedule):
     Source: Lancewicki et al. 2021, section 4, Algorithm 3.
     """
 
-    confidence: ConfidenceIntervals = field(converter=as_confidence, metadata={"slot": "confidence"})
+    confidence: Intervals = field(converter=as_confidence, metadata={"slot": "confidence"})
     alone: ClassVar[bool] = True
 
     def __attrs_post_init__(self) -> None:

@@ -122,6 +122,7 @@ def compare(
     _check_memory(len(rounds) * lanes * len(named), environment.arms, len(metrics))
     environment.check_horizon(horizon)
     _check_range(environment, named)
+    _check_named(environment, named)
     for policy in named.values():
         policy.start(environment.arms, lanes if lane_rows(policy) else None, environment.unit)
     baselines = {label: baseline_of(policy, environment, label) for label, policy in named.items()}
@@ -249,6 +250,21 @@ def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> No
     raise EvenhandError(
         f"{quoted} {'needs' if len(needing) == 1 else 'need'} rewards of a finite range, and "
         f"{type(environment.rewards).__name__} has none; algorithms that can take it: {', '.join(able)}"
+    )
+
+
+def _check_named(environment: Environment, policies: Mapping[str, Policy]) -> None:
+    """Policies that go by the age of pulls are refused where rewards come back without their pull."""
+    needing = [label for label, policy in policies.items() if policy.named]
+    if environment.feedback.named or not needing:
+        return
+    kind = type(environment.feedback).__name__
+    remedy = (
+        "sums of several pulls cannot have one" if environment.feedback.anonymous else f"give {kind}(…, named=True)"
+    )
+    raise EvenhandError(
+        f"{', '.join(map(repr, needing))} {'goes' if len(needing) == 1 else 'go'} by the age of pulls, and {kind} "
+        f"returns rewards without the pull that they belong to: {remedy}"
     )
 
 

@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from evenhand.algorithms import find
 from evenhand.algorithms.build import Surroundings, build_policy
 from evenhand.algorithms.registry import ALGORITHMS
+from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.core.state import Feedback, Observation, dump
 from evenhand.online import Bandit
@@ -61,12 +62,16 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "hard_threshold_ucb": {"fractions": SHARES, "penalties": 0.3},
     "kl_ucb": {},
     "lfg": {"fractions": SHARES, "eta": 5.0},
+    "m_fcts_d": {"merit": POWER},
+    "m_fcucb_d": {"merit": POWER, "horizon": 3000},
     "mp_ts_d": {},
     "naive": {"fractions": SHARES, "horizon": 3000, "epsilon": 0.02},
     "odaaf": {"horizon": 3000},
     "op_fcts_d": {"merit": POWER},
     "op_fcucb_d": {"merit": POWER, "horizon": 3000},
     "opse": {"horizon": 3000},
+    "q_fcts_d": {"merit": POWER},
+    "q_fcucb_d": {"merit": POWER, "horizon": 3000},
     "soft_threshold_ucb": {"fractions": SHARES, "penalties": [0.3, 0.2, 0.0, 0.1]},
     "sw_ucb": {"window": 25},
     "t_fucb": {"fractions": SHARES, "horizon": 60},
@@ -79,6 +84,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 ORDERED = {"exp3", "ars_exp3", "clw", "ars_clw"}
 #: Those with a schedule that is fixed at the start.
 FIXED = {"explore_then_commit", "fairx_ucb", "fcucb_d", "naive", "odaaf", "op_fcucb_d", "opse", "t_fucb"}
+FIXED |= {"m_fcucb_d", "q_fcucb_d"}
 SEVERAL = sorted(name for name in PARAMETERS if "plays" in find(name).parameters)
 CASES = [(name, 1) for name in PARAMETERS] + [(name, 2) for name in SEVERAL]
 
@@ -123,9 +129,11 @@ class ByHand:
         decision = self.policy.decide(self.state, observation, self.chance.deciding(self.state.clock))
         return {arm for arm, plays in zip(ARMS, decision.played, strict=True) if plays}
 
-    def observe(self, rewards: dict[str, float]) -> None:
+    def observe(self, rewards: dict[str, float], delay: int = 0) -> None:
         received = np.array([float(arm in rewards) for arm in ARMS])
-        feedback = Feedback(received, np.array([rewards.get(arm, 0.0) for arm in ARMS]))
+        places = np.array([ARMS.index(arm) for arm in rewards], dtype=np.intp)
+        answers = Answers(places, np.full(len(rewards), delay), np.array(list(rewards.values()), dtype=float))
+        feedback = Feedback(received, np.array([rewards.get(arm, 0.0) for arm in ARMS]), answers)
         self.learned += 1
         self.policy.observe(self.state, feedback, self.chance.learning(self.learned))
 
@@ -159,7 +167,7 @@ def test_decides_as_the_plain_policy_with_late_rewards(name: str, plays: int) ->
                 due.setdefault(round + int(world.integers(20)), []).append(entry)
         for decision, arm, reward in due.pop(round, []):
             assert bandit.observe(decision, {arm: reward}) == {arm: "accepted"}
-            plain.observe({arm: reward})
+            plain.observe({arm: reward}, round + 1 - int(decision))
     assert (bandit.state.tally.received <= bandit.state.tally.pulls).all()
     assert (bandit.state.tally.rewards == plain.state.tally.rewards).all()
 

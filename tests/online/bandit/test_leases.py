@@ -23,6 +23,7 @@ ARMS = ("red", "green", "blue", "black")
 SHARES = {"red": 0.1, "green": 0.2, "black": 0.15}
 #: Algorithms whose parts remember single rounds, beside those that learn in order.
 BY_ROUND = {"ars_fucb", "ars_ucb", "explore_then_commit", "lfg", "naive", "odaaf", "opse", "tscsf_b"} | {
+    *("m_fcts_d", "m_fcucb_d", "q_fcts_d", "q_fcucb_d"),  # these count plays by their age
     *("d_ts", "d_ucb", "fair_glr", "glr_klucb", "sw_ucb"),  # these forget, or begin anew
 }
 

@@ -26,6 +26,12 @@ LIVES: dict[str, dict[str, Any]] = {
     "clw-gain": {"algorithm": "clw", "parameters": {**PARAMETERS["clw"], "style": "gain"}},
     "ars_exp3-totals": {"algorithm": "ars_exp3", "parameters": PARAMETERS["ars_exp3"]},
     "late": {"algorithm": "thompson", "parameters": {}, "window": 50.0, "missing": "zero"},
+    "mature": {
+        "algorithm": "f_ts",
+        "parameters": {**PARAMETERS["f_ts"], "evidence": "mature"},
+        "window": 50.0,
+        "missing": "zero",
+    },
     "euros": {"algorithm": "lfg", "parameters": PARAMETERS["lfg"], "rewards": (1.2, 18.0)},
 }
 

@@ -80,6 +80,11 @@ def check_leasable(memory: Memory) -> None:
         raise EvenhandError(
             f"{memory.label} learns from the round just decided only, before the next: request single decisions"
         )
+    if memory.policy.named:
+        raise EvenhandError(
+            f"{memory.label} cannot lease rounds, as it counts plays by their age, which those of a lease do not have "
+            f"before they are reported: {BATCHES}"
+        )
     if memory.last_total is not None:
         raise EvenhandError(f"this bandit learns from totals of single rounds and leases none: {BATCHES}")
     bases = {slot: base for slot, (base, _) in SLOTS.items()} | {"evidence": Evidence}

@@ -11,6 +11,7 @@ import numpy as np
 
 from evenhand.algorithms.build import PER_ARM, Surroundings, build_policy
 from evenhand.core import validate
+from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Begun, Feedback, State, Unit
 from evenhand.environment.availability import Always
@@ -147,24 +148,34 @@ class Memory:
         state.begun = Begun(np.zeros(arms), np.zeros(arms))
         return state
 
-    def learn(self, places: Sequence[int], rewards: Sequence[float], given: Container[str] = ()) -> None:
+    def learn(
+        self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int], given: Container[str] = ()
+    ) -> None:
         """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times.
 
         Args:
             places: of the arms.
             rewards: of each.
+            rounds: in which each arm played.
             given: slots of the parts that do not learn from them; see `evenhand.Policy.observe`.
         """
         received, sums = np.zeros(len(self.arms)), np.zeros(len(self.arms))
-        for place, reward in zip(places, rewards, strict=True):
+        scaled = [self.reward_range.scaled(reward) for reward in rewards]
+        for place, reward in zip(places, scaled, strict=True):
             received[place] += 1.0
-            sums[place] += self.reward_range.scaled(reward)
-        self.learn_sums(received, sums, given)
+            sums[place] += reward
+        answers = None
+        if self.policy.named:
+            delays = self.state.round - np.array(rounds, dtype=np.int64)
+            answers = Answers(np.array(places, dtype=np.intp), delays, np.array(scaled, dtype=float))
+        self.learn_sums(received, sums, given, answers)
 
-    def learn_sums(self, received: Array, sums: Array, given: Container[str] = ()) -> None:
+    def learn_sums(
+        self, received: Array, sums: Array, given: Container[str] = (), answers: Answers | None = None
+    ) -> None:
         """Give the policy rewards that arrived together: (arms,) their numbers, and their sums on the scale [0, 1]."""
         self.learned += 1
-        self.policy.observe(self.state, Feedback(received, sums), self.chance.learning(self.learned), given)
+        self.policy.observe(self.state, Feedback(received, sums, answers), self.chance.learning(self.learned), given)
 
     def find(self, decision: str) -> DecisionRewards | None:
         """The rewards of a decision, also of a leased one; None where there is none, or it is no longer remembered."""

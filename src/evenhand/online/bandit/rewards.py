@@ -58,7 +58,8 @@ def record(
         delay = max(0.0, now - memory.write(decision, arm, reward))
         statistics.receive(place[arm], reward, delay)
     if accepted:
-        memory.learn([place[arm] for arm in accepted], list(accepted.values()), given)
+        rounds = [int(decision)] * len(accepted)
+        memory.learn([place[arm] for arm in accepted], list(accepted.values()), rounds, given)
     memory.leases.forget()
 
 
@@ -97,6 +98,8 @@ def observe_total(memory: Memory, value: float) -> None:
             f"a total does not say how many rewards it is the sum of, so that totals need rewards from 0 on, not from "
             f"{low:g}: make the bandit with rewards=(0, {high - low:g}) and give totals of rewards less {low:g}"
         )
+    if memory.policy.named:
+        raise RewardError(f"{memory.label} goes by the age of plays, and a total names none: give rewards by decision")
     if round == 0:
         raise RewardError("there is no decision to credit a total to", "unknown")
     if memory.last_total == round:
@@ -117,7 +120,7 @@ def record_total(memory: Memory, value: float, given: Container[str] = ()) -> No
     places = [memory.arms.place[arm] for arm in ({} if entry is None else entry.rewards)]
     memory.pending.forget_waiting()  # earlier rounds get no total of their own any more
     memory.last_total = round
-    memory.learn(places, [value / len(places)] * len(places), given)
+    memory.learn(places, [value / len(places)] * len(places), [round] * len(places), given)
 
 
 def close(memory: Memory, now: float) -> dict[str, Any]:
@@ -158,11 +161,12 @@ def record_closed(memory: Memory, closed: Mapping[str, Sequence[str]], given: Co
         given: slots of the parts that do not learn from it; see `evenhand.Policy.observe`.
     """
     memory.pending.close(closed)
-    places = [memory.arms.place[arm] for arms in closed.values() for arm in arms]
+    pairs = [(int(id), memory.arms.place[arm]) for id, arms in closed.items() for arm in arms]
+    rounds, places = [round for round, _ in pairs], [place for _, place in pairs]
     for place in places:
         memory.statistics.lost[place] += 1.0
         if memory.missing == "zero":
             memory.statistics.learn(place, 0.0)
     # A policy that learns in the order of rounds is given missing rewards before the next decision.
     if places and memory.missing == "zero" and not memory.in_order:
-        memory.learn(places, [0.0] * len(places), given)
+        memory.learn(places, [0.0] * len(places), rounds, given)

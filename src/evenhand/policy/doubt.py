@@ -1,0 +1,244 @@
+"""Confidence intervals from pulls of every age, and rules that trust late rewards until they are found to mislead."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from attrs import field, frozen
+
+from evenhand.core import validate
+from evenhand.core.cohorts import SEGMENTS
+from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import part
+from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
+from evenhand.policy.confidence import Intervals, as_confidence
+from evenhand.policy.evidence import Evidence, at_best_age, counts_by_age
+from evenhand.policy.index import Index, as_index
+
+
+@part("confidence", "mature")
+@frozen
+class MatureIntervals(Intervals):
+    """An interval for the mean of every arm that holds however delays depend on rewards: the best over all ages.
+
+    ``[max_a (y − c_a sqrt(n))/n, min_a (y + n − f + c_a sqrt(n))/n]`` cut to [0, 1]; of the pulls of an arm n are at
+    least a rounds old, f of these have a reward, and y is the sum of these rewards. ``c_a = sqrt(ln(2 · inside · K))``
+    for a = 0 and ``sqrt(ln(2 · inside · K · G))`` for the G other ages: half of the probability of error is for all
+    pulls, where it costs most. For a = 0 alone it is the interval of OP-FCUCB-D, but for the 2.
+
+    Needs feedback that names the pull of each reward.
+
+    Args:
+        inside: number in the logarithm.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.policy.confidence import OptimisticShares
+        >>> from evenhand.policy.merit import Power
+        >>> intervals = MatureIntervals(inside=1000.0)
+        >>> intervals.of(Policy(OptimisticShares(intervals, Power())).start(arms=2))
+        (array([0., 0.]), array([1., 1.]))
+
+    Source: ours; Chen et al. 2024, Algorithm 3 and Theorem 8, for a = 0.
+    """
+
+    inside: float = field(converter=validate.at_least_one)
+
+    named: ClassVar[bool] = True
+
+    def of(self, state: State) -> tuple[Array, Array]:
+        """The largest lower and the smallest upper end."""
+        pulls, received, rewards = counts_by_age(state.tally)
+        inside = 2.0 * self.inside * state.arms
+        width = np.sqrt(pulls)
+        width[0] *= np.sqrt(np.log(inside))
+        width[1:] *= np.sqrt(np.log(inside * (SEGMENTS - 1)))
+        least = np.maximum(pulls, 1.0)
+        high = rewards + pulls
+        high -= received
+        high += width
+        high /= least
+        np.copyto(high, 1.0, where=pulls == 0.0)
+        low = rewards - width
+        low /= least
+        return np.clip(low.max(axis=0), 0.0, 1.0), np.clip(high.min(axis=0), 0.0, 1.0)
+
+
+@part("index", "mature_beta")
+@frozen
+class MatureBeta(Index):
+    """Thompson sampling from old pulls: the mean of two draws, one with missing rewards as 1 and one with them as 0.
+
+    ``Beta(1 + y + n − f, 1 + f − y)`` and ``Beta(1 + y, 1 + n − y)``, of the n pulls that are old enough, f of them
+    with a reward, y the sum of these; old enough is the age with the smallest ``(n − f)/n + 1/sqrt(n)``. Rewards that
+    are not 0 or 1 are summed as they are, without trials. Needs feedback that names the pull of each reward.
+
+    Example:
+        >>> from evenhand import Policy
+        >>> policy = Policy(MatureBeta())
+        >>> draw = policy.index.score(policy.start(arms=3), Observation(), np.random.default_rng(0))
+        >>> bool(((draw > 0) & (draw < 1)).all())
+        True
+
+    Source: ours; Chen et al. 2024, Algorithm 4, for pulls of every age.
+    """
+
+    random: ClassVar[bool] = True
+    bounded: ClassVar[bool] = True
+    named: ClassVar[bool] = True
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The mean of two draws for every available arm, and 0 for a sleeping one, (…, arms)."""
+        counts, available = at_best_age(state.tally), observation.available
+        pulls, received, rewards = counts if available is None else counts[:, available]
+        rewards = np.minimum(rewards, received)  # sums of fractions can exceed it by a rounding error
+        missing = pulls - received
+        draws: Array = rng.beta(1.0 + rewards + missing, 1.0 + received - rewards)
+        draws += rng.beta(1.0 + rewards, 1.0 + received - rewards + missing)
+        draws /= 2.0
+        if available is None:
+            return draws
+        scores = np.zeros(state.tally.pulls.shape)
+        scores[available] = draws
+        return scores
+
+
+def doubted(tally: Tally, untestable: str) -> Mask:
+    """The arms whose rewards may depend on their delay, (…, arms).
+
+    Args:
+        tally: with rewards by their delay.
+        untestable: ``"trust"`` or ``"doubt"``, for arms of which too few delays are known to tell.
+
+    Raises:
+        EvenhandError: the tally has no rewards by their delay.
+
+    Example:
+        >>> from evenhand.core.cohorts import Cohorts
+        >>> tally = Tally.empty((2,), Cohorts.empty((2,), tested=True))
+        >>> doubted(tally, "trust"), doubted(tally, "doubt")
+        (array([False, False]), array([ True,  True]))
+    """
+    if tally.cohorts is None or tally.cohorts.delays is None:
+        raise EvenhandError("the tally has no rewards by delay; start the state with the policy that tests them")
+    delays = tally.cohorts.delays
+    return delays.disproved if untestable == "trust" else delays.disproved | ~delays.testable
+
+
+_UNTESTABLE = validate.choice("trust", "doubt")
+
+
+@part("confidence", "until_disproved")
+@frozen
+class IntervalsUntilDisproved(Intervals):
+    """Intervals that trust the rewards that have arrived, per arm, until these are found to depend on their delay.
+
+    Args:
+        trusting: the intervals until then.
+        doubting: the intervals from then on.
+        untestable: ``"trust"`` or ``"doubt"``, while too few delays are known to tell.
+
+    Example:
+        >>> from evenhand.policy.confidence import ConfidenceIntervals
+        >>> IntervalsUntilDisproved(ConfidenceIntervals(400.0), MatureIntervals(600.0)).untestable
+        'trust'
+
+    Source: ours; the question is that of Chen et al. 2024, section 7.
+    """
+
+    trusting: Intervals = field(converter=as_confidence, metadata={"slot": "confidence"})
+    doubting: Intervals = field(converter=as_confidence, metadata={"slot": "confidence"})
+    untestable: str = field(default="trust", validator=_UNTESTABLE)
+
+    tests_delays: ClassVar[bool] = True
+
+    @property
+    def evidence(self) -> Evidence | None:  # type: ignore[override]
+        """The evidence that remembers for both."""
+        return self.trusting.evidence
+
+    def of(self, state: State) -> tuple[Array, Array]:
+        """The intervals of the one rule or of the other, arm by arm."""
+        low, high = self.trusting.of(state)
+        doubt = doubted(state.tally, self.untestable)
+        if not doubt.any():
+            return low, high
+        other = self.doubting.of(state)
+        return np.where(doubt, other[0], low), np.where(doubt, other[1], high)
+
+
+@part("index", "until_disproved")
+@frozen
+class UntilDisproved(Index):
+    """An index that trusts the rewards that have arrived, per arm, until these are found to depend on their delay.
+
+    If the second remembers anything, it is what the first remembers.
+
+    Args:
+        trusting: the index until then.
+        doubting: the index from then on.
+        untestable: ``"trust"`` or ``"doubt"``, while too few delays are known to tell.
+
+    Raises:
+        EvenhandError: the second remembers something else than the first.
+
+    Example:
+        >>> from evenhand.policy.index import UCB
+        >>> UntilDisproved(UCB(), UCB(evidence="mature")).doubting.evidence
+        Mature(missing='optimistic')
+
+    Source: ours; the question is that of Chen et al. 2024, section 7.
+    """
+
+    trusting: Index = field(converter=as_index, metadata={"slot": "index"})
+    doubting: Index = field(converter=as_index, metadata={"slot": "index"})
+    untestable: str = field(default="trust", validator=_UNTESTABLE)
+
+    tests_delays: ClassVar[bool] = True
+
+    def __attrs_post_init__(self) -> None:
+        one, other = (type(index.start((1,))) for index in (self.trusting, self.doubting))
+        if other not in (one, type(None)):
+            raise EvenhandError(
+                f"doubting must not remember anything else than trusting, got {self.trusting!r} and "
+                f"{self.doubting!r}: take one index under two kinds of evidence"
+            )
+
+    @property
+    def evidence(self) -> Evidence | None:  # type: ignore[override]
+        """The evidence that remembers for both."""
+        return self.trusting.evidence
+
+    @property
+    def random(self) -> bool:  # type: ignore[override]
+        """Whether either is drawn at random."""
+        return self.trusting.random or self.doubting.random
+
+    @property
+    def gives(self) -> str:  # type: ignore[override]
+        """What the two give."""
+        return self.trusting.gives
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Whether either needs rewards of a finite range."""
+        return self.trusting.bounded or self.doubting.bounded
+
+    def start(self, shape: Shape) -> Any:
+        """The memory that both read."""
+        return self.trusting.start(shape)
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The score of the one index or of the other, arm by arm."""
+        score = self.trusting.score(state, observation, rng)
+        return np.where(doubted(state.tally, self.untestable), self.doubting.score(state, observation, rng), score)
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Record who plays, once for both."""
+        self.trusting.after_decision(state, decision)
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Record what arrived, once for both."""
+        self.trusting.after_feedback(state, feedback, rng)
