@@ -35,6 +35,7 @@ GROUPS = {
     "minimum": "Minimum shares",
     "merit": "Shares by merit",
     "mature": "Shares by merit, by the age of plays",
+    "promises": "Groups, caps, rewards and floors of chances",
     "anonymous": "Anonymous sums",
     "drift": "Means that change",
 }

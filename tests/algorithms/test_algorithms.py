@@ -22,6 +22,8 @@ from evenhand.simulation.checks import POLICY_CHECKS
 
 ARMS = 4
 SHARES = [0.24, 0.07, 0.0, 0.04]
+CAPS = [0.9, 1.0, 1.0, 0.3]
+GROUPS = [{"name": "a", "arms": [1, 2], "at_least": 0.4}, {"name": "b", "arms": [0, 2], "at_least": 0.7}]
 UNEQUAL = [1.0, 0.5, 2.0, 0.0]
 
 MERIT = Linear(slope=0.5)  # of four arms with three plays no share exceeds one: max f/min f = 1.5 = (K − 1)/(m − 1)
@@ -152,6 +154,25 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "fair_glr": [
         {"fractions": SHARES},
         {"fractions": [0.25] * ARMS, "tolerance": 1.5, "delta": 0.1, "scope": "all"},
+        *evidence(fractions=SHARES),
+    ],
+    "group_ucb": [
+        {"fractions": SHARES},
+        {"fractions": SHARES, "caps": CAPS, "groups": GROUPS, "eta": 5.0},
+        {"groups": GROUPS, "eta": 0.0, "exploration": 0.5},
+        *evidence(groups=GROUPS),
+    ],
+    "group_ts": [
+        {"groups": GROUPS},
+        {"fractions": SHARES, "caps": CAPS, "eta": 5.0},
+        *evidence("both", fractions=SHARES, groups=GROUPS),
+    ],
+    "ldf": [{"fractions": SHARES}, {"fractions": SHARES, "tolerance": 1.5, "exploration": 0.5}],
+    "bandit_q": [{"rates": SHARES, "horizon": 60}, {"rates": 0.1, "horizon": 60, "weight": 1.0}],
+    "floor_ts": [
+        {"fractions": SHARES},
+        {"fractions": [0.25] * ARMS},
+        {"fractions": SHARES, "rule": "clip"},
         *evidence(fractions=SHARES),
     ],
 }
@@ -298,7 +319,7 @@ def test_every_parameter_has_help_and_no_other(name: str) -> None:
 @EVERY
 def test_only_what_says_what_is_owed_comes_by_position(name: str) -> None:
     for parameter in ALGORITHMS[name].parameters.values():
-        assert (parameter.kind is parameter.KEYWORD_ONLY) == (parameter.name not in ("fractions", "merit"))
+        assert (parameter.kind is parameter.KEYWORD_ONLY) == (parameter.name not in ("fractions", "merit", "rates"))
 
 
 # --- Found by name ---------------------------------------------------------------------------------------------------

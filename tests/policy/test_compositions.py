@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from evenhand.simulation.promises import promise_is_kept
 ARMS, LANES, ROUNDS = 4, 2, 25
 MERIT = {"kind": "power", "beta": 1.5, "exponent": 2}
 SHARES = [0.2, 0.1, 0.15, 0.05]
+GROUP = {"name": "a", "arms": [1, 2], "at_least": 0.3, "at_most": 1.2}
 CONFIDENCE = {"kind": "hoeffding", "inside": 100.0}
 PHASES = {"kind": "one_phase", "longest": 3, "horizon": 500}
 
@@ -36,6 +38,8 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "until_disproved", "trusting": {"kind": "beta_sample"}, "doubting": {"kind": "mature_beta"}},
         {"kind": "exponential_weights", "mixing": 0.1},
         {"kind": "window_weights", "phases": PHASES},
+        {"kind": "best_chance"},
+        {"kind": "reward_rates", "rates": 0.1, "weight": 5.0},
     ],
     "fairness": [
         {"kind": "none"},
@@ -48,6 +52,9 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "guaranteed_shares", "fractions": SHARES, "rest": "all"},
         {"kind": "merit_shares", "merit": MERIT},
         {"kind": "mixing", "mixing": 0.1},
+        {"kind": "bounded_shares", "fractions": SHARES, "caps": [0.4, 1.0, 1.0, 1.0], "groups": [GROUP]},
+        {"kind": "floor_shares", "fractions": SHARES},
+        {"kind": "floor_shares", "fractions": SHARES, "rule": "clip"},
     ],
     "selection": [
         {"kind": "top_m", "plays": 1},
@@ -94,7 +101,8 @@ def compositions(index: Any, fairness: Any) -> tuple[list[Policy], list[str]]:
 @pytest.mark.parametrize(("index", "fairness"), PAIRS, ids=lambda part: type(part).__name__)
 def test_a_composition_is_refused_with_a_remedy_or_plays_as_many_arms_as_it_should(index: Any, fairness: Any) -> None:
     policies, refusals = compositions(index, fairness)
-    assert len(policies) + len(refusals) == 6 * 5 * 4
+    others = (len(BUILT[slot]) for slot in ("selection", "schedule", "hold"))
+    assert len(policies) + len(refusals) == math.prod(others)
     for refusal in refusals:
         assert any(remedy in refusal for remedy in REMEDIES), refusal
     for policy in policies:

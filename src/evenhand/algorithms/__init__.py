@@ -36,6 +36,7 @@ from evenhand.algorithms.minimum import (
     t_fucb_quotas,
     tscsf_b,
 )
+from evenhand.algorithms.promises import bandit_q, floor_ts, group_ts, group_ucb, ldf
 from evenhand.algorithms.registry import algorithm, find
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "ars_exp3",
     "ars_fucb",
     "ars_ucb",
+    "bandit_q",
     "clw",
     "cucb_d",
     "d_ts",
@@ -62,10 +64,14 @@ __all__ = [
     "fcucb_d",
     "fgreedy_d",
     "find",
+    "floor_ts",
     "fucb",
     "glr_klucb",
+    "group_ts",
+    "group_ucb",
     "hard_threshold_ucb",
     "kl_ucb",
+    "ldf",
     "lfg",
     "m_fcts_d",
     "m_fcucb_d",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from evenhand.policy.policy import SLOTS, Policy
 #: Parameters that a run or an environment may give for all policies.
 SHARED = ("fractions", "penalties", "weights", "merit")
 #: Parameters with one value per arm, for which one number stands for a list of equal ones.
-PER_ARM = ("fractions", "penalties", "weights")
+PER_ARM = ("fractions", "penalties", "weights", "caps", "rates")
 
 
 @frozen
@@ -33,6 +33,7 @@ class Surroundings:
         shared: the environment's fractions, penalties, weights and merit, for policies without their own.
         means: (arms,) or (lanes, arms), mean rewards, for penalties of half their range; None where they are unknown.
         importing: how to find a part or an algorithm ``module:name``; None refuses them.
+        names: (arms,), of the arms, by which groups may name them; empty where they have none.
     """
 
     arms: int
@@ -41,6 +42,7 @@ class Surroundings:
     shared: Mapping[str, Any] = field(factory=dict)
     means: Array | None = None
     importing: Callable[[str], Any] | None = None
+    names: Sequence[str] = ()
 
 
 def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
@@ -161,11 +163,24 @@ def _value(name: str, value: object, surroundings: Surroundings) -> object:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in PER_ARM and number:
         return [value] * surroundings.arms
+    if name == "groups" and isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return [_placed(group, surroundings.names) for group in value]
     if name == "penalties" and isinstance(value, Mapping) and value.get("kind") == "half_range":
         if surroundings.means is None:
             raise ConfigurationError("penalties of kind 'half_range' need mean rewards, which are unknown here")
         return half_range(surroundings.means)
     return value
+
+
+def _placed(group: object, names: Sequence[str]) -> object:
+    """The table of a group with the places of its arms, which it may name."""
+    arms = group.get("arms") if isinstance(group, Mapping) else None
+    if not isinstance(group, Mapping) or not isinstance(arms, list | tuple):
+        return group
+    for arm in arms:
+        if isinstance(arm, str) and arm not in names:
+            raise ConfigurationError(f"groups: there is no arm {arm!r}{nearest(arm, names)}")
+    return {**group, "arms": [names.index(arm) if isinstance(arm, str) else arm for arm in arms]}
 
 
 def _unknown(algorithm: str, name: str, known: Mapping[str, object]) -> str:

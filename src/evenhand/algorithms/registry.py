@@ -29,6 +29,7 @@ SAMPLE: dict[str, object] = {
     "delay": 10,
     "discount": 0.99,
     "window": 100,
+    "rates": [0.1, 0.1],
 }
 
 

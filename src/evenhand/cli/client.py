@@ -382,6 +382,12 @@ def add(
     weight: Annotated[
         float | None, typer.Option(min=0.0, help="Weight of the arm, if the algorithm has weights.")
     ] = None,
+    cap: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Largest share of the arm, if the algorithm has caps.")
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Guaranteed reward, if the algorithm has rates.")
+    ] = None,
     again: IdempotencyKey = None,
 ) -> Answer:
     """Add an arm; its promise counts from the next round.
@@ -390,7 +396,8 @@ def add(
 
       evenhand client change add drinks mate --fraction 0.1
     """
-    return _changed(client.add(name, arm, fraction=fraction, penalty=penalty, weight=weight, idempotency_key=again))
+    given = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
+    return _changed(client.add(name, arm, **given, idempotency_key=again))
 
 
 @request(changes)
@@ -447,7 +454,11 @@ def erase(client: Client, name: Name, arm: Arm, again: IdempotencyKey = None) ->
 def promise(
     client: Client,
     name: Name,
-    fractions: Annotated[list[str], typer.Argument(metavar="ARM=SHARE", help="New share of each arm.")],
+    fractions: Annotated[list[str] | None, typer.Argument(metavar="ARM=SHARE", help="New share of each arm.")] = None,
+    cap: Annotated[list[str] | None, typer.Option(metavar="ARM=SHARE", help="New largest share of an arm.")] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=TABLE", help="New promise of a group, such as {at_least=0.2}.")
+    ] = None,
     again: IdempotencyKey = None,
 ) -> Answer:
     """Promise arms other shares of the rounds from now on; arms with these shares already keep what they are owed.
@@ -455,9 +466,13 @@ def promise(
     Examples:
 
       evenhand client change promise drinks coffee=0.1 mate=0.3
+
+      evenhand client change promise drinks --cap coffee=0.5 --group "hot={arms=['tea', 'coffee'], at_least=0.4}"
     """
-    by_arm = numbers("FRACTIONS", "ARM=SHARE", "coffee=0.1", fractions)
-    return _changed(client.promise(name, by_arm, idempotency_key=again))
+    by_arm = numbers("FRACTIONS", "ARM=SHARE", "coffee=0.1", fractions) if fractions else None
+    caps = numbers("--cap", "ARM=SHARE", "coffee=0.5", cap) if cap else None
+    groups = parameters(group, "--group", "NAME=TABLE", "hot={at_least=0.2}") if group else None
+    return _changed(client.promise(name, by_arm, caps=caps, groups=groups, idempotency_key=again))
 
 
 @request(changes)

@@ -67,11 +67,16 @@ Database = Annotated[
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the allocation.")]
 
 
-def parameters(settings: Sequence[str]) -> dict[str, Any]:
+def parameters(
+    settings: Sequence[str], option: str = "--set", form: str = "NAME=VALUE", example: str = "exploration=2.0"
+) -> dict[str, Any]:
     """Parameters of an algorithm from ``--set``, whose values are written as in a configuration; others are strings.
 
     Args:
         settings: such as ``exploration=2.0``.
+        option: that the settings belong to, for messages.
+        form: of a setting, for messages.
+        example: of a setting, for messages.
 
     Raises:
         ConfigurationError: there is no name, equals sign or value.
@@ -80,7 +85,7 @@ def parameters(settings: Sequence[str]) -> dict[str, Any]:
         >>> parameters(["exploration=2.0", "evidence=optimistic"])
         {'exploration': 2.0, 'evidence': 'optimistic'}
     """
-    pairs = [pair("--set", "NAME=VALUE", "exploration=2.0", text) for text in settings]
+    pairs = [pair(option, form, example, text) for text in settings]
     return {name: _value(text) for name, text in pairs}
 
 

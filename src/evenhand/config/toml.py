@@ -109,7 +109,7 @@ def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overr
         faults.append(error.at("environment"))
     if world is not None:
         shared = {name: getattr(world, name) for name in SHARED}
-        around = Surroundings(world.arms, config.plays, config.horizon, shared, world.means, importing)
+        around = Surroundings(world.arms, config.plays, config.horizon, shared, world.means, importing, world.names)
         policies, errors = _policies(config.policies, around)
         faults += errors
     metrics, errors = _metrics(config.metrics, importing)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from attrs import field, frozen
@@ -19,6 +19,9 @@ from evenhand.core.state import Array, Decision, Feedback, Shape, State
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.merit import Merit, share_limit
 from evenhand.policy.mixing import MixingRule, as_mixing
+
+if TYPE_CHECKING:
+    from evenhand.policy.groups import Group
 
 BILLION = 1e9  # what is due is counted in billionths of a play
 
@@ -105,6 +108,8 @@ class Fairness(Part, ABC):
         penalties: (arms,) or (1,), the price of a missing play of each arm; None where there is none.
         weights: (arms,) or (1,), what a unit of reward of each arm counts; None where all count alike.
         merit: the function of an arm's mean to which its share is proportional; None where no such share is promised.
+        caps: (arms,) or (1,), the largest share of the rounds that each arm may have; None where there is no limit.
+        groups: of arms that are promised shares together; see `evenhand.policy.groups`.
     """
 
     gives: ClassVar[type[Claim]] = Ranking
@@ -115,6 +120,8 @@ class Fairness(Part, ABC):
     penalties: Array | None = None
     weights: Array | None = None
     merit: Merit | None = None
+    caps: Array | None = None
+    groups: tuple[Group, ...] = ()
 
     @property
     def promises(self) -> bool:
@@ -337,12 +344,12 @@ class VirtualQueue(Fairness):
         if state.unit is not None and self.weights.shape[-1] > 1:
             score = score + state.unit.low / state.unit.width
         if np.isinf(self.eta):
-            return Ranking(_weighed(self.weights, score))
+            return Ranking(weighed(self.weights, score))
         if self.queue == "recursive":
             lengths = owed(self.fractions, state.fairness.rounds, state.fairness.plays)
         else:
             lengths = np.maximum(deficits(self.fractions, state.round, state), 0.0)
-        return Ranking(lengths + _weighed(self.eta * self.weights, score))
+        return Ranking(lengths + weighed(self.eta * self.weights, score))
 
     def after_decision(self, state: State, decision: Decision) -> None:
         """Every queue grows by the arm's fraction and shrinks by one where it played; an empty one begins anew."""
@@ -356,7 +363,7 @@ class VirtualQueue(Fairness):
         memory.plays *= waiting
 
 
-def _weighed(weights: Array, score: Array) -> Array:
+def weighed(weights: Array, score: Array) -> Array:
     """``w_i score_i``, and 0 where the weight is 0, however large the score."""
     if np.all(weights > 0.0):
         return weights * score

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Container, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -35,6 +35,9 @@ from evenhand.policy.index import UCB, Index
 from evenhand.policy.merit import Merit
 from evenhand.policy.schedule import NoSchedule, PeriodicExploration, Schedule
 from evenhand.policy.selection import Selection, TopM
+
+if TYPE_CHECKING:
+    from evenhand.policy.groups import Group
 
 #: The slots of a policy: the base class of each, and an example for messages.
 SLOTS: dict[str, tuple[type, str]] = {
@@ -113,6 +116,16 @@ class Policy(Part):
     def fractions(self) -> Array | None:
         """(arms,) or (1,), the share of the rounds promised to each arm; None where no share is promised."""
         return self.schedule.fractions if self.fairness.fractions is None else self.fairness.fractions
+
+    @property
+    def caps(self) -> Array | None:
+        """(arms,) or (1,), the largest share of the rounds that each arm may have; None where there is no limit."""
+        return self.fairness.caps
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of arms that are promised shares together."""
+        return self.fairness.groups
 
     @property
     def bounded(self) -> bool:

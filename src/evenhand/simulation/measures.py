@@ -20,6 +20,7 @@ from attrs import frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array
 from evenhand.environment.drift import best_dynamic
+from evenhand.policy.fairness import owed
 from evenhand.simulation.metrics import Metric, Run, over_arms, weighted
 from evenhand.theory.baseline import Baseline
 
@@ -170,6 +171,25 @@ class MaxViolation(OfPromises):
     def value(self, memory: Array, run: Run) -> Array:
         """Largest deficit so far."""
         return np.round(_largest(memory), 9)
+
+
+@measure
+class BoundViolation(Metric):
+    """Plays by which the floor or cap of an arm or group is missed most; negative where all are kept with room."""
+
+    name, label, unit = "bound_violation", "plays off, floor or cap missed most", "plays"
+    formula = "``max_g max(L_g t − N_g, N_g − U_g t)``"
+
+    def applies(self, baseline: Baseline) -> bool:
+        """Where the policy promises caps or has groups."""
+        return bool(baseline.bounds)
+
+    def value(self, memory: None, run: Run) -> Array:
+        """Largest miss."""
+        bounds = run.baseline.bounds
+        plays = np.asarray(run.pulls @ bounds[0].members)
+        floors, caps = np.array([one.floors for one in bounds]), np.array([one.caps for one in bounds])
+        return _largest(np.maximum(owed(floors, run.round, plays), -owed(caps, run.round, plays)))
 
 
 class _ByMerit(Metric):

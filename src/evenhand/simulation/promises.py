@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback
+from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, State
 from evenhand.policy.fairness import Shares, owed
+from evenhand.policy.groups import group_deficits
 from evenhand.policy.policy import Policy
 from evenhand.policy.shares import proportional
 
@@ -18,9 +19,9 @@ BY_MERIT = 0.2  # by which an arm's mean inclusion may differ from its share by 
 def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
     """What the policy reports as promised is what the arms get, with all arms available and rewards of 0 and 1.
 
-    Promised shares: no arm is ever further behind than `Policy.allowance`, and where probabilities are promised, none
-    is below its share. Shares by merit: in the choices of the second half of the run every arm's mean probability is
-    within 0.2 of its share. Quotas: they are filled.
+    Promised shares: no arm or group is ever further behind, or above its cap, than `Policy.allowance`, and where
+    probabilities are promised, none is below its share. Shares by merit: in the choices of the second half of the run
+    every arm's mean probability is within 0.2 of its share. Quotas: they are filled.
 
     Args:
         policy: any choice of parts.
@@ -50,6 +51,7 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
             inclusion, choices = inclusion + decision.inclusion * chosen, choices + chosen.sum()
         if fractions is not None and policy.fairness.promises:
             _check_round(policy, fractions, decision, state.tally.pulls, round)
+            _check_bounds(policy, state)
     if policy.merit is not None and choices:
         shares = proportional(policy.merit(means), policy.plays)
         missed = np.abs(inclusion.sum(axis=0) / choices - shares)
@@ -89,3 +91,20 @@ def _check_round(policy: Policy, fractions: Array, decision: Decision, pulls: Ar
         chosen = np.ones((len(pulls), 1), dtype=bool) if decision.chosen is None else decision.chosen
         below = (np.asarray(decision.inclusion) < fractions - 1e-9) & chosen
         assert not below.any(), f"round {round}: an arm plays with less than its promised probability"
+
+
+def _check_bounds(policy: Policy, state: State) -> None:
+    """The caps of the arms, and the floors and caps of the groups, after a round."""
+    allowed = policy.allowance(state.arms, state.round)
+    off: dict[str, Array] = {}
+    if policy.caps is not None:
+        off["an arm"] = -np.asarray(owed(policy.caps, state.round, state.tally.pulls))
+    if policy.groups:
+        floors, caps = group_deficits(policy.groups, state)
+        off |= {"a group's floor": floors, "a group": -caps}
+    for what, missed in off.items():
+        assert allowed is not None
+        assert missed.max() <= allowed + 1e-9, (
+            f"round {state.round}: {what} is missed or exceeded by {missed.max():.2f} plays, at most {allowed:.2f} are "
+            "allowed"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -16,6 +16,7 @@ from evenhand.environment.environment import Environment
 from evenhand.policy.merit import Merit
 from evenhand.policy.policy import Policy
 from evenhand.theory.achievable import UnknownDistribution
+from evenhand.theory.bounded import Bounds, best_bounded, bounds_of, check_bounds
 from evenhand.theory.feasibility import check_shares
 from evenhand.theory.oracle import Optimum, fair_shares, merits_of, optimal, optimal_fair, optimal_penalized
 
@@ -48,6 +49,7 @@ class Baseline:
     in_hindsight: bool  # whether the best arm in hindsight is a reference: for logs and adversaries
     unknown: str = ""  # why the optima are not known
     drifting: DriftingRewards | None = None  # the rewards, where their means change; None where they do not
+    bounds: tuple[Bounds, ...] = ()  # floors and caps of arms and groups, one set or one per lane; empty for none
 
     @property
     def promised(self) -> Array | None:
@@ -95,7 +97,11 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
     weights = _per_arm(environment.weights if own.weights is None else own.weights, arms)
     weights = np.ones(arms) if weights is None else weights
     gains = environment.means * weights
-    if fractions is not None:
+    bounds = _bounds(policy, fractions, environment.names)
+    if bounds:
+        for each in bounds:
+            check_bounds(each, plays, availability, repr(label) if label else "")
+    elif fractions is not None:
         owner = "[environment]" if policy.fractions is None else repr(label) if label else ""
         check_shares(fractions, plays, availability, environment.names, owner)
     merit = environment.merit if policy.merit is None else policy.merit
@@ -105,6 +111,12 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
     else:
         merit = None
         optima = _unknown("means change over time; the dynamic regret compares with the best arms of every round")
+    if bounds and "unknown" not in optima:
+        rows = np.atleast_2d(gains)
+        count = max(len(rows), len(bounds))
+        pairs = ((rows[place % len(rows)], bounds[place % len(bounds)]) for place in range(count))
+        fair = np.array([best_bounded(row, each, plays, availability)[0] for row, each in pairs])
+        optima |= {"best_fair": fair[0] if len(fair) == 1 else fair, "by_set": None}
     merits, deserved = _by_merit(merit, environment, plays)
     return Baseline(
         plays=plays,
@@ -119,6 +131,7 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
         anonymous=environment.feedback.anonymous,
         in_hindsight=environment.rewards.in_hindsight,
         drifting=drifting,
+        bounds=bounds,
         **optima,
     )
 
@@ -153,6 +166,16 @@ def _optima(
 def _unknown(reason: str) -> dict[str, Any]:
     """No optima."""
     return dict.fromkeys(("best", "best_fair", "best_penalized", "by_set")) | {"unknown": reason}
+
+
+def _bounds(policy: Policy, fractions: Array | None, names: Sequence[str]) -> tuple[Bounds, ...]:
+    """The floors and caps of a policy with caps or groups; one set for all lanes, or one for each."""
+    if policy.caps is None or (not policy.groups and np.all(policy.caps == 1.0)):
+        return ()
+    floors, caps = np.atleast_2d(0.0 if fractions is None else fractions), np.atleast_2d(policy.caps)
+    rows = max(len(floors), len(caps))
+    pairs = zip(np.resize(floors, (rows, floors.shape[1])), np.resize(caps, (rows, caps.shape[1])), strict=True)
+    return tuple(bounds_of(len(names), low, high, policy.groups, names) for low, high in pairs)
 
 
 def _by_merit(merit: Merit | None, environment: Environment, plays: int) -> tuple[Array | None, Array | None]:

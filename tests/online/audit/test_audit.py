@@ -375,7 +375,7 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     assert plain == audit.to_json()
     assert (
         " ".join(plain)
-        == "algorithm round version time arms fault warnings lines delays deficit_history name sequence closed"
+        == "algorithm round version time arms fault warnings lines bounds delays deficit_history name sequence closed"
     )
     assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
     assert " ".join(plain["lines"][0]) == LINE

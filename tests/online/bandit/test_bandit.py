@@ -34,6 +34,10 @@ from tests.online.propensity import propensities
 
 ARMS = ("red", "green", "blue", "black")
 SHARES = [0.1, 0.2, 0.0, 0.15]
+GROUPS = [
+    {"name": "bright", "arms": [0, 1], "at_least": 0.4},
+    {"name": "control", "arms": [3], "at_most": 0.9},
+]
 POWER = {"kind": "power"}
 #: Every algorithm of the registry, with parameters for four arms.
 PARAMETERS: dict[str, dict[str, Any]] = {
@@ -41,6 +45,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ars_exp3": {"horizon": 3000},
     "ars_fucb": {"fractions": SHARES},
     "ars_ucb": {},
+    "bandit_q": {"rates": [0.1, 0.0, 0.05, 0.0], "horizon": 3000},
     "clw": {"horizon": 3000, "delay": 3},
     "cucb_d": {},
     "d_ts": {"discount": 0.95},
@@ -57,10 +62,14 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "fcts_d": {"merit": POWER},
     "fcucb_d": {"merit": POWER, "horizon": 3000},
     "fgreedy_d": {"merit": POWER},
+    "floor_ts": {"fractions": SHARES},
     "fucb": {"fractions": SHARES},
     "glr_klucb": {"exploration_share": 0.2},
-    "hard_threshold_ucb": {"fractions": SHARES, "penalties": 0.3},
     "kl_ucb": {},
+    "group_ts": {"groups": GROUPS, "evidence": "both"},
+    "group_ucb": {"fractions": SHARES, "caps": [0.9, 0.8, 1.0, 1.0], "groups": GROUPS},
+    "hard_threshold_ucb": {"fractions": SHARES, "penalties": 0.3},
+    "ldf": {"fractions": SHARES},
     "lfg": {"fractions": SHARES, "eta": 5.0},
     "m_fcts_d": {"merit": POWER},
     "m_fcucb_d": {"merit": POWER, "horizon": 3000},
@@ -81,7 +90,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ucb1": {},
 }
 #: Those that learn from the round just decided only.
-ORDERED = {"exp3", "ars_exp3", "clw", "ars_clw"}
+ORDERED = {"bandit_q", "exp3", "ars_exp3", "clw", "ars_clw"}
 #: Those with a schedule that is fixed at the start.
 FIXED = {"explore_then_commit", "fairx_ucb", "fcucb_d", "naive", "odaaf", "op_fcucb_d", "opse", "t_fucb"}
 FIXED |= {"m_fcucb_d", "q_fcucb_d"}
@@ -816,7 +825,7 @@ def test_every_part_grows_with_the_arms(name: str, rounds: int) -> None:
         assert np.array_equal(old, array), path
     fresh = build_policy({"algorithm": name, **bandit.parameters}, Surroundings(5)).start(5)
     for path, array in arrays_in(fresh):
-        if array.shape == (5,) and path not in (".index.logs", ".hold.times"):
+        if array.shape == (5,) and path not in (".index.logs", ".index.losses", ".hold.times"):
             assert after[path][4] == array[4], path
     assert bandit.state.begun.rounds.tolist() == [0.0] * 4 + [float(rounds)]
     assert through_json(bandit).dump() == bandit.dump()

@@ -29,7 +29,7 @@ from tests.online.client.test_client import (
     refusal,
 )
 
-ARM = {"arm": "tea", "retired": False, "fraction": 0.5, "penalty": None, "weight": None}
+ARM = {"arm": "tea", "retired": False, "fraction": 0.5, "penalty": None, "weight": None, "cap": None, "rate": None}
 OUTCOME = {"id": "7", "round": 7, "time": DECIDED["time"], "arms": [], "available": ["tea"]}
 ACCESS = {"open": False, "name": "reader", "scopes": ["read"], "allocations": None, "expires": None}
 

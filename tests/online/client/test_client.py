@@ -222,7 +222,7 @@ def test_changes_ask_and_read(
 
 
 def test_lists_are_read_page_by_page() -> None:
-    arm = {"arm": "tea", "retired": False, "fraction": 0.5, "penalty": None, "weight": None}
+    arm = {"arm": "tea", "retired": False, "fraction": 0.5, "penalty": None, "weight": None, "cap": None, "rate": None}
     event = {
         "sequence": 1,
         "time": "2026-09-21T14:13:20.000000Z",

@@ -167,7 +167,7 @@ def test_lists_are_pages(drinks: Asking) -> None:
     assert (len(second["allocations"]), second["next"]) == (1, None)
     drinks.patch(f"{ONE}/arms/tea", {"retired": True})
     first = drinks.get(f"{ONE}/arms?limit=2").json()
-    tea = {"arm": "tea", "retired": True, "fraction": 0.0, "penalty": None, "weight": None}
+    tea = {"arm": "tea", "retired": True, "fraction": 0.0, "penalty": None, "weight": None, "cap": None, "rate": None}
     assert first["arms"] == [tea, tea | {"arm": "coffee", "retired": False, "fraction": 0.2}]
     second = drinks.get(f"{ONE}/arms", params={"cursor": first["next"]}).json()
     assert ([one["arm"] for one in second["arms"]], second["next"]) == (["cocoa"], None)

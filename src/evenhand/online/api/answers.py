@@ -340,6 +340,10 @@ class Arm(Answer):
     """null where the algorithm has none per arm"""
     weight: float | None
     """null where the algorithm has none per arm"""
+    cap: float | None = None
+    """largest share of the rounds; null where the algorithm has none per arm"""
+    rate: float | None = None
+    """guaranteed reward per round; null where the algorithm has none per arm"""
 
 
 @dataclass(frozen=True)

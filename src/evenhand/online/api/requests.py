@@ -217,6 +217,8 @@ class ArmRequest(Request):
     fraction: Share | None = Field(default=None, description="its promised share of the rounds; null: none")
     penalty: Nonnegative | None = Field(default=None, description="for algorithms with one per arm")
     weight: Nonnegative | None = Field(default=None, description="for algorithms with one per arm; null: 1")
+    cap: Share | None = Field(default=None, description="its largest share of the rounds; null: no limit")
+    rate: Share | None = Field(default=None, description="its guaranteed reward per round; null: none")
 
 
 class ArmPatch(Request):
@@ -242,15 +244,31 @@ class ArmPatch(Request):
         return self
 
 
+class GroupPatch(Request):
+    """What is to change of a group of arms, or a new group."""
+
+    arms: list[ArmName] | None = Field(default=None, min_length=1, description="its arms; null: as they are")
+    at_least: Nonnegative | None = Field(default=None, description="plays of its arms per round at least")
+    at_most: Nonnegative | None = Field(default=None, description="plays of its arms per round at most")
+    exactly: Nonnegative | None = Field(default=None, description="both of them")
+
+
 class AllocationPatch(Request):
     """What is to change of an allocation: all of it or nothing."""
 
     model_config = _example({"fractions": {"coffee": 0.1, "cocoa": 0.3}}, {"closed": True})
     fractions: Fractions | None = Field(default=None, description="promised shares of some arms, from now on")
+    caps: Fractions | None = Field(default=None, description="largest shares of some arms, from now on; 1: no limit")
+    groups: dict[str, GroupPatch | None] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1000,
+        description="promises of groups by name, from now on; what is left out stays as it is; null ends the group",
+    )
     closed: bool | None = Field(default=None, description="true: it decides no more; false: it decides again")
 
     @model_validator(mode="after")
     def _changes_something(self) -> AllocationPatch:
-        if self.fractions is None and self.closed is None:
-            raise ValueError("must have at least one of fractions and closed")
+        if all(one is None for one in (self.fractions, self.caps, self.groups, self.closed)):
+            raise ValueError("must have at least one of fractions, caps, groups and closed")
         return self

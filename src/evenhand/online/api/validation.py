@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
+from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, Tag, ValidationError
@@ -138,8 +139,12 @@ def _model_at(hint: Any, location: Sequence[str | int]) -> type[BaseModel]:
 
 
 def _bare(hint: Any) -> Any:
-    """A type without its annotations."""
-    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    """A type without its annotations, and without null."""
+    if get_origin(hint) is Annotated:
+        return _bare(get_args(hint)[0])
+    others = [one for one in get_args(hint) if one is not NoneType]
+    optional = len(others) == 1 and NoneType in get_args(hint)
+    return _bare(others[0]) if optional else hint
 
 
 def _at(value: Any, location: Sequence[str | int]) -> Any:

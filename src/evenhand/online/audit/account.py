@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.core.state import Array, Mask
 from evenhand.online.audit.deficits import DeficitExcerpt
+from evenhand.policy.groups import Group
 from evenhand.policy.merit import Merit
 
 
@@ -46,6 +47,10 @@ class Account:
         sets: the different sets of available arms of the last rounds, as packed bits.
         frequencies: (sets,), how often each occurred, as parts of 1.
         deficit_history: the deficits over time; None where no share of the rounds was ever promised.
+        caps: (arms,), largest shares of the rounds; None where there are none.
+        groups: of arms that are promised shares together.
+        groups_since: (groups,), the rounds after which these promises began; None without groups.
+        groups_before: (groups,), plays of their arms before; None without groups.
     """
 
     algorithm: str
@@ -76,6 +81,10 @@ class Account:
     sets: Sequence[bytes]
     frequencies: Array
     deficit_history: DeficitExcerpt | None
+    caps: Array | None = None
+    groups: Sequence[Group] = ()
+    groups_since: Array | None = None
+    groups_before: Array | None = None
 
     @property
     def certain(self) -> Array:

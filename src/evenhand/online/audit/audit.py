@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..api.answers import Answer
 from . import text
+from .bounds import BoundLine
 from .deficits import DeficitExcerpt
 from .lines import COLUMNS, VALUES, Line
 
@@ -85,6 +86,8 @@ class Audit(Answer):
     """which estimates cannot be trusted, and why"""
     lines: tuple[Line, ...]
     """one per arm, in the order of the arms; with a limit those furthest behind their promise first"""
+    bounds: tuple[BoundLine, ...]
+    """one per group of arms that is promised shares together, then one per arm with a cap; at most 1000"""
     delays: DelaySummary | None
     """of the last rewards; null before the first"""
     deficit_history: DeficitExcerpt | None
@@ -105,6 +108,8 @@ class Audit(Answer):
             parts.append(text.table(shown))
         if len(shown) < self.arms:
             parts.append(f"and {self.arms - len(shown):,} more")
+        if self.bounds:
+            parts.append(text.bounds_table(self.bounds))
         if self.fault:
             parts += wrap(f"cannot be kept: {self.fault}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
         for warning in self.warnings:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,20 @@ from evenhand.core.state import Array, Mask
 from evenhand.online.api.answers import moment
 from evenhand.online.audit.account import Account
 from evenhand.online.audit.audit import Audit
+from evenhand.online.audit.bounds import BoundLine
 from evenhand.online.audit.delays import summarise
 from evenhand.online.audit.intervals import mean_interval, mean_rewards
 from evenhand.online.audit.lines import Line
 from evenhand.online.audit.trust import trusted
+from evenhand.policy.fairness import owed
+from evenhand.policy.groups import membership
 from evenhand.policy.shares import proportional
+from evenhand.theory.bounded import bounds_of, check_bounds
 from evenhand.theory.feasibility import check_shares
 
 Places = NDArray[np.intp]
+SIZE = 20_000  # arms times sets of available arms up to which floors and caps of groups are checked
+BOUNDS = 1000  # lines of groups and caps, at most
 EXAMINED = 100  # arms, those with the largest promise for their availability, whose promises are checked together
 
 
@@ -52,6 +58,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         fault=_fault(account),
         warnings=warnings,
         lines=_lines(account, places, trust),
+        bounds=tuple(_bounds(account))[:BOUNDS],
         delays=summarise(account.delays) if len(account.delays) else None,
         deficit_history=account.deficit_history,
     )
@@ -121,6 +128,48 @@ def _lines(account: Account, places: Places, trust: Mask) -> tuple[Line, ...]:
     return tuple(Line(*row) for row in zip(*columns, strict=True))
 
 
+def _bounds(account: Account) -> Iterator[BoundLine]:
+    """The lines of the groups, and of the arms with a cap."""
+    round, names = account.round, account.names
+    if account.groups and account.groups_since is not None and account.groups_before is not None:
+        plays = account.pulls @ membership(account.groups, len(names)) - account.groups_before
+        for group, since, played in zip(account.groups, account.groups_since, plays, strict=True):
+            arms = tuple(names[arm] for arm in group["arms"])
+            yield _bound(group["name"], "group", arms, group["at_least"], group["at_most"], round, since, played)
+    if account.caps is not None:
+        floors = np.zeros(len(names)) if account.fractions is None else account.fractions
+        for arm in np.flatnonzero(account.caps < 1.0).tolist():
+            played, since = account.pulls[arm] - account.plays_before[arm], account.since[arm]
+            cap, floor = float(account.caps[arm]), float(floors[arm])
+            yield _bound(names[arm], "arm", (names[arm],), floor, cap, round, since, played)
+
+
+def _bound(
+    name: str,
+    kind: Literal["group", "arm"],
+    arms: tuple[str, ...],
+    floor: float,
+    cap: float | None,
+    round: int,
+    since: float,
+    plays: float,
+) -> BoundLine:
+    rounds = round - since
+    return BoundLine(
+        name=name,
+        kind=kind,
+        arms=arms,
+        at_least=floor,
+        at_most=cap,
+        since=int(since),
+        rounds=int(rounds),
+        plays=int(plays),
+        share=float(plays / rounds) if rounds else None,
+        owed=float(owed(floor, rounds, plays)),
+        excess=None if cap is None else -float(owed(cap, rounds, plays)),
+    )
+
+
 def _whole(numbers: Array) -> list[int]:
     return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]
 
@@ -163,6 +212,8 @@ def _fault(account: Account) -> str:
 
     if account.fractions is None or not account.sets:
         return ""
+    if account.groups or (account.caps is not None and (account.caps < 1.0).any()):
+        return _fault_of_bounds(account)
     promised = np.flatnonzero(account.fractions > 0.0)
     sets, frequencies = available_sets(account, promised), account.frequencies
     if not sets.size:
@@ -177,6 +228,22 @@ def _fault(account: Account) -> str:
     names = [account.names[place] for place in promised[pressing].tolist()]
     try:
         check_shares(shares[pressing], account.plays, Joint(sets[:, pressing].astype(int), frequencies), names)
+    except EvenhandError as error:
+        return str(error)
+    return ""
+
+
+def _fault_of_bounds(account: Account) -> str:
+    """Why floors and caps of arms and groups cannot be kept with the availability so far; empty if they can."""
+    from evenhand.environment.availability import Joint
+
+    arms = len(account.names)
+    sets = available_sets(account, np.arange(arms)) & account.active
+    if sets.size > SIZE or not sets.size:  # a program of that size would take seconds
+        return ""
+    bounds = bounds_of(arms, account.fractions, account.caps, account.groups, account.names)
+    try:
+        check_bounds(bounds, account.plays, Joint(sets.astype(int), account.frequencies))
     except EvenhandError as error:
         return str(error)
     return ""

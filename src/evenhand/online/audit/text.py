@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from io import StringIO
 
+from .bounds import BoundLine
 from .lines import Line
 
 WIDTH = 80  # characters per line
@@ -91,6 +92,18 @@ def table(lines: Sequence[Line]) -> str:
     with StringIO() as text:
         Console(file=text, width=WIDTH, color_system=None, force_terminal=False).print(grid)
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def bounds_table(bounds: Sequence[BoundLine]) -> str:
+    """The lines of groups and capped arms as text."""
+    rows: list[tuple[str, ...]] = [("group or arm", "at least", "at most", "share", "plays", "owed", "excess")]
+    for line in bounds:
+        numbers = (line.at_least or None, line.at_most, line.share)
+        counts = (f"{line.plays:,}", _number(line.owed) if line.at_least else "", _number(line.excess))
+        rows.append((plain(line.name), *map(_number, numbers), *counts))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    padded = [(row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])) for row in rows]
+    return "\n".join("  ".join(row).rstrip() for row in padded)
 
 
 def _number(value: float | None) -> str:

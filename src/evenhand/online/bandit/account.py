@@ -14,7 +14,7 @@ def account(memory: Memory) -> Account:
     promised = np.zeros(len(memory.arms), dtype=bool) if fractions is None else fractions > 0.0
     deficits = np.where(promised, memory.total_deficits(), -np.inf)
     worst = np.where(promised, memory.worst_deficits(), -np.inf)
-    history = memory.deficit_history
+    history, policy = memory.deficit_history, memory.policy
     sets, frequencies = memory.availability.frequencies()
     return Account(
         algorithm=memory.label,
@@ -45,4 +45,8 @@ def account(memory: Memory) -> Account:
         sets=sets,
         frequencies=frequencies,
         deficit_history=history.excerpt(memory.names, worst) if promised.any() or history.any_promise() else None,
+        caps=None if policy.caps is None else np.broadcast_to(policy.caps, len(memory.arms)),
+        groups=policy.groups,
+        groups_since=state.fairness.rounds if policy.groups else None,
+        groups_before=state.fairness.plays if policy.groups else None,
     )

@@ -13,6 +13,7 @@ from evenhand.core.errors import EvenhandError, StateError, nearest
 from evenhand.core.parts import plain
 from evenhand.core.state import Unit
 from evenhand.online.bandit.arms import HINTED
+from evenhand.policy.groups import as_groups, membership
 
 
 class RewardRange(NamedTuple):
@@ -80,7 +81,7 @@ def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
             if arm not in known:
                 hint = nearest(str(arm), names) * (len(names) <= HINTED)
                 raise EvenhandError(f"{name} has an unknown arm {arm!r}{hint}")
-        default = 1.0 if name == "weights" else 0.0
+        default = 1.0 if name in ("weights", "caps") else 0.0
         value = [value.get(arm, default) for arm in names]
     if isinstance(value, int | float) and not isinstance(value, bool):
         if name == "penalties":
@@ -93,6 +94,46 @@ def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
         entries = "entry" if len(values) == 1 else "entries"
         raise EvenhandError(f"{name} has {len(values)} {entries}, but there are {len(names)} arms")
     return values
+
+
+def with_places(groups: Any, names: tuple[str, ...]) -> Any:
+    """Groups with the places of their arms, which may be given by name.
+
+    Raises:
+        EvenhandError: a group names an unknown arm, or has another fault; see `evenhand.policy.groups.as_groups`.
+
+    Example:
+        >>> with_places([{"name": "hot", "arms": ["tea"], "at_least": 0.2}], ("coffee", "tea"))
+        [{'name': 'hot', 'arms': [1], 'at_least': 0.2, 'at_most': None}]
+    """
+    place = {name: at for at, name in enumerate(names)}
+    if isinstance(groups, list | tuple):
+        groups = [with_numbers(group, place) for group in groups]
+    try:
+        checked = as_groups(groups)
+        membership(checked, len(names))
+    except EvenhandError as error:
+        raise error.at("groups") from None
+    return [dict(group) for group in checked]
+
+
+def with_numbers(group: Any, place: Mapping[str, int]) -> Any:
+    """The table of a group with the places of its arms, which it may name.
+
+    Raises:
+        EvenhandError: it names an unknown arm.
+
+    Example:
+        >>> with_numbers({"arms": ["tea"], "at_least": 0.2}, {"coffee": 0, "tea": 1})
+        {'arms': [1], 'at_least': 0.2}
+    """
+    arms = group.get("arms") if isinstance(group, Mapping) else None
+    if not isinstance(arms, list | tuple):
+        return group
+    for arm in arms:
+        if isinstance(arm, str) and arm not in place:
+            raise EvenhandError(f"groups has an unknown arm {arm!r}{nearest(arm, place) * (len(place) <= HINTED)}")
+    return {**group, "arms": [place[arm] if isinstance(arm, str) else arm for arm in arms]}
 
 
 def as_plain(name: str, value: Any) -> Any:

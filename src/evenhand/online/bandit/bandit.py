@@ -324,28 +324,38 @@ class Bandit(Memory):
         """
         changes.rename(self, arm, name)
 
-    def promise(self, fractions: Mapping[str, float]) -> tuple[str, ...]:
-        """Change the promised shares of some arms; their new promises begin with the next round.
+    def promise(
+        self,
+        fractions: Mapping[str, float] | None = None,
+        *,
+        caps: Mapping[str, float] | None = None,
+        groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+    ) -> tuple[str, ...]:
+        """Change the promised shares of some arms and groups; their new promises begin with the next round.
 
         What these arms are owed lapses, which the audit records. An arm that is promised the share that it has keeps
         its promise and what it is owed, as do the arms that are not named.
 
         Args:
             fractions: share of the rounds by the names of arms, in [0, 1].
+            caps: largest share of the rounds by the names of arms, in [0, 1]; 1 for no limit.
+            groups: tables with ``at_least``, ``at_most`` or ``exactly``, and ``arms``, by the names of groups; what is
+                left out stays as it is. A name that there is not yet makes a new group, None ends one. Where only the
+                arms change, what is owed to the group stays.
 
         Returns:
-            The arms whose promise has changed; where there is none, nothing has changed, not even the version.
+            The arms and groups whose promise has changed. Where nothing has changed, the version stays, too.
 
         Raises:
             InfeasiblePromise: they cannot be kept; nothing changes then.
-            EvenhandError: an arm is unknown or retired, or the algorithm promises no shares.
+            EvenhandError: an arm is unknown or retired, nothing is given, or the algorithm has no such promises.
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.2])
             >>> bandit.promise({"tea": 0.1, "coffee": 0.3}), bandit.promise({"tea": 0.1})
             (('coffee',), ())
         """
-        return changes.promise(self, fractions)
+        return changes.promise(self, fractions, caps, groups)
 
     # --- audit --------------------------------------------------------------------------------------------------------
 

@@ -11,12 +11,15 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import State
+from evenhand.online.bandit.arguments import with_places
 from evenhand.online.bandit.arms import Arms, checked_names
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.statistics import Statistics
 from evenhand.policy.fairness import Queue
+from evenhand.policy.groups import BoundedShares, GroupsBegun, membership
 from evenhand.policy.hold import HoldFor
 from evenhand.policy.policy import Policy
+from evenhand.policy.reward_rates import RewardQueues
 from evenhand.policy.weights import Credit, Window
 
 #: The value of a new arm by its name, the parameter that it belongs to, and its default; None where it must be given.
@@ -24,6 +27,8 @@ NEW_ARM: tuple[tuple[str, str, float | None], ...] = (
     ("fraction", "fractions", 0.0),
     ("penalty", "penalties", None),
     ("weight", "weights", 1.0),
+    ("cap", "caps", 1.0),
+    ("rate", "rates", 0.0),
 )
 
 
@@ -90,23 +95,82 @@ def use_names(memory: Memory, names: Sequence[str]) -> None:
     memory.adopt(Arms(tuple(names), retired), memory.parameters, memory.policy)
 
 
-def promise(memory: Memory, fractions: Mapping[str, float], checked: bool = False) -> tuple[str, ...]:
+def promise(
+    memory: Memory,
+    fractions: Mapping[str, float] | None = None,
+    caps: Mapping[str, float] | None = None,
+    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+    checked: bool = False,
+) -> tuple[str, ...]:
     """Change promised shares; see `evenhand.online.Bandit.promise`."""
     _check_changeable(memory)
-    if not isinstance(memory.parameters.get("fractions"), list):
-        raise EvenhandError(f"{memory.label} promises no shares that could be changed")
-    if not isinstance(fractions, Mapping):
-        raise EvenhandError(f"fractions must be a mapping from arms to shares, got {fractions!r}")
-    shares, changed = list(memory.parameters["fractions"]), []
-    for arm, share in fractions.items():
+    if fractions is None and caps is None and groups is None:
+        raise EvenhandError("promise needs fractions, caps or groups")
+    parameters: dict[str, Any] = dict(memory.parameters)
+    changed: dict[str, None] = {}
+    for name, shares in (("fractions", fractions), ("caps", caps)):
+        if shares is not None:
+            parameters[name], arms = _with_shares(memory, name, shares)
+            changed |= dict.fromkeys(arms)
+    begun: list[str] = []
+    if groups is not None:
+        parameters["groups"], begun = with_changes(memory, groups)
+    if parameters != memory.parameters:
+        _change(memory, memory.arms, parameters, list(changed), checked, begun)
+    return (*changed, *begun)
+
+
+def _with_shares(memory: Memory, name: str, given: Mapping[str, float]) -> tuple[list[float], list[str]]:
+    """The shares of all arms with some changed, and the arms whose share is another."""
+    known = memory.parameters.get(name)
+    if name == "caps" and isinstance(memory.policy.fairness, BoundedShares) and known is None:
+        known = [1.0] * len(memory.arms)
+    if name == "fractions" and isinstance(memory.policy.fairness, BoundedShares) and known is None:
+        known = [0.0] * len(memory.arms)
+    if not isinstance(known, list):
+        what = "shares" if name == "fractions" else name
+        raise EvenhandError(f"{memory.label} promises no {what} that could be changed")
+    if not isinstance(given, Mapping):
+        raise EvenhandError(f"{name} must be a mapping from arms to shares, got {given!r}")
+    shares, changed = list(known), []
+    for arm, share in given.items():
         memory.arms.check_active(arm, "bring it back with its share")
-        place, new = memory.arms.place[arm], validate.number(f"fractions[{arm!r}]", share, 0.0, 1.0)
+        place, new = memory.arms.place[arm], validate.number(f"{name}[{arm!r}]", share, 0.0, 1.0)
         if new != shares[place]:  # an equal promise goes on, with what the arm is owed
             shares[place] = new
             changed.append(arm)
-    if changed:
-        _change(memory, memory.arms, memory.parameters | {"fractions": shares}, changed, checked)
-    return tuple(changed)
+    return shares, changed
+
+
+def with_changes(
+    memory: Memory, given: Mapping[str, Mapping[str, Any] | None]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The groups of a bandit with some changed, and the names of those whose promise is another.
+
+    Args:
+        memory: of the bandit.
+        given: what changes, by the names of groups; None ends one.
+    """
+    if not isinstance(memory.policy.fairness, BoundedShares):
+        raise EvenhandError(f"{memory.label} has no promises to groups; use group_ucb or group_ts")
+    if not isinstance(given, Mapping):
+        raise EvenhandError(f"groups must be a mapping from names to tables, got {given!r}")
+    groups: dict[str, dict[str, Any]] = {group["name"]: dict(group) for group in memory.policy.groups}
+    before = {name: dict(group) for name, group in groups.items()}
+    for name, table in given.items():
+        if table is None:
+            if groups.pop(name, None) is None:
+                raise EvenhandError(f"there is no group {name!r}{nearest(str(name), before)}")
+            continue
+        if not isinstance(table, Mapping):
+            raise EvenhandError(f"groups[{name!r}] must be a table such as {{'at_least': 0.2}}, got {table!r}")
+        kept = {} if table.get("exactly") is not None else before.get(name, {})
+        arms = {"arms": before[name]["arms"]} if name in before else {}
+        groups[name] = {**arms, **kept, **table, "name": name}
+    new = with_places(list(groups.values()), memory.names)
+    bounds = {name: (group["at_least"], group["at_most"]) for name, group in before.items()}
+    begun = [one["name"] for one in new if bounds.get(one["name"]) != (one["at_least"], one["at_most"])]
+    return new, [*begun, *(name for name in before if name not in groups)]
 
 
 def _check_changeable(memory: Memory) -> None:
@@ -127,7 +191,14 @@ def _with_fraction(memory: Memory, arm: str, fraction: float) -> dict[str, Any]:
     return memory.parameters | {"fractions": shares}
 
 
-def _change(memory: Memory, arms: Arms, parameters: Mapping[str, Any], begun: Collection[str], checked: bool) -> None:
+def _change(
+    memory: Memory,
+    arms: Arms,
+    parameters: Mapping[str, Any],
+    begun: Collection[str],
+    checked: bool,
+    groups_begun: Collection[str] = (),
+) -> None:
     """Use other arms and parameters, all at once or not at all; the promises to ``begun`` begin with the next round.
 
     Args:
@@ -136,8 +207,9 @@ def _change(memory: Memory, arms: Arms, parameters: Mapping[str, Any], begun: Co
         parameters: from now on.
         begun: names of the arms whose promise begins.
         checked: whether the promises are known to be feasible; see `Memory.built`.
+        groups_begun: names of the groups whose promise begins.
     """
-    policy, old = memory.built(arms.names, parameters, checked), len(memory.arms)
+    policy, old = memory.built(arms.names, parameters, checked, arms.retired), len(memory.arms)
     places = [arms.place[arm] for arm in begun]
     state = _grown_state(memory, policy, old, len(arms))
     state.begun.rounds[places] = state.round
@@ -145,6 +217,8 @@ def _change(memory: Memory, arms: Arms, parameters: Mapping[str, Any], begun: Co
     if isinstance(state.fairness, Queue):  # the queue of a promise that begins anew is empty
         state.fairness.rounds[places] = 0.0
         state.fairness.plays[places] = 0.0
+    if isinstance(policy.fairness, BoundedShares):
+        state.fairness = _groups_begun(memory, policy, state, groups_begun)
     statistics = grown(memory.statistics, Statistics.empty(len(arms)))
     _lapse(memory, statistics, [place for place in places if place < old])
     statistics.missed[old:] = state.round  # the rounds before an arm was added
@@ -152,6 +226,23 @@ def _change(memory: Memory, arms: Arms, parameters: Mapping[str, Any], begun: Co
     memory.adopt(arms, parameters, policy)
     memory.state, memory.statistics = state, statistics
     memory.version += 1
+
+
+def _groups_begun(memory: Memory, policy: Policy, state: State, begun: Collection[str]) -> GroupsBegun | None:
+    """When the promises to the groups began: what is owed to a group goes on where only its arms have changed."""
+    if not policy.groups:
+        return None
+    old: GroupsBegun | None = memory.state.fairness
+    places = {group["name"]: place for place, group in enumerate(memory.policy.groups)}
+    plays = state.tally.pulls @ membership(policy.groups, len(state.tally.pulls))
+    before = memory.state.tally.pulls @ membership(memory.policy.groups, len(memory.arms))
+    new = GroupsBegun(np.full(len(policy.groups), float(state.round)), plays)
+    for place, group in enumerate(policy.groups):
+        was = places.get(group["name"])
+        if old is not None and was is not None and group["name"] not in begun:
+            new.rounds[place] = old.rounds[was]
+            new.plays[place] = old.plays[was] + plays[place] - before[was]
+    return new
 
 
 def _lapse(memory: Memory, statistics: Statistics, places: Collection[int]) -> None:
@@ -176,6 +267,8 @@ def _grown_state(memory: Memory, policy: Policy, old: int, arms: int) -> State:
         logs, scale = new.index.logs, getattr(policy.index, "scale", 1.0)
         top = logs[:old].max()
         logs[old:] = top + scale * np.log(np.exp((logs[:old] - top) / scale).mean())
+    if isinstance(new.index, RewardQueues) and arms > old:  # the like, by losses in place of weights
+        new.index.losses[old:] = new.index.losses[:old].min()
     if isinstance(policy.hold, HoldFor) and policy.hold.count == "all":  # every arm counts all holds
         new.hold.times[old:] = new.hold.times[0]
     return new

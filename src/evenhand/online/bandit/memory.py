@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +14,8 @@ from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Begun, Feedback, State, Unit
-from evenhand.environment.availability import Always
-from evenhand.online.bandit.arguments import RewardRange, by_arm
+from evenhand.environment.availability import Always, Joint
+from evenhand.online.bandit.arguments import RewardRange, by_arm, with_places
 from evenhand.online.bandit.arms import Arms, checked_names
 from evenhand.online.bandit.availability import RecentAvailability
 from evenhand.online.bandit.chance import Chance
@@ -25,8 +25,11 @@ from evenhand.online.bandit.pending import DecisionRewards, PendingRewards
 from evenhand.online.bandit.statistics import Statistics
 from evenhand.policy.fairness import deficits as deficits_of
 from evenhand.policy.policy import Policy
+from evenhand.theory.bounded import bounds_of, check_bounds
 from evenhand.theory.feasibility import check_shares
 
+#: Parameters that name arms.
+WITH_NAMES = (*PER_ARM, "groups")
 FAR = 1e15  # seconds from the epoch, beyond any clock
 
 
@@ -81,6 +84,8 @@ class Memory:
                 "rewards to 0, or use missing='lost'"
             )
         lists = {name: by_arm(name, value, names) if name in PER_ARM else value for name, value in parameters.items()}
+        if "groups" in lists:
+            lists["groups"] = with_places(lists["groups"], names)
         self.version = 0
         self.adopt(Arms(names), lists, self.built(names, lists))
         self.state = self.started(self.policy, len(names))
@@ -121,19 +126,26 @@ class Memory:
         """What messages and lists call the policy: the algorithm, or the kinds of its parts."""
         return label_of(self.algorithm)
 
-    def built(self, names: Sequence[str], parameters: Mapping[str, Any], checked: bool = False) -> Policy:
+    def built(
+        self,
+        names: Sequence[str],
+        parameters: Mapping[str, Any],
+        checked: bool = False,
+        retired: Collection[str] = (),
+    ) -> Policy:
         """The policy for some arms.
 
         Args:
             names: of the arms.
             parameters: the algorithm's.
             checked: whether the promises are known to be feasible, as they were when they were made.
+            retired: names of the arms that do not play any more.
 
         Raises:
             EvenhandError: a parameter is missing, unknown or out of range.
             InfeasiblePromise: the promised shares cannot be kept by these arms.
         """
-        return policy_for(self.algorithm, parameters, names, self.plays, checked=checked)
+        return policy_for(self.algorithm, parameters, names, self.plays, checked=checked, retired=retired)
 
     def adopt(self, arms: Arms, parameters: Mapping[str, Any], policy: Policy) -> None:
         """Use these arms, parameters and policy from now on."""
@@ -266,6 +278,7 @@ def policy_for(
     plays: int = 1,
     importing: Callable[[str], Any] | None = None,
     checked: bool = False,
+    retired: Collection[str] = (),
 ) -> Policy:
     """The policy for some arms.
 
@@ -276,6 +289,7 @@ def policy_for(
         plays: m, arms that play per round.
         importing: how to find a part or an algorithm ``module:name``; None refuses them.
         checked: whether the promises are known to be feasible, as they were when they were made.
+        retired: names of the arms that do not play any more.
 
     Raises:
         EvenhandError: a parameter is missing, unknown or out of range.
@@ -286,7 +300,7 @@ def policy_for(
         array([0.1, 0.2])
     """
     if isinstance(algorithm, str):
-        surroundings = Surroundings(len(names), plays, importing=importing)
+        surroundings = Surroundings(len(names), plays, importing=importing, names=names)
         policy = build_policy({"algorithm": algorithm, **parameters}, surroundings)
     else:
         policy = build_policy(algorithm, Surroundings(len(names), plays, shared=parameters, importing=importing))
@@ -295,6 +309,10 @@ def policy_for(
     # Each share is at most 1, so that only their sum can be too large.
     if not checked and policy.fractions is not None and np.sum(policy.fractions) > plays:
         check_shares(np.asarray(policy.fractions), plays, Always(), names)
+    if not checked and policy.caps is not None and (policy.groups or np.any(policy.caps < 1.0)):
+        active = [int(name not in retired) for name in names]
+        able = Joint([active], [1.0]) if retired else Always()
+        check_bounds(bounds_of(len(names), policy.fractions, policy.caps, policy.groups, names), plays, able)
     return policy
 
 
@@ -334,14 +352,14 @@ def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str
         return split(str(name), table | values)
     fairness = table.get("fairness")
     if isinstance(fairness, Mapping):
-        for name in PER_ARM:
+        for name in WITH_NAMES:
             if name in fairness and name in values:
                 raise EvenhandError(f"{name} is given twice, in the fairness part and beside it")
-        values |= {name: fairness[name] for name in PER_ARM if name in fairness}
-        table["fairness"] = {name: value for name, value in fairness.items() if name not in PER_ARM}
+        values |= {name: fairness[name] for name in WITH_NAMES if name in fairness}
+        table["fairness"] = {name: value for name, value in fairness.items() if name not in WITH_NAMES}
     for name in values:
-        if name not in PER_ARM:
-            raise EvenhandError(f"unknown parameter {name!r} beside a table of parts; known: {', '.join(PER_ARM)}")
+        if name not in WITH_NAMES:
+            raise EvenhandError(f"unknown parameter {name!r} beside a table of parts; known: {', '.join(WITH_NAMES)}")
     return table, values
 
 

@@ -22,12 +22,12 @@ from evenhand.policy.policy import REMEMBERING
 
 #: The values that each change takes: those that it needs, and those that may be left out.
 CHANGES: dict[str, tuple[set[str], set[str]]] = {
-    "add": ({"arm"}, {"fraction", "penalty", "weight"}),
+    "add": ({"arm"}, {"fraction", "penalty", "weight", "cap", "rate"}),
     "retire": ({"arm"}, set()),
     "bring_back": ({"arm"}, {"fraction"}),
     "rename": ({"arm"}, set()),
     "erase": ({"arm"}, set()),
-    "promise": ({"fractions"}, set()),
+    "promise": (set(), {"fractions", "caps", "groups"}),
     "close": (set(), set()),
     "reopen": (set(), set()),
 }
@@ -283,4 +283,4 @@ def apply_change(memory: Memory, change: str, values: Mapping[str, Any], checked
             memory.arms.check(values["arm"])
             memory.version += 1
         case "promise":
-            changes.promise(memory, values["fractions"], checked)
+            changes.promise(memory, values.get("fractions"), values.get("caps"), values.get("groups"), checked)

@@ -292,6 +292,8 @@ def add(
     fraction: float | None = None,
     penalty: float | None = None,
     weight: float | None = None,
+    cap: float | None = None,
+    rate: float | None = None,
     idempotency_key: str | None = None,
 ) -> Steps[ChangeResult]:
     """Add an arm; what it is owed counts from the next round.
@@ -302,9 +304,11 @@ def add(
         fraction: its promised share of the rounds, if the algorithm promises shares.
         penalty: of the arm, if the algorithm has penalties.
         weight: of the arm, if the algorithm has weights.
+        cap: its largest share of the rounds, if the algorithm has caps.
+        rate: its guaranteed reward per round, if the algorithm has rates.
         idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
     """
-    values = {"fraction": fraction, "penalty": penalty, "weight": weight}
+    values = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
     body = {label: value for label, value in values.items() if value is not None}
     return _write("PUT", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
 
@@ -332,13 +336,28 @@ def erase(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[C
     return _write("DELETE", path_to(name, "arms", arm), None, idempotency_key, ChangeResult)
 
 
-def promise(name: str, fractions: Mapping[str, float], *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+def promise(
+    name: str,
+    fractions: Mapping[str, float] | None = None,
+    *,
+    caps: Mapping[str, float] | None = None,
+    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+    idempotency_key: str | None = None,
+) -> Steps[ChangeResult]:
     """Change the promised shares of some arms, of all or of none; what these arms are owed lapses.
+
+    ``caps`` are largest shares by arm, ``groups`` tables by name, with ``at_least``, ``at_most`` or ``exactly``, and
+    ``arms``; what is left out stays as it is, and None ends a group.
 
     An arm with that share already keeps its promise and what it is owed, as do the arms that are not named; the
     result's ``changed`` is False where all have theirs.
     """
-    body = {"fractions": _by_arm("fractions", "{'tea': 0.2}", fractions)}
+    given = {"fractions": fractions, "caps": caps}
+    body: dict[str, Any] = {
+        key: _by_arm(key, "{'tea': 0.2}", shares) for key, shares in given.items() if shares is not None
+    }
+    if groups is not None:
+        body["groups"] = dict(groups)
     return _write("PATCH", path_to(name), body, idempotency_key, ChangeResult)
 
 

@@ -1,5 +1,6 @@
 // One allocation: what was promised, what each arm received, and which rewards are pending.
 import { Arms } from './arms.js';
+import { Bounds } from './bounds.js';
 import { Delays } from './delays.js';
 import { duration, moment, plays, several, whole } from './format.js';
 import { where } from './route.js';
@@ -45,6 +46,7 @@ function Details({ name, audit, described, loaded, onMore }) {
     ${audit.round === 0 && html`<${Undecided} name=${name} />`}
     <${Tiles} audit=${audit} described=${described} />
     <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} />
+    <${Bounds} bounds=${audit.bounds} />
     <${DeficitHistory} history=${audit.deficit_history} />
     <${Delays} delays=${audit.delays} />
     <${Settings} described=${described} changes=${audit.version} />

@@ -296,7 +296,13 @@ async def update(
     What an arm is owed under a new promise counts from the next round; what it was owed lapses. An arm that is promised
     the share that it has keeps what it is owed. Promised shares that cannot be kept are refused.
     """
-    return JsonResponse(await service.run(name, UpdateAllocation(message.fractions, message.closed, **once)))
+    tables = {} if message.groups is None else message.groups
+    groups = {
+        label: None if one is None else one.model_dump(exclude_none=True) for label, one in tables.items()
+    } or None
+    return JsonResponse(
+        await service.run(name, UpdateAllocation(message.fractions, message.closed, message.caps, groups, **once))
+    )
 
 
 @router.get(

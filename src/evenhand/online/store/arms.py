@@ -59,7 +59,7 @@ FORMS: dict[str, Form] = {
     "report": _within({"rewards": _keys, "late": _keys}),
     "reward": _within({"rewards": _keys, "late": _each}),
     "expire": _within({"closed": _lists}),
-    "change": _within({"arm": _one, "fractions": _keys}),
+    "change": _within({"arm": _one, "fractions": _keys, "caps": _keys}),
     "state": _within({"create": CREATED, "bandit": BANDIT}),
 }
 

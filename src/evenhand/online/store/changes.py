@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 from evenhand.core.errors import EvenhandError
 from evenhand.online.api.answers import ChangeResult
 from evenhand.online.bandit import changes
+from evenhand.online.bandit.arguments import with_numbers
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.changes import NEW_ARM
 from evenhand.online.bandit.replay import apply_change
@@ -215,6 +217,8 @@ class UpdateAllocation(Command[ChangeResult]):
     Args:
         fractions: promised shares of the rounds from now on, by arm; None for no change.
         closed: whether it decides no more from now on; None for no change.
+        caps: largest shares of the rounds from now on, by arm; None for no change.
+        groups: promises of groups from now on, by name; see `evenhand.online.Bandit.promise`. None for no change.
 
     Example:
         >>> import tempfile
@@ -231,15 +235,21 @@ class UpdateAllocation(Command[ChangeResult]):
     answer: ClassVar[type] = ChangeResult
     fractions: Mapping[str, float] | None = None
     closed: bool | None = None
+    caps: Mapping[str, float] | None = None
+    groups: Mapping[str, Mapping[str, Any] | None] | None = None
 
     def run(self, context: CommandContext) -> ChangeResult:
         """Change it."""
         made: list[tuple[str, Values]] = []
-        if self.fractions is not None:
-            unknown = next((arm for arm in self.fractions if arm not in context.allocation.bandit.arms.place), None)
-            if unknown is not None:
-                raise UnknownArm(f"allocation {context.allocation.name!r} has no arm {unknown!r}")
-            made.append(("promise", {"fractions": self.fractions}))
+        place, promises = context.allocation.bandit.arms.place, {"fractions": self.fractions, "caps": self.caps}
+        grouped = [group.get("arms", ()) for group in (self.groups or {}).values() if group]
+        for arm in chain(self.fractions or (), self.caps or (), *grouped):
+            _check_known(context, arm)
+        given: dict[str, Any] = {name: value for name, value in promises.items() if value is not None}
+        if self.groups is not None:
+            given["groups"] = {name: group and with_numbers(group, place) for name, group in self.groups.items()}
+        if given:
+            made.append(("promise", given))
         if self.closed is not None and self.closed != context.allocation.closed:
             made.append(("close" if self.closed else "reopen", {}))
         return _change(context, made)

@@ -137,7 +137,11 @@ class Changed(TypedDict):
     fraction: NotRequired[float]
     penalty: NotRequired[float]
     weight: NotRequired[float]
+    cap: NotRequired[float]
+    rate: NotRequired[float]
     fractions: NotRequired[dict[Number, float]]
+    caps: NotRequired[dict[Number, float]]
+    groups: NotRequired[dict[str, Any]]  # by name: arms by number, at_least, at_most, exactly; None ends the group
     memory: NotRequired[dict[str, Any]]
 
 

@@ -144,7 +144,7 @@ class ReadArms(Command[Arms]):
         True
         >>> page = store.run("drinks", ReadArms(limit=1))
         >>> page.arms
-        (Arm(arm='tea', retired=False, fraction=0.1, penalty=None, weight=None),)
+        (Arm(arm='tea', retired=False, fraction=0.1, penalty=None, weight=None, cap=None, rate=None),)
         >>> [one.arm for one in store.run("drinks", ReadArms(cursor=page.next)).arms]
         ['coffee']
         >>> store.close()
@@ -159,7 +159,7 @@ class ReadArms(Command[Arms]):
         """The page."""
         bandit = context.allocation.bandit
         first = 0 if self.cursor is None else _place_of(self.cursor)
-        none = {"fraction": None, "penalty": None, "weight": None}
+        none: dict[str, Any] = {"fraction": None, "penalty": None, "weight": None}
         last = first + self.limit
         arms = [Arm(arm, arm in bandit.retired, **none | per_arm(bandit, arm)) for arm in bandit.names[first:last]]
         return Arms(tuple(arms), f"{last:x}" if last < len(bandit.names) else None)

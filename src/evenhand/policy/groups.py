@@ -1,0 +1,236 @@
+"""Promises to groups of arms, and limits: floors and caps of shares of the rounds, with an exact queue for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, TypedDict
+
+import numpy as np
+from attrs import field, frozen
+
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.parts import part
+from evenhand.core.state import Array, Shape, State
+from evenhand.policy.fairness import Fairness, Ranking, deficits, owed, weighed
+
+NEVER = -1e18  # the score of an arm whose cap is 0, which plays only where no other can
+
+
+class Group(TypedDict):
+    """Arms that are promised shares together."""
+
+    name: str
+    arms: list[int]  # their places, from 0
+    at_least: float  # the floor, plays of these arms per round
+    at_most: float | None  # the cap; None for none
+
+
+GroupLike = Mapping[str, object]
+KEYS = ("name", "arms", "at_least", "at_most", "exactly")
+
+
+def as_groups(values: Iterable[GroupLike]) -> tuple[Group, ...]:
+    """Groups from tables with ``name``, ``arms`` and ``at_least``, ``at_most`` or, for both, ``exactly``.
+
+    Raises:
+        EvenhandError: a key is unknown or missing, a value is out of range, or two groups have one name.
+
+    Example:
+        >>> as_groups([{"name": "north", "arms": [0, 2], "exactly": 0.3}])
+        ({'name': 'north', 'arms': [0, 2], 'at_least': 0.3, 'at_most': 0.3},)
+    """
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise EvenhandError(f"must be a list of tables such as {{ name = 'north', arms = [0, 2] }}, got {values!r}")
+    groups = tuple(_group(place, table) for place, table in enumerate(values))
+    names = [group["name"] for group in groups]
+    for name in names:
+        if names.count(name) > 1:
+            raise EvenhandError(f"two groups have the name {name!r}; give each its own")
+    return groups
+
+
+def _group(place: int, table: object) -> Group:
+    if not isinstance(table, Mapping):
+        raise EvenhandError(f"[{place}] must be a table such as {{ name = 'north', arms = [0, 2] }}, got {table!r}")
+    for key in table:
+        if key not in KEYS:
+            raise EvenhandError(f"[{place}] has an unknown key {key!r}{nearest(str(key), KEYS)}")
+    name, arms = table.get("name"), table.get("arms")
+    if not isinstance(name, str) or not name.strip() or name != name.strip():
+        raise EvenhandError(f"[{place}].name must be a string without white space around it, got {name!r}")
+    if isinstance(arms, str) or not isinstance(arms, Sequence) or len(arms) == 0:
+        raise EvenhandError(f"the group {name!r} needs arms, a list of at least one, got {arms!r}")
+    places = [validate.whole(f"an arm of the group {name!r}", arm, low=0) for arm in arms]
+    if len(set(places)) < len(places):
+        raise EvenhandError(f"the group {name!r} names an arm twice")
+    low, high = table.get("at_least"), table.get("at_most")
+    if table.get("exactly") is not None:
+        if low is not None or high is not None:
+            raise EvenhandError(f"the group {name!r} has exactly beside at_least or at_most; give one of them")
+        low = high = table["exactly"]
+    least = 0.0 if low is None else validate.number(f"at_least of the group {name!r}", low, 0.0)
+    most = None if high is None else validate.number(f"at_most of the group {name!r}", high, 0.0)
+    if most is not None and most < least:
+        raise EvenhandError(f"the group {name!r} is promised at least {least:g} and at most {most:g}")
+    return Group(name=name, arms=places, at_least=least, at_most=most)
+
+
+@dataclass(slots=True)
+class GroupsBegun:
+    """When the promises to the groups began: zeros where that was before round 1."""
+
+    exact: ClassVar[bool] = True
+
+    rounds: Array  # (…, groups) rounds decided before
+    plays: Array  # (…, groups) plays of the arms of each group before
+
+
+def membership(groups: Sequence[Group], arms: int) -> Array:
+    """(arms, groups), 1 where an arm is in a group.
+
+    Example:
+        >>> membership(as_groups([{"name": "north", "arms": [0, 2]}]), arms=3).ravel()
+        array([1., 0., 1.])
+    """
+    members = np.zeros((arms, len(groups)))
+    for place, group in enumerate(groups):
+        if max(group["arms"]) >= arms:
+            raise EvenhandError(f"the group {group['name']!r} has an arm {max(group['arms'])}, of {arms} from 0")
+        members[group["arms"], place] = 1.0
+    return members
+
+
+def floors_of(groups: Sequence[Group]) -> Array:
+    """(groups,), what each is promised at least, in plays per round.
+
+    Example:
+        >>> floors_of(as_groups([{"name": "north", "arms": [0], "exactly": 0.5}]))
+        array([0.5])
+    """
+    return np.array([group["at_least"] for group in groups])
+
+
+def caps_of(groups: Sequence[Group]) -> Array:
+    """(groups,), the most that each may have, in plays per round; the number of its arms where there is no cap.
+
+    Example:
+        >>> caps_of(as_groups([{"name": "north", "arms": [0, 2]}]))
+        array([2.])
+    """
+    caps = [len(group["arms"]) if group["at_most"] is None else group["at_most"] for group in groups]
+    return np.array(caps, dtype=float)
+
+
+@part("fairness", "bounded_shares")
+@frozen(eq=False)
+class BoundedShares(Fairness):
+    """Floors and caps of the shares of arms and of groups of arms, each with an exact queue, weighed against the score.
+
+    ``η score_i + Σ_{g∋i} (D⁻_g − D⁺_g)``,  ``D⁻_g = max(L_g n − N_g, 0)``,  ``D⁺_g = max(N_g − U_g n, 0)``
+
+    g runs over the arm itself and its groups, n over the rounds since the promise to g began, and N_g are the plays of
+    its arms since then. What is owed to a group raises the scores of all its arms alike, so that it is paid by the best
+    of them. A floor that is equal to the cap fixes a share, as for a control group. Both queues are exact: a surplus
+    counts against later claims, and nothing is forgotten. A cap of 0 excludes arms as long as others can play.
+
+    Args:
+        fractions: (arms,), floors, in [0, 1]; one number for all arms.
+        caps: (arms,), caps, in [0, 1]; one number for all arms.
+        groups: tables with ``name``, ``arms`` (places from 0; in configurations and bandits also names), ``at_least``,
+            ``at_most`` or ``exactly``, in plays of these arms per round.
+        eta: η ≥ 0, the plays owed that outweigh one unit of reward.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> north = {"name": "north", "arms": [1, 2], "at_least": 0.5}
+        >>> policy = Policy("empirical_mean", BoundedShares(groups=[north]))
+        >>> state, rng = policy.start(arms=3), np.random.default_rng(0)
+        >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(4)]
+        [0, 1, 0, 1]
+
+    Source: ours; the exact queue is that of Huang et al. 2020, eq. (5), with a group or a cap in place of an arm's
+    floor.
+    """
+
+    fractions: Array = field(default=0.0, converter=validate.fractions)
+    caps: Array = field(default=1.0, converter=validate.fractions)
+    groups: tuple[Group, ...] = field(default=(), converter=as_groups)
+    eta: float = field(default=1.0, converter=validate.nonnegative)
+
+    def __attrs_post_init__(self) -> None:
+        validate.same_length("caps", self.caps, self.fractions, "fractions")
+        floors, caps = np.broadcast_arrays(self.fractions, self.caps)
+        over = floors > caps
+        if over.any():
+            *_, arm = np.argwhere(over)[0].tolist()
+            raise EvenhandError(
+                f"fractions[{arm}] is {floors[over][0]:g}, above caps[{arm}], which is {caps[over][0]:g}; a floor "
+                "must not exceed the cap"
+            )
+
+    def allowance(self, arms: int, rounds: int, plays: int) -> float:
+        """``(K + G)(1 + η (1 + sqrt(2 ln t)))``: what a queue must outweigh is no more than the largest score."""
+        largest = 1.0 + float(np.sqrt(2.0 * np.log(max(rounds, 1))))
+        return (arms + len(self.groups)) * (1.0 + self.eta * largest)
+
+    def check(self, arms: int, plays: int) -> None:
+        """Every group has arms that there are."""
+        validate.one_per_arm("caps", self.caps, arms)
+        membership(self.groups, arms)
+
+    def start(self, shape: Shape) -> GroupsBegun | None:
+        """All promises begin with round 1; without groups there is nothing to remember."""
+        shape = (*shape[:-1], len(self.groups))
+        return GroupsBegun(np.zeros(shape), np.zeros(shape)) if self.groups else None
+
+    def claim(self, score: Array, state: State) -> Ranking:
+        """The score with what is owed to the arm and its groups, less what they had too much."""
+        owing = np.maximum(deficits(self.fractions, state.round, state), 0.0)
+        owing += np.minimum(deficits(self.caps, state.round, state), 0.0)
+        barred = np.broadcast_to(self.caps == 0.0, owing.shape)
+        if self.groups:
+            floors, caps = group_deficits(self.groups, state)
+            members = self._members(state.arms)
+            owing += (np.maximum(floors, 0.0) + np.minimum(caps, 0.0)) @ members.T
+            barred = barred | (members @ (caps_of(self.groups) == 0.0) > 0.0)
+        return Ranking(np.where(barred, NEVER, owing + weighed(np.array([self.eta]), score)))
+
+    def _members(self, arms: int) -> Array:
+        known = self._memberships
+        if arms not in known:
+            known[arms] = membership(self.groups, arms)
+        return known[arms]
+
+    @cached_property
+    def _memberships(self) -> dict[int, Array]:
+        """`membership` for each number of arms that was asked for."""
+        return {}
+
+
+def group_deficits(groups: Sequence[Group], state: State) -> tuple[Array, Array]:
+    """The plays owed to each group by its floor, and those left under its cap, since its promise began.
+
+    Args:
+        groups: of the policy.
+        state: of the policy, whose fairness part remembers when the promises began.
+
+    Returns:
+        ``L_g n − N_g`` and ``U_g n − N_g``, each (…, groups); both are negative for a group that is ahead of its cap.
+
+    Example:
+        >>> from evenhand.algorithms import group_ts
+        >>> policy = group_ts(groups=[{"name": "north", "arms": [0, 1], "exactly": 0.5}])
+        >>> state = policy.start(arms=3)
+        >>> state.round, state.tally.pulls[:] = 4, [1, 0, 3]
+        >>> group_deficits(policy.groups, state)
+        (array([1.]), array([1.]))
+    """
+    begun: GroupsBegun = state.fairness
+    plays = state.tally.pulls @ membership(groups, state.arms) - begun.plays
+    rounds = state.round - begun.rounds
+    return owed(floors_of(groups), rounds, plays), owed(caps_of(groups), rounds, plays)
