@@ -70,6 +70,11 @@ def excess(size: int, rounds: int) -> float:
     return worst - largest
 
 
+def shown(value: float) -> str:
+    """A figure for the table."""
+    return f"{value:,.2f}" if isinstance(value, float) and abs(value) < 1000.0 else f"{value:,.0f}"
+
+
 def main(seconds: Seconds = 3.0, as_json: AsJson = False, write: Write = False) -> None:
     """Time leases of several sizes, for units as well, and print the largest excess of a deficit."""
     rows: list[dict[str, Any]] = []
@@ -78,7 +83,7 @@ def main(seconds: Seconds = 3.0, as_json: AsJson = False, write: Write = False) 
         row = {"decisions": size, "per second": total, "drawn per second": drawn, "ms per lease": cost}
         row["per second, units"] = speed(size, True, seconds)[0]
         rows.append(row | {"excess": excess(size, max(size, 5_000))})
-    cells = [[f"{value:,.2f}" if isinstance(value, float) and abs(value) < 1000 else f"{value:,.0f}" for value in row.values()] for row in rows]
+    cells = [[shown(value) for value in row.values()] for row in rows]
     publish(
         [Table("leases", "leased decisions", list(rows[0]), cells)],
         {"rows": rows},
