@@ -7,6 +7,7 @@ import type { components, operations, paths } from "./schema.js";
 export { EvenhandError, type Detail } from "./errors.js";
 export { columnOf, type Lease, type LeasedDecision, LeasedDecisions, LeaseOver, type LeaseReport } from "./leases.js";
 export type { Limits } from "./retries.js";
+export { verifyWebhook, type WebhookMessage } from "./webhooks.js";
 export type { components, operations, paths } from "./schema.js";
 
 type Schemas = components["schemas"];
@@ -22,6 +23,7 @@ export type DecisionOutcome = Schemas["DecisionOutcome"];
 export type DecisionRequest = Schemas["CountedRounds"] | Schemas["ListedRounds"];
 export type Event = Schemas["Event"];
 export type RewardResult = Schemas["RewardResult"];
+export type Webhook = Schemas["Webhook"];
 export type TotalResult = Schemas["TotalResult"];
 export type LogQuery = NonNullable<operations["log"]["parameters"]["query"]>;
 
@@ -200,6 +202,26 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
     async eraseArm(name: string, arm: string, options: Once = {}): Promise<ChangeResult> {
       const params = { path: path({ name, arm }), header: header(options) };
       return given((await http.DELETE("/v1/allocations/{name}/arms/{arm}", { params })).data);
+    },
+
+    // --- webhooks ----------------------------------------------------------------------------------------------------
+
+    /** Register an address to which events are sent; the answer has the secret for `verifyWebhook`. */
+    async addWebhook(name: string, webhook: Schemas["WebhookRequest"]): Promise<Schemas["Webhook"]> {
+      const params = { path: path({ name }) };
+      return given((await http.POST("/v1/allocations/{name}/webhooks", { params, body: webhook })).data);
+    },
+
+    /** The addresses to which events are sent, how far each is, and what is wrong with it. */
+    async webhooks(name: string): Promise<Schemas["Webhook"][]> {
+      const params = { path: path({ name }) };
+      return given((await http.GET("/v1/allocations/{name}/webhooks", { params })).data).webhooks;
+    },
+
+    /** Remove an address: nothing is sent to it any more. */
+    async removeWebhook(name: string, id: string): Promise<Schemas["Webhook"]> {
+      const params = { path: path({ name, id }) };
+      return given((await http.DELETE("/v1/allocations/{name}/webhooks/{id}", { params })).data);
     },
 
     // --- results -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import {
   type LeasedDecision,
   LeasedDecisions,
   LeaseOver,
+  verifyWebhook,
 } from "../src/index.js";
 
 const url = process.env["EVENHAND_URL"] ?? assert.fail("EVENHAND_URL is missing");
@@ -135,6 +136,23 @@ test("a call that cannot succeed in time throws, with the key to repeat it", asy
     }),
   });
   assert.match((await errorOf(silent.access())).message, /no answer in 20 ms/);
+});
+
+test("webhooks are registered, and their signatures verified", async () => {
+  const hook = await client.addWebhook("drinks", { url: "https://example.org/hook", kinds: ["reward"] });
+  assert.match(hook.secret ?? "", /^whsec_/);
+  assert.deepEqual((await client.webhooks("drinks")).map((one) => [one.id, one.secret]), [[hook.id, null]]);
+  assert.equal((await client.removeWebhook("drinks", hook.id)).url, "https://example.org/hook");
+  const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+  const headers = {
+    "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+    "webhook-timestamp": "1614265330",
+    "webhook-signature": "v2,AAAA v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+  };
+  const body = '{"test": 2432232314}';
+  assert.deepEqual(await verifyWebhook(secret, headers, body, Infinity), { test: 2432232314 });
+  await assert.rejects(verifyWebhook(secret, headers, body), /of another time/);
+  await assert.rejects(verifyWebhook(secret, headers, body + " ", Infinity), /does not fit/);
 });
 
 test("arms and promises change", async () => {

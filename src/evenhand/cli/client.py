@@ -33,6 +33,10 @@ changes = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Change the arms or the promises of an allocation, or close it."
 )
 app.add_typer(changes, name="change")
+webhooks = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Send the events of an allocation to addresses, signed."
+)
+app.add_typer(webhooks, name="webhook")
 
 Url = Annotated[
     str,
@@ -495,6 +499,54 @@ def reopen(client: Client, name: Name, again: IdempotencyKey = None) -> Answer:
       evenhand client change reopen drinks
     """
     return _changed(client.reopen_allocation(name, idempotency_key=again))
+
+
+@request(webhooks, "add")
+def add_webhook(
+    client: Client,
+    name: Name,
+    to: Annotated[str, typer.Argument(metavar="ADDRESS", help="To which events are sent by POST.")],
+    kind: Annotated[list[str] | None, typer.Option(help="Of events that are sent; repeatable. Default: all.")] = None,
+    after: Annotated[
+        int | None, typer.Option(min=0, help="Sequence of the event before the first one. Default: the last one now.")
+    ] = None,
+) -> Answer:
+    """Register an address to which events are sent; shows the secret with which they are signed, once.
+
+    Examples:
+
+      evenhand client webhook add drinks https://example.org/hook --kind reward
+    """
+    hook = client.add_webhook(name, to, kinds=kind, after=after)
+    return Answer(hook.to_json(), lambda: print(f"webhook {hook.id} with the secret {hook.secret}"))
+
+
+@request(webhooks, "list")
+def list_webhooks(client: Client, name: Name) -> Answer:
+    """List the addresses to which events are sent, how far each is, and what is wrong with it.
+
+    Examples:
+
+      evenhand client webhook list drinks
+    """
+    from evenhand.cli.tables_of_client import show_webhooks
+
+    found = client.webhooks(name)
+    return Answer({"webhooks": [one.to_json() for one in found]}, lambda: show_webhooks(found))
+
+
+@request(webhooks, "remove")
+def remove_webhook(
+    client: Client, name: Name, id: Annotated[str, typer.Argument(metavar="ID", help="Id of the webhook.")]
+) -> Answer:
+    """Remove an address: nothing is sent to it any more.
+
+    Examples:
+
+      evenhand client webhook remove drinks 6f1c2d90a1b2c3d4
+    """
+    hook = client.remove_webhook(name, id)
+    return Answer(hook.to_json(), lambda: print(f"removed webhook {hook.id} to {hook.url}"))
 
 
 def _changed(change: ChangeResult) -> Answer:

@@ -49,6 +49,12 @@ def serve(
             min=0.01, help="Days for which events are kept; older ones are replaced by their state. Default: for ever."
         ),
     ] = None,
+    private_webhooks: Annotated[
+        bool,
+        typer.Option(
+            "--private-webhooks", help="Also send webhooks to addresses of private networks, and without TLS."
+        ),
+    ] = False,
     own: Import = None,
 ) -> None:
     """Serve allocations over HTTP: decisions, rewards and audits for programs, and a page for people.
@@ -77,6 +83,7 @@ def serve(
         max_seconds,
         max_connections,
         no_keys,
+        private_webhooks,
     )
     upkeep = server.Upkeep(upgrade, wait, idle, None if retention is None else retention * 86_400.0)
     server.serve(database, settings, port, log_level, log_format, upkeep)

@@ -1,4 +1,4 @@
-"""Tables of single decisions, arms and events of a service."""
+"""Tables of single decisions, arms, events and webhooks of a service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from evenhand.cli.tables import console_for_tables, table_of
-from evenhand.online.api.answers import Arm, DecisionOutcome, Event, rfc3339
+from evenhand.online.api.answers import Arm, DecisionOutcome, Event, Webhook, rfc3339
 
 
 def show_decision(one: DecisionOutcome) -> None:
@@ -70,6 +70,27 @@ def show_events(events: Sequence[Event]) -> None:
     for one in events:
         data = escape(json.dumps(one.data))
         console.print(f"{one.sequence} {rfc3339(one.time)} {escape(one.kind)} {data}", soft_wrap=True, highlight=False)
+
+
+def show_webhooks(webhooks: Sequence[Webhook]) -> None:
+    """Print one row per webhook.
+
+    Args:
+        webhooks: of an allocation.
+
+    Example:
+        >>> from evenhand.online.api.answers import moment
+        >>> show_webhooks([Webhook("6f", "https://example.org", None, 7, moment(0.0), None, None, None)])
+         webhook   address               kinds   delivered   state   error
+         ─────────────────────────────────────────────────────────────────
+         6f        https://example.org   all     7           sends
+    """
+    table = table_of("webhook", "address", "kinds", "delivered", "state", "error")
+    for one in webhooks:
+        state = "disabled" if one.disabled else "fails" if one.failing else "sends"
+        kinds = "all" if one.kinds is None else ", ".join(one.kinds)
+        table.add_row(one.id, escape(one.url), kinds, f"{one.sequence:,}", state, escape(one.error or ""))
+    console_for_tables().print(table)
 
 
 def _number(value: float | None) -> str:

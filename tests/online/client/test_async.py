@@ -29,6 +29,10 @@ from tests.online.client.test_client import (
     refusal,
 )
 
+WEBHOOK = {
+    **{"id": "6f", "url": "https://example.org", "kinds": None, "sequence": 1, "created": "2026-01-01T00:00:00.000000Z"},
+    **{"failing": None, "disabled": None, "error": None, "secret": None},
+}
 ARM = {"arm": "tea", "retired": False, "fraction": 0.5, "penalty": None, "weight": None, "cap": None, "rate": None}
 OUTCOME = {"id": "7", "round": 7, "time": DECIDED["time"], "arms": [], "available": ["tea"]}
 ACCESS = {"open": False, "name": "reader", "scopes": ["read"], "allocations": None, "expires": None}
@@ -59,6 +63,9 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("total", lambda c: c.total("drinks", 3.5, 12, idempotency_key="a"), [{"round": 12, "status": "accepted"}]),
     ("add", lambda c: c.add("drinks", "mate", fraction=0.1, idempotency_key="a"), [CHANGED]),
     ("retire", lambda c: c.retire("drinks", "mate", idempotency_key="a"), [CHANGED]),
+    ("add_webhook", lambda c: c.add_webhook("drinks", "https://example.org", kinds=["decide"]), [WEBHOOK]),
+    ("webhooks", lambda c: c.webhooks("drinks"), [{"webhooks": [WEBHOOK]}]),
+    ("remove_webhook", lambda c: c.remove_webhook("drinks", "6f"), [WEBHOOK]),
     ("rename", lambda c: c.rename("drinks", "mate", "maté", idempotency_key="a"), [CHANGED]),
     ("erase", lambda c: c.erase("drinks", "mate", idempotency_key="a"), [CHANGED]),
     ("bring_back", lambda c: c.bring_back("drinks", "mate", idempotency_key="a"), [CHANGED]),

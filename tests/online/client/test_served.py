@@ -473,6 +473,19 @@ def test_changes_by_commands(served: str, run: Run, client: Client) -> None:
     assert "together are promised 1.5" in refused.err
 
 
+def test_webhooks_by_commands(served: str, run: Run, client: Client) -> None:
+    added = run("webhook", "add", served, "https://example.org/hook", "--kind", "decide", "--json").output
+    assert added["secret"].startswith("whsec_")
+    assert "https://example.org/hook" in run("webhook", "list", served).out
+    listed = [one.to_json() for one in client.webhooks(served)]
+    assert run("webhook", "list", served, "--json").output == {"webhooks": listed}
+    assert run("webhook", "add", served, "https://10.0.0.1/").status == 2
+    assert run("webhook", "remove", served, added["id"]).out == f"removed webhook {added['id']} to {added['url']}\n"
+    assert run("webhook", "remove", served, added["id"]).status == 2
+    assert client.webhooks(served) == ()
+    assert client.add_webhook(served, "https://example.org/hook").kinds is None
+
+
 def test_a_decision_and_the_events_by_commands(served: str, run: Run, client: Client) -> None:
     decision = client.decide(served)
     client.reward(served, decision.id, {decision.names[0]: 0.5})
@@ -633,6 +646,7 @@ COMMANDS = ["create", "list", "show", "arms", "decide", "decision", "reward", "t
 COMMANDS += [
     f"change {name}" for name in ("add", "retire", "bring-back", "rename", "erase", "promise", "close", "reopen")
 ]
+COMMANDS += [f"webhook {name}" for name in ("add", "list", "remove")]
 
 
 def test_help_names_the_key(run: Run) -> None:

@@ -66,6 +66,16 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask("DELETE", f"{ONE}/arms/mate"),
             lambda: ask("DELETE", f"{ONE}/arms/mate"),
         ],
+        ("post", f"{ROUTE}/webhooks"): [
+            lambda: ask.post(f"{ONE}/webhooks", {"url": "https://example.org/hook", "kinds": ["decide"]}),
+            lambda: ask.post(f"{ONE}/webhooks", {"url": "http://example.org/hook"}),
+            lambda: ask.post(f"{ONE}/webhooks", {"url": "https://example.org/hook", "kinds": ["sleep"]}),
+        ],
+        ("get", f"{ROUTE}/webhooks"): [lambda: ask.get(f"{ONE}/webhooks")],
+        ("delete", f"{ROUTE}/webhooks/{{id}}"): [
+            lambda: ask("DELETE", f"{ONE}/webhooks/{ask.get(f'{ONE}/webhooks').json()['webhooks'][0]['id']}"),
+            lambda: ask("DELETE", f"{ONE}/webhooks/none"),
+        ],
         ("patch", ROUTE): [
             lambda: ask.patch(ONE, {"fractions": {"coffee": 0.2}}),
             lambda: ask.patch(ONE, {"fractions": {"coffee": 0.3}, "closed": True}),

@@ -25,7 +25,7 @@ from evenhand.online.store.database import LOCK_TIMEOUT, Database, _write_ahead
 from evenhand.online.store.errors import StoreUnavailable
 from tests.online.store.kit import change_rows, count
 
-TABLES = {"allocations", "arms", "events", "snapshots", "answers", "keys"}
+TABLES = {"allocations", "arms", "webhooks", "events", "snapshots", "answers", "keys"}
 
 
 def names(url: str) -> set[str]:

@@ -394,6 +394,37 @@ class Events(Answer):
     """`after` of the next page; null where there are no more events yet"""
 
 
+@dataclass(frozen=True)
+class Webhook(Answer):
+    """An address to which events are sent."""
+
+    id: str
+    """identifies it when it is removed"""
+    url: str
+    """to which events are sent"""
+    kinds: tuple[str, ...] | None
+    """of the events that are sent; null for all"""
+    sequence: int
+    """of the last event that was delivered, or was of another kind"""
+    created: datetime
+    """when it was registered"""
+    failing: datetime | None
+    """since when nothing can be delivered; null where the last try succeeded"""
+    disabled: datetime | None
+    """when it was disabled, after five days of failures or as its address wants no more; null where it is not"""
+    error: str | None
+    """why the last try failed; null where it succeeded"""
+    secret: str | None = None
+    """with which messages are signed; only in the answer that registers it"""
+
+
+@dataclass(frozen=True)
+class Webhooks(Answer):
+    """The webhooks of an allocation."""
+
+    webhooks: tuple[Webhook, ...]
+
+
 # --- the server -------------------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ CODES: dict[str, tuple[int, str]] = {
     "unknown_arm": (404, "the allocation has no arm of that name"),
     "unknown_decision": (404, "the allocation has no decision with that id"),
     "unknown_lease": (404, "the allocation has no lease with that id that is open or has pending rewards"),
+    "unknown_webhook": (404, "the allocation has no webhook with that id"),
     "method_not_allowed": (405, "the page does not accept this method"),
     "conflict": (409, "another allocation of that name, such arm, total of that round, or such report exists"),
     "closed": (409, "the allocation is closed and decides no more until it is reopened"),

@@ -28,6 +28,7 @@ from evenhand.online.store.errors import (
     UnknownArm,
     UnknownDecision,
     UnknownLease,
+    UnknownWebhook,
 )
 
 LOG = logging.getLogger("evenhand.service")
@@ -38,6 +39,7 @@ CODE_OF: dict[type[Exception], str] = {
     UnknownDecision: "unknown_decision",
     UnknownLease: "unknown_lease",
     LeaseOver: "lease_over",
+    UnknownWebhook: "unknown_webhook",
     Conflict: "conflict",
     Closed: "closed",
     KeyReused: "key_reused",

@@ -253,6 +253,22 @@ class GroupPatch(Request):
     exactly: Nonnegative | None = Field(default=None, description="both of them")
 
 
+class WebhookRequest(Request):
+    """An address to which events are to be sent."""
+
+    model_config = _example({"url": "https://example.org/hook"}, {"url": "https://example.org/h", "kinds": ["reward"]})
+    url: str = Field(min_length=1, max_length=2000, description="to which events are sent by POST")
+    kinds: list[Annotated[str, Field(max_length=20)]] | None = Field(
+        default=None, min_length=1, max_length=20, description="of the events that are sent; null: all"
+    )
+    secret: str | None = Field(
+        default=None, max_length=200, description="`whsec_` and base64, with which they are signed; null: a new one"
+    )
+    after: int | None = Field(
+        default=None, ge=0, lt=2**53, description="sequence of the event before the first one sent; null: the last now"
+    )
+
+
 class AllocationPatch(Request):
     """What is to change of an allocation: all of it or nothing."""
 

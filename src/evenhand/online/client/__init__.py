@@ -13,3 +13,5 @@ from .errors import UnexpectedAnswer as UnexpectedAnswer
 from .leases import LeasedDecision as LeasedDecision
 from .leases import LeasedDecisions as LeasedDecisions
 from .leases import LeaseOver as LeaseOver
+from .webhooks import InvalidSignature as InvalidSignature
+from .webhooks import verify_webhook as verify_webhook

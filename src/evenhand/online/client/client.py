@@ -162,6 +162,9 @@ class Client:
     promise = _method(operations.promise)
     close_allocation = _method(operations.close_allocation)
     reopen_allocation = _method(operations.reopen_allocation)
+    add_webhook = _method(operations.add_webhook)
+    webhooks = _method(operations.webhooks)
+    remove_webhook = _method(operations.remove_webhook)
     audit = _method(operations.audit)
     access = _method(operations.access)
 
@@ -289,6 +292,9 @@ class AsyncClient:
     promise = _async_method(operations.promise)
     close_allocation = _async_method(operations.close_allocation)
     reopen_allocation = _async_method(operations.reopen_allocation)
+    add_webhook = _async_method(operations.add_webhook)
+    webhooks = _async_method(operations.webhooks)
+    remove_webhook = _async_method(operations.remove_webhook)
     audit = _async_method(operations.audit)
     access = _async_method(operations.access)
 

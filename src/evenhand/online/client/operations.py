@@ -29,6 +29,7 @@ from ..api.answers import (
     Missing,
     RewardResult,
     TotalResult,
+    Webhook,
 )
 from ..api.requests import LOG_TYPES
 from ..audit.audit import Audit
@@ -369,6 +370,42 @@ def close_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[
 def reopen_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
     """Reopen a closed allocation."""
     return _write("PATCH", path_to(name), {"closed": False}, idempotency_key, ChangeResult)
+
+
+# --- webhooks ---------------------------------------------------------------------------------------------------------
+
+
+def add_webhook(
+    name: str,
+    url: str,
+    *,
+    kinds: Iterable[str] | None = None,
+    secret: str | None = None,
+    after: int | None = None,
+) -> Steps[Webhook]:
+    """Register an address to which events are sent; called again after a failure, it may be there twice.
+
+    Args:
+        name: of the allocation.
+        url: to which its events are sent.
+        kinds: of events that are sent; None for all.
+        secret: ``whsec_`` and base64, with which they are signed; None for a new one, which the result has.
+        after: sequence of the event before the first that is sent; None for the last one now.
+    """
+    listed = None if kinds is None else list(kinds)
+    body = {"url": url, "kinds": listed, "secret": secret, "after": after}
+    return (yield from _send(Call("POST", path_to(name, "webhooks"), body), Webhook))[1]
+
+
+def webhooks(name: str) -> Steps[tuple[Webhook, ...]]:
+    """The addresses to which events are sent, how far each is, and what is wrong with it."""
+    answer = yield from _get(path_to(name, "webhooks"), answers.Webhooks)
+    return answer.webhooks
+
+
+def remove_webhook(name: str, id: str) -> Steps[Webhook]:
+    """Remove an address: nothing is sent to it any more."""
+    return (yield from _send(Call("DELETE", path_to(name, "webhooks", id)), Webhook))[1]
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

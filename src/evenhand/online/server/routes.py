@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
@@ -19,6 +19,7 @@ from evenhand.online.api.encoding import encode_by_pieces
 from evenhand.online.api.json import JsonResponse
 from evenhand.online.api.problems import Refused, documented
 from evenhand.online.audit.audit import Audit
+from evenhand.online.server.deliveries import check_address
 from evenhand.online.server.dependencies import (
     Administrator,
     Anyone,
@@ -68,6 +69,7 @@ TAGS = [
     {"name": "allocations", "description": "Create, list and change allocations."},
     {"name": "rounds", "description": "Request decisions and send their rewards."},
     {"name": "results", "description": "What each arm was promised and what it received."},
+    {"name": "webhooks", "description": "Addresses to which events are sent."},
     {"name": "server", "description": "The access of a key, the health of the server, and its metrics."},
 ]
 INFINITY = {"inf": math.inf, "-inf": -math.inf}  # JSON has no numbers for them
@@ -435,6 +437,55 @@ async def events(
 ) -> Response:
     """List what happened: decisions, rewards, and changes of arms and promises, in order."""
     return JsonResponse(await run_in_threadpool(read_event_page, service.store.database, name, after, limit))
+
+
+@router.post(
+    "/v1/allocations/{name}/webhooks",
+    responses=errors("unknown_allocation", "too_large", body=True),
+    tags=["webhooks"],
+    status_code=201,
+    response_model=answers.Webhook,
+)
+async def add_webhook(
+    caller: Administrator,
+    service: Services,
+    name: Name,
+    message: Annotated[requests.WebhookRequest, Depends(JsonBody(requests.WebhookRequest))],
+) -> Response:
+    """Register an address to which events are sent, signed as Standard Webhooks has it.
+
+    They are sent in order, each at least once; the answer has the secret with which a receiver verifies them.
+    """
+    check_address(message.url, service.settings.private_webhooks)
+    add = partial(service.webhooks.add, name, **message.model_dump())
+    return JsonResponse(await run_in_threadpool(add), 201)
+
+
+@router.get(
+    "/v1/allocations/{name}/webhooks",
+    responses=errors("unknown_allocation", "invalid"),
+    tags=["webhooks"],
+    response_model=answers.Webhooks,
+)
+async def webhooks(caller: Administrator, service: Services, name: Name) -> Response:
+    """List the addresses to which events are sent, how far each is, and what is wrong with it."""
+    return JsonResponse(await run_in_threadpool(service.webhooks.listed, name))
+
+
+@router.delete(
+    "/v1/allocations/{name}/webhooks/{id}",
+    responses=errors("unknown_allocation", "unknown_webhook", "invalid"),
+    tags=["webhooks"],
+    response_model=answers.Webhook,
+)
+async def remove_webhook(
+    caller: Administrator,
+    service: Services,
+    name: Name,
+    id: Annotated[str, Path(max_length=100, description="id of the webhook", examples=["6f1c2d90a1b2c3d4"])],
+) -> Response:
+    """Remove an address: nothing is sent to it any more."""
+    return JsonResponse(await run_in_threadpool(service.webhooks.remove, name, id))
 
 
 @router.get(

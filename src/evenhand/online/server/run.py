@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.online.server import logs
 from evenhand.online.server.app import create_app
+from evenhand.online.server.deliveries import Deliveries
 from evenhand.online.server.metrics import Metrics
 from evenhand.online.server.protocol import BACKLOG, Connection, Connections, connection_limit
 from evenhand.online.server.settings import Settings, is_loopback
@@ -95,7 +96,9 @@ def serve(
         sys.setswitchinterval(SWITCH_INTERVAL)
         gc.freeze()  # loaded modules are never garbage
         gc.set_threshold(GC_THRESHOLD)
-        with _ignored_signals():
+        deliveries = Deliveries(store, settings.private_webhooks)
+        deliveries.start()
+        with _ignored_signals(), closing(deliveries):
             server.run(sockets)
     finally:
         store.close()

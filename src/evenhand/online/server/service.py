@@ -17,6 +17,7 @@ from evenhand.online.server.quotas import Quotas
 from evenhand.online.server.settings import Settings
 from evenhand.online.store import Describe, Store
 from evenhand.online.store.commands import Command
+from evenhand.online.store.webhooks import WebhookStore
 
 Answer = TypeVar("Answer")
 PARSERS = 2
@@ -31,6 +32,7 @@ class Service:
         authenticator: checks keys and scopes.
         metrics: counts requests, decisions and rewards.
         quotas: what each key may request at a time.
+        webhooks: the addresses to which events are sent.
         parsers: threads that read large bodies.
     """
 
@@ -38,6 +40,7 @@ class Service:
         self.store, self.settings, self.metrics = store, settings, metrics
         self.authenticator = Authenticator(store.keys, settings.open)
         self.quotas = Quotas(settings)
+        self.webhooks = WebhookStore(store.database)
         self.parsers = ThreadPoolExecutor(PARSERS, thread_name_prefix="evenhand-parser")
         self._ready: Cached[None] = Cached()
 

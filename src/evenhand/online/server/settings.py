@@ -21,6 +21,7 @@ class Settings:
         max_logs: logs at a time per key; of logs with estimates always one.
         max_seconds: that a log may take to write.
         max_connections: at a time.
+        private_webhooks: whether webhooks may be sent to private networks, and without TLS.
         no_keys: whether requests from this computer need no key as long as there is none.
 
     Example:
@@ -39,6 +40,7 @@ class Settings:
     max_seconds: float = 60.0
     max_connections: int = 1000
     no_keys: bool = False
+    private_webhooks: bool = False
 
     @property
     def local(self) -> bool:

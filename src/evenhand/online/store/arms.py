@@ -6,6 +6,7 @@ So an arm is renamed in one row, and no event that was written changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
@@ -40,27 +41,23 @@ def _lists(value: Any, arm: Arm, key: Arm) -> Any:
     return {name: [arm(one) for one in item] for name, item in value.items()}
 
 
-def _within(forms: Mapping[str, Form]) -> Form:
-    """The form of a table that has fields with arms."""
-
-    def within(value: Any, arm: Arm, key: Arm) -> Any:
-        return {name: forms[name](item, arm, key) if name in forms else item for name, item in value.items()}
-
-    return within
+def _fields(forms: Mapping[str, Form], value: Any, arm: Arm, key: Arm) -> Any:
+    """A table with arms in the fields that have a form."""
+    return {name: forms[name](item, arm, key) if name in forms else item for name, item in value.items()}
 
 
-CREATED = _within({"arms": _all})
-BANDIT = _within({"arms": _all, "retired": _each})  # as `Bandit.dump` describes it
+CREATED: Form = partial(_fields, {"arms": _all})
+BANDIT: Form = partial(_fields, {"arms": _all, "retired": _each})  # as `Bandit.dump` describes it
 #: Where the arms are in the bodies of events, by kind; other kinds have none.
 FORMS: dict[str, Form] = {
     "create": CREATED,
-    "decide": _within({"arms": _each, "available": _each}),
-    "lease": _within({"arms": _each, "available": _each}),
-    "report": _within({"rewards": _keys, "late": _keys}),
-    "reward": _within({"rewards": _keys, "late": _each}),
-    "expire": _within({"closed": _lists}),
-    "change": _within({"arm": _one, "fractions": _keys, "caps": _keys}),
-    "state": _within({"create": CREATED, "bandit": BANDIT}),
+    "decide": partial(_fields, {"arms": _each, "available": _each}),
+    "lease": partial(_fields, {"arms": _each, "available": _each}),
+    "report": partial(_fields, {"rewards": _keys, "late": _keys}),
+    "reward": partial(_fields, {"rewards": _keys, "late": _each}),
+    "expire": partial(_fields, {"closed": _lists}),
+    "change": partial(_fields, {"arm": _one, "fractions": _keys, "caps": _keys}),
+    "state": partial(_fields, {"create": CREATED, "bandit": BANDIT}),
 }
 
 

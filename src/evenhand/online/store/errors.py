@@ -25,6 +25,10 @@ class LeaseOver(EvenhandError):
     """The lease is over, and what was not reported has been returned."""
 
 
+class UnknownWebhook(EvenhandError):
+    """The allocation has no webhook with that id."""
+
+
 class Conflict(EvenhandError):
     """Another allocation of that name, another such arm or another total of that round exists."""
 

@@ -144,7 +144,7 @@ def erase(database: Database, name: str) -> int:
     """
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
-        for table in (tables.answers, tables.snapshots, tables.arms):
+        for table in (tables.answers, tables.snapshots, tables.arms, tables.webhooks):
             connection.execute(delete(table).where(table.c.allocation == id))
         events = connection.execute(delete(tables.events).where(tables.events.c.allocation == id)).rowcount
         connection.execute(delete(tables.allocations).where(tables.allocations.c.id == id))

@@ -88,6 +88,25 @@ answers = Table(
     sqlite_with_rowid=False,
 )
 
+#: Addresses to which events are sent, and how far each is.
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("allocation", Integer, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),  # as each message is signed with it
+    Column("kinds", Text),  # of events, separated by spaces; null for all
+    Column("created", Double, nullable=False),
+    Column("sequence", BigInteger, nullable=False),  # of the last event that was delivered
+    Column("claimed", Double),  # until when a server delivers to it
+    Column("tries", Integer, nullable=False),  # without success, since the last success
+    Column("failing", Double),  # since when
+    Column("next", Double),  # when it is tried again
+    Column("error", Text),  # of the last try
+    Column("disabled", Double),
+)
+
 #: API keys.
 keys = Table(
     "keys",

@@ -96,7 +96,7 @@ def _database_faults(connection: Connection) -> Iterator[str]:
             if line != "ok":
                 yield f"SQLite finds the file damaged: {line}"
     known = select(tables.allocations.c.id)
-    for table in (tables.arms, tables.events, tables.snapshots, tables.answers):
+    for table in (tables.arms, tables.events, tables.snapshots, tables.answers, tables.webhooks):
         count = connection.execute(
             select(func.count()).select_from(table).where(table.c.allocation.not_in(known))
         ).scalar_one()

@@ -62,6 +62,22 @@ def upgrade() -> None:
     )
     op.create_index("answers_by_time", "answers", ["allocation", "time"])
     op.create_table(
+        "webhooks",
+        sa.Column("id", sa.String(16), primary_key=True),
+        sa.Column("allocation", sa.Integer, nullable=False),
+        sa.Column("url", sa.Text, nullable=False),
+        sa.Column("secret", sa.Text, nullable=False),
+        sa.Column("kinds", sa.Text),
+        sa.Column("created", sa.Double, nullable=False),
+        sa.Column("sequence", sa.BigInteger, nullable=False),
+        sa.Column("claimed", sa.Double),
+        sa.Column("tries", sa.Integer, nullable=False),
+        sa.Column("failing", sa.Double),
+        sa.Column("next", sa.Double),
+        sa.Column("error", sa.Text),
+        sa.Column("disabled", sa.Double),
+    )
+    op.create_table(
         "keys",
         sa.Column("id", sa.String(16), primary_key=True),
         sa.Column("name", sa.String(100), nullable=False),
