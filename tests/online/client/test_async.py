@@ -30,7 +30,13 @@ from tests.online.client.test_client import (
 )
 
 WEBHOOK = {
-    **{"id": "6f", "url": "https://example.org", "kinds": None, "sequence": 1, "created": "2026-01-01T00:00:00.000000Z"},
+    **{
+        "id": "6f",
+        "url": "https://example.org",
+        "kinds": None,
+        "sequence": 1,
+        "created": "2026-01-01T00:00:00.000000Z",
+    },
     **{"failing": None, "disabled": None, "error": None, "secret": None},
 }
 ARM = {"arm": "tea", "retired": False, "fraction": 0.5, "penalty": None, "weight": None, "cap": None, "rate": None}

@@ -233,6 +233,12 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         check_address(url, private=False)
 
 
+@pytest.mark.parametrize("url", ["https://10.0.0.1/", "https://[::1]/", "https://169.254.169.254/latest"])
+def test_addresses_in_private_networks_cannot_be_registered(url: str) -> None:
+    with pytest.raises(EvenhandError, match="is in a private network"):
+        check_address(url, private=False)
+
+
 def test_the_connection_goes_to_the_address_that_was_checked() -> None:
     url, host = resolved("http://localhost:8080/hook?a=b", private=True)
     assert host == "localhost:8080"

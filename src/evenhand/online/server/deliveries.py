@@ -154,8 +154,11 @@ def check_address(url: str, private: bool) -> httpx.URL:
         raise EvenhandError("url must be an address such as https://example.org/hook, without a user name")
     if address.scheme == "http" and not private:
         raise EvenhandError("url must begin with https://, unless the server runs with --private-webhooks")
-    with suppress(ValueError):
-        _check_public(address.host, ipaddress.ip_address(address.host), private)
+    try:
+        ip = ipaddress.ip_address(address.host)
+    except ValueError:  # the name of a host
+        return address
+    _check_public(address.host, ip, private)
     return address
 
 
