@@ -25,6 +25,7 @@ SHARES = {"red": 0.1, "green": 0.2, "black": 0.15}
 BY_ROUND = {"ars_fucb", "ars_ucb", "explore_then_commit", "lfg", "naive", "odaaf", "opse", "tscsf_b"} | {
     *("m_fcts_d", "m_fcucb_d", "q_fcts_d", "q_fcucb_d"),  # these count plays by their age
     *("d_ts", "d_ucb", "fair_glr", "glr_klucb", "sw_ucb"),  # these forget, or begin anew
+    *("group_ts", "group_ucb"),  # these promise to groups
 }
 
 

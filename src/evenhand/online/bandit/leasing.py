@@ -22,6 +22,7 @@ from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.propensities import copied
 from evenhand.policy.evidence import Evidence
 from evenhand.policy.fairness import DeficitFirst, owed
+from evenhand.policy.groups import BoundedShares
 from evenhand.policy.policy import REMEMBERING, SLOTS
 
 STEPS = 128  # decisions of the policy by which a lease is planned, at most
@@ -87,6 +88,8 @@ def check_leasable(memory: Memory) -> None:
         )
     if memory.last_total is not None:
         raise EvenhandError(f"this bandit learns from totals of single rounds and leases none: {BATCHES}")
+    if isinstance(memory.policy.fairness, BoundedShares):
+        raise EvenhandError(f"{memory.label} keeps caps and promises to groups by rounds and leases none: {BATCHES}")
     bases = {slot: base for slot, (base, _) in SLOTS.items()} | {"evidence": Evidence}
     for slot in REMEMBERING:
         part = getattr(memory.policy, slot)
