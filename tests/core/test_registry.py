@@ -102,6 +102,11 @@ FULL: dict[str, list[dict[str, Any]]] = {
     "selection": [
         {"kind": "top_m", "plays": 3, "ties": "fewest"},
         {"kind": "categorical", "plays": 1},
+        {
+            "kind": "exploration_floor",
+            "floor": 0.05,
+            "selection": {"kind": "top_m", "plays": 2, "ties": "random"},
+        },
         {"kind": "dependent_rounding", "plays": 2},
         {"kind": "systematic", "plays": 4},
     ],

@@ -60,6 +60,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "top_m", "plays": 1},
         {"kind": "top_m", "plays": 2, "ties": "random"},
         {"kind": "top_m", "plays": 2, "ties": "fewest"},
+        {"kind": "exploration_floor", "floor": 0.05},
         {"kind": "categorical"},
         {"kind": "dependent_rounding", "plays": 2},
         {"kind": "systematic", "plays": 2},

@@ -199,8 +199,8 @@ def fair_glr(
     ``r_i (t−1) − N_i > α`` go first
 
     Promise: as FUCB, since what is owed is never forgotten: with equal fractions below 1/K no arm is ever a whole play
-        behind. A change by Δ of an arm is found after about ln T/(r Δ²) rounds, as the arm is played r of the time
-        whatever it looks like.
+        behind. A change by Δ of an arm is found after about ln T/(r Δ²) rounds at most, as the arm is played r of the
+        time whatever it looks like.
 
     Args:
         fractions: (arms,), promised shares r_i of the rounds. An arm without one is not explored, and a change of it

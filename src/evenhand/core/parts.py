@@ -38,7 +38,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "confidence": ("evenhand.policy.confidence", "evenhand.policy.doubt"),
     "fairness": ("evenhand.policy.fairness", "evenhand.policy.groups", "evenhand.policy.floors"),
     "merit": ("evenhand.policy.merit",),
-    "selection": ("evenhand.policy.selection",),
+    "selection": ("evenhand.policy.selection", "evenhand.policy.floor"),
     "schedule": ("evenhand.policy.schedule",),
     "hold": ("evenhand.policy.hold",),
     "size": ("evenhand.policy.hold",),

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from evenhand.simulation.results import Results
     from evenhand.simulation.setup import Setup
 
-#: Papers with experiments, in the order of their letters.
-FOLDERS = ("patil2019", "huang2020", "fang2022", "chen2024", "wang2021")
+#: Papers with experiments, in the order of their letters, and what goes beyond them (X).
+FOLDERS = ("patil2019", "huang2020", "fang2022", "chen2024", "wang2021", "beyond")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,9 @@ class Experiment:
 
     @cached_property
     def paper(self) -> str:
-        """The key of its paper."""
+        """The key of its paper; ``"beyond"`` for an experiment of no paper of the five."""
+        if self.id[0] == "X":
+            return "beyond"
         return next(key for key in FOLDERS if key[0].upper() == self.id[0])
 
 

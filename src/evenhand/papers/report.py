@@ -99,8 +99,10 @@ def render(store: Store, experiments: Mapping[str, Experiment], entries: Mapping
     papers = [
         {
             "key": folder,
-            "title": PAPERS[folder].title,
-            "citation": PAPERS[folder].citation,
+            "title": PAPERS[folder].title if folder in PAPERS else "Beyond the papers",
+            "citation": PAPERS[folder].citation
+            if folder in PAPERS
+            else "What no paper of the five has; claims are ours.",
             "experiments": _of(folder, store, experiments, entries),
         }
         for folder in FOLDERS

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers, Cohorts
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, InfeasiblePromise
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import (
     Array,
@@ -30,6 +30,7 @@ from evenhand.core.state import (
 )
 from evenhand.policy.evidence import Evidence
 from evenhand.policy.fairness import Fairness, NoPromise, Ranking
+from evenhand.policy.floor import ExplorationFloor
 from evenhand.policy.hold import EveryRound, Hold
 from evenhand.policy.index import UCB, Index
 from evenhand.policy.merit import Merit
@@ -154,6 +155,8 @@ class Policy(Part):
         if not self.fairness.promises or self.fairness.fractions is None:
             return None
         largest = self.hold.longest(rounds)
+        if isinstance(self.selection, ExplorationFloor):  # eight standard deviations of the rounds that explore
+            largest += arms + 4.0 * float(np.sqrt(self.selection.exploring(arms) * rounds))
         return self.fairness.allowance(arms, rounds, self.plays) * largest + self.schedule.rounds(arms)
 
     def start(self, arms: int, lanes: int | None = None, unit: Unit | None = None) -> State:
@@ -177,10 +180,25 @@ class Policy(Part):
                 raise EvenhandError("fractions has several rows; PerLane(fractions) gives each lane one of them")
         self.fairness.check(arms, self.plays)
         self.schedule.check(arms, self.plays)
+        self._check_floor(arms)
         shape = (arms,) if lanes is None else (validate.whole("lanes", lanes), arms)
         memories = {slot: _memory(getattr(self, slot), shape) for slot in REMEMBERING}
         cohorts = Cohorts.empty(shape, self._tests_delays) if self.named else None
         return State(round=0, tally=Tally.empty(shape, cohorts), plays=self.plays, unit=unit, **memories)
+
+    def _check_floor(self, arms: int) -> None:
+        """Refuse promises for which an exploration floor leaves too few rounds."""
+        if not isinstance(self.selection, ExplorationFloor) or self.fractions is None:
+            return
+        floor = self.selection.floor
+        needed = float(
+            np.maximum(np.broadcast_to(self.fractions, (*self.fractions.shape[:-1], arms)), floor).sum(-1).max()
+        )
+        if needed > self.plays + 1e-9:
+            raise InfeasiblePromise(
+                f"the promised shares and a floor of {floor:g} for the other arms take {needed:.6g} plays per round, "
+                f"but plays = {self.plays}: lower the floor or the shares"
+            )
 
     def decide(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
         """Who plays the next round; counts the plays in ``state``: `choose` and `apply` together.
@@ -368,6 +386,10 @@ def check_fit(policy: Policy) -> None:
         raise EvenhandError(
             f"{name['hold']} with credit='second_half' is for anonymous sums, and counts by age are for rewards that "
             "name their pull: use credit='all', or other evidence"
+        )
+    if isinstance(selection, ExplorationFloor) and not isinstance(hold, EveryRound):
+        raise EvenhandError(
+            f"{name['selection']} draws anew in every round, {name['hold']} makes choices last: use hold=EveryRound()"
         )
     if not hold.equal and fairness.promises and not issubclass(fairness.gives, Ranking):
         raise EvenhandError(

@@ -1,0 +1,1 @@
+"""Beyond the papers: what no paper of the five has."""

@@ -1,0 +1,113 @@
+"""An exploration floor: every available arm plays with at least a given probability, whatever the other parts say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from attrs import field, frozen
+
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import build, part
+from evenhand.core.state import Decision, Feedback, Observation, Shape, State
+from evenhand.policy.fairness import Claim, Ranking
+from evenhand.policy.selection import Selected, Selection, TopM
+
+
+def as_selection(value: Selection | str | Mapping[str, object]) -> Selection:
+    """A selection, given as one, by its kind, or by its plain form.
+
+    Raises:
+        EvenhandError: there is no such kind.
+
+    Example:
+        >>> as_selection("top_m")
+        TopM(plays=1, ties='first')
+    """
+    selection = build("selection", value)
+    if not isinstance(selection, Selection):
+        raise EvenhandError(f"must be an object such as TopM(), got {value!r}")
+    return selection
+
+
+@part("selection", "exploration_floor")
+@frozen
+class ExplorationFloor(Selection):
+    """With probability ``ε = f K/m`` the m arms are drawn evenly among the available ones, otherwise by a selection.
+
+    ``p_i = (1 − ε) q_i + ε min(m, |Z|)/|Z|``, q being the inner selection's, so that no available arm has less than f,
+    and every logged round can be weighed by inverse propensities, with weights of at most 1/f. Where scores are not
+    drawn at random, p is the exact propensity.
+
+    The price is at most ``f Σ_i (μ* − μ_i)`` of reward per round for one play: the part ε of the rounds earns the mean
+    over the arms. Arms with a promised share are served in the other rounds: the deficit is no longer less than one
+    play, but stays about as it is where ``Σ_i max(r_i, f) < m``, and a promise beyond m is refused.
+
+    Args:
+        floor: f in [0, m/K], the least probability of an available arm.
+        selection: who plays in the other rounds, one that takes a ranking.
+
+    Example:
+        >>> from evenhand import Policy
+        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> policy = Policy(selection=ExplorationFloor(0.05))
+        >>> policy.decide(policy.start(arms=4), ALL_AVAILABLE, np.random.default_rng(0)).propensities
+        array([0.85, 0.05, 0.05, 0.05])
+    """
+
+    floor: float = field(converter=validate.unit)
+    selection: Selection = field(default=TopM(), converter=as_selection, metadata={"slot": "selection"})
+
+    def __attrs_post_init__(self) -> None:
+        if self.selection.takes is not Ranking or isinstance(self.selection, ExplorationFloor):
+            raise EvenhandError(
+                f"an exploration floor goes with a selection that takes a ranking, got {self.selection!r}: use TopM()"
+            )
+
+    @property
+    def plays(self) -> int:  # type: ignore[override]
+        """Those of the inner selection."""
+        return self.selection.plays
+
+    def exploring(self, arms: int) -> float:
+        """ε, the part of the rounds in which arms are drawn evenly.
+
+        Args:
+            arms: K.
+
+        Raises:
+            EvenhandError: the floor is above m/K.
+        """
+        epsilon = self.floor * arms / self.plays
+        if epsilon > 1.0 + 1e-9:
+            raise EvenhandError(
+                f"floor = {self.floor:g} for {arms} arms is more than all rounds: at most {self.plays / arms:g} each"
+            )
+        return min(epsilon, 1.0)
+
+    def start(self, shape: Shape) -> Any:
+        """What the inner selection remembers."""
+        self.exploring(shape[-1])
+        return self.selection.start(shape)
+
+    def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
+        """The inner selection, or m arms drawn evenly."""
+        played, chance = self.selection.select(claim, state, observation, rng)
+        epsilon = self.exploring(state.arms)
+        able = np.ones(played.shape, dtype=bool) if observation.available is None else observation.available
+        number = able.sum(axis=-1, keepdims=True)
+        keys = np.where(able, rng.random(played.shape), 2.0)
+        drawn = (np.argsort(np.argsort(keys, axis=-1), axis=-1) < self.plays) & able
+        explores = rng.random((*played.shape[:-1], 1)) < epsilon
+        even = able * (np.minimum(self.plays, number) / np.maximum(number, 1))
+        return np.where(explores, drawn, played), (1.0 - epsilon) * chance + epsilon * even
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Record who plays, by the inner selection."""
+        self.selection.after_decision(state, decision)
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Record what arrived, by the inner selection."""
+        self.selection.after_feedback(state, feedback, rng)
