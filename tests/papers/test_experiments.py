@@ -95,6 +95,8 @@ def test_the_two_radii_stand_side_by_side(path: Path) -> None:
         theorem, code = policies[name].index, policies[f"{name}, code's radius"].index
         assert isinstance(theorem, OptimisticShares)
         assert isinstance(code, OptimisticShares)
+        assert isinstance(theorem.confidence, ConfidenceIntervals)
+        assert isinstance(code.confidence, ConfidenceIntervals)
         # The code halves the logarithm, which knows the round in place of the horizon.
         assert (theorem.confidence.scale, theorem.confidence.anytime) == (1.0, False)
         assert (code.confidence.scale, code.confidence.anytime) == (0.5, True)
@@ -190,6 +192,7 @@ def test_a_fair_policy_loses_less_with_the_best_point_of_the_box_than_with_its_u
     world = Environment(Bernoulli([0.3, 0.5, 0.7, 0.9, 0.8, 0.6, 0.4]), feedback=Geometric(0.05), merit=merit)
     best = fcucb_d(merit, horizon=400)
     assert isinstance(best.index, OptimisticShares)
+    assert isinstance(best.index.confidence, ConfidenceIntervals)
     ends = evolve(best, index=UpperEnds(best.index.confidence))
     results = compare({"best": best, "ends": ends}, world, horizon=400, lanes=lanes, seed=1, checkpoints=1)
     regret = {label: record.curves["reward_regret"][-1] for label, record in results.policies.items()}

@@ -102,6 +102,7 @@ def tallies(draw: st.DrawFn) -> tuple[int, list[tuple[int, int, float]]]:
 
 def box_of(policy: Policy) -> ConfidenceIntervals:
     assert isinstance(policy.index, OptimisticShares)
+    assert isinstance(policy.index.confidence, ConfidenceIntervals)
     return policy.index.confidence
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.online.client import AsyncClient, Client, ServiceError, Unavailable
+from evenhand.online.client.leases import LeasedDecisions
 from tests.online.client.test_client import (
     CHANGED,
     DECIDED,
@@ -41,9 +42,27 @@ WEBHOOK = {
 }
 ARM = {"arm": "tea", "retired": False, "fraction": 0.5, "penalty": None, "weight": None, "cap": None, "rate": None}
 OUTCOME = {"id": "7", "round": 7, "time": DECIDED["time"], "arms": [], "available": ["tea"]}
+LEASED_ARMS = [{"arm": "tea", "count": 2, "propensity": 2 / 3}, {"arm": "mate", "count": 1, "propensity": 1 / 3}]
+LEASE = {
+    **{"id": "L1", "round": 5, "decisions": 3, "plays": 1, "arms": LEASED_ARMS, "start": 1, "step": 2, "salt": None},
+    **{"seconds": 60.0, "expires": DECIDED["time"], "report_by": DECIDED["time"], "version": 0},
+}
+LEASE_REPORT = {
+    **{"id": "L1", "played": 1, "returned": True, "added": 1},
+    **{"accepted": 0, "duplicate": 0, "late": 0},
+}
 ACCESS = {"open": False, "name": "reader", "scopes": ["read"], "allocations": None, "expires": None}
 
 Ask = Callable[[Any], Any]
+
+
+def drawn() -> LeasedDecisions:
+    """A lease of which one decision was drawn."""
+    leased = of(answer_of(200, LEASE)).client().lease("drinks", 3)
+    leased.draw()
+    return leased
+
+
 CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("create", lambda c: c.create("drinks", ["tea"], "ucb1", missing="never", seed=3), [DESCRIPTION]),
     (
@@ -66,6 +85,7 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
         lambda c: c.reward_many("drinks", [("7", {"tea": 1.0})], idempotency_key="a"),
         [{"results": [REPORTED]}],
     ),
+    ("report", lambda c: c.report("drinks", drawn(), finished=True), [LEASE_REPORT]),
     ("total", lambda c: c.total("drinks", 3.5, 12, idempotency_key="a"), [{"round": 12, "status": "accepted"}]),
     ("add", lambda c: c.add("drinks", "mate", fraction=0.1, idempotency_key="a"), [CHANGED]),
     ("retire", lambda c: c.retire("drinks", "mate", idempotency_key="a"), [CHANGED]),
@@ -108,13 +128,22 @@ def test_same_requests_and_answers(name: str, ask: Ask, bodies: list[Any]) -> No
         assert list(one.headers.raw) == list(other.headers.raw)
 
 
+def test_a_lease_is_the_same() -> None:
+    first, second = (of(answer_of(200, LEASE)) for _ in range(2))
+    synchronous = first.client().lease("drinks", 3, idempotency_key="a")
+    other = run(second, lambda client: client.lease("drinks", 3, idempotency_key="a"))
+    assert synchronous.lease == other.lease
+    assert [synchronous.draw().names for _ in range(3)] == [other.draw().names for _ in range(3)]
+    assert first.requests[0].content == second.requests[0].content
+
+
 def test_every_method_is_there_and_described() -> None:
     def methods(kind: type) -> dict[str, Any]:
         return {name: member for name, member in vars(kind).items() if not name.startswith("_")}
 
     synchronous, others = methods(Client), methods(AsyncClient)
     assert list(synchronous) == list(others)
-    assert {name for name, *_ in CALLS} == synchronous.keys() - {"close", "audit", "events", "log"}
+    assert {name for name, *_ in CALLS} == synchronous.keys() - {"close", "audit", "events", "lease", "log"}
     for name, method in synchronous.items():
         assert list(inspect.signature(method).parameters) == list(inspect.signature(others[name]).parameters)
         assert method.__doc__
