@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -66,7 +67,7 @@ class Generator:
         """One request, with a key of its own, timed."""
         begun = time.perf_counter()
         headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
-        async with self.session.post(f"{self.where}/{what}", data=body, headers=headers) as answer:
+        async with self.session.post(f"{self.where}{what}", data=body, headers=headers) as answer:
             text = await answer.read()
         self.taken.waits.append(time.perf_counter() - begun)
         if answer.status != 200:
@@ -75,15 +76,15 @@ class Generator:
         found: Json = json.loads(text)
         return found
 
-    async def decide(self, count: int) -> list[Json]:
-        """So many decisions."""
-        found: list[Json] = (await self.send("decisions", b'{"count":%d}' % count, count))["decisions"]
+    async def decide(self, count: int, path: str = "") -> list[Json]:
+        """So many decisions, of an allocation whose path may be given."""
+        found: list[Json] = (await self.send(f"{path}/decisions", b'{"count":%d}' % count, count))["decisions"]
         return found
 
     async def report(self, decided: list[Json]) -> None:
         """A reward for each of these."""
-        rewards = [{"decision": one["id"], "rewards": {arm["arm"]: 1.0 for arm in one["arms"]}} for one in decided]
-        found = await self.send("rewards", json.dumps({"rewards": rewards}).encode(), len(decided))
+        rewards = [{"decision": one["id"], "rewards": dict.fromkeys(_arms(one), 1.0)} for one in decided]
+        found = await self.send("/rewards", json.dumps({"rewards": rewards}).encode(), len(decided))
         if any(answer["status"] != "accepted" for answer in found["results"]):
             raise SystemExit(f"a report was not accepted: {found}")
 
@@ -104,18 +105,28 @@ async def measured(url: str, arms: int, algorithm: str, seconds: float) -> dict[
     """All parts, on an allocation of its own."""
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as session:
-        name = f"load-{uuid.uuid4().hex[:8]}"
-        body = {"name": name, "arms": [f"arm {number}" for number in range(arms)], "algorithm": algorithm, "seed": 1}
-        body["missing"] = "never"
-        if algorithm == "fucb":
-            body["parameters"] = {"fractions": [0.5 / arms] * arms}
-        async with session.post(f"{url}/v1/allocations", json=body) as answer:
-            if answer.status != 201:
-                raise SystemExit(await answer.text())
-        where = f"{url}/v1/allocations/{name}"
+        where = await created(session, url, arms, algorithm)
         await Generator(session, where).decide(10)
         singles, batches = await decided(session, where, seconds)
         return singles | batches | {"steady": await steady(Generator(session, where), seconds)}
+
+
+def _arms(decision: Json) -> list[str]:
+    """Who plays; before a decision had a propensity for each, it had their names alone."""
+    return [arm if isinstance(arm, str) else arm["arm"] for arm in decision["arms"]]
+
+
+async def created(session: aiohttp.ClientSession, url: str, arms: int, algorithm: str) -> str:
+    """The address of a new allocation."""
+    name = f"load-{uuid.uuid4().hex[:8]}"
+    body: Json = {"name": name, "arms": [f"arm {number}" for number in range(arms)], "algorithm": algorithm, "seed": 1}
+    if algorithm == "fucb":
+        body["parameters"] = {"fractions": [0.5 / arms] * arms}
+    for more in ({"missing": "never"}, {}):  # which had another word before
+        async with session.post(f"{url}/v1/allocations", json=body | more) as answer:
+            if answer.status == 201:
+                return f"{url}/v1/allocations/{name}"
+    raise SystemExit(await answer.text())
 
 
 async def decided(
@@ -160,9 +171,22 @@ async def steady(generator: Generator, seconds: float) -> Json:
 # --- the server -------------------------------------------------------------------------------------------------------
 
 
+@dataclass
+class Served:
+    """A server in a process of its own."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+
+    def work(self) -> float:
+        """Seconds of processor time that it has used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
-def serving(database: str) -> Iterator[str]:
-    """The address of a server of its own, in a process of its own."""
+def serving(database: str, source: Path | None = None) -> Iterator[Served]:
+    """A server on a database; of another version of the package if its source is given."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -177,10 +201,11 @@ def serving(database: str) -> Iterator[str]:
         str(port),
         "--no-keys",
     ]
-    server = subprocess.Popen([*command, "--log-level", "error"], stdout=subprocess.DEVNULL)
+    environment = os.environ if source is None else os.environ | {"PYTHONPATH": str(source)}
+    server = subprocess.Popen([*command, "--log-level", "error"], stdout=subprocess.DEVNULL, env=environment)
     try:
         asyncio.run(_answers(f"http://127.0.0.1:{port}", server))
-        yield f"http://127.0.0.1:{port}"
+        yield Served(f"http://127.0.0.1:{port}", server)
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(60)
@@ -188,7 +213,7 @@ def serving(database: str) -> Iterator[str]:
 
 async def _answers(url: str, server: subprocess.Popen[bytes]) -> None:
     async with _session() as session:
-        for _ in range(300):
+        for _ in range(1200):
             if server.poll() is not None:
                 raise SystemExit("the server ended")
             try:
@@ -256,11 +281,11 @@ def main(
         for kind, database in {"SQLite": f"{place}/load.db", "PostgreSQL": postgresql}.items():
             if database is None:
                 continue
-            with serving(database) as url:
+            with serving(database) as server:
                 for many in arms or [10, 1_000, 100_000]:
                     for name in algorithm or ["ucb1", "fucb"]:
                         notes.print(f"{kind}, {name}, {many:,} arms …")
-                        parts = asyncio.run(measured(url, many, name, seconds))
+                        parts = asyncio.run(measured(server.url, many, name, seconds))
                         runs.append({"database": kind, "algorithm": name, "arms": many, "parts": parts})
     publish(
         [table_of(runs), aims_table("load-aims", aims(runs))],

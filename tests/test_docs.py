@@ -109,7 +109,7 @@ INNER = (
     *("online.client.operations", "online.client.tries"),
     "online.store.lease_log",
     "online.store.snapshots",
-    "online.store.writer",
+    *("online.store.committer", "online.store.transaction", "online.store.writer"),
 )
 # Public, yet without an example of their own.
 EXCUSED = {

@@ -68,4 +68,4 @@ def drinks(lite: Database, store: Store, clock: Clock) -> Driven:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups are not cut short because the computer is busy."""
-    monkeypatch.setattr("evenhand.online.store.writer.MAX_SECONDS", 60.0)
+    monkeypatch.setattr("evenhand.online.store.transaction.MAX_SECONDS", 60.0)

@@ -18,10 +18,12 @@ from evenhand.online.api.answers import Answer
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import all_events, row_of
 from evenhand.online.store.commands import Command
+from evenhand.online.store.committer import Committer
 from evenhand.online.store.database import Database
 from evenhand.online.store.events import Event, chained, fold
+from evenhand.online.store.transaction import Observer
 from evenhand.online.store.verify import verify
-from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
+from evenhand.online.store.writer import SNAPSHOT_EVERY
 
 START = 1_800_000_000.0  # seconds since the epoch
 Outcome = Any  # an answer, or an exception
@@ -64,7 +66,8 @@ class Driven:
 
     def __post_init__(self) -> None:
         self.held = Held()
-        self.writer = Writer(self.name, self.database, self.held, self.clock, self.observer, self.snapshot)
+        self.committer = Committer(self.database, self.held, self.clock, self.observer)
+        self.writer = self.committer.writer(self.name, self.snapshot)
 
     def group(self, commands: Sequence[Command[Any]]) -> list[Outcome]:
         """What comes of commands that are carried out together; an exception where one is refused."""

@@ -31,15 +31,19 @@ from evenhand.online.store import (
     commands,
     events,
     tables,
+    transaction,
 )
 from evenhand.online.store import allocation as live
+from evenhand.online.store import committer as committers
 from evenhand.online.store import writer as writers
 from evenhand.online.store.allocation import row_of
 from evenhand.online.store.commands import Command
+from evenhand.online.store.committer import MAX_GROUP, Committer
 from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, DamagedAllocation, KeyReused, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event
-from evenhand.online.store.writer import ANSWER_LIFETIME, MAX_GROUP, MAX_QUEUE, Writer
+from evenhand.online.store.transaction import ANSWER_LIFETIME
+from evenhand.online.store.writer import MAX_QUEUE, Writer
 from tests.online.store.kit import Clock, Driven, Held, Outcome, answered, change_rows, count, failing, kinds, verified
 
 DAY = 86_400.0
@@ -94,7 +98,7 @@ def test_a_refused_command_does_not_disturb_the_others(drinks: Driven) -> None:
 
 def test_more_than_a_group_come_in_several(lite: Database, drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = Commits()
-    monkeypatch.setattr(writers, "MAX_GROUP", 3)
+    monkeypatch.setattr(committers, "MAX_GROUP", 3)
     driven = Driven(lite, clock=drinks.clock, observer=heard)
     assert [rounds(outcome) for outcome in driven.group([Decide()] * 7)] == [[number] for number in range(1, 8)]
     assert [events for events, _ in heard] == [3, 3, 1]
@@ -106,7 +110,7 @@ def test_a_group_that_takes_long_is_committed_early(
 ) -> None:
     """Every command takes longer than a turn of no time; each has a transaction of its own, and all are answered."""
     heard = Commits()
-    monkeypatch.setattr(writers, "MAX_SECONDS", -1.0)
+    monkeypatch.setattr(transaction, "MAX_SECONDS", -1.0)
     driven = Driven(lite, clock=drinks.clock, observer=heard)
     assert [rounds(outcome) for outcome in driven.group([Decide()] * 3)] == [[1], [2], [3]]
     assert [events for events, _ in heard] == [1, 1, 1]
@@ -115,10 +119,10 @@ def test_a_group_that_takes_long_is_committed_early(
 def test_busy_allocations_take_turns(lite: Database, store: Store, clock: Clock) -> None:
     """With one worker, an allocation with much to do does not keep another one waiting: it goes to the end."""
     held = Held()
-    done: list[str] = []
+    committer, done = Committer(lite, held, clock), list[str]()
     for name in ("busy", "small"):
         store.create(name, ["a", "b"], "ucb1", seed=1)
-        writer = Writer(name, lite, held, clock)
+        writer = committer.writer(name)
         for _ in range(3 * MAX_GROUP if name == "busy" else 1):
             writer.submit(Decide()).add_done_callback(partial(lambda name, _: done.append(name), name))
     while held.jobs:
@@ -322,7 +326,7 @@ def test_no_error_leaves_anybody_waiting(drinks: Driven, monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patch:
         patch.setattr(Event, "row", fails)
-        outcomes = drinks.group([Decide(), ReadAudit()])
+        outcomes = drinks.group([Decide(), Decide()])
         assert all(isinstance(outcome, MemoryError) for outcome in outcomes)
     assert rounds(drinks.run(Decide())) == [2]
 
@@ -655,16 +659,15 @@ def test_one_allocation_is_worked_for_by_one_thread_at_a_time(
     """Requests come one by one from many threads, so that the writer runs out of work again and again."""
     store, at_work, crowded = Store(lite, clock), threading.Lock(), []
     store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-    committed = Writer._commit
 
-    def alone(self: Writer, group: Any) -> Any:
+    def by_itself(*args: Any) -> int:
         crowded.append(not at_work.acquire(blocking=False))
         try:
-            return committed(self, group)
+            return transaction.commit(*args)
         finally:
             at_work.release()
 
-    monkeypatch.setattr(Writer, "_commit", alone)
+    monkeypatch.setattr(committers, "commit", by_itself)
     with ThreadPoolExecutor(6) as clients:
         futures = [clients.submit(store.run, "drinks", Decide()) for _ in range(300)]
         numbers = sorted(rounds(future.result())[0] for future in futures)

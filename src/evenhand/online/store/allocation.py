@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
 from evenhand import __version__
 from evenhand.core.errors import StateError
@@ -20,7 +20,7 @@ from evenhand.online.bandit.replay import Recorder
 from evenhand.online.bandit.rewards import close
 from evenhand.online.store import tables
 from evenhand.online.store.arms import read_names, write_names
-from evenhand.online.store.database import Database, insert_rows
+from evenhand.online.store.database import Database, insert_rows, one_of
 from evenhand.online.store.errors import UnknownAllocation
 from evenhand.online.store.events import EVENTS, Event, bandit_from, fold, linked
 from evenhand.online.store.snapshots import Snapshot, last_snapshot
@@ -28,7 +28,8 @@ from evenhand.online.store.snapshots import Snapshot, last_snapshot
 LOG = logging.getLogger("evenhand.store")
 CHUNK = 5_000  # events per read
 NAMING = ("change", "state")  # kinds of events after which the names of arms may be others
-AllocationRow = Row[int, int, str, int, float | None]  # id, sequence, chain, round and due
+AllocationRow = Row[int, int, str, int, float | None, str]  # id, sequence, chain, round, due and name
+ROWS = select(*(tables.allocations.c[name] for name in ("id", "sequence", "chain", "round", "due", "name")))
 
 
 @dataclass(slots=True)
@@ -109,28 +110,31 @@ class Allocation:
             raise StateError(f"event {self.sequence} is not the one that the allocation's row names")
 
     def flush(self, connection: Connection) -> None:
-        """Write the unwritten events."""
-        if not self.unwritten:
-            return
-        rows = []
-        for event in self.unwritten:
-            rows.append(event.row(self.id, self.chain, self.bandit.arms.place))
-            self.chain = rows[-1]["chain"]
-        insert_rows(connection, tables.events, rows)
-        self.unwritten = []
-        if len(self.names) < len(self.bandit.names):
-            write_names(connection, self.id, len(self.names), self.bandit.names[len(self.names) :])
-            self.names = self.bandit.names
-        connection.execute(
-            update(tables.allocations)
-            .where(tables.allocations.c.id == self.id)
-            .values(**row_values(self.bandit, self.sequence, self.chain, self.closed))
-        )
+        """Write the unwritten events, so that they can be read in this transaction."""
+        write_events(connection, [self])
 
     def taken(self) -> Snapshot:
         """A snapshot; the next one counts from here."""
         self.snapshot, self.work = self.sequence, 0.0
         return Snapshot(self.sequence, self.chain, self.closed, self.bandit.dump(), self.versions)
+
+
+def write_events(connection: Connection, allocations: Iterable[Allocation]) -> None:
+    """Write the unwritten events of allocations, and what their rows say after them."""
+    events, rows, table = [], [], tables.allocations
+    for one in allocations:
+        for event in one.unwritten:
+            events.append(event.row(one.id, one.chain, one.bandit.arms.place))
+            one.chain = events[-1]["chain"]
+        if one.unwritten:
+            rows.append({"of": one.id} | row_values(one.bandit, one.sequence, one.chain, one.closed))
+            one.unwritten = []
+        if len(one.names) < len(one.bandit.names):
+            write_names(connection, one.id, len(one.names), one.bandit.names[len(one.names) :])
+            one.names = one.bandit.names
+    if rows:
+        insert_rows(connection, tables.events, events)
+        connection.execute(update(table).where(table.c.id == bindparam("of")), rows)
 
 
 def row_values(bandit: Bandit, sequence: int, chain: str, closed: bool) -> dict[str, Any]:
@@ -190,16 +194,24 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationR
     Raises:
         UnknownAllocation: there is no allocation of that name.
     """
-    table = tables.allocations
     row = None
     if matches(ALLOCATION, name):  # not every string can be used in a query
-        columns = (table.c.id, table.c.sequence, table.c.chain, table.c.round, table.c.due)
-        query = select(*columns).where(table.c.name == name)
+        query = ROWS.where(tables.allocations.c.name == name)
         locked = query.with_for_update(key_share=True)  # rows that refer to it, as snapshots, can be written
         row = connection.execute(locked if lock else query).one_or_none()
     if row is None:
         raise UnknownAllocation(f"there is no allocation {name!r}")
     return row
+
+
+def rows_to_go_on(connection: Connection, names: Sequence[str]) -> dict[str, AllocationRow]:
+    """The rows of allocations, by name, which no other process can write then; without those that one is writing.
+
+    So nobody waits for a lock who has another one, for which somebody else might wait.
+    """
+    query = ROWS.where(one_of(connection, (tables.allocations.c.name,), [(name,) for name in names]))
+    rows = connection.execute(query.with_for_update(key_share=True, skip_locked=True))
+    return {row.name: row for row in rows}
 
 
 def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:

@@ -43,13 +43,14 @@ def _uncounted(answer: object) -> None:
 
 @dataclass(frozen=True)
 class CommandContext:
-    """What the commands of a transaction run on.
+    """What the commands of an allocation run on in a transaction.
 
     Attributes:
         allocation: in memory.
         now: seconds since the epoch.
         connection: of the transaction.
         api_key: id of the API key of the command that is carried out; None for none.
+        before: sequence of the last event before the transaction.
         answers: rows of answers with an idempotency key, to be written with the events.
         carried_out: commands that were carried out now, and not repeated, with their answers.
     """
@@ -57,6 +58,7 @@ class CommandContext:
     allocation: Allocation
     now: float
     connection: Connection
+    before: int
     api_key: str | None = None
     answers: list[dict[str, Any]] = field(default_factory=list)
     carried_out: list[tuple[Command[Any], Any]] = field(default_factory=list)
@@ -67,11 +69,11 @@ class CommandContext:
 
     def earlier(self, kind: str, round: int) -> list[Event]:
         """All events of a kind about a round, in order."""
-        self.allocation.flush(self.connection)
         table = tables.events.c
         where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
         rows = self.connection.execute(EVENTS.where(*where).order_by(table.sequence)).all()
-        return [event_of(row, self.allocation.names) for row in rows]
+        unwritten = [one for one in self.allocation.unwritten if one.kind == kind and one.round == round]
+        return [event_of(row, self.allocation.names) for row in rows] + unwritten
 
     def decided(self, round: int) -> tuple[Event | None, list[Event]]:
         """The decision of a round, also of a leased one that was played, and its rewards; None where there is none."""

@@ -21,8 +21,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import (
     ARRAY,
     URL,
+    Column,
+    ColumnElement,
     Connection,
     Engine,
+    Select,
     Table,
     bindparam,
     create_engine,
@@ -33,6 +36,7 @@ from sqlalchemy import (
     make_url,
     select,
     text,
+    tuple_,
 )
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, TimeoutError
 
@@ -244,10 +248,25 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
     if len(rows) == 1 or connection.dialect.name != "postgresql":
         connection.execute(insert(table), rows)
         return
-    names = list(rows[0])
-    arrays = [bindparam(name, [row[name] for row in rows], ARRAY(table.c[name].type)) for name in names]
-    columns = func.unnest(*arrays).table_valued(*names).render_derived()
-    connection.execute(insert(table).from_select(names, select(*columns.c)))
+    columns = [table.c[name] for name in rows[0]]
+    unnested = _unnested(columns, [[row[column.name] for column in columns] for row in rows])
+    connection.execute(insert(table).from_select(list(rows[0]), unnested))
+
+
+def one_of(
+    connection: Connection, columns: Sequence[Column[Any]], rows: Sequence[Sequence[Any]]
+) -> ColumnElement[bool]:
+    """The condition that some columns have the values of one of these rows, of which there may be thousands."""
+    if connection.dialect.name != "postgresql":
+        return tuple_(*columns).in_(rows)
+    return tuple_(*columns).in_(_unnested(columns, rows))
+
+
+def _unnested(columns: Sequence[Column[Any]], rows: Sequence[Sequence[Any]]) -> Select[Any]:
+    """Rows as a table of PostgreSQL: an array per column, so that the statement is the same for any number of rows."""
+    arrays = zip(columns, zip(*rows, strict=True), strict=True)
+    unnested = func.unnest(*(bindparam(column.name, list(values), ARRAY(column.type)) for column, values in arrays))
+    return select(*unnested.table_valued(*(column.name for column in columns)).render_derived().c)
 
 
 class _Turns:

@@ -215,6 +215,7 @@ class ReadDecision(Command[DecisionOutcome]):
         with damage_as_state_error():
             available = event.body.get("available")
             if available is None:
+                allocation.flush(context.connection)
                 *_, available = (
                     arms
                     for after, arms in available_after(context.connection, allocation.id, allocation.names)

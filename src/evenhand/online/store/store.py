@@ -25,15 +25,17 @@ from evenhand.online.store.allocation import first_event, row_of, row_values
 from evenhand.online.store.api_keys import Keys
 from evenhand.online.store.arms import read_names, write_names
 from evenhand.online.store.commands import Answer, Command
+from evenhand.online.store.committer import Committer
 from evenhand.online.store.compaction import compact
 from evenhand.online.store.database import LOG, Database
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event, created_by, settings_of
 from evenhand.online.store.reading import Gauges, ReadGauges
-from evenhand.online.store.writer import SNAPSHOT_EVERY, Observer, Writer
+from evenhand.online.store.transaction import Observer
+from evenhand.online.store.writer import SNAPSHOT_EVERY, Writer
 
 RESERVED = ("self", "arms", "algorithm", "plays", "seed", "missing", "rewards")  # arguments of `Bandit`
-WORKERS = 8  # allocations that are written at the same time
+WORKERS = 8  # transactions at the same time
 IDLE_CHECK = 15.0  # seconds between looks for idle allocations, at most
 RETENTION_CHECK = 3600.0  # seconds between looks for old events
 
@@ -77,8 +79,9 @@ class Store:
         retention: float | None = None,
     ) -> None:
         self.database, self.keys = database, Keys(database, clock)
-        self._clock, self._observer, self._snapshot_every = clock, observer, snapshot
+        self._clock, self._snapshot_every = clock, snapshot
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="evenhand-writer")
+        self._committer = Committer(database, self._workers, clock, observer)
         self._writers: dict[str, Writer] = {}
         self._gauges: dict[str, tuple[str, Gauges]] = {}  # by name, with the chain of the event after which they hold
         self._lock = Lock()  # of the writers
@@ -233,8 +236,7 @@ class Store:
         with self._lock:
             writer = self._writers.get(name)
             if writer is None:
-                writer = Writer(name, self.database, self._workers, self._clock, self._observer, self._snapshot_every)
-                self._writers[name] = writer
+                writer = self._writers[name] = self._committer.writer(name, self._snapshot_every)
         future = writer.submit(command)
         future.add_done_callback(lambda done: self._forget(name, done))
         return future
