@@ -35,13 +35,14 @@ UNHASHED = (
     "max_work",
     "max_arms",
 )  # what is not a part of what a command asks for
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # made once, as commands are many
 
 
 def _uncounted(answer: object) -> None:
     """Count nothing."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class CommandContext:
     """What the commands of an allocation run on in a transaction.
 
@@ -135,10 +136,12 @@ def canonical(value: Any) -> str:
 
     Source: RFC 8785, simplified: its order of names and its form of other numbers are not needed here.
     """
-    return json.dumps(_whole_as_integers(value), sort_keys=True, separators=(",", ":"))
+    return CANONICAL(_whole_as_integers(value))
 
 
 def _whole_as_integers(value: Any) -> Any:
+    if value is None or isinstance(value, str | int):  # most values, and quickly seen
+        return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):

@@ -10,24 +10,31 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
+import orjson
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import (
-    ARRAY,
+    JSON,
     URL,
+    BindParameter,
     Column,
     ColumnElement,
     Connection,
     Engine,
+    Insert,
     Select,
     Table,
+    Text,
     bindparam,
+    cast,
+    column,
     create_engine,
     event,
     func,
@@ -248,25 +255,31 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
     if len(rows) == 1 or connection.dialect.name != "postgresql":
         connection.execute(insert(table), rows)
         return
-    columns = [table.c[name] for name in rows[0]]
-    unnested = _unnested(columns, [[row[column.name] for column in columns] for row in rows])
-    connection.execute(insert(table).from_select(list(rows[0]), unnested))
+    connection.execute(_insertion(table, tuple(rows[0])), {"rows": orjson.dumps(rows).decode()})
 
 
-def one_of(
-    connection: Connection, columns: Sequence[Column[Any]], rows: Sequence[Sequence[Any]]
-) -> ColumnElement[bool]:
-    """The condition that some columns have the values of one of these rows, of which there may be thousands."""
+@cache
+def _insertion(table: Table, names: tuple[str, ...]) -> Insert:
+    return insert(table).from_select(names, _records([table.c[name] for name in names], bindparam("rows", type_=Text)))
+
+
+Columns = Sequence[Column[Any]]
+
+
+def one_of(connection: Connection, columns: Columns, rows: Sequence[Sequence[Any]]) -> ColumnElement[bool]:
+    """The condition that some columns have the values of one of these rows, of which there may be hundreds."""
     if connection.dialect.name != "postgresql":
         return tuple_(*columns).in_(rows)
-    return tuple_(*columns).in_(_unnested(columns, rows))
+    names = [str(one.name) for one in columns]
+    values = [dict(zip(names, row, strict=True)) for row in rows]
+    return tuple_(*columns).in_(_records(columns, bindparam("rows", orjson.dumps(values).decode(), Text)))
 
 
-def _unnested(columns: Sequence[Column[Any]], rows: Sequence[Sequence[Any]]) -> Select[Any]:
-    """Rows as a table of PostgreSQL: an array per column, so that the statement is the same for any number of rows."""
-    arrays = zip(columns, zip(*rows, strict=True), strict=True)
-    unnested = func.unnest(*(bindparam(column.name, list(values), ARRAY(column.type)) for column, values in arrays))
-    return select(*unnested.table_valued(*(column.name for column in columns)).render_derived().c)
+def _records(columns: Columns, rows: BindParameter[Any]) -> Select[Any]:
+    """Rows as a table of PostgreSQL, sent as JSON, which takes a tenth of the time of sending an array per column."""
+    records = func.json_to_recordset(cast(rows, JSON))
+    typed = [column(one.name, one.type) for one in columns]
+    return select(*records.table_valued(*typed).render_derived(with_types=True).c)
 
 
 class _Turns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
 
@@ -299,7 +299,8 @@ def _answer(context: CommandContext, command: Command[Answer], earlier: EarlierA
 
 def _carried_out(context: CommandContext, command: Command[Answer]) -> Answer:
     """The answer to a command that is carried out now, not a repetition."""
-    answer = command.run(replace(context, api_key=command.api_key))
+    context.api_key = command.api_key
+    answer = command.run(context)
     context.carried_out.append((command, answer))
     return answer
 
