@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from evenhand.online import Bandit
-from evenhand.online.store import Decide, ReadAudit, Reward, Store, committer, transaction
+from evenhand.online.store import Decide, ReadAudit, RenameArm, Reward, Store, committer, transaction
 from evenhand.online.store.commands import Command
 from evenhand.online.store.committer import Committer
 from evenhand.online.store.database import Database
@@ -167,3 +167,17 @@ def test_others_may_have_written_since(three: Three) -> None:
     outcomes = three.group(dict.fromkeys(NAMES, Decide()))
     assert rounds(outcomes) == [4, transaction.MAX_BEHIND + 4, 3]
     assert three.commits == [2, 1]
+
+
+def test_what_fails_after_it_wrote_is_undone(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new name is written at once; the other allocations get their answers all the same."""
+
+    def fails(*_: Any) -> None:
+        raise ZeroDivisionError("a bug")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evenhand.online.store.arms.rename_in_answers", fails)
+        first, failed, second = three.group({"drinks": Decide(), "films": RenameArm("a", "b2"), "jobs": Decide()})
+    assert isinstance(failed, ZeroDivisionError)
+    assert rounds([first, second]) == [2, 2]
+    assert three.group({"films": Decide(available=["a"])})[0].decisions[0].names == ("a",)

@@ -49,6 +49,7 @@ class Allocation:
         work: seconds of processor time since then, about as many as a replay would take.
         recorder: says what events must record of the memories of the policy's parts.
         unwritten: events that are not yet in the database.
+        flushed: whether something was written before the end of the present transaction.
     """
 
     id: int
@@ -63,6 +64,7 @@ class Allocation:
     work: float = 0.0
     recorder: Recorder = field(init=False)
     unwritten: list[Event] = field(default_factory=list)
+    flushed: bool = False
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.bandit)
@@ -110,8 +112,9 @@ class Allocation:
             raise StateError(f"event {self.sequence} is not the one that the allocation's row names")
 
     def flush(self, connection: Connection) -> None:
-        """Write the unwritten events, so that they can be read in this transaction."""
+        """Write the unwritten events before the end of the transaction."""
         write_events(connection, [self])
+        self.flushed = True
 
     def taken(self) -> Snapshot:
         """A snapshot; the next one counts from here."""
@@ -123,6 +126,7 @@ def write_events(connection: Connection, allocations: Iterable[Allocation]) -> N
     """Write the unwritten events of allocations, and what their rows say after them."""
     events, rows, table = [], [], tables.allocations
     for one in allocations:
+        one.flushed = False
         for event in one.unwritten:
             events.append(event.row(one.id, one.chain, one.bandit.arms.place))
             one.chain = events[-1]["chain"]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from threading import Lock
 
-from evenhand.online.store.database import Database
+from evenhand.online.store.database import LOG, Database
 from evenhand.online.store.errors import StoreUnavailable
 from evenhand.online.store.transaction import Batch, Observer, commit
 from evenhand.online.store.writer import SNAPSHOT_EVERY, Writer
@@ -115,7 +115,19 @@ class Committer:
                 else:  # each has a transaction of its own next, in which it fails for itself
                     batch.discard()
             return
-        if self._observer is not None and events:
-            self._observer.committed(events, time.perf_counter() - begun)
+        try:
+            self._tell(batches, events, time.perf_counter() - begun)
+        except Exception:  # it is committed, and will be answered
+            LOG.exception("an error after a commit")
         for batch in batches:
             batch.answer()
+
+    def _tell(self, batches: list[Batch], events: int, seconds: float) -> None:
+        """See to what follows from a commit, before its commands are answered."""
+        if self._observer is not None and events:
+            self._observer.committed(events, seconds)
+        done = [pair for batch in batches if batch.context is not None for pair in batch.context.carried_out]
+        if any(command.purges for command, _ in done):
+            self._database.purge()
+        for command, answer in done:
+            command.done(answer)

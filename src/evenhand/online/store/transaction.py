@@ -126,8 +126,6 @@ class Batch:
 
     def answer(self) -> None:
         """Give the commands their outcomes, which are committed; those without one come later."""
-        for command, answer in [] if self.context is None else self.context.carried_out:
-            command.done(answer)
         for queued, outcome in zip(self.queued, self.outcomes, strict=False):
             if isinstance(outcome, Exception):
                 queued.future.set_exception(outcome)
@@ -163,7 +161,7 @@ def commit(database: Database, batches: Sequence[Batch], now: float, alone: bool
             try:
                 _carry_out(batch, earlier, end)
             except PartialFailure as failure:
-                if alone:
+                if alone or (batch.allocation is not None and batch.allocation.flushed):
                     raise
                 batch.fail(failure)  # it has written nothing
             if time.perf_counter() > end:
