@@ -218,8 +218,8 @@ def _is_json(content_type: str) -> bool:
 class DirectRoute(APIRoute):
     """A route that calls its dependencies itself, in the order of its signature: caller, service, name, body, once.
 
-    FastAPI does the same, but slowly: a single decision takes 1.3 ms of processor time with it and 0.8 ms without,
-    measured in one process with 32 clients. What is invalid is left to FastAPI.
+    FastAPI does the same, but slowly: a single decision takes 1.3 ms of processor time with it and 0.8 ms without, a
+    single reward 1.3 and 0.6 ms, measured in one process with 32 clients. What is invalid is left to FastAPI.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -130,7 +130,7 @@ async def decision(caller: Reader, service: Services, name: Name, id: str) -> Re
     return JsonResponse(await service.run(name, ReadDecision(id)))
 
 
-@router.post(
+@direct.post(
     "/v1/allocations/{name}/rewards",
     responses=errors("unknown_allocation", "key_reused", body=True),
     tags=["rounds"],
