@@ -81,6 +81,7 @@ class CommandContext:
         decisions, rewards = self.earlier("decide", round), self.earlier("reward", round)
         if decisions:
             return decisions[0], rewards
+        self.allocation.flush(self.connection)
         leased = next(LeaseLog(self.allocation.id).rounds(self.connection, self.allocation.names, round, round), None)
         if leased is None:
             return None, []
