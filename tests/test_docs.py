@@ -144,7 +144,7 @@ EXCUSED = {
     "core.state.Outcome",
     "online.bandit.leases.Lease",
     "online.bandit.leases.Report",
-    "online.bandit.pending.DecisionRewards",
+    "online.bandit.pending.RewardRecord",
     "online.client.leases.LeasedDecision",
     "online.audit.deficits.DeficitExcerpt",
     "online.bandit.statistics.Statistics",

@@ -73,22 +73,21 @@ class Baseline:
 def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Baseline:
     """The baseline of ``policy`` in ``environment``.
 
-        Args:
-            policy: its own fractions, penalties, weights and merit come before the environment's.
-            environment: rewards and availability, and promises for policies without their own.
-            label: the policy's name in messages.
+    Args:
+        policy: its own fractions, penalties, weights and merit come before the environment's.
+        environment: rewards and availability, and promises for policies without their own.
+        label: the policy's name in messages.
 
-        Raises:
-            InfeasiblePromise: the promised shares cannot be kept.
-            EvenhandError: shares are measured by merit, but a mean is not in [0, 1].
+    Raises:
+        InfeasiblePromise: the promised shares cannot be kept.
+        EvenhandError: shares are measured by merit, but a mean is not in [0, 1].
 
-        Example:
-            >>> from evenhand.algorithms import fucb
-            >>> from evenhand.environment.drift import DriftingRewards
-    from evenhand.environment.environment import Environment
-            >>> from evenhand.environment.rewards import Bernoulli
-            >>> round(float(baseline_of(fucb([0.1, 0.2]), Environment(Bernoulli([0.9, 0.4]))).best_fair), 3)
-            0.8
+    Example:
+        >>> from evenhand.algorithms import fucb
+        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> round(float(baseline_of(fucb([0.1, 0.2]), Environment(Bernoulli([0.9, 0.4]))).best_fair), 3)
+        0.8
     """
     arms, availability, plays = environment.arms, environment.availability, policy.plays
     own = policy.fairness

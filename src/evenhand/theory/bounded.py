@@ -75,8 +75,8 @@ def bounds_of(
 def check_bounds(bounds: Bounds, plays: int, availability: Availability, whose: str = "") -> None:
     """Refuse floors and caps that no policy can keep.
 
-    Every round min(m, |Z|) of the available arms Z play. The program minimises the sum of what the floors lack and of
-    what the caps have too much; the bounds with a price at its optimum are those that contradict each other. Where
+    Every round ``min(m, |Z|)`` of the available arms Z play. The program minimises the sum of what the floors lack and
+    of what the caps have too much; the bounds with a price at its optimum are those that contradict each other. Where
     more sets of arms can be available than a program can hold, all arms count as available.
 
     Args:

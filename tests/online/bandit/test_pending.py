@@ -15,7 +15,7 @@ from evenhand.core.errors import EvenhandError, StateError
 from evenhand.online import Bandit, Decision
 from evenhand.online.bandit import pending
 from evenhand.online.bandit.arms import Arms
-from evenhand.online.bandit.pending import DecisionRewards, PendingRewards, RewardError
+from evenhand.online.bandit.pending import PendingRewards, RewardError, RewardRecord
 
 AB = Arms(("a", "b"))
 
@@ -171,7 +171,7 @@ def test_what_comes_after_the_window_is_written_down_and_not_learned_from() -> N
     assert bandit.observe("1", {first: 1.0}, now=9.5) == {first: "accepted"}
     learned = bandit.state.tally.received.copy(), bandit.state.tally.rewards.copy()
     assert bandit.observe("1", {second: 1.0}, now=10.0) == {second: "late"}
-    assert bandit.pending.find("1") == DecisionRewards(0.0, {first: 1.0, second: 1.0}, closed=True)
+    assert bandit.pending.find("1") == RewardRecord(0.0, {first: 1.0, second: 1.0}, closed=True)
     assert (bandit.state.tally.received == learned[0]).all()
     assert (bandit.state.tally.rewards == learned[1]).all()
     before = bandit.dump()
@@ -297,10 +297,10 @@ def test_a_book_is_restored() -> None:
     }
     again = PendingRewards.restored(AB, 2, 5.0, plain)
     assert again.dump() == plain
-    assert again.waiting == {"3": DecisionRewards(8.0, {"b": None})}
+    assert again.waiting == {"3": RewardRecord(8.0, {"b": None})}
     assert again.settled == {
-        "1": DecisionRewards(0.0, {"a": None, "b": 1.0}, closed=True),
-        "2": DecisionRewards(1.0, {"a": None}, closed=True),
+        "1": RewardRecord(0.0, {"a": None, "b": 1.0}, closed=True),
+        "2": RewardRecord(1.0, {"a": None}, closed=True),
     }
     assert again.count == 1
 

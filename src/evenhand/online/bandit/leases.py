@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
-from evenhand.online.bandit.pending import REMEMBERED, DecisionRewards
+from evenhand.online.bandit.pending import REMEMBERED, RewardRecord
 
 Places = NDArray[np.int64]
 GOLDEN = 0.6180339887498949  # the inverse of the golden ratio
@@ -120,7 +120,7 @@ class Lease:
         found: Places = self.places[np.searchsorted(self._ends, cells, side="right")]
         return found
 
-    def entry(self, round: int, names: Sequence[str]) -> DecisionRewards | None:
+    def entry(self, round: int, names: Sequence[str]) -> RewardRecord | None:
         """The rewards of one of its rounds; None where it was not reported."""
         position = round - self.first
         if position >= self.played:
@@ -128,7 +128,7 @@ class Lease:
         places = self.arms_of(np.array([position]))[0].tolist()
         rewards = [None if one != one else one for one in self.rewards[position].tolist()]
         arms = dict(zip([names[place] for place in places], rewards, strict=True))
-        return DecisionRewards(self._report(position).time, arms, position < self.closed)
+        return RewardRecord(self._report(position).time, arms, position < self.closed)
 
     def write(self, round: int, place: int, reward: float) -> float:
         """Record a reward of one of its rounds; returns when that was reported, in seconds."""

@@ -21,7 +21,7 @@ from evenhand.online.bandit.availability import RecentAvailability
 from evenhand.online.bandit.chance import Chance
 from evenhand.online.bandit.deficits import DeficitHistory
 from evenhand.online.bandit.leases import Leases
-from evenhand.online.bandit.pending import DecisionRewards, PendingRewards
+from evenhand.online.bandit.pending import PendingRewards, RewardRecord
 from evenhand.online.bandit.statistics import Statistics
 from evenhand.policy.fairness import deficits as deficits_of
 from evenhand.policy.policy import Policy
@@ -189,7 +189,7 @@ class Memory:
         self.learned += 1
         self.policy.observe(self.state, Feedback(received, sums, answers), self.chance.learning(self.learned), given)
 
-    def find(self, decision: str) -> DecisionRewards | None:
+    def find(self, decision: str) -> RewardRecord | None:
         """The rewards of a decision, also of a leased one; None where there is none, or it is no longer remembered."""
         entry = self.pending.find(decision)
         if entry is not None or not len(self.leases) or not (decision.isascii() and decision.isdigit()):

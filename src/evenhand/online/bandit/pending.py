@@ -44,7 +44,7 @@ class RewardError(EvenhandError):
 
 
 @dataclass(slots=True)
-class DecisionRewards:
+class RewardRecord:
     """The rewards of one decision."""
 
     time: float  # of the decision, in seconds
@@ -92,12 +92,12 @@ class PendingRewards:
         self._latest = 0.0  # time of the last decision, while any waits
 
     @property
-    def waiting(self) -> dict[str, DecisionRewards]:
+    def waiting(self) -> dict[str, RewardRecord]:
         """The decisions with pending rewards by id, the oldest first."""
         return {str(self._rounds[row]): self._entry(row) for row, s in enumerate(self._status) if s == WAITING}
 
     @property
-    def settled(self) -> dict[str, DecisionRewards]:
+    def settled(self) -> dict[str, RewardRecord]:
         """The last decisions that are complete or closed by id, in the order in which they became so."""
         return {str(round): self._entry(self._row(round)) for round in self._settled}
 
@@ -120,7 +120,7 @@ class PendingRewards:
         self._rewards.extend([np.nan] * self._width)
         self.count += 1
 
-    def find(self, id: str) -> DecisionRewards | None:
+    def find(self, id: str) -> RewardRecord | None:
         """The rewards of a decision; None where there is none, or it is no longer remembered."""
         row = self._row_of(id)
         return None if row is None else self._entry(row)
@@ -257,14 +257,14 @@ class PendingRewards:
                 return row
         return bisect_left(self._rounds, round)
 
-    def _entry(self, row: int) -> DecisionRewards:
+    def _entry(self, row: int) -> RewardRecord:
         begin, end, names = row * self._width, (row + 1) * self._width, self.arms.names
         rewards = {
             names[place]: None if reward != reward else reward
             for place, reward in zip(self._places[begin:end], self._rewards[begin:end], strict=True)
             if place != NOBODY
         }
-        return DecisionRewards(self._times[row], rewards, self._status[row] == CLOSED)
+        return RewardRecord(self._times[row], rewards, self._status[row] == CLOSED)
 
     def _missing(self, row: int) -> list[int]:
         """The places of the arms whose rewards are missing."""

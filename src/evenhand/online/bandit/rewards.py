@@ -10,7 +10,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.online.api.answers import RewardStatus
 from evenhand.online.bandit import reports
 from evenhand.online.bandit.memory import Memory
-from evenhand.online.bandit.pending import DecisionRewards, RewardError
+from evenhand.online.bandit.pending import RewardError, RewardRecord
 
 
 def observe(memory: Memory, decision: str, rewards: Mapping[str, float], now: float) -> dict[str, RewardStatus]:
@@ -63,7 +63,7 @@ def record(
     memory.leases.forget()
 
 
-def _status(decision: str, entry: DecisionRewards, arm: str, reward: float) -> RewardStatus:
+def _status(decision: str, entry: RewardRecord, arm: str, reward: float) -> RewardStatus:
     """What a reward is: accepted, duplicate or late."""
     if arm not in entry.rewards:
         played = ", ".join(map(repr, entry.rewards))
