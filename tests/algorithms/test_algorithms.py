@@ -35,6 +35,11 @@ def evidence(*more: str, **given: Any) -> list[dict[str, Any]]:
     return [given | {"evidence": belief} for belief in ("optimistic", "pessimistic", "mature", *more)]
 
 
+def forgotten(*more: str, **given: Any) -> list[dict[str, Any]]:
+    """As `evidence`, without counts by age, which evidence that forgets does not take."""
+    return [one for one in evidence(*more, **given) if one["evidence"] != "mature"]
+
+
 def boxed() -> list[dict[str, Any]]:
     """The parameters to try of the algorithms that look for the best point of a box."""
     return [
@@ -146,15 +151,15 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cucb_d": [{}, {"radius": "code"}],
     "mp_ts_d": [{}],
     "opse": [{"horizon": 60}, {"horizon": 10_000}],
-    "d_ucb": [{"discount": 0.9}, *evidence(discount=0.9)],
-    "sw_ucb": [{"window": 7}, *evidence(window=7)],
-    "d_ts": [{"discount": 0.9}, *evidence(discount=0.9)],
+    "d_ucb": [{"discount": 0.9}, *forgotten(discount=0.9)],
+    "sw_ucb": [{"window": 7}, *forgotten(window=7)],
+    "d_ts": [{"discount": 0.9}, *forgotten(discount=0.9)],
     "kl_ucb": [{}, {"exploration": 3.0}, *evidence()],
-    "glr_klucb": [{}, {"exploration_share": 0.5, "delta": 0.1, "scope": "all"}, *evidence()],
+    "glr_klucb": [{}, {"exploration_share": 0.5, "delta": 0.1, "scope": "all"}, *forgotten()],
     "fair_glr": [
         {"fractions": SHARES},
         {"fractions": [0.25] * ARMS, "tolerance": 1.5, "delta": 0.1, "scope": "all"},
-        *evidence(fractions=SHARES),
+        *forgotten(fractions=SHARES),
     ],
     "group_ucb": [
         {"fractions": SHARES},
