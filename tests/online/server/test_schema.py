@@ -24,8 +24,8 @@ EXAMPLES = 12  # requests of each kind for each route
 MODES = {"valid": GenerationMode.POSITIVE, "invalid": GenerationMode.NEGATIVE}
 #: NUL is refused everywhere, which patterns would have to say everywhere; see `test_errors`.
 CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": False}})
-#: Routes that may refuse what the description allows: whether promises can be kept, or an address is public, is no matter
-#: of form.
+#: Routes that may refuse what the description allows: whether promises can be kept is no matter of form, nor whether an
+#: address is public.
 PARTS = ("arms", "arms/{arm}", "decisions", "leases", "leases/{id}/reports", "totals", "webhooks")
 PARTICULAR = (
     "/v1/allocations",
