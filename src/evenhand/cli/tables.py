@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evenhand.algorithms.registry import Algorithm
     from evenhand.online.api.answers import Allocation, AllocationSummary, Decision, RewardResult
     from evenhand.online.audit.audit import Audit
+    from evenhand.online.audit.bounds import BoundLine
     from evenhand.online.audit.lines import Line
     from evenhand.online.evaluation.estimators import Estimate, Evaluation
     from evenhand.online.store.api_keys import Key
@@ -314,12 +315,25 @@ def show_audit(name: str, audit: Audit) -> None:
     console.print(table)
     if len(audit.lines) < audit.arms:
         console.print(f"and {audit.arms - len(audit.lines):,} more", highlight=False)
+    if audit.bounds:
+        console.print(_bounds(audit.bounds))
     if len(names) < len(cells):
         console.print("[dim]a wider terminal shows more columns, and --json all of them[/dim]", highlight=False)
     if audit.fault:
         console.print(f"[red]cannot be kept:[/red] {escape(audit.fault)}", highlight=False)
     for warning in audit.warnings:
         console.print(f"[red]warning:[/red] {escape(warning)}", highlight=False)
+
+
+def _bounds(bounds: Sequence[BoundLine]) -> Table:
+    """What groups of arms, and arms with a cap, were promised and got."""
+    table = table_of("group or arm", "at least", "at most", "share", "plays", "owed", "excess", right=True)
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
+    for line in bounds:
+        owed = _number(line.owed) if line.at_least else ""
+        shares = map(_number, (line.at_least or None, line.at_most, line.share))
+        table.add_row(escape(line.name), *shares, f"{line.plays:,}", owed, _number(line.excess))
+    return table
 
 
 def show_keys(keys: Sequence[Key]) -> None:

@@ -605,6 +605,16 @@ def test_no_number_of_an_audit_is_cut(
     assert ("interval" in shown) == (width == 120)
 
 
+def test_an_audit_shows_groups_and_caps(capsys: pytest.CaptureFixture[str]) -> None:
+    hot = {"name": "[b]hot", "arms": ["tea", "coffee"], "at_least": 0.4}
+    bandit = Bandit(["tea", "coffee"], "group_ucb", caps={"coffee": 0.5}, groups=[hot], seed=1)
+    bandit.decide(available=["tea"])
+    tables.show_audit("drinks", bandit.audit())
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["[b]hot", "0.4", "1", "1", "-0.6"] in rows
+    assert ["coffee", "0.5", "0", "0", "-0.5"] in rows
+
+
 @pytest.mark.parametrize(
     "words", ["--help", "client --help", "client decide --help", "client change --help", "client change add --help"]
 )
