@@ -83,6 +83,7 @@ def test_requests_are_logged_as_json(serve: Callable[..., Server], sqlite: str) 
     began = datetime.now(UTC)
     headers = {"Authorization": f"Bearer {secret}", "X-Request-ID": "order-17"}
     server.http.get("/v1/allocations", headers=headers)
+    server.http.delete("/v1/allocations/drinks/arms/tea", headers=headers | {"X-Request-ID": "order-18"})
     server.http.get("/nowhere?taste=sweet")
     server.http.get("/v1/%0Aallocations")
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as line:
@@ -107,5 +108,7 @@ def test_requests_are_logged_as_json(serve: Callable[..., Server], sqlite: str) 
         "key": "shop",
         "client": "127.0.0.1",
     }
+    refused = lines["order-18"]
+    assert (refused["status"], refused["key"]) == (403, "shop")
     assert "/v1/\nallocations" in [line.get("path") for line in lines.values()]
     assert lines[id.decode()]["status"] == 400

@@ -174,7 +174,9 @@ def test_a_database_of_a_newer_version(run: Run, tmp_path: Path) -> None:
     fails(run("serve"), "version 9999_later, which is later than 0001 of this Evenhand: use a later version")
 
 
-def test_a_database_that_is_starting_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_starting_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """The third attempt succeeds; without time to wait there is one attempt."""
     attempts: list[str] = []
 
@@ -189,6 +191,8 @@ def test_a_database_that_is_starting_is_waited_for(monkeypatch: pytest.MonkeyPat
     store: Any = running._opened("here", running.Upkeep(wait=60.0), Metrics())
     assert store == "store"
     assert attempts == ["here"] * 3
+    waits = "the database system is starting up; Evenhand waits for it, at most 60 seconds"
+    assert [record.getMessage() for record in caplog.records] == [waits]
     with pytest.raises(StoreUnavailable, match="starting up"):
         running._opened("here", running.Upkeep(), Metrics())
     assert len(attempts) == 4

@@ -161,18 +161,6 @@ class Authenticator:
         _check_local(headers)
         return LOCAL_CALLER
 
-    async def check(self, headers: Headers, scope: str | None) -> Caller:
-        """The sender of a request that needs a scope; any key is sufficient if the scope is None.
-
-        Raises:
-            Refused: the sender does not have it.
-            StoreUnavailable: the keys cannot be read.
-        """
-        caller = await self.caller(headers)
-        if scope is not None:
-            caller.check_scope(scope)
-        return caller
-
     async def check_public(self, headers: Headers) -> None:
         """Accept a request for a public page, unless another website has directed it here under its own name.
 

@@ -59,8 +59,10 @@ class ApiKey(SecurityBase):
             Refused: it may not do this, or not now; or the query has a parameter that the route does not have.
         """
         service = service_of(request)
-        caller = await service.authenticator.check(request.headers, next(iter(needed.scopes), None))
-        request.state.caller = caller
+        caller = await service.authenticator.caller(request.headers)
+        request.state.caller = caller  # also for the log line of a request that is refused
+        if needed.scopes:
+            caller.check_scope(needed.scopes[0])
         if (name := request.path_params.get("name")) is not None:
             caller.check_allocation(name)
         with service.quotas.request(caller):

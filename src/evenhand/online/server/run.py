@@ -83,13 +83,13 @@ def serve(
     _addresses(settings.host, port)  # before a database is created
     if not Database(database).exists:
         check_keys(settings, has_keys=False)
+    logs.configure(log_level, log_format)
     metrics = Metrics()
     store = _opened(database, upkeep, metrics)
     try:
         has_keys = store.keys.any()
         check_keys(settings, has_keys)
         sockets = listening_sockets(settings, port)
-        logs.configure(log_level, log_format)
         server = uvicorn.Server(_uvicorn_config(create_app(store, settings, metrics), settings))
         access = "" if has_keys else ", to this computer only, as there are no keys"
         logs.announce(f"Evenhand serves {store.database.name} at {_url(settings, sockets)}{access}")
@@ -110,15 +110,18 @@ def _opened(database: str, upkeep: Upkeep, metrics: Metrics) -> Store:
     Raises:
         StoreUnavailable: it cannot be reached in time.
     """
-    end = time.monotonic() + upkeep.wait
+    end, told = time.monotonic() + upkeep.wait, False
     while True:
         try:
             return Store.open(
                 database, upgrade=upkeep.upgrade, observer=metrics, idle=upkeep.idle, retention=upkeep.retention
             )
-        except StoreUnavailable:
+        except StoreUnavailable as error:
             if time.monotonic() >= end:
                 raise
+            if not told:
+                logs.announce(f"{error}; Evenhand waits for it, at most {upkeep.wait:g} seconds")
+                told = True
         time.sleep(min(WAIT_STEP, max(0.0, end - time.monotonic())))
 
 
