@@ -427,7 +427,10 @@ def test_no_kind_of_feedback_is_left_out() -> None:
         ({"kind": "pareto", "tails": 1}, "environment.feedback: unknown key 'tails'; did you mean 'tail'?"),
         ({"kind": "pareto", "tail": -1}, "environment.feedback.tail must be a number of at least 0, got -1"),
         ({"kind": "pareto", "tail": [1, 0, 1]}, "environment.feedback.tail must be above 0, got [1, 0, 1]"),
-        ({"kind": "packet_loss", "lost": 0.5}, "environment.feedback: unknown key 'lost'; known: kind, received"),
+        (
+            {"kind": "packet_loss", "lost": 0.5},
+            "environment.feedback: unknown key 'lost'; known: kind, named, received",
+        ),
         (
             {"kind": "packet_loss", "received": [0, 2, 1]},
             "environment.feedback.received[1] must be a number in [0, 1], got 2.0",

@@ -64,6 +64,8 @@ FULL: dict[str, list[dict[str, Any]]] = {
             "doubting": {"kind": "mature_beta"},
             "untestable": "doubt",
         },
+        {"kind": "best_chance", "evidence": {"kind": "optimistic"}},
+        {"kind": "reward_rates", "rates": [0.2, 0.1], "weight": 30.0},
         {"kind": "exponential_weights", "mixing": {"kind": "constant", "gamma": 0.25}, "scale": 3.5},
         {
             "kind": "window_weights",
@@ -91,6 +93,14 @@ FULL: dict[str, list[dict[str, Any]]] = {
         {"kind": "guaranteed_shares", "fractions": [0.1, 0.2], "rest": "all"},
         {"kind": "merit_shares", "merit": POWER, "cap": True},
         {"kind": "mixing", "mixing": {"kind": "for_choices", "choices": 77.0}},
+        {"kind": "floor_shares", "fractions": [0.1, 0.2], "rule": "clip"},
+        {
+            "kind": "bounded_shares",
+            "fractions": [0.1, 0.2],
+            "caps": [0.5, 0.9],
+            "groups": [{"name": "hot", "arms": [0, 1], "at_least": 0.4, "at_most": None}],
+            "eta": 2.5,
+        },
     ],
     "merit": [
         POWER,

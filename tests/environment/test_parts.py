@@ -42,11 +42,14 @@ from evenhand.environment import (
     NonOblivious,
     PacketLoss,
     Pareto,
+    Piecewise,
     Polynomial,
     RandomDelay,
     Rewards,
+    Sinusoidal,
     Table,
     Uniform,
+    Varying,
     Winners,
 )
 from evenhand.policy.merit import Power
@@ -83,6 +86,16 @@ PARTS: dict[str, list[tuple[Part, dict[str, Any]]]] = {
         (Table([[0.5, 2.0]], "shuffled"), {"values": [[0.5, 2.0]], "order": "shuffled"}),
     ],
     "rewards winners": [(Winners([0.7, 0.3]), {"probabilities": [0.7, 0.3]})],
+    "rewards piecewise": [
+        (Piecewise([[0.5, 0.4], [0.5, 0.9]], [1, 4]), {"pieces": [[0.5, 0.4], [0.5, 0.9]], "starts": [1.0, 4.0]})
+    ],
+    "rewards sinusoidal": [
+        (
+            Sinusoidal([0.5, 0.5], [0.4, 0.0], 4),
+            {"centers": [0.5, 0.5], "amplitudes": [0.4, 0.0], "period": [4.0], "phases": [0.0]},
+        )
+    ],
+    "rewards varying": [(Varying([[0.2, 0.8], [0.6, 0.4]]), {"probabilities": [[0.2, 0.8], [0.6, 0.4]]})],
     "availability always": [(Always(), {})],
     "availability independent": [(Independent([0.9, 0.0]), {"probabilities": [0.9, 0.0]})],
     "availability joint": [
@@ -97,7 +110,10 @@ PARTS: dict[str, list[tuple[Part, dict[str, Any]]]] = {
         (Fixed(3), {"delay": [3.0]}),
         (Fixed([0, math.inf]), {"delay": [0.0, "inf"]}),
     ],
-    "feedback geometric": [(Geometric(0.05), {"success": [0.05]}), (Geometric([0.5, 1.0]), {"success": [0.5, 1.0]})],
+    "feedback geometric": [
+        (Geometric(0.05), {"success": [0.05]}),
+        (Geometric([0.5, 1.0], named=True), {"success": [0.5, 1.0]}),
+    ],
     "feedback pareto": [(Pareto([0.5, 2.0]), {"tail": [0.5, 2.0]})],
     "feedback packet_loss": [(PacketLoss(0.4), {"received": [0.4]})],
     "feedback uniform": [(Uniform([0, 4.7], 9), {"low": [0.0, 4.0], "high": [9.0]})],
@@ -124,7 +140,11 @@ PARTS: dict[str, list[tuple[Part, dict[str, Any]]]] = {
         (NonOblivious(3, best=1), {"delay": 3, "best": 1}),
     ],
 }
-EVERY = [(key.split()[0], key.split()[1], part, form) for key, pairs in PARTS.items() for part, form in pairs]
+EVERY = [
+    (*key.split(), part, form | ({"named": part.named} if isinstance(part, Delay) else {}))
+    for key, pairs in PARTS.items()
+    for part, form in pairs
+]
 BASES: dict[str, type] = {"rewards": Rewards, "availability": Availability, "feedback": FeedbackModel}
 
 
@@ -238,11 +258,15 @@ def test_a_base_class_alone_is_no_part(base: Any) -> None:
 def test_what_parts_answer_for_themselves() -> None:
     parts: dict[str, Any] = {f"{slot} {kind}": part for slot, kind, part, _ in EVERY}
     assert {key for key, part in parts.items() if getattr(part, "in_hindsight", False)} == {
+        "rewards piecewise",
+        "rewards sinusoidal",
         "rewards table",
+        "rewards varying",
         "rewards winners",
     }
     assert {key for key, part in parts.items() if getattr(part, "rows", None) is not None} == {
         "rewards table",
+        "rewards varying",
         "availability log",
     }
     assert {key for key, part in parts.items() if getattr(part, "sleeping", None) is False} == {"availability always"}
