@@ -223,12 +223,12 @@ def test_what_is_said_of_bodies_without_sense(drinks: Asking, route: str, body: 
 @pytest.mark.parametrize(
     ("path", "body", "said"),
     [
-        ("", {}, "body: must have at least one of fractions and closed"),
+        ("", {}, "body: must have at least one of fractions, caps, groups and closed"),
         ("", {"closed": 1}, "body.closed: must be true or false"),
         ("", {"fractions": {}}, "body.fractions: must not be empty"),
         ("", {"fractions": {"tea": "0.1"}}, "body.fractions.tea: must be a number"),
         ("", {"close": True}, "body.close: there is no field 'close'; did you mean 'closed'?"),
-        ("/arms/tea", {}, "body: must have at least one of retired and fraction"),
+        ("/arms/tea", {}, "body: must have at least one of retired, fraction and name"),
         ("/arms/tea", {"fraction": 2}, "body.fraction: must be at most 1"),
         (
             "/arms/tea",
@@ -414,7 +414,7 @@ def test_other_pages(drinks: Asking, path: str) -> None:
     [
         ("DELETE", ALL, "GET, HEAD, POST"),
         ("PUT", ONE, "GET, HEAD, PATCH"),
-        ("GET", f"{ONE}/arms/tea", "PATCH, PUT"),
+        ("GET", f"{ONE}/arms/tea", "DELETE, PATCH, PUT"),
         ("GET", f"{ONE}/decisions", "POST"),
         ("POST", "/healthz", "GET, HEAD"),
         ("OPTIONS", ALL, "GET, HEAD, POST"),

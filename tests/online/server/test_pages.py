@@ -165,6 +165,8 @@ def test_examples_of_requests_are_valid(ask: Asking) -> None:
         assert ask.put(f"/v1/allocations/drinks/arms/mate {place}", example).status_code == 201, example
     for example in schemas["ArmPatch"]["examples"]:
         assert ask.patch("/v1/allocations/drinks/arms/cocoa", example).status_code == 200, example
+        if "name" in example:
+            assert ask.patch(f"/v1/allocations/drinks/arms/{example['name']}", {"name": "cocoa"}).status_code == 200
     for example in schemas["AllocationPatch"]["examples"]:
         assert ask.patch("/v1/allocations/drinks", example).status_code == 200, example
     assert (
