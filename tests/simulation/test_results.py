@@ -46,7 +46,9 @@ def results() -> Results:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-ELSEWHERE = ("composite_regret", "adversarial_regret", "stuck")  # measures of other worlds
+# Measures of other worlds and promises.
+WORLDS = ("composite_regret", "adversarial_regret", "stuck", "dynamic_regret", "dynamic_r_regret")
+ELSEWHERE = (*WORLDS, "bound_violation")
 
 
 def test_curves_have_a_row_for_every_policy_lane_and_checkpoint(results: Results) -> None:
