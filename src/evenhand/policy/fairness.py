@@ -364,7 +364,12 @@ class VirtualQueue(Fairness):
 
 
 def weighed(weights: Array, score: Array) -> Array:
-    """``w_i score_i``, and 0 where the weight is 0, however large the score."""
+    """``w_i score_i``, and 0 where the weight is 0, however large the score.
+
+    Example:
+        >>> weighed(np.array([2.0, 0.0]), np.array([0.5, np.inf])).tolist()
+        [1.0, 0.0]
+    """
     if np.all(weights > 0.0):
         return weights * score
     with np.errstate(invalid="ignore"):

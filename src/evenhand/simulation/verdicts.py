@@ -30,6 +30,10 @@ class Verdict:
         gap: expected reward below that of the best policy that keeps the promises, or where there are none below that
             of the best policy; the mean over lanes. None where that is unknown.
         text: all of it in a sentence or two.
+
+    Example:
+        >>> Verdict("UCB1", (0.5, 0.25), (-40.0, 12.0), ("milk",), -3.0, "UCB1 left milk 12 plays short.").to_json()
+        {'text': 'UCB1 left milk 12 plays short.', 'promises_kept': False, 'missed': ['milk'], 'gap': -3.0}
     """
 
     label: str
@@ -142,6 +146,10 @@ class Difference:
         mean: of the differences over lanes, the policy less the other.
         low: of the 95 % interval by Student's t; NaN for a single lane.
         high: of the interval.
+
+    Example:
+        >>> Difference("UCB1", "reward", mean=2.5, low=1.5, high=3.5).mean
+        2.5
     """
 
     label: str
