@@ -80,7 +80,7 @@ def test_in_compare_and_from_the_result_file(mine: Any, tmp_path: Path) -> None:
     assert 3 < final["parts"]["longest_wait"]["mean"] < 30
     setup = read_setup(results.save(tmp_path) / "curves.parquet")
     assert plain(setup.policies["parts"]) == plain(policies["parts"])
-    assert plain(setup.environment.feedback) == {"kind": "weekly", "days": 3}
+    assert plain(setup.environment.feedback) == {"kind": "weekly", "days": 3, "named": False}
     again = compare(setup.policies, setup.environment, metrics=setup.metrics, **SIZE)
     assert again.final() == final
 

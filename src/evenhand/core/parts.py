@@ -133,8 +133,8 @@ def kinds(slot: str) -> dict[str, type]:
     """The classes of a slot by their names, with those of installed packages (entry points ``evenhand.parts``).
 
     Example:
-        >>> sorted(kinds("evidence"))
-        ['optimistic', 'pessimistic', 'received']
+        >>> sorted(kinds("merit"))
+        ['linear', 'power', 'softmax', 'table', 'threshold']
     """
     if slot not in _loaded:
         _loaded.add(slot)

@@ -147,8 +147,9 @@ class BoundedShares(Fairness):
         >>> import numpy as np
         >>> from evenhand import Policy
         >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand.policy.index import EmpiricalMean
         >>> north = {"name": "north", "arms": [1, 2], "at_least": 0.5}
-        >>> policy = Policy("empirical_mean", BoundedShares(groups=[north]))
+        >>> policy = Policy(EmpiricalMean(), BoundedShares(groups=[north]))
         >>> state, rng = policy.start(arms=3), np.random.default_rng(0)
         >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(4)]
         [0, 1, 0, 1]

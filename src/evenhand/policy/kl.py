@@ -42,7 +42,7 @@ def kl_upper_bound(means: Array, budget: Array) -> Array:
 
     Example:
         >>> kl_upper_bound(np.array([0.0, 0.5]), np.array([0.1, 0.1])).round(6)
-        array([0.095163, 0.713278])
+        array([0.095163, 0.712879])
     """
     entropy = -log_likelihood(means, np.ones_like(means))
     rest = np.maximum(1.0 - means, 1e-200)
