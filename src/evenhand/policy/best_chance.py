@@ -8,7 +8,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core.parts import part
-from evenhand.core.state import Array, Feedback, Mask, Observation, Shape, State, Tally
+from evenhand.core.state import Array, Feedback, Mask, Observation, Shape, State
 from evenhand.policy.evidence import Evidence, Received, as_evidence
 from evenhand.policy.index import BetaSample, Index, Trials
 
@@ -56,8 +56,7 @@ class BestChance(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The chance of every arm to be the best, (…, arms)."""
-        tally = state.tally
-        sums, counts = self.evidence.of(Tally(tally.pulls, tally.received, state.index.successes))
+        sums, counts = BetaSample(self.evidence).successes(state)
         return best_chances(1.0 + sums, 1.0 + counts - sums, observation.available)
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:

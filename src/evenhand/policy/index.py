@@ -220,14 +220,17 @@ class BetaSample(Index):
         """No trials yet."""
         return Trials(np.zeros(shape))
 
+    def successes(self, state: State) -> tuple[Array, Array]:
+        """Successes and trials of every arm, as the evidence sees them; each (…, arms)."""
+        tally = self.evidence.tally(state)
+        if tally is state.tally:
+            return self.evidence.of(Tally(tally.pulls, tally.received, state.index.successes, tally.cohorts))
+        return self.evidence.of(Tally(tally.pulls, tally.received, np.clip(tally.rewards, 0.0, tally.received)))
+
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """One posterior draw for every available arm, and 0 for a sleeping one, (…, arms)."""
-        tally, available = self.evidence.tally(state), observation.available
-        if tally is state.tally:
-            tally = Tally(tally.pulls, tally.received, state.index.successes, tally.cohorts)
-        else:
-            tally = Tally(tally.pulls, tally.received, np.clip(tally.rewards, 0.0, tally.received))
-        sums, counts = self.evidence.of(tally)
+        sums, counts = self.successes(state)
+        available = observation.available
         if available is None:
             return rng.beta(1.0 + sums, 1.0 + counts - sums)
         draws = np.zeros(sums.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from evenhand.online.store.database import Database
 from evenhand.online.store.errors import Conflict, UnknownArm
 from evenhand.online.store.export import log, read_event_page
 from evenhand.online.store.repair import export_events, import_events
+from tests.online.databases import until
 from tests.online.store.kit import Clock, verified
 
 ANN, CEM = 'Ann "A\'" Ünal\\%_', "Cem"
@@ -134,6 +136,30 @@ def test_an_erased_name_is_nowhere_in_the_database(either: Database, clock: Cloc
         assert len(files) > 1
         assert not any("Ünal".encode() in file.read_bytes() for file in files)
         assert any(b"erased-1" in file.read_bytes() for file in files)
+    store.close()
+
+
+def test_while_another_process_reads_the_file_the_erasure_is_tried_again(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("evenhand.online.store.database.LOCK_TIMEOUT", 0.1)
+    monkeypatch.setattr("evenhand.online.store.database.PURGE_AGAIN", 0.1)
+    file = tmp_path / "evenhand.db"
+    Store.open(str(file)).close()  # which makes the tables
+    store = opened(Database(str(file)), clock)
+    reader = sqlite3.connect(file, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM events").fetchone()
+
+    def left() -> bool:
+        return any("Ünal".encode() in one.read_bytes() for one in tmp_path.iterdir())
+
+    store.run("people", EraseArm(ANN))
+    assert left()
+    assert "may still hold what was erased" in caplog.text
+    reader.execute("COMMIT")
+    until(lambda: not left(), lambda: caplog.text)
+    reader.close()
     store.close()
 
 

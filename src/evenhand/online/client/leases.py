@@ -110,10 +110,14 @@ class LeasedDecisions:
         if count < 1:
             return []
         with self._lock:
-            if self.played + count > lease.decisions or self._clock() >= self._end:
+            if self._clock() >= self._end:
                 raise LeaseOver(
-                    f"lease {lease.id} has {self.left:,} decisions left, and {count:,} were to be drawn: report it, "
-                    "and take another"
+                    f"the {lease.seconds:g} seconds of lease {lease.id} are over: report it, and take another"
+                )
+            if self.played + count > lease.decisions:
+                raise LeaseOver(
+                    f"lease {lease.id} has {lease.decisions - self.played:,} decisions left, and {count:,} were to be "
+                    "drawn: report it, and take another"
                 )
             first, size, step = self.played, lease.decisions, lease.step
             if units is not None:

@@ -110,7 +110,7 @@ def _opened(database: str, upkeep: Upkeep, metrics: Metrics) -> Store:
     Raises:
         StoreUnavailable: it cannot be reached in time.
     """
-    end, told = time.monotonic() + upkeep.wait, False
+    end, reported = time.monotonic() + upkeep.wait, False
     while True:
         try:
             return Store.open(
@@ -119,9 +119,9 @@ def _opened(database: str, upkeep: Upkeep, metrics: Metrics) -> Store:
         except StoreUnavailable as error:
             if time.monotonic() >= end:
                 raise
-            if not told:
+            if not reported:
                 logs.announce(f"{error}; Evenhand waits for it, at most {upkeep.wait:g} seconds")
-                told = True
+                reported = True
         time.sleep(min(WAIT_STEP, max(0.0, end - time.monotonic())))
 
 

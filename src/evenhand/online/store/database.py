@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Timer
 from typing import Any
 from urllib.parse import quote
 
@@ -53,6 +53,7 @@ from evenhand.online.store.errors import StoreUnavailable
 LOG = logging.getLogger("evenhand.store")
 LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, where commands print the same
 HEAD = "0001"  # version of the tables
+PURGE_AGAIN = 30.0  # seconds until a purge that failed is tried again
 LOCK_TIMEOUT = 10  # seconds that a transaction waits for the lock of another one
 MIGRATION_LOCK = 4_907_133_402  # number of the PostgreSQL lock under which one process at a time migrates
 #: A server that stops within a transaction must not lock its allocation for ever.
@@ -106,6 +107,7 @@ class Database:
         self._writable = False  # whether the last write succeeded
         self._file: tuple[int, int] | None = None  # of SQLite, when it was used first: device and inode
         self._checks_file = lite and not read_only
+        self._purging: Timer | None = None  # until a purge is tried again
 
     @property
     def exists(self) -> bool:
@@ -114,6 +116,8 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
+        if self._purging is not None:
+            self._purging.cancel()
         self.engine.dispose()
 
     @contextmanager
@@ -183,7 +187,8 @@ class Database:
     def purge(self) -> None:
         """Write an SQLite file anew, so that nothing that was removed is left in unused parts of it or of its log.
 
-        The file is written to by nobody meanwhile. PostgreSQL does so by itself, by its autovacuum.
+        The file is written to by nobody meanwhile. Where another process reads it, this is tried again until it
+        succeeds. PostgreSQL does so by itself, by its autovacuum.
         """
         if self._turns is None:
             return
@@ -200,8 +205,13 @@ class Database:
                 self._not_purged("another process reads it")
 
     def _not_purged(self, reason: str) -> None:
-        remedy = "stop the servers and run `sqlite3 FILE 'VACUUM; PRAGMA wal_checkpoint(TRUNCATE)'`"
-        LOG.error("unused parts of %s may still hold what was erased (%s): %s", self.name, reason, remedy)
+        again = (
+            f"a running server tries again every {PURGE_AGAIN:g} seconds, and a stop of all that use the file ends it"
+        )
+        LOG.error("unused parts of %s may still hold what was erased (%s): %s", self.name, reason, again)
+        self._purging = Timer(PURGE_AGAIN, self.purge)
+        self._purging.daemon = True
+        self._purging.start()
 
     def check_version(self) -> None:
         """Return if the tables are those of this version.
