@@ -83,13 +83,15 @@ def serve(
     _addresses(settings.host, port)  # before a database is created
     if not Database(database).exists:
         check_keys(settings, has_keys=False)
-    logs.configure(log_level, log_format)
+    if upkeep.wait:
+        logs.configure(log_level, log_format)  # otherwise an error on one line will do until it serves
     metrics = Metrics()
     store = _opened(database, upkeep, metrics)
     try:
         has_keys = store.keys.any()
         check_keys(settings, has_keys)
         sockets = listening_sockets(settings, port)
+        logs.configure(log_level, log_format)
         server = uvicorn.Server(_uvicorn_config(create_app(store, settings, metrics), settings))
         access = "" if has_keys else ", to this computer only, as there are no keys"
         logs.announce(f"Evenhand serves {store.database.name} at {_url(settings, sockets)}{access}")
