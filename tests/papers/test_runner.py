@@ -262,6 +262,12 @@ def test_what_needs_the_paper_s_data_is_not_runnable_without(store: Store) -> No
     assert "Needs Outbrain Click Prediction" in report.render(store, EVERY, report.kept(store, EVERY))
 
 
+def test_a_claim_that_cannot_be_run_is_listed_and_not_measured() -> None:
+    claim = PaperClaim("More.", "section 0", lambda runs: pytest.fail("it was measured"), missing="Another program.")
+    (verdict,) = judge(dataclasses.replace(TINY, claims=(claim,)), {})
+    assert (verdict.status, verdict.missing) == ("not runnable here", "Another program.")
+
+
 def test_a_claim_without_numbers_is_a_fault() -> None:
     with pytest.raises(EvenhandError, match=r"^P-2a: nothing was measured for 'Less & less\.'$"):
         judge(claiming(), {})

@@ -74,12 +74,14 @@ class PaperClaim:
         source: where the paper says it.
         test: measures it.
         reading: how the test reads words that leave room, if they do.
+        missing: why it cannot be run here, for another reason than data; it is then listed and not measured.
     """
 
     sentence: str
     source: str
     test: Callable[[Runs], Sequence[Finding]]
     reading: str = ""
+    missing: str = ""
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,9 @@ def judge(experiment: Experiment, runs: Runs, given: Collection[str] | None = No
     """
     verdicts = []
     for claim in experiment.claims:
+        if claim.missing:
+            verdicts.append(Verdict(claim, (), claim.missing))
+            continue
         findings = tuple(claim.test(runs))
         if not findings:
             raise EvenhandError(f"{experiment.id}: nothing was measured for {claim.sentence!r}")
