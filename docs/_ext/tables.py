@@ -215,7 +215,7 @@ def verdicts() -> str:
         link = f'<a href="_static/report.html#{experiment["id"]}">{experiment["id"]}</a>'
         for place, verdict in enumerate(experiment["verdicts"]):
             name = link if place == 0 else ""
-            agree = sum(finding["holds"] for finding in verdict["findings"])
+            agree = sum(finding["mark"] == "agrees" for finding in verdict["findings"])
             status = verdict["status"] if verdict["status"] != "confirmed" else "**confirmed**"
             numbers = f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else ""
             rows.append([name, _text(verdict["sentence"]), status, numbers])

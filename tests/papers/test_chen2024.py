@@ -19,7 +19,7 @@ from evenhand.core.state import Array
 from evenhand.papers.chen2024.claims import closest, distance, lost_for_ever, part_of_plays, spread, widest
 from evenhand.papers.chen2024.settings import EXPERIMENTS, on_log
 from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs
-from evenhand.papers.runner import judge
+from evenhand.papers.judging import judge
 from evenhand.papers.verdicts import below, within
 
 FOLDER = Path(str(files("evenhand.papers"))) / "chen2024"

@@ -18,7 +18,7 @@ from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Run
 from evenhand.papers.fang2022 import claims
 from evenhand.papers.fang2022.claims import SETTINGS, Frontier
 from evenhand.papers.fang2022.settings import EXPERIMENTS, FILMS, film_grids, on_films
-from evenhand.papers.runner import judge
+from evenhand.papers.judging import judge
 
 FOLDER = Path(str(files("evenhand.papers"))) / "fang2022"
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}

@@ -30,7 +30,8 @@ from evenhand.papers.experiment import (
     chosen,
     experiments,
 )
-from evenhand.papers.runner import Store, code_version, judge
+from evenhand.papers.judging import judge
+from evenhand.papers.runner import Store, code_version
 from evenhand.simulation import simulate as simulation
 
 EVERY = experiments()
@@ -236,8 +237,8 @@ def test_data_that_nobody_knows_are_refused(tmp_path: Path) -> None:
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
-def finding(holds: bool) -> Finding:
-    return Finding("regret <b>", 1.0, 0.5, 1.5, 3, "below 2", holds)
+def finding(holds: bool, p_value: float = 1.0) -> Finding:
+    return Finding("regret <b>", 1.0, 0.5, 1.5, 3, "below 2", holds, p_value, None if holds else 1234)
 
 
 def claiming(*findings: Finding) -> Experiment:
@@ -249,7 +250,20 @@ def test_a_claim_is_confirmed_only_if_every_number_agrees() -> None:
     statuses = [
         judge(claiming(*map(finding, holds)), {})[0].status for holds in ([True], [True, True], [True, False], [False])
     ]
-    assert statuses == ["confirmed", "confirmed", "not confirmed", "not confirmed"]
+    assert statuses == ["confirmed", "confirmed", "undecided", "undecided"]
+
+
+def test_a_claim_is_contradicted_if_one_number_surely_does_not_agree() -> None:
+    def status(*p_values: float, quick: bool = False) -> str:
+        return judge(claiming(*(finding(False, p_value) for p_value in p_values)), {}, quick=quick)[0].status
+
+    assert [status(0.05), status(0.051), status(0.04, 1.0), status(0.02, 1.0)] == [
+        "contradicted",
+        "undecided",
+        "undecided",
+        "contradicted",
+    ]
+    assert status(0.001, quick=True) == "too small to decide"
 
 
 def test_what_needs_the_paper_s_data_is_not_runnable_without(store: Store) -> None:
@@ -287,7 +301,14 @@ def written(store: Store) -> Store:
 
 def test_the_report_has_figure_claims_and_verdicts(written: Store) -> None:
     page = (written.folder / "report.html").read_text(encoding="utf-8")
-    for part in ("Less &amp; less.", "regret &lt;b&gt;", "less: than 2", "not confirmed", "1 of 2 numbers agree"):
+    for part in (
+        "Less &amp; less.",
+        "regret &lt;b&gt;",
+        "less: than 2",
+        "undecided",
+        "1 of 2 numbers agree",
+        "1,234 lanes",
+    ):
         assert part in page
     assert "0.5 … 1.5" in page
     assert TINY.setting in page
@@ -310,8 +331,8 @@ def test_the_claims_are_also_for_machines(written: Store) -> None:
     (one,) = claims["experiments"]
     assert (one["id"], one["lanes"], one["horizon"]) == ("P-2a", 3, 50)
     (verdict,) = one["verdicts"]
-    assert verdict["status"] == "not confirmed"
-    assert verdict["findings"][0] == dataclasses.asdict(finding(True))
+    assert (verdict["status"], verdict["lanes_needed"]) == ("undecided", 1234)
+    assert verdict["findings"][0] == dataclasses.asdict(finding(True)) | {"mark": "agrees"}
 
 
 def test_verdicts_of_another_version_are_left_out(written: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,7 +431,7 @@ def test_the_films_run_on_the_user_s_own_ratings(tmp_path: Path) -> None:
     for one in (ratings, regret):
         assert one["horizon"] == 120  # every user once
         assert one["data"] == "The user's movielens data."
-        assert {verdict["status"] for verdict in one["verdicts"]} <= {"confirmed", "not confirmed"}
+        assert {verdict["status"] for verdict in one["verdicts"]} <= {"confirmed", "too small to decide"}
     received, index = ratings["tables"]
     assert (received["title"], index["title"]) == ("mean rating received (stars)", "index at the end (stars)")
     stars = movielens.load(data).stars

@@ -15,7 +15,8 @@ from evenhand.algorithms import fair_random
 from evenhand.config.toml import load, parse
 from evenhand.core.state import Array
 from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, Runs
-from evenhand.papers.runner import Store, judge
+from evenhand.papers.judging import judge
+from evenhand.papers.runner import Store
 from evenhand.papers.wang2021.claims import (
     ARS,
     BOUND_GIVEN,

@@ -110,7 +110,7 @@ def run(names: Sequence[str], place: Store, as_json: bool) -> None:
     from evenhand.core.files import check_folder
     from evenhand.papers import report
     from evenhand.papers.experiment import chosen, experiments
-    from evenhand.papers.runner import judge
+    from evenhand.papers.judging import judge
 
     wanted, known = chosen(names), experiments()
     check_folder(place.folder)
@@ -119,7 +119,7 @@ def run(names: Sequence[str], place: Store, as_json: bool) -> None:
         where = f"[{number} of {len(wanted)}] {experiment.id}"
         progress.print(f"[bold]{escape(where)}[/bold]  {escape(experiment.title)}{_about(experiment, place)}")
         runs = place.run(experiment, lambda part: progress.print(f"    {escape(part)}"))
-        report.keep(place, experiment, runs, judge(experiment, runs, place.data))
+        report.keep(place, experiment, runs, judge(experiment, runs, place.data, place.quick))
         report.write(place, known)
     found = report.kept(place, known)
     shown = [found[experiment.id] for experiment in wanted]
@@ -184,12 +184,12 @@ def _print_verdicts(shown: Sequence[dict[str, Any]]) -> None:
     from evenhand.cli import tables as listing
     from evenhand.papers import report
 
-    colours = {"confirmed": "green", "not confirmed": "yellow", "not runnable here": "dim"}
+    colours = {"confirmed": "green", "contradicted": "red", "undecided": "yellow"}
     table = listing.table_of("experiment", "claim", "verdict", "numbers that agree")
     for one in shown:
         for place, verdict in enumerate(one["verdicts"]):
-            agree = sum(finding["holds"] for finding in verdict["findings"])
-            colour = colours[verdict["status"]]
+            agree = sum(finding["mark"] == "agrees" for finding in verdict["findings"])
+            colour = colours.get(verdict["status"], "dim")
             table.add_row(
                 "" if place else one["id"],
                 escape(verdict["sentence"]),

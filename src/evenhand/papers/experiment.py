@@ -51,7 +51,12 @@ class Finding:
         high: upper end.
         lanes: independent replications behind it.
         expected: what the claim says about the number, in words.
-        holds: whether the whole interval agrees with that.
+        holds: whether the whole interval agrees with that; where one value is claimed, whether it is so narrow
+            that it excludes all that is clearly different.
+        p_value: in [0, 1], the chance of an estimate as far from what is claimed, or farther, were the claim true; 1
+            where the estimate itself agrees.
+        lanes_needed: about how many lanes would decide it, were the estimate the truth; None where it is decided, or
+            lanes do not decide it.
     """
 
     text: str
@@ -61,13 +66,15 @@ class Finding:
     lanes: int
     expected: str
     holds: bool
+    p_value: float = 1.0
+    lanes_needed: int | None = None
 
 
 @dataclass(frozen=True)
 class PaperClaim:
     """Something that a paper says its experiment shows.
 
-    It is confirmed if every finding holds, and not confirmed otherwise.
+    It is confirmed if every finding agrees, contradicted if one surely does not, and undecided otherwise.
 
     Attributes:
         sentence: the claim, in our words and as strong as the paper's.

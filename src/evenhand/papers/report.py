@@ -20,11 +20,10 @@ from evenhand.algorithms.citations import PAPERS
 from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
-from evenhand.papers.runner import Store, Verdict, code_version
+from evenhand.papers.judging import STATUSES, Verdict
+from evenhand.papers.runner import Store, code_version
 from evenhand.simulation import figures
 from evenhand.simulation.files import without_infinities
-
-STATUSES = ("confirmed", "not confirmed", "not runnable here")
 
 
 def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Verdict]) -> None:
@@ -49,7 +48,11 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Ve
                 "reading": verdict.claim.reading,
                 "status": verdict.status,
                 "missing": verdict.missing,
-                "findings": [asdict(finding) for finding in verdict.findings],
+                "lanes_needed": verdict.lanes_needed,
+                "findings": [
+                    asdict(finding) | {"mark": mark}
+                    for finding, mark in zip(verdict.findings, verdict.marks, strict=True)
+                ],
             }
             for verdict in verdicts
         ],

@@ -7,7 +7,7 @@ import json
 import shutil
 import time
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -19,8 +19,7 @@ from evenhand import __version__
 from evenhand.config.toml import parse
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.files import write_whole
-from evenhand.papers.data import NEEDED
-from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs
+from evenhand.papers.experiment import CompletedRun, Experiment, QuickSize, Runs
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup, run_information
 from evenhand.simulation.simulate import compare
@@ -148,57 +147,6 @@ class Store:
         text = json.dumps(stamp, indent=2)
         write_whole(place / "run.json", lambda path: path.write_text(text, "utf-8"))
         return CompletedRun(results, setup, seconds)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a claim.
-
-    Attributes:
-        claim: what was to be shown.
-        findings: the numbers; none if it could not be run.
-        missing: why it could not be run; empty if it could.
-    """
-
-    claim: PaperClaim
-    findings: tuple[Finding, ...]
-    missing: str = ""
-
-    @property
-    def status(self) -> str:
-        """``"confirmed"``, ``"not confirmed"`` or ``"not runnable here"``."""
-        if self.missing:
-            return "not runnable here"
-        return "confirmed" if all(finding.holds for finding in self.findings) else "not confirmed"
-
-
-def judge(experiment: Experiment, runs: Runs, given: Collection[str] | None = None) -> list[Verdict]:
-    """The verdicts on an experiment's claims, and on what cannot be run for want of the paper's own data.
-
-    Args:
-        experiment: what was run.
-        runs: their results.
-        given: kinds of data that the user has; None does not ask for any.
-
-    Raises:
-        EvenhandError: a claim could not be measured, which is a fault of the experiment.
-    """
-    verdicts = []
-    for claim in experiment.claims:
-        if claim.missing:
-            verdicts.append(Verdict(claim, (), claim.missing))
-            continue
-        findings = tuple(claim.test(runs))
-        if not findings:
-            raise EvenhandError(f"{experiment.id}: nothing was measured for {claim.sentence!r}")
-        verdicts.append(Verdict(claim, findings))
-    missing = [] if given is None else [need.kind for need in experiment.data if need.kind not in given]
-    return verdicts + [_not_runnable(kind) for kind in missing]
-
-
-def _not_runnable(kind: str) -> Verdict:
-    claim = PaperClaim(f"The same on the {kind} data that the paper used.", "the paper's data", lambda runs: [])
-    return Verdict(claim, (), f"Needs {NEEDED[kind]}; give the folder or file with --data.")
 
 
 def key(setup: Setup) -> str:

@@ -361,7 +361,8 @@ def faster(part: str) -> Test:
         for quick, slow in ((TS, UCB), (OP_TS, OP_UCB)):
             times = seconds[quick] / seconds[slow]
             text = f"processor time of {quick}, in times of that of {slow}"
-            found.append(Finding(text, times, times, times, 1, "below 1", times < 1.0))
+            less = times < 1.0
+            found.append(Finding(text, times, times, times, 1, "below 1", less, 1.0 if less else 0.0))
         return found
 
     return test

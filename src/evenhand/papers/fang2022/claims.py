@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask
 from evenhand.papers.experiment import CompletedRun, Finding, Runs
-from evenhand.papers.verdicts import Test, above, at, below, count_lanes, interval, within
+from evenhand.papers.verdicts import Test, above, at, below, count_lanes, interval, picked, within
 
 #: The names of the policies in every configuration; each is a grid of its parameter but in settings 1 and 4.
 HARD, FAIR_LEARN, LFG = "hard threshold", "Fair-Learn", "LFG"
@@ -173,7 +173,7 @@ def earns_more(run: CompletedRun, name: str, other: str, where: str) -> list[Fin
     leads = [mine.at(level) - theirs.at(level) for level in levels]
     place = int(np.argmin([interval(lead)[1] for lead in leads]))
     text = f"{where}: expected reward of {name} less that of {other}, both with {levels[place]:,.0f} plays missing"
-    return [above(text, leads[place], 0.0)]
+    return [picked(above(text, leads[place], 0.0), len(PLACES))]
 
 
 # Setting 4: the plays of an arm against its inverse gap

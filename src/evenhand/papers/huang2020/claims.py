@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.core.state import Array
 from evenhand.datasets import movielens
 from evenhand.papers.experiment import CompletedRun, Finding, Runs
-from evenhand.papers.verdicts import Test, above, at, below, lower, ratio_within, shares, sublinear, within
+from evenhand.papers.verdicts import Test, above, at, below, lower, picked, ratio_within, shares, sublinear, within
 from evenhand.theory.baseline import baseline_of
 from evenhand.theory.bounds import lfg_regret, tscsf_b_regret
 
@@ -123,7 +123,8 @@ def about_three_hundredths(runs: Runs) -> list[Finding]:
     for name in PAIR:
         curve = run.results.policies[f"{name} eta=1"].curves[REGRET][run.results.rounds >= ZOOM]
         lowest = curve[curve.mean(axis=1).argmin()]
-        found.append(within(f"lowest time-averaged regret: {name} eta=1", lowest, 0.025, 0.035))
+        one = within(f"lowest time-averaged regret: {name} eta=1", lowest, 0.025, 0.035)
+        found.append(picked(one, len(curve)))
     return found
 
 
@@ -171,7 +172,8 @@ def opt_nf_below_opt_f(part: str) -> Test:
         paths = (curves["r_regret"] - curves["regret"]) / run.results.rounds[:, np.newaxis]
         highest = int(paths.mean(axis=1).argmax())
         when = run.results.rounds[highest]
-        return [below(f"time-averaged regret of Opt-NF where it is highest, at round {when:,}", paths[highest], 0.0)]
+        text = f"time-averaged regret of Opt-NF where it is highest, at round {when:,}"
+        return [picked(below(text, paths[highest], 0.0), len(paths))]
 
     return test
 
@@ -251,10 +253,11 @@ def satisfied(part: str, end: str, slack: float | None = None) -> Test:
         for name in PAIR:
             missing, arm = furthest_behind(runs[part], name + end)
             if slack is None:
-                found.append(below(f"plays missing to {arm}, furthest behind: {name}{end}", missing, 1.0, " play"))
+                one = below(f"plays missing to {arm}, furthest behind: {name}{end}", missing, 1.0, " play")
             else:
                 share = missing / runs[part].results.rounds[-1]
-                found.append(below(f"share missing to {arm}, furthest behind: {name}{end}", share, slack))
+                one = below(f"share missing to {arm}, furthest behind: {name}{end}", share, slack)
+            found.append(picked(one, len(runs[part].results.names)))
         return found
 
     return test
@@ -345,7 +348,7 @@ def bounds_hold(runs: Runs) -> list[Finding]:
         part = curve / bound(run, name, rounds)[:, np.newaxis]
         worst = int(part.mean(axis=1).argmax())
         text = f"time-averaged regret as a part of the bound, where it is largest, at round {rounds[worst]:,.0f}"
-        found.append(below(f"{text}: {name}, η = 63.55", part[worst], 1.0))
+        found.append(picked(below(f"{text}: {name}, η = 63.55", part[worst], 1.0), len(part)))
         for end, eta in horizons(run).items():
             part_at = at(run, f"{name} eta={eta}", REGRET, end) / bound(run, name, end, eta)
             found.append(below(f"time-averaged regret as a part of the bound: {name}, T = {end:,}", part_at, 1.0))
@@ -354,7 +357,7 @@ def bounds_hold(runs: Runs) -> list[Finding]:
 
 def _computed(text: str, value: float) -> Finding:
     """A number without chance in it, which is to be above 0."""
-    return Finding(text, value, value, value, 0, "above 0", value > 0.0)
+    return Finding(text, value, value, value, 0, "above 0", value > 0.0, 1.0 if value > 0.0 else 0.0)
 
 
 # Films
@@ -382,7 +385,7 @@ def too_high(runs: Runs) -> list[Finding]:
         excess = excess_stars(run, f"LFG{end}", "score")
         film = int(excess.mean(axis=0).argmin())
         text = f"rating above the true one, least of all for {run.results.names[film]}: LFG{end}"
-        found.append(above(text, excess[:, film], 0.0, " stars"))
+        found.append(picked(above(text, excess[:, film], 0.0, " stars"), excess.shape[1]))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
@@ -12,17 +13,23 @@ from evenhand.core.state import Array
 from evenhand.papers.experiment import CompletedRun, Finding, Runs
 from evenhand.papers.verdicts import (
     CONFIDENCE,
+    NEARLY,
     Test,
     above,
     at,
     count_lanes,
     interval,
+    judged,
+    lanes_to_decide,
     linear,
     logarithmic,
     lower,
+    outside,
     ratio,
     ratio_below,
+    smallest_level,
     sublinear,
+    widened,
 )
 
 REGRET = "composite_regret"
@@ -183,10 +190,16 @@ def in_most(text: str, tests: Sequence[Sequence[Interval]], needed: int, lanes: 
     Returns:
         The number of spreads by the means; the ends count those for which it is sure, and those for which it may be.
     """
-    counts = [sum(sum(test[end] < 0.0 for test in spread) >= needed for spread in tests) for end in (0, 2, 1)]
-    half = len(tests) / 2
-    mean, low, high = map(float, counts)
-    return Finding(text, mean, low, high, lanes, f"more than {half:g} of {len(tests)}", low > half)
+    half, number = len(tests) / 2, sum(map(len, tests))
+
+    def counts(confidence: float) -> list[float]:
+        wide = [[widened(test, lanes, confidence) for test in spread] for spread in tests]
+        return [float(sum(sum(test[end] < 0.0 for test in spread) >= needed for spread in wide)) for end in (0, 2, 1)]
+
+    mean, low, high = counts(CONFIDENCE)
+    # All intervals together have an error of at most the level, if each has its part of it.
+    p_value = smallest_level(lambda level: counts(1.0 - level / number)[2] <= half)
+    return Finding(text, mean, low, high, lanes, f"more than {half:g} of {len(tests)}", low > half, p_value)
 
 
 def _differences(
@@ -213,9 +226,14 @@ def hardly_stuck(parts: Sequence[str]) -> Test:
 
 def stuck_below(run: CompletedRun, label: str, most: float) -> Finding:
     """Fewer than a share of the lanes are stuck in the end."""
+    from scipy.stats import binomtest
+
     share, low, high = stuck_share(run, label)
     text = f"share of lanes stuck on a worse arm: {label}"
-    return Finding(text, share, low, high, count_lanes(run), f"below {most:g}", high < most)
+    lanes = count_lanes(run)
+    p_value = min(1.0, 2.0 * float(binomtest(round(share * lanes), lanes, most, alternative="greater").pvalue))
+    needed = lanes_to_decide((share, low, high), lanes, [most]) if low <= most <= high else None
+    return Finding(text, share, low, high, lanes, f"below {most:g}", high < most, p_value, needed)
 
 
 def less_stuck(parts: Sequence[str], other: str) -> Test:
@@ -241,9 +259,13 @@ def bend(run: CompletedRun, label: str, straight: bool) -> Finding:
     if by_chance(run):
         return (linear if straight else sublinear)(run, label, measure)
     half = at(run, label, measure, run.results.rounds[-1] / 2)
-    mean, low, high = interval(at(run, label, measure) - 2.0 * half)
+    measured = interval(at(run, label, measure) - 2.0 * half)
     text = f"regret of the second half of the rounds less that of the first: {label}"
-    return Finding(text, mean, low, high, half.size, "0 or more" if straight else "below 0", (high >= 0.0) is straight)
+    if not straight:
+        return judged(text, measured, half.size, "below 0", (-math.inf, 0.0), touching=False)
+    least = (2.0**NEARLY - 2.0) * abs(float(half.mean()))
+    expected = f"0 or more, and surely at least {least:,.0f}".replace("-", "−")
+    return judged(text, measured, half.size, expected, (0.0, math.inf), enough=(least, math.inf))
 
 
 def less(parts: Sequence[str], policies: Sequence[str], others: Sequence[str]) -> Test:
@@ -263,10 +285,10 @@ def slightly_better(parts: Sequence[str]) -> Test:
         found = []
         for part in parts:
             over, under = (at(runs[part], label, lost(runs[part])) for label in (CLW, ARS))
-            mean, low, high = ratio(over, under)
             text = f"regret of {CLW} with the right d, in times of that of {ARS}"
-            holds = low >= SLIGHT and high < 1.0
-            finding = Finding(text, mean, low, high, over.size, f"from {SLIGHT:g} to below 1", holds)
+            finding = judged(
+                text, ratio(over, under), over.size, f"from {SLIGHT:g} to below 1", (SLIGHT, 1.0), touching=False
+            )
             found.append(_named(part, finding))
         return found
 
@@ -278,13 +300,16 @@ def can_be_worse(parts: Sequence[str]) -> Test:
 
     def test(runs: Runs) -> list[Finding]:
         cases = list(product(parts, WRONG))
-        confidence = 1.0 - 0.05 / len(cases)
+        lanes, confidence = count_lanes(runs[parts[0]]), 1.0 - 0.05 / len(cases)
         gaps = [
-            interval(at(runs[part], label, lost(runs[part])) - at(runs[part], ARS, lost(runs[part])), confidence)
+            interval(at(runs[part], label, lost(runs[part])) - at(runs[part], ARS, lost(runs[part])))
             for part, label in cases
         ]
-        mean, low, high = (float(sum(gap[end] > 0.0 for gap in gaps)) for end in range(3))
+        sure = [widened(gap, lanes, confidence) for gap in gaps]
+        mean, low, high = (float(sum(gap[end] > 0.0 for gap in sure)) for end in range(3))
         text = f"cases in which CLW with a d that is 10 % off has more regret than {ARS}, of {len(cases)}"
-        return [Finding(text, mean, low, high, count_lanes(runs[parts[0]]), "at least 1", low >= 1.0)]
+        # None is worse only if each on its own is not.
+        p_value = max(outside(gap, lanes, (0.0, math.inf)) for gap in gaps)
+        return [Finding(text, mean, low, high, lanes, "at least 1", low >= 1.0, p_value)]
 
     return test
