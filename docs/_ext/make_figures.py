@@ -148,7 +148,7 @@ def late_rewards(folder: Path) -> None:
         "half of the rewards are lost": PacketLoss(0.5, named=True),
     }
     all_plays = ConfidenceIntervals(1000.0, per_arm=False, lower="pessimistic", upper="optimistic")
-    mature = MatureIntervals(500.0)
+    mature = MatureIntervals(1000.0)
     figure, panel = panels(3)
     for axes, (title, delay) in zip(panel, worlds.items(), strict=True):
         world = Environment(Bernoulli([0.7]), feedback=delay).start(4000, 1, np.random.SeedSequence(1))

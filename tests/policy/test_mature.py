@@ -10,7 +10,6 @@ import pytest
 
 from evenhand import Environment, Policy, compare
 from evenhand.algorithms import fucb, m_fcts_d, m_fcucb_d, q_fcts_d, ucb1
-from evenhand.core.cohorts import SEGMENTS
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import ALL_AVAILABLE, State
 from evenhand.environment import Bernoulli, ByReward, Fixed, Geometric, PacketLoss, Uniform
@@ -76,12 +75,11 @@ def test_intervals_are_the_best_over_the_ages() -> None:
     state = after(m_fcucb_d(FLAT, horizon=500, plays=2), BIASED, 300)
     low, high = MatureIntervals(inside=20.0).of(state)
     assert state.tally.cohorts is not None
-    counts, inside = state.tally.cohorts.by_age(), 2.0 * 20.0 * 3
+    counts, c = state.tally.cohorts.by_age(), math.sqrt(math.log(20.0 * 3))
     for lane in range(4):
         for arm in range(3):
             lows, highs = [0.0], [1.0]
-            for age, (n, f, y) in enumerate(counts[:, :, lane, arm].T.tolist()):
-                c = math.sqrt(math.log(inside * (SEGMENTS - 1 if age else 1)))
+            for n, f, y in counts[:, :, lane, arm].T.tolist():
                 if n:
                     lows.append(y / n - c / math.sqrt(n))
                     highs.append((y + n - f) / n + c / math.sqrt(n))
@@ -92,7 +90,7 @@ def test_intervals_are_the_best_over_the_ages() -> None:
 def test_intervals_are_no_wider_than_those_of_the_pulls_of_any_age() -> None:
     state = after(m_fcucb_d(FLAT, horizon=500), BIASED, 400)
     low, high = MatureIntervals(inside=20.0).of(state)
-    all_ages = ConfidenceIntervals(40.0, lower="pessimistic", upper="optimistic").of(state)
+    all_ages = ConfidenceIntervals(20.0, lower="pessimistic", upper="optimistic").of(state)
     assert (low >= all_ages[0] - 1e-12).all()
     assert (high <= all_ages[1] + 1e-12).all()
     assert (high < all_ages[1]).any()

@@ -19,15 +19,14 @@ from evenhand.policy.selection import DependentRounding
 def m_fcucb_d(merit: MeritLike, *, horizon: int, cap: bool = False, plays: int = 1) -> Policy:
     """M-FCUCB-D: OP-FCUCB-D with the best interval over all ages of pulls, so that a delay costs its length only.
 
-    intervals ``[max_a y/n − c, min_a (y + n − f)/n + c]`` cut to [0, 1], ``c = sqrt(ln(12 m K T)/n)`` for a = 0 and
-    ``sqrt(ln(12 m K T G)/n)`` otherwise, for the n pulls that are at least a rounds old, f of them with a reward, y the
-    sum of these; then as FCUCB-D
+    intervals ``[max_a y/n − c, min_a (y + n − f)/n + c]`` cut to [0, 1], ``c = sqrt(ln(6 m K T)/n)``, for the n pulls
+    that are at least a rounds old, f of them with a reward, y the sum of these; then as FCUCB-D
 
     Promise: every arm plays in proportion to its merit in the long run, however delays depend on rewards, as far as
         rewards arrive at all; regret of order ``min_q m (1 − q) T + K sqrt(T) + m d(q)``, d(q) being the largest
         q-quantile of the delays: the delay is added, not multiplied. Ours, not the paper's.
 
-    Needs feedback that names the pull of each reward. Ages are sums of 1, 1, 2, 2, 4, 4, … rounds, so that G = 40
+    Needs feedback that names the pull of each reward. Ages are sums of 1, 1, 2, 2, 4, 4, … rounds, so that 41
     ages and three counters for each are enough for two million rounds; older pulls have one age.
 
     Args:
@@ -135,7 +134,7 @@ def q_fcts_d(merit: MeritLike, *, untestable: str = "trust", cap: bool = False, 
 
 
 def _mature(plays: int, horizon: int) -> MatureIntervals:
-    """The intervals with ``ln(12 m K T)``."""
+    """The intervals with ``ln(6 m K T)``."""
     return MatureIntervals(6.0 * plays * validate.whole("horizon", horizon))
 
 

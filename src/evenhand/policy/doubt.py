@@ -8,7 +8,6 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
-from evenhand.core.cohorts import SEGMENTS
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
@@ -22,10 +21,10 @@ from evenhand.policy.index import Index, as_index
 class MatureIntervals(Intervals):
     """An interval for the mean of every arm that holds however delays depend on rewards: the best over all ages.
 
-    ``[max_a (y − c_a sqrt(n))/n, min_a (y + n − f + c_a sqrt(n))/n]`` cut to [0, 1]; of the pulls of an arm n are at
-    least a rounds old, f of these have a reward, and y is the sum of these rewards. ``c_a = sqrt(ln(2 · inside · K))``
-    for a = 0 and ``sqrt(ln(2 · inside · K · G))`` for the G other ages: half of the probability of error is for all
-    pulls, where it costs most. For a = 0 alone it is the interval of OP-FCUCB-D, but for the 2.
+    ``[max_a y/n − c, min_a (y + n − f)/n + c]`` cut to [0, 1], ``c = sqrt(ln(inside · K)/n)``; of the pulls of an arm n
+    are at least a rounds old, f of these have a reward, and y is the sum of these rewards. For a = 0 alone it is the
+    interval of OP-FCUCB-D. More ages do not cost a wider radius: the n pulls that are old enough are always the first
+    n of their arm, so if the mean of the first n rewards is within c of μ for every n, all ages are right at once.
 
     Needs feedback that names the pull of each reward.
 
@@ -51,10 +50,7 @@ class MatureIntervals(Intervals):
     def of(self, state: State) -> tuple[Array, Array]:
         """The largest lower and the smallest upper end."""
         pulls, received, rewards = counts_by_age(state.tally)
-        inside = 2.0 * self.inside * state.arms
-        width = np.sqrt(pulls)
-        width[0] *= np.sqrt(np.log(inside))
-        width[1:] *= np.sqrt(np.log(inside * (SEGMENTS - 1)))
+        width = np.sqrt(pulls * np.log(self.inside * state.arms))
         least = np.maximum(pulls, 1.0)
         high = rewards + pulls
         high -= received
