@@ -1,0 +1,185 @@
+"""Means that change, with promises and without."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenhand.core.state import Array
+from evenhand.papers import panels
+from evenhand.papers.beyond.claims import lower_than, together
+from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs
+from evenhand.papers.verdicts import Test, at, below, within
+from evenhand.simulation.results import mean_and_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SOURCE = "Garivier & Moulines 2011, section 4"
+RECALLED = (
+    "Garivier & Moulines are not among the five papers, and their numbers are recalled: ξ = 1/2 of UCB1, 0.6 of D-UCB "
+    "and SW-UCB, γ = 1 − 1/(4 sqrt(T)), τ = 4 sqrt(T ln T)."
+)
+CHANGE = 2000  # rounds before the change in X-D3
+SHARES = (0.025, 0.05, 0.1)
+GAP = 0.6  # Δ of the arm that changes
+
+
+def never_behind(part: str) -> Test:
+    """No arm is ever a whole play behind."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs[part]
+        return [
+            below(f"most plays that any arm was ever behind: {label}", at(run, label, "max_violation"), 1.0, " play")
+            for label in run.results.policies
+        ]
+
+    return test
+
+
+def delays(run: CompletedRun, label: str) -> Array:
+    """Rounds from the change to the first checkpoint with most plays of the arm that became best, (lanes,)."""
+    rounds = run.results.rounds
+    plays = np.diff(run.results.policies[label].pulls[..., 1], axis=0, prepend=0)
+    length = np.diff(rounds, prepend=0)
+    most = (plays > 0.5 * length[:, np.newaxis]) & (rounds > CHANGE)[:, np.newaxis]
+    found = np.where(most.any(axis=0), rounds[most.argmax(axis=0)], rounds[-1])
+    return np.asarray(found - CHANGE, dtype=float)
+
+
+def sooner_with_larger_shares(runs: Runs) -> list[Finding]:
+    """Every step to a larger share shortens the delay."""
+    run = runs["d3"]
+    found = {share: delays(run, f"r = {share}") for share in SHARES}
+    return [
+        below(f"delay with r = {more} less that with r = {less}", found[more] - found[less], 0.0, " rounds")
+        for less, more in pairwise(SHARES)
+    ]
+
+
+def as_the_theory_says(runs: Runs) -> list[Finding]:
+    """The delay in units of ln T/(r Δ²)."""
+    run = runs["d3"]
+    return [
+        within(
+            f"delay with r = {share}, in units of ln T/(r Δ²)",
+            delays(run, f"r = {share}") * share * GAP**2 / math.log(run.setup.horizon),
+            0.5,
+            2.0,
+        )
+        for share in SHARES
+    ]
+
+
+def dynamic(part: str) -> Callable[[Runs], Figure]:
+    """The dynamic regret, and the dynamic r-regret of the same with shares."""
+
+    def draw(runs: Runs) -> Figure:
+        order = [*runs[part].results.policies, *runs[f"{part}-shares"].results.policies]
+
+        def panel(number: int, axes: Axes) -> None:
+            name, measure = ((part, "dynamic_regret"), (f"{part}-shares", "dynamic_r_regret"))[number]
+            panels.curves(axes, runs[name], measure, title=("nothing promised", "r = 0.05 each")[number], order=order)
+
+        return panels.grid(2, panel, columns=2, note=panels.lanes_of(runs[part]))
+
+    return draw
+
+
+def over_shares(runs: Runs) -> Figure:
+    """The delay until a change is followed, over the share that is kept."""
+    run = runs["d3"]
+
+    def panel(number: int, axes: Axes) -> None:
+        found = [mean_and_error(delays(run, f"r = {share}")) for share in SHARES]
+        means, errors = [float(mean) for mean, _ in found], [float(error) for _, error in found]
+        panels.points(axes, list(SHARES), means, errors, "fair GLR", 0)
+        panels.finish(axes, "promised share r", "rounds until most plays are the new best arm's", log="xy")
+
+    return panels.grid(1, panel, note=panels.lanes_of(run, "bars"))
+
+
+def _learns_anew(part: str) -> tuple[PaperClaim, ...]:
+    """What is claimed of every world that changes."""
+    shared = f"{part}-shares"
+    return (
+        PaperClaim(
+            "D-UCB and SW-UCB have less dynamic regret than UCB1.",
+            SOURCE,
+            lower_than(part, ("D-UCB", "SW-UCB"), "UCB1", "dynamic_regret"),
+        ),
+        PaperClaim(
+            "With shares: FUCB and F-TS that forget have less dynamic r-regret than those that do not.",
+            "ours",
+            together(
+                lower_than(shared, ("FUCB, window",), "FUCB", "dynamic_r_regret"),
+                lower_than(shared, ("F-TS, discounted",), "F-TS", "dynamic_r_regret"),
+            ),
+        ),
+        PaperClaim("Promises never fade: no arm is ever a whole play behind.", "ours", never_behind(shared)),
+    )
+
+
+EXPERIMENTS = (
+    Experiment(
+        id="X-D1",
+        title="Another arm is the best for a while",
+        figure="figure 1 of Garivier & Moulines 2011",
+        setting="Three Bernoulli arms with means 0.5, 0.3 and 0.4; the third has 0.9 from round 3001 to 5000. Once "
+        "with nothing promised, once with a share of 0.05 for every arm.",
+        parts=("d1", "d1-shares"),
+        claims=(
+            *_learns_anew("d1"),
+            PaperClaim(
+                "GLR-klUCB has less dynamic regret than SW-UCB.",
+                "ours",
+                lower_than("d1", ("GLR-klUCB",), "SW-UCB", "dynamic_regret"),
+            ),
+            PaperClaim(
+                "With shares: fair GLR has less dynamic r-regret than FUCB with a window.",
+                "ours",
+                lower_than("d1-shares", ("fair GLR",), "FUCB, window", "dynamic_r_regret"),
+            ),
+        ),
+        draw=dynamic("d1"),
+        quick=QuickSize(lanes=10),
+        choices=(RECALLED,),
+    ),
+    Experiment(
+        id="X-D2",
+        title="One mean swings about the other",
+        figure="figure 2 of Garivier & Moulines 2011",
+        setting="Two Bernoulli arms: one mean is 0.5 + 0.4 cos(2π t/3333), the other 0.5. Once with nothing promised, "
+        "once with a share of 0.05 for either arm.",
+        parts=("d2", "d2-shares"),
+        claims=_learns_anew("d2"),
+        draw=dynamic("d2"),
+        quick=QuickSize(lanes=10),
+        choices=(RECALLED,),
+    ),
+    Experiment(
+        id="X-D3",
+        title="How soon a change is found, against the share that is kept",
+        figure="no figure: no paper has it",
+        setting="Two Bernoulli arms with means 0.5 and 0.3; the second has 0.9 from round 2001 on. Fair GLR with a "
+        "share of 0.025, 0.05 and 0.1 for either arm.",
+        parts=("d3",),
+        claims=(
+            PaperClaim("The larger the share, the sooner the change is found.", "ours", sooner_with_larger_shares),
+            PaperClaim(
+                "The delay is about ln T/(r Δ²).",
+                "ours",
+                as_the_theory_says,
+                "found: the arm has most of the plays in ten rounds; about: between half of it and twice as much",
+            ),
+        ),
+        draw=over_shares,
+        quick=QuickSize(lanes=10),
+    ),
+)

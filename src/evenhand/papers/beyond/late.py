@@ -1,0 +1,156 @@
+"""Late rewards of which the pull is known: counts by age, and trust until it is disproved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import TYPE_CHECKING
+
+from evenhand.papers import panels
+from evenhand.papers.beyond.claims import at_most_times, together
+from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Runs
+from evenhand.papers.verdicts import Test, above, at, ratio_below
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+REGRETS = ("reward_regret", "fairness_regret")
+RULES = ("FCUCB-D", "FCTS-D")
+GROWN = 20_000  # rounds by which all pulls counted at the longest delay are old enough
+SETTING = (
+    "Seven Bernoulli arms, three plays per round, shares by merit 1 + 2 μ⁴, 20 lanes; every reward that arrives names "
+    "its pull. Policies of Chen et al. that do not use it stand beside M-FCUCB-D and M-FCTS-D, which count pulls by "
+    "age, and Q-FCUCB-D and Q-FCTS-D, which trust what arrived until it is disproved."
+)
+SEEN = "Smaller runs of prototypes had been seen when the claims were written; the bounds in them are older."
+
+
+def flat(part: str, policy: str, measure: str, most: float) -> Test:
+    """Little of a measure is added after the round by which the first pulls are old enough."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs[part]
+        half = at(run, policy, measure, min(GROWN, run.setup.horizon / 2))
+        text = f"{measure.replace('_', ' ')} of {policy} in the end, in times of that at round {GROWN:,}"
+        return [ratio_below(text, at(run, policy, measure), half, most)]
+
+    return test
+
+
+def at_least_times(part: str, policy: str, other: str, bound: float) -> Test:
+    """More than a multiple of another policy's reward regret."""
+
+    def test(runs: Runs) -> list[Finding]:
+        one, two = (at(runs[part], label, REGRETS[0]) for label in (policy, other))
+        return [above(f"reward regret of {policy}, less {bound:g} times that of {other}", one - bound * two, 0.0)]
+
+    return test
+
+
+def regrets(parts: dict[str, str]) -> Callable[[Runs], Figure]:
+    """Both regrets over the rounds, a row for each part."""
+
+    def draw(runs: Runs) -> Figure:
+        cells = list(product(parts, REGRETS))
+
+        def panel(number: int, axes: Axes) -> None:
+            part, measure = cells[number]
+            panels.curves(axes, runs[part], measure, log="xy", title=parts[part])
+
+        return panels.grid(len(cells), panel, columns=2, note=panels.lanes_of(runs[cells[0][0]]))
+
+    return draw
+
+
+EXPERIMENTS = (
+    Experiment(
+        id="X-M1",
+        title="Delays that depend on the reward, with pulls that are known",
+        figure="figure 2(d) of Chen et al. 2024",
+        setting=f"{SETTING} A reward of 1 from a good arm (3, 4, 5) and a reward of 0 from a bad one take 6,000 "
+        "rounds, all others none; 100,000 rounds.",
+        parts=("m1",),
+        claims=(
+            *(
+                PaperClaim(
+                    f"M-{rule} has at most two thirds of OP-{rule}'s {measure.replace('_', ' ')}.",
+                    "ours",
+                    at_most_times("m1", f"M-{rule}", f"OP-{rule}", (measure,), 2 / 3),
+                )
+                for rule, measure in product(RULES, REGRETS)
+            ),
+            *(
+                PaperClaim(
+                    f"The {measure.replace('_', ' ')} of M-FCUCB-D and M-FCTS-D is flat once the first pulls are old "
+                    "enough.",
+                    "ours",
+                    together(*(flat("m1", f"M-{rule}", measure, 1.1) for rule in RULES)),
+                    "flat: from round 20,000 to the end less than a tenth is added",
+                )
+                for measure in REGRETS
+            ),
+            PaperClaim(
+                "Q-FCUCB-D and Q-FCTS-D have at most half of the regrets of FCUCB-D and FCTS-D.",
+                "ours",
+                together(*(at_most_times("m1", f"Q-{rule}", rule, REGRETS, 0.5) for rule in RULES)),
+            ),
+        ),
+        draw=regrets({"m1": ""}),
+        quick=QuickSize(lanes=5, horizon=8000),
+        choices=(SEEN,),
+    ),
+    Experiment(
+        id="X-M2",
+        title="What caution costs where delays do not depend on rewards",
+        figure="figures 1 and 2(c) of Chen et al. 2024",
+        setting=f"{SETTING} Geometric delays with success 0.05, or rewards that are lost with fixed chances; 40,000 "
+        "rounds.",
+        parts=("m2-geometric", "m2-loss"),
+        claims=(
+            PaperClaim(
+                "Under geometric delays M-FCUCB-D has at most 10 % more of both regrets than FCUCB-D.",
+                "ours",
+                at_most_times("m2-geometric", "M-FCUCB-D", "FCUCB-D", REGRETS, 1.1),
+            ),
+            PaperClaim(
+                "Under geometric delays M-FCTS-D has no more of both regrets than FCTS-D.",
+                "ours",
+                at_most_times("m2-geometric", "M-FCTS-D", "FCTS-D", REGRETS, 1.05),
+                "no more: surely less than 5 % more",
+            ),
+            PaperClaim(
+                "Under geometric delays trust costs nothing until it is disproved, and doubt ends once it can be "
+                "tested: Q-FCUCB-D and Q-FCTS-D have at most 10 % more of both regrets than FCUCB-D and FCTS-D.",
+                "ours",
+                together(
+                    *(
+                        at_most_times("m2-geometric", f"Q-{rule}, {way}", rule, REGRETS, 1.1)
+                        for rule, way in product(RULES, ("trust", "doubt"))
+                    )
+                ),
+            ),
+            PaperClaim(
+                "Lost rewards stay bad for the cautious: M-FCUCB-D and M-FCTS-D have more than twice the reward regret "
+                "of FCUCB-D and FCTS-D.",
+                "ours",
+                together(*(at_least_times("m2-loss", f"M-{rule}", rule, 2.0) for rule in RULES)),
+            ),
+            PaperClaim(
+                "Where rewards are lost, Q-FCUCB-D and Q-FCTS-D that trust have at most 10 % more of both regrets than "
+                "FCUCB-D and FCTS-D.",
+                "ours",
+                together(*(at_most_times("m2-loss", f"Q-{rule}, trust", rule, REGRETS, 1.1) for rule in RULES)),
+            ),
+            PaperClaim(
+                "Where rewards are lost, Q-FCUCB-D and Q-FCTS-D that doubt are as bad as the cautious.",
+                "ours",
+                together(*(at_least_times("m2-loss", f"Q-{rule}, doubt", rule, 2.0) for rule in RULES)),
+                "as bad: more than twice the reward regret of FCUCB-D and FCTS-D",
+            ),
+        ),
+        draw=regrets({"m2-geometric": "geometric delays", "m2-loss": "lost rewards"}),
+        quick=QuickSize(lanes=5, horizon=4000),
+        choices=(SEEN,),
+    ),
+)

@@ -1,0 +1,162 @@
+"""Promises to groups of arms, and floors of chances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenhand.core.state import Array
+from evenhand.papers import panels
+from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs
+from evenhand.papers.verdicts import above, at, below, shares, within
+from evenhand.simulation.results import mean_and_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+GROUPS, ARMS, FREE = "floors for groups", "floors for arms", "Thompson"
+BRANDS = {"A": slice(0, 2), "B": slice(2, 5), "C": slice(5, 8)}  # the best arm of each comes first
+PROMISED = 0.3  # of B and of C
+MIX, CLIP = "mix", "clip"
+FLOOR = 0.1
+
+
+def missing(run: CompletedRun, label: str) -> Array:
+    """Plays that the brand furthest behind misses in the end, (lanes,)."""
+    plays = run.results.policies[label].pulls[-1]
+    sums = np.stack([plays[:, BRANDS[brand]].sum(axis=-1) for brand in "BC"])
+    return np.asarray((PROMISED * run.setup.horizon - sums).max(axis=0))
+
+
+def kept(runs: Runs) -> list[Finding]:
+    """No brand misses as much as two plays."""
+    text = "plays missing to the brand furthest behind"
+    return [below(f"{text}: {label}", missing(runs["g"], label), 2.0, " plays") for label in (GROUPS, ARMS)]
+
+
+def paid_by_the_best(runs: Runs) -> list[Finding]:
+    """The best arm of a brand has most of its plays."""
+    found = shares(runs["g"], GROUPS)
+    return [
+        above(
+            f"part of the plays of brand {brand} that its best arm has",
+            found[:, BRANDS[brand].start] / found[:, BRANDS[brand]].sum(axis=-1),
+            0.9,
+        )
+        for brand in "BC"
+    ]
+
+
+def dearer(runs: Runs) -> list[Finding]:
+    """What floors for the arms cost, in times of what the floors for the groups cost."""
+    run = runs["g"]
+    lost = at(run, ARMS, "regret") - 2.0 * at(run, GROUPS, "regret")
+    return [above(f"regret: {ARMS} less twice {GROUPS}", lost, 0.0)]
+
+
+def broken(runs: Runs) -> list[Finding]:
+    """Thompson sampling leaves the brands with next to nothing."""
+    missed = missing(runs["g"], FREE) / (PROMISED * runs["g"].setup.horizon)
+    return [above("part of its promise that the brand furthest behind misses: Thompson", missed, 0.5)]
+
+
+def late_shares(run: CompletedRun, label: str) -> Array:
+    """Shares of the second half of the rounds, (lanes, arms)."""
+    rounds, pulls = run.results.rounds, run.results.policies[label].pulls
+    half = int(np.searchsorted(rounds, rounds[-1] // 2))
+    return np.asarray((pulls[-1] - pulls[half]) / (rounds[-1] - rounds[half]))
+
+
+def of_the_worse(runs: Runs, label: str, least: float, most: float) -> list[Finding]:
+    """The share of the second half of the rounds that each of the four worse arms got, on average."""
+    mean = late_shares(runs["v"], label)[:, 1:].mean(axis=-1)
+    return [within(f"share of a worse arm, of the second half of the rounds: {label}", mean, least, most)]
+
+
+def of_brands(runs: Runs) -> Figure:
+    """The share of every arm, a panel a policy."""
+    run = runs["g"]
+
+    def panel(number: int, axes: Axes) -> None:
+        label = (GROUPS, ARMS, FREE)[number]
+        mean, error = mean_and_error(shares(run, label).T)
+        panels.bars(axes, 0, 1, mean, error, group=0.8, fill=1.0, color=panels.line(number)["color"])
+        panels.name_arms(axes, run)
+        axes.set_ylim(0.0, 1.0)
+        panels.finish(axes, "arm", "share of the rounds", title=label)
+
+    return panels.grid(3, panel, note=panels.lanes_of(run, "whiskers"))
+
+
+def of_floors(runs: Runs) -> Figure:
+    """The share of every arm in the second half of the rounds, and the floor."""
+    run = runs["v"]
+
+    def panel(number: int, axes: Axes) -> None:
+        for place, label in enumerate((MIX, CLIP)):
+            mean, error = mean_and_error(late_shares(run, label).T)
+            look = {"color": panels.line(place)["color"], "label": label}
+            panels.bars(axes, place, 2, mean, error, group=0.8, fill=0.9, **look)
+        axes.axhline(FLOOR, color="black", linewidth=0.8, label="promised floor")
+        panels.name_arms(axes, run)
+        panels.finish(axes, "arm", "share of the second half of the rounds")
+
+    return panels.grid(1, panel, note=panels.lanes_of(run, "whiskers"))
+
+
+EXPERIMENTS = (
+    Experiment(
+        id="X-G",
+        title="A promise to a group is paid by its best arm",
+        figure="no figure: no paper has it",
+        setting="Eight Bernoulli arms of three brands: A with means 0.9 and 0.6, B with 0.8, 0.5 and 0.4, C with 0.7, "
+        "0.3 and 0.2; 20,000 rounds. Group-TS with a floor of 0.3 for B and for C, with a floor of 0.1 for each of "
+        "their arms instead, and Thompson sampling without a promise.",
+        parts=("g",),
+        claims=(
+            PaperClaim(
+                "The floors are kept exactly, for groups and for arms.",
+                "ours",
+                kept,
+                "exactly: in the end no brand misses as much as two plays",
+            ),
+            PaperClaim(
+                "What is owed to a group is paid by its best arm.",
+                "ours",
+                paid_by_the_best,
+                "the best arm has more than nine tenths of the group's plays",
+            ),
+            PaperClaim("Equal floors for the arms cost more than twice as much.", "ours", dearer),
+            PaperClaim("Without a promise a group misses most of such a share.", "ours", broken, "most: over a half"),
+        ),
+        draw=of_brands,
+        quick=QuickSize(lanes=10, horizon=4000),
+    ),
+    Experiment(
+        id="X-V",
+        title="A floor of chances: mixed in, or clipped and divided",
+        figure="no figure: no paper has it",
+        setting="Five Bernoulli arms with means 0.7, 0.4, 0.3, 0.2 and 0.1, a floor of 0.1 for each, 10,000 rounds. "
+        "Floor-TS adds the floor to what is left of Thompson sampling's chances (mix), or raises chances to the floor "
+        "and divides them by their sum (clip), as GrowthBook does.",
+        parts=("v",),
+        claims=(
+            PaperClaim(
+                "Clipped and divided, a floor of 10 % is 7.1 % for arms that are surely worse.",
+                "ours",
+                lambda runs: of_the_worse(runs, CLIP, 0.07, 0.0725),
+                "from 7 % to 7.25 %: 0.1/1.4 is 7.14 %",
+            ),
+            PaperClaim(
+                "Mixed in, it is 10 %.",
+                "ours",
+                lambda runs: of_the_worse(runs, MIX, 0.0985, 0.1015),
+                "from 9.85 % to 10.15 %",
+            ),
+        ),
+        draw=of_floors,
+        quick=QuickSize(lanes=10, horizon=4000),
+    ),
+)
