@@ -150,7 +150,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=regrets({"m2-geometric": "geometric delays", "m2-loss": "lost rewards"}),
-        quick=QuickSize(lanes=5, horizon=4000),
+        quick=QuickSize(lanes=5, horizon=2000),
         choices=(SEEN,),
     ),
 )

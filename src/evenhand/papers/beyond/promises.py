@@ -157,6 +157,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=of_floors,
-        quick=QuickSize(lanes=10, horizon=4000),
+        quick=QuickSize(lanes=10, horizon=1000),
     ),
 )
