@@ -212,13 +212,14 @@ def verdicts() -> str:
     """The verdicts on the papers' claims in the full run."""
     rows = []
     for experiment in json.loads(CLAIMS.read_text(encoding="utf-8"))["experiments"]:
-        link = f'<a href="_static/report.html#{experiment["id"]}">{experiment["id"]}</a>'
+        name = experiment["id"]
+        link = f'<a href="_static/report/{experiment["paper"]}.html#{name}">{name}</a>'
         for place, verdict in enumerate(experiment["verdicts"]):
-            name = link if place == 0 else ""
+            shown = link if place == 0 else ""
             agree = sum(finding["mark"] == "agrees" for finding in verdict["findings"])
             status = verdict["status"] if verdict["status"] != "confirmed" else "**confirmed**"
             numbers = f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else ""
-            rows.append([name, _text(verdict["sentence"]), status, numbers])
+            rows.append([shown, _text(verdict["sentence"]), status, numbers])
     return _table(["experiment", "claim", "verdict", "numbers that agree"], rows)
 
 

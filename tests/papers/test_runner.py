@@ -273,7 +273,7 @@ def test_what_needs_the_paper_s_data_is_not_runnable_without(store: Store) -> No
     assert [verdict.status for verdict in verdicts] == ["confirmed", "not runnable here"]
     assert verdicts[1].missing.startswith("Needs Outbrain Click Prediction (clicks_train.csv, ")
     report.keep(store, experiment, store.run(experiment), verdicts)
-    assert "Needs Outbrain Click Prediction" in report.render(store, EVERY, report.kept(store, EVERY))
+    assert "Needs Outbrain Click Prediction" in report.render(store, EVERY, report.kept(store, EVERY))["patil2019.html"]
 
 
 def test_a_claim_that_cannot_be_run_is_listed_and_not_measured() -> None:
@@ -301,6 +301,9 @@ def written(store: Store) -> Store:
 
 def test_the_report_has_figure_claims_and_verdicts(written: Store) -> None:
     page = (written.folder / "report.html").read_text(encoding="utf-8")
+    paper = (written.folder / "patil2019.html").read_text(encoding="utf-8")
+    assert "Less &amp; less." in page
+    assert '<a href="patil2019.html#P-2a">P-2a</a>' in page
     for part in (
         "Less &amp; less.",
         "regret &lt;b&gt;",
@@ -309,20 +312,37 @@ def test_the_report_has_figure_claims_and_verdicts(written: Store) -> None:
         "1 of 2 numbers agree",
         "1,234 lanes",
     ):
-        assert part in page
-    assert "0.5 … 1.5" in page
-    assert TINY.setting in page
-    assert "evenhand reproduce P-2a --quick --again" in page
+        assert part in paper
+    assert "0.5 … 1.5" in paper
+    assert TINY.setting in paper
+    assert "evenhand reproduce P-2a --quick --again" in paper
+    assert "seed 2019" in paper
     for ending in ("png", "svg"):
         assert (written.folder / "figures" / f"P-2a.{ending}").is_file()
 
 
-def test_the_report_needs_no_other_file_and_no_network(written: Store) -> None:
-    page = (written.folder / "report.html").read_text(encoding="utf-8")
-    sources = re.findall(r"(?:src|href)=\"([^\"]*)\"", page)
-    assert sources
-    assert all(source.startswith(("data:image/png;base64,", "#")) for source in sources)
-    assert not re.search(r"url\(|@import|<script|<link", page)
+def test_the_report_needs_no_network_and_only_the_files_beside_it(written: Store) -> None:
+    pages = {path.name: path.read_text(encoding="utf-8") for path in written.folder.glob("*.html")}
+    assert set(pages) == {"report.html", "patil2019.html"}
+    for page in pages.values():
+        sources = re.findall(r"(?:src|href)=\"([^\"]*)\"", page)
+        assert sources
+        for source in sources:
+            name, _, place = source.partition("#")
+            assert (written.folder / name).exists()
+            assert not place or f'id="{place}"' in pages.get(name, page)
+        assert not re.search(r"url\(|@import|<script src|<link|//", page.replace("/* */", ""))
+
+
+def test_contradicted_claims_are_told_first_with_the_number_that_says_so(store: Store) -> None:
+    experiment = claiming(finding(True), finding(False, 0.02), finding(False, 0.001))
+    runs = store.run(experiment)
+    report.keep(store, experiment, runs, judge(experiment, runs))
+    pages = report.render(store, {"P-2a": experiment}, report.kept(store, EVERY))
+    for page in pages.values():
+        assert "what did not come out" in page.lower()
+        assert "regret &lt;b&gt;: 1 (0.5 … 1.5), claimed: below 2, and 1 more number contradicts it." in page
+    assert '<tr data-paper="patil2019" data-status="contradicted">' in pages["report.html"]
 
 
 def test_the_claims_are_also_for_machines(written: Store) -> None:
@@ -347,7 +367,8 @@ def test_an_endless_interval_is_null_for_machines_and_a_word_for_people(store: S
     report.keep(store, experiment, store.run(experiment), judge(experiment, {}))
     finding = report.kept(store, EVERY)["P-2a"]["verdicts"][0]["findings"][0]
     assert (finding["low"], finding["high"]) == (None, None)
-    assert '<td class="n">none</td>' in report.render(store, {"P-2a": experiment}, report.kept(store, EVERY))
+    pages = report.render(store, {"P-2a": experiment}, report.kept(store, EVERY))
+    assert '<td class="n">none</td>' in pages["patil2019.html"]
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -444,7 +465,7 @@ def test_the_films_run_on_the_user_s_own_ratings(tmp_path: Path) -> None:
     shown = evenhand("H-6", "--quick", "--data", data, folder=tmp_path)
     assert "h6-h7, 1 of 1" not in shown.stderr  # what has been run is kept
     assert "mean rating received (stars)" in shown.stdout
-    assert "Index at the end (stars)" in (tmp_path / "reproduction" / "quick" / "report.html").read_text()
+    assert "Index at the end (stars)" in (tmp_path / "reproduction" / "quick" / "huang2020.html").read_text()
 
 
 def test_ratings_of_too_few_users_are_refused(tmp_path: Path) -> None:
@@ -472,5 +493,5 @@ def test_every_experiment_runs_is_judged_and_drawn(name: str, tmp_path: Path) ->
     verdicts = judge(experiment, runs)
     assert [verdict.claim for verdict in verdicts] == list(experiment.claims)
     report.keep(store, experiment, runs, verdicts)
-    page = report.render(store, EVERY, report.kept(store, EVERY))
+    page = report.render(store, EVERY, report.kept(store, EVERY))[f"{experiment.paper}.html"]
     assert all(verdict.status in page for verdict in verdicts)

@@ -41,6 +41,18 @@ class Paper:
         return self.fields["title"]
 
     @property
+    def short(self) -> str:
+        """Authors and year in a few words.
+
+        Example:
+            >>> PAPERS["patil2019"].short, PAPERS["agrawal2012"].short
+            ('Patil et al. 2019', 'Agrawal & Goyal 2012')
+        """
+        names = [author.split(",")[0] for author in self.fields["author"].split(" and ")]
+        several = f"{names[0]} et al." if len(names) > 2 else " & ".join(names)
+        return f"{several} {self.fields['year']}"
+
+    @property
     def citation(self) -> str:
         """The publication in one line: authors, title, venue, year.
 

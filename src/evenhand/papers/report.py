@@ -1,16 +1,15 @@
-"""The report: one self-contained page with every experiment's setting, figure, claims and verdicts."""
+"""The report: a page about all claims, and one for each paper with the settings, figures, claims and verdicts."""
 
 from __future__ import annotations
 
-import base64
 import json
-import os
 import platform
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,14 @@ import numpy as np
 from evenhand.algorithms.citations import PAPERS
 from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
+from evenhand.papers import origin
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
-from evenhand.papers.judging import STATUSES, Verdict
+from evenhand.papers.judging import CONTRADICTS, STATUSES, Verdict
 from evenhand.papers.runner import Store, code_version
 from evenhand.simulation import figures
 from evenhand.simulation.files import without_infinities
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Verdict]) -> None:
@@ -31,12 +33,18 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Ve
     for name in ("figures", "verdicts"):
         (store.folder / name).mkdir(parents=True, exist_ok=True)
     figures.save(experiment.draw(runs), store.folder / "figures" / experiment.id)
+    stamps = [store.stamp(part) for part in experiment.parts]
     sizes = [(run.setup.horizon, run.setup.lanes) for run in runs.values()]
     entry = {
         "id": experiment.id,
+        "paper": experiment.paper,
         "code": code_version(),
         "date": datetime.now(UTC).date().isoformat(),
-        "took": sum(store.stamp(part)["took"] for part in experiment.parts),
+        "took": round(sum(stamp["took"] for stamp in stamps), 1),
+        "seed": stamps[0]["seed"],
+        "commit": stamps[0]["commit"],
+        "machine": stamps[0]["machine"],
+        "load": stamps[0]["load"],
         "horizon": max(horizon for horizon, _ in sizes),
         "lanes": max(lanes for _, lanes in sizes),
         "data": store.data_of(experiment),
@@ -78,46 +86,40 @@ def kept(store: Store, experiments: Mapping[str, Experiment]) -> dict[str, dict[
 
 
 def write(store: Store, experiments: Mapping[str, Experiment]) -> Path:
-    """Write ``report.html`` and ``claims.json`` about all experiments that have been run; returns the page's path."""
+    """Write the pages and ``claims.json`` about all experiments that have been run; returns the first page's path."""
     entries = kept(store, experiments)
-    page = render(store, experiments, entries)
-    write_whole(store.folder / "report.html", partial(_text, page))
+    for name, page in render(store, experiments, entries).items():
+        write_whole(store.folder / name, partial(_text, page))
     summary = {"about": surroundings(store), "experiments": list(entries.values())}
     write_whole(store.folder / "claims.json", partial(_text, json.dumps(summary, indent=1, ensure_ascii=False)))
     return store.folder / "report.html"
 
 
-def render(store: Store, experiments: Mapping[str, Experiment], entries: Mapping[str, dict[str, Any]]) -> str:
-    """The page as HTML; figures are in it, so that it needs no other file and no network."""
+def render(
+    store: Store, experiments: Mapping[str, Experiment], entries: Mapping[str, dict[str, Any]]
+) -> dict[str, str]:
+    """The pages as HTML by the name of their file: ``report.html`` about all claims, and one for each paper.
+
+    They need no network, and no other file than each other and the folder with the figures.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(
-        loader=PackageLoader("evenhand.papers", "."),
+        loader=PackageLoader("evenhand.papers", "pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     templates.filters |= {"number": number, "duration": duration}
-    papers = [
-        {
-            "key": folder,
-            "title": PAPERS[folder].title if folder in PAPERS else "Beyond the papers",
-            "citation": PAPERS[folder].citation
-            if folder in PAPERS
-            else "What no paper of the five has; claims are ours.",
-            "experiments": _of(folder, store, experiments, entries),
-        }
-        for folder in FOLDERS
-    ]
-    return templates.get_template("report.html.j2").render(
-        papers=[paper for paper in papers if paper["experiments"]],
-        counts=counted(entries.values()),
-        statuses=STATUSES,
-        missing=[name for name in experiments if name not in entries],
-        quick=store.quick,
-        **surroundings(store),
-    )
+    papers = [paper for key in FOLDERS if (paper := _paper(key, store, experiments, entries))["experiments"]]
+    shared = {"papers": papers, "quick": store.quick, **surroundings(store)}
+    missing = [name for name in experiments if name not in entries]
+    first = templates.get_template("report.html.j2")
+    pages = {"report.html": first.render(paper=None, count=counted(entries.values()), missing=missing, **shared)}
+    for paper in papers:
+        pages[f"{paper['key']}.html"] = templates.get_template("paper.html.j2").render(paper=paper, **shared)
+    return pages
 
 
 def counted(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -128,12 +130,12 @@ def counted(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 def surroundings(store: Store) -> dict[str, Any]:
     """When, with which versions and on what kind of machine."""
-    cores = os.cpu_count() or 1
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "version": code_version(),
+        "commit": origin.commit(),
         "size": "quick" if store.quick else "paper",
-        "machine": f"{cores} core{'s' if cores > 1 else ''}, {platform.machine()}, {platform.system()}",
+        "machine": origin.machine(),
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
@@ -143,8 +145,8 @@ def number(value: float | None) -> str:
     """A number with four significant digits, and no decimals from 1000 on; None is shown as “none”.
 
     Example:
-        >>> number(12345.678), number(0.0123456), number(-2.0), number(None)
-        ('12,346', '0.01235', '−2', 'none')
+        >>> number(12345.678), number(0.0123456), number(-2.0), number(0.00001234), number(None)
+        ('12,346', '0.01235', '−2', '1.234·10⁻⁵', 'none')
     """
     if value is None:
         return "none"
@@ -153,7 +155,7 @@ def number(value: float | None) -> str:
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     if "e" in text:
         mantissa, exponent = text.split("e")
-        text = f"{mantissa}·10^{int(exponent)}"
+        text = f"{mantissa}·10" + str(int(exponent)).translate(RAISED)
     return text.replace("-", "−")
 
 
@@ -173,33 +175,41 @@ def duration(seconds: float) -> str:
     return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
 
 
-def _of(
-    folder: str, store: Store, experiments: Mapping[str, Experiment], entries: Mapping[str, dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """What the page shows of the experiments of a paper."""
-    return [
-        entries[name] | {"about": experiment, "image": _picture(store.folder / "figures" / f"{name}.png")}
+def _paper(
+    key: str, store: Store, experiments: Mapping[str, Experiment], entries: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """What the pages show of a paper: its experiments, and what became of its claims."""
+    shown = [
+        entries[name] | {"about": experiment, "size": _size(store.folder / "figures" / f"{name}.svg")}
         for name, experiment in experiments.items()
-        if name in entries and experiment.paper == folder
+        if name in entries and experiment.paper == key
     ]
+    claims = [verdict | {"id": one["id"]} for one in shown for verdict in one["verdicts"]]
+    about = PAPERS.get(key)
+    return {
+        "key": key,
+        "letter": "X" if about is None else key[0].upper(),
+        "short": "Beyond the papers" if about is None else about.short,
+        "title": "Beyond the papers" if about is None else about.title,
+        "citation": "What none of the five papers has; the claims are ours." if about is None else about.citation,
+        "experiments": shown,
+        "count": counted(shown),
+        "confirmed": [claim for claim in claims if claim["status"] == "confirmed"],
+        "contradicted": [_with_worst(claim) for claim in claims if claim["status"] == "contradicted"],
+    }
 
 
-def _picture(path: Path) -> dict[str, Any]:
-    return _embedded(path, path.stat().st_mtime_ns)
+def _with_worst(claim: dict[str, Any]) -> dict[str, Any]:
+    """A contradicted claim with the number that contradicts it most clearly, and how many others do."""
+    against = [finding for finding in claim["findings"] if finding["mark"] == CONTRADICTS]
+    return claim | {"worst": min(against, key=lambda one: one["p_value"]), "others": len(against) - 1}
 
 
-@cache  # the page is written after every experiment, and most pictures are those of before
-def _embedded(path: Path, changed: int) -> dict[str, Any]:
-    """A picture as a data URL, with few colours, which line art does not miss, and its width on a screen."""
-    from io import BytesIO
-
-    from PIL import Image
-
-    small = BytesIO()
-    with Image.open(path) as picture:
-        picture.convert("RGB").quantize(96).save(small, "PNG", optimize=True)
-        width = round(picture.width / 1.5)  # two thirds of its pixels, so that it stays sharp on a fine screen
-    return {"url": f"data:image/png;base64,{base64.b64encode(small.getvalue()).decode()}", "width": width}
+def _size(path: Path) -> tuple[int, int] | None:
+    """Width and height of an SVG file in pixels, so that a page does not jump as it loads; None where unknown."""
+    with path.open(encoding="utf-8") as file:
+        found = re.search(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', file.read(2000))
+    return None if found is None else (round(float(found[1]) * 4 / 3), round(float(found[2]) * 4 / 3))
 
 
 def _text(content: str, path: Path) -> None:

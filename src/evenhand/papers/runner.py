@@ -19,6 +19,7 @@ from evenhand import __version__
 from evenhand.config.toml import parse
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.files import write_whole
+from evenhand.papers import origin
 from evenhand.papers.experiment import CompletedRun, Experiment, QuickSize, Runs
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup, run_information
@@ -100,7 +101,8 @@ class Store:
         )
 
     def stamp(self, part: str) -> dict[str, Any]:
-        """What is recorded of a configuration's results: their key, the code, the date, and how long they took.
+        """What is recorded of a configuration's results: their key, the code and its commit, the date, the seed, the
+        machine and its load before the run, and how long it took.
 
         Raises:
             DataError: it is damaged.
@@ -131,7 +133,7 @@ class Store:
         return CompletedRun(Results.load(place), setup, stamp["seconds"])
 
     def _made(self, experiment: Experiment, part: str, setup: Setup) -> CompletedRun:
-        began = time.perf_counter()
+        began, load = time.perf_counter(), origin.load()
         results, seconds = _timed(setup) if experiment.timed else (_simulated(setup, setup.policies, self.jobs), {})
         stamp = {
             "key": key(setup),
@@ -139,6 +141,10 @@ class Store:
             "seconds": seconds,
             "took": round(time.perf_counter() - began, 1),
             "date": datetime.now(UTC).date().isoformat(),
+            "seed": setup.seed,
+            "commit": origin.commit(),
+            "machine": origin.machine(),
+            "load": load,
         }
         place = self.place(part)
         shutil.rmtree(place, ignore_errors=True)
