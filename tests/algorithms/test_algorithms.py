@@ -213,7 +213,8 @@ def test_every_parameter_is_tried_somewhere() -> None:
         tried = {parameter for options in VARIANTS[name] for parameter in options}
         left_out = set(algorithm.parameters) - tried - {"plays"}
         # Those of UCB1 inside: its exploration is tried with ucb1, t_fucb and lfg.
-        assert left_out <= {"exploration"}, name
+        # Priors: tests/policy/test_prior.py.
+        assert left_out <= {"exploration", "prior"}, name
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if "evidence" in ALGORITHMS[name].parameters])

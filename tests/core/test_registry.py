@@ -43,11 +43,11 @@ FULL: dict[str, list[dict[str, Any]]] = {
         {"kind": "ucb", "exploration": 0.3, "clip": True, "evidence": {"kind": "optimistic"}, "clock": "played"},
         {"kind": "empirical_mean", "evidence": {"kind": "pessimistic"}},
         {"kind": "kl_ucb", "exploration": 3.0, "evidence": {"kind": "optimistic"}, "clock": "played"},
-        {"kind": "beta_sample", "evidence": {"kind": "optimistic"}},
+        {"kind": "beta_sample", "evidence": {"kind": "optimistic"}, "prior": [2.0, 8.0]},
         {
             "kind": "mean_of",
-            "first": {"kind": "beta_sample", "evidence": {"kind": "optimistic"}},
-            "second": {"kind": "beta_sample", "evidence": {"kind": "pessimistic"}},
+            "first": {"kind": "beta_sample", "evidence": {"kind": "optimistic"}, "prior": [2.0, 8.0]},
+            "second": {"kind": "beta_sample", "evidence": {"kind": "pessimistic"}, "prior": [2.0, 8.0]},
         },
         {"kind": "exploring", "index": {"kind": "empirical_mean", "evidence": {"kind": "optimistic"}}, "epsilon": 0.2},
         {
@@ -57,14 +57,14 @@ FULL: dict[str, list[dict[str, Any]]] = {
         },
         {"kind": "optimistic_shares", "confidence": HOEFFDING, "merit": POWER},
         {"kind": "optimistic_shares", "confidence": DOUBT, "merit": POWER},
-        {"kind": "mature_beta"},
+        {"kind": "mature_beta", "prior": [[2.0, 8.0], [1.0, 1.0]]},
         {
             "kind": "until_disproved",
-            "trusting": {"kind": "beta_sample", "evidence": {"kind": "optimistic"}},
-            "doubting": {"kind": "mature_beta"},
+            "trusting": {"kind": "beta_sample", "evidence": {"kind": "optimistic"}, "prior": [2.0, 8.0]},
+            "doubting": {"kind": "mature_beta", "prior": [[2.0, 8.0], [1.0, 1.0]]},
             "untestable": "doubt",
         },
-        {"kind": "best_chance", "evidence": {"kind": "optimistic"}},
+        {"kind": "best_chance", "evidence": {"kind": "optimistic"}, "prior": [2.0, 8.0]},
         {"kind": "reward_rates", "rates": [0.2, 0.1], "weight": 30.0},
         {"kind": "exponential_weights", "mixing": {"kind": "constant", "gamma": 0.25}, "scale": 3.5},
         {

@@ -9,6 +9,7 @@ from evenhand.policy.confidence import ConfidenceIntervals
 from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.index import UCB, BetaSample, Committed, EmpiricalMean
 from evenhand.policy.policy import Policy
+from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import Elimination, Quotas
 from evenhand.policy.selection import TopM
 from evenhand.theory import bounds
@@ -39,7 +40,7 @@ def ucb1(*, exploration: float = 2.0, evidence: EvidenceLike = "received", plays
 
 
 @algorithm("agrawal2012")
-def thompson(*, evidence: EvidenceLike = "received", plays: int = 1) -> Policy:
+def thompson(*, evidence: EvidenceLike = "received", prior: PriorLike = UNIFORM, plays: int = 1) -> Policy:
     """Thompson sampling: the arms with the largest draw from their posterior play.
 
     ``θ ~ Beta(1 + S, 1 + N − S)``
@@ -50,6 +51,8 @@ def thompson(*, evidence: EvidenceLike = "received", plays: int = 1) -> Policy:
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), ``"both"``, the mean of an optimistic and a pessimistic draw, or
             ``"mature"``, that mean for the pulls that are old enough, which needs feedback that names its pulls.
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -58,7 +61,7 @@ def thompson(*, evidence: EvidenceLike = "received", plays: int = 1) -> Policy:
 
     Source: Agrawal & Goyal 2012, Algorithms 1 and 2.
     """
-    return Policy(index=beta_under(evidence), selection=TopM(plays), name="thompson")
+    return Policy(index=beta_under(evidence, prior), selection=TopM(plays), name="thompson")
 
 
 @algorithm("garivier2016")
@@ -106,7 +109,7 @@ def cucb_d(*, radius: str = "paper", plays: int = 1) -> Policy:
 
 
 @algorithm("komiyama2015")
-def mp_ts_d(*, plays: int = 1) -> Policy:
+def mp_ts_d(*, prior: PriorLike = UNIFORM, plays: int = 1) -> Policy:
     """MP-TS-D: the m arms with the largest draw from the posterior of what has arrived play.
 
     ``θ ~ Beta(1 + S, 1 + M − S)``
@@ -114,6 +117,8 @@ def mp_ts_d(*, plays: int = 1) -> Policy:
     Promise: none; a baseline that earns much and is not fair.
 
     Args:
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -122,7 +127,7 @@ def mp_ts_d(*, plays: int = 1) -> Policy:
 
     Source: Komiyama et al. 2015, Algorithm 1; Chen et al. 2024, section 6.
     """
-    return Policy(BetaSample(), selection=TopM(plays), name="mp_ts_d")
+    return Policy(BetaSample(prior=prior), selection=TopM(plays), name="mp_ts_d")
 
 
 @algorithm("lancewicki2021")

@@ -15,6 +15,7 @@ from evenhand.core.imports import import_object
 from evenhand.core.parts import build, class_of, kinds, parameters_of
 from evenhand.core.state import Array
 from evenhand.policy.policy import SLOTS, Policy
+from evenhand.policy.prior import by_name
 
 #: Parameters that a run or an environment may give for all policies.
 SHARED = ("fractions", "penalties", "weights", "merit")
@@ -163,6 +164,8 @@ def _value(name: str, value: object, surroundings: Surroundings) -> object:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in PER_ARM and number:
         return [value] * surroundings.arms
+    if name == "prior" and isinstance(value, Mapping):
+        return by_name(value, surroundings.names)
     if name == "groups" and isinstance(value, Iterable) and not isinstance(value, str | Mapping):
         return [_placed(group, surroundings.names) for group in value]
     if name == "penalties" and isinstance(value, Mapping) and value.get("kind") == "half_range":

@@ -16,6 +16,7 @@ from evenhand.policy.forgetting import Forgetting
 from evenhand.policy.index import UCB
 from evenhand.policy.kl import KLUCB
 from evenhand.policy.policy import Policy
+from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import PeriodicExploration
 from evenhand.policy.selection import TopM
 
@@ -103,7 +104,7 @@ def sw_ucb(*, window: int, exploration: float = 0.6, evidence: EvidenceLike = "r
 
 
 @algorithm("raj2017")
-def d_ts(*, discount: float, evidence: EvidenceLike = "received", plays: int = 1) -> Policy:
+def d_ts(*, discount: float, evidence: EvidenceLike = "received", prior: PriorLike = UNIFORM, plays: int = 1) -> Policy:
     """Discounted Thompson sampling, for means that change.
 
     ``S ← γ S + r``, ``F ← γ F + 1 − r`` in every round, for all arms; ``θ ~ Beta(1 + S, 1 + F)``
@@ -113,6 +114,8 @@ def d_ts(*, discount: float, evidence: EvidenceLike = "received", plays: int = 1
     Args:
         discount: γ in (0, 1), weight of a round in units of the next one.
         evidence: what to believe of rewards that have not arrived.
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -121,7 +124,7 @@ def d_ts(*, discount: float, evidence: EvidenceLike = "received", plays: int = 1
 
     Source: Raj & Kalyani 2017, Algorithm 1, with rewards in [0, 1] counted as they are.
     """
-    index = beta_under(Forgetting(as_evidence(evidence), discount=discount))
+    index = beta_under(Forgetting(as_evidence(evidence), discount=discount), prior)
     return Policy(index, selection=TopM(plays), name="d_ts")
 
 

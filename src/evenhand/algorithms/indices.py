@@ -7,20 +7,21 @@ from evenhand.core.parts import kinds
 from evenhand.policy.doubt import MatureBeta
 from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.index import UCB, BetaSample, Index, Mean
+from evenhand.policy.prior import UNIFORM, PriorLike
 
 
-def beta_under(evidence: EvidenceLike) -> Index:
-    """Thompson sampling under some evidence.
+def beta_under(evidence: EvidenceLike, prior: PriorLike = UNIFORM) -> Index:
+    """Thompson sampling under some evidence, from a prior.
 
     ``"both"`` is the mean of an optimistic and a pessimistic draw, ``"mature"`` the same from old pulls.
     """
     if evidence == "both":
-        return Mean(BetaSample("optimistic"), BetaSample("pessimistic"))
+        return Mean(BetaSample("optimistic", prior), BetaSample("pessimistic", prior))
     if evidence == "mature":
-        return MatureBeta()
+        return MatureBeta(prior)
     if isinstance(evidence, str) and evidence not in kinds("evidence"):
         raise EvenhandError(f"evidence: unknown kind {evidence!r}{nearest(evidence, (*kinds('evidence'), 'both'))}")
-    return BetaSample(evidence)
+    return BetaSample(evidence, prior)
 
 
 def ucb_under(exploration: float, evidence: EvidenceLike, clip: bool = False) -> Index:

@@ -11,6 +11,7 @@ from evenhand.policy.doubt import IntervalsUntilDisproved, MatureIntervals, Unti
 from evenhand.policy.fairness import MeritShares
 from evenhand.policy.index import BetaSample, Index
 from evenhand.policy.policy import Policy
+from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import ForcedStart, NoSchedule, Schedule
 from evenhand.policy.selection import DependentRounding
 
@@ -47,7 +48,7 @@ def m_fcucb_d(merit: MeritLike, *, horizon: int, cap: bool = False, plays: int =
 
 
 @algorithm("chen2024")
-def m_fcts_d(merit: MeritLike, *, cap: bool = False, plays: int = 1) -> Policy:
+def m_fcts_d(merit: MeritLike, *, cap: bool = False, prior: PriorLike = UNIFORM, plays: int = 1) -> Policy:
     """M-FCTS-D: OP-FCTS-D from the pulls that are old enough, at the age of which most is known.
 
     ``p_i = m f(θ_i)/Σ f(θ_j)``, θ the mean of a draw from ``Beta(1 + y + n − f, 1 + f − y)`` and one from ``Beta(1 + y,
@@ -61,16 +62,18 @@ def m_fcts_d(merit: MeritLike, *, cap: bool = False, plays: int = 1) -> Policy:
     Args:
         merit: f, a positive function of the mean reward.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
         >>> from evenhand.policy.merit import Power
         >>> m_fcts_d(Power(), plays=3).index
-        MatureBeta()
+        MatureBeta(prior=(1.0, 1.0))
 
     Source: ours; Chen et al. 2024, Algorithm 4, for pulls of every age.
     """
-    return _by_merit("m_fcts_d", beta_under("mature"), merit, cap, plays, NoSchedule())
+    return _by_merit("m_fcts_d", beta_under("mature", prior), merit, cap, plays, NoSchedule())
 
 
 @algorithm("chen2024")
@@ -108,7 +111,9 @@ def q_fcucb_d(
 
 
 @algorithm("chen2024")
-def q_fcts_d(merit: MeritLike, *, untestable: str = "trust", cap: bool = False, plays: int = 1) -> Policy:
+def q_fcts_d(
+    merit: MeritLike, *, untestable: str = "trust", cap: bool = False, prior: PriorLike = UNIFORM, plays: int = 1
+) -> Policy:
     """Q-FCTS-D: FCTS-D for every arm until its rewards are found to depend on their delay, then M-FCTS-D.
 
     ``p_i = m f(θ_i)/Σ f(θ_j)``, θ as in FCTS-D or as in M-FCTS-D, arm by arm; the test is that of Q-FCUCB-D
@@ -120,16 +125,18 @@ def q_fcts_d(merit: MeritLike, *, untestable: str = "trust", cap: bool = False, 
         merit: f, a positive function of the mean reward.
         untestable: ``"trust"`` (as FCTS-D) or ``"doubt"`` (as M-FCTS-D), while fewer than two delays have 20 rewards.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
         >>> from evenhand.policy.merit import Power
         >>> q_fcts_d(Power(), plays=3).index.trusting
-        BetaSample(evidence=Received())
+        BetaSample(evidence=Received(), prior=(1.0, 1.0))
 
     Source: ours; Chen et al. 2024, Algorithms 2 and 4, and section 7 for the question.
     """
-    index = UntilDisproved(BetaSample(), beta_under("mature"), untestable)
+    index = UntilDisproved(BetaSample(prior=prior), beta_under("mature", prior), untestable)
     return _by_merit("q_fcts_d", index, merit, cap, plays, NoSchedule())
 
 

@@ -12,6 +12,7 @@ from evenhand.policy.evidence import Evidence, Optimistic, Pessimistic, Received
 from evenhand.policy.fairness import MeritShares
 from evenhand.policy.index import BetaSample, EmpiricalMean, Exploring, Index
 from evenhand.policy.policy import Policy
+from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import ForcedStart, NoSchedule, Schedule
 from evenhand.policy.selection import Categorical, DependentRounding
 
@@ -100,7 +101,9 @@ def op_fcucb_d(
 
 
 @algorithm("chen2024")
-def fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, plays: int = 1) -> Policy:
+def fcts_d(
+    merit: MeritLike, *, free_start: bool = False, cap: bool = False, prior: PriorLike = UNIFORM, plays: int = 1
+) -> Policy:
     """FCTS-D: shares by merit at a draw from the posterior of what has arrived.
 
     ``p_i = m f(θ_i) / Σ f(θ_j), θ ~ Beta(1 + S, 1 + M − S)``
@@ -112,6 +115,8 @@ def fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, pla
         merit: f, a positive function of the mean reward.
         free_start: one pull of every arm before round 1 that no measure sees, as in the published code.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -121,11 +126,13 @@ def fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, pla
 
     Source: Chen et al. 2024, Algorithm 2 and Theorem 7.
     """
-    return _by_merit("fcts_d", BetaSample(), merit, cap, plays, _free_start(free_start))
+    return _by_merit("fcts_d", BetaSample(prior=prior), merit, cap, plays, _free_start(free_start))
 
 
 @algorithm("chen2024")
-def op_fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, plays: int = 1) -> Policy:
+def op_fcts_d(
+    merit: MeritLike, *, free_start: bool = False, cap: bool = False, prior: PriorLike = UNIFORM, plays: int = 1
+) -> Policy:
     """OP-FCTS-D: FCTS-D with the mean of an optimistic and a pessimistic draw.
 
     ``p_i = m f(θ_i) / Σ f(θ_j)``, θ the mean of a draw from ``Beta(1 + S + (N − M), 1 + M − S)`` and one from
@@ -138,6 +145,8 @@ def op_fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, 
         merit: f, a positive function of the mean reward.
         free_start: one pull of every arm before round 1 that no measure sees, as in the published code.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -147,7 +156,7 @@ def op_fcts_d(merit: MeritLike, *, free_start: bool = False, cap: bool = False, 
 
     Source: Chen et al. 2024, Algorithm 4 and Theorem 9.
     """
-    return _by_merit("op_fcts_d", beta_under("both"), merit, cap, plays, _free_start(free_start))
+    return _by_merit("op_fcts_d", beta_under("both", prior), merit, cap, plays, _free_start(free_start))
 
 
 @algorithm("chen2024")
@@ -203,7 +212,7 @@ def fairx_ucb(merit: MeritLike, *, horizon: int) -> Policy:
 
 
 @algorithm("wang2021fairx")
-def fairx_ts(merit: MeritLike) -> Policy:
+def fairx_ts(merit: MeritLike, *, prior: PriorLike = UNIFORM) -> Policy:
     """FairX-TS: shares by merit at a draw from the posterior, one play per round.
 
     ``p_i = f(θ_i) / Σ f(θ_j), θ ~ Beta(1 + S, 1 + N − S)``
@@ -212,6 +221,8 @@ def fairx_ts(merit: MeritLike) -> Policy:
 
     Args:
         merit: f, a positive function of the mean reward.
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
 
     Example:
         >>> from evenhand.policy.merit import Power
@@ -220,7 +231,7 @@ def fairx_ts(merit: MeritLike) -> Policy:
 
     Source: Wang et al. 2021, Algorithm 2.
     """
-    return Policy(BetaSample(), MeritShares(merit), Categorical(), name="fairx_ts")
+    return Policy(BetaSample(prior=prior), MeritShares(merit), Categorical(), name="fairx_ts")
 
 
 def _by_merit(name: str, index: Index, merit: MeritLike, cap: bool, plays: int, schedule: Schedule) -> Policy:

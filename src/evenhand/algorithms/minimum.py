@@ -14,6 +14,7 @@ from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise, VirtualQueue
 from evenhand.policy.index import UCB, Committed, EmpiricalMean
 from evenhand.policy.policy import Policy
+from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import Quotas
 from evenhand.policy.selection import Categorical, TopM
 from evenhand.theory import bounds
@@ -130,7 +131,14 @@ def fucb(
 
 
 @algorithm("patil2019")
-def f_ts(fractions: PerArm, *, tolerance: float = 0.0, evidence: EvidenceLike = "received", plays: int = 1) -> Policy:
+def f_ts(
+    fractions: PerArm,
+    *,
+    tolerance: float = 0.0,
+    evidence: EvidenceLike = "received",
+    prior: PriorLike = UNIFORM,
+    plays: int = 1,
+) -> Policy:
     """F-TS: the arm with the largest deficit goes first, the others go by Thompson sampling.
 
     ``A(t) = {i : r_i (t−1) − N_i > α}``; if A(t) is not empty ``argmax_{i∈A(t)} r_i (t−1) − N_i``, else
@@ -144,6 +152,8 @@ def f_ts(fractions: PerArm, *, tolerance: float = 0.0, evidence: EvidenceLike = 
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), ``"both"``, the mean of an optimistic and a pessimistic draw, or
             ``"mature"``, that mean for the pulls that are old enough, which needs feedback that names its pulls.
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -152,7 +162,7 @@ def f_ts(fractions: PerArm, *, tolerance: float = 0.0, evidence: EvidenceLike = 
 
     Source: Patil et al. 2019, section 5.
     """
-    return Policy(beta_under(evidence), DeficitFirst(fractions, tolerance), TopM(plays), name="f_ts")
+    return Policy(beta_under(evidence, prior), DeficitFirst(fractions, tolerance), TopM(plays), name="f_ts")
 
 
 @algorithm("patil2019")
@@ -285,6 +295,7 @@ def tscsf_b(
     weights: PerArm = 1.0,
     queue: str = "exact",
     evidence: EvidenceLike = "received",
+    prior: PriorLike = UNIFORM,
     plays: int = 1,
 ) -> Policy:
     """TSCSF-B: a virtual queue of owed plays against Thompson sampling.
@@ -303,6 +314,8 @@ def tscsf_b(
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), ``"both"``, the mean of an optimistic and a pessimistic draw, or
             ``"mature"``, that mean for the pulls that are old enough, which needs feedback that names its pulls.
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -311,7 +324,9 @@ def tscsf_b(
 
     Source: Huang et al. 2020, Algorithm 1, eqs. (4) to (6).
     """
-    return Policy(beta_under(evidence), VirtualQueue(fractions, eta, weights, queue), TopM(plays), name="tscsf_b")
+    return Policy(
+        beta_under(evidence, prior), VirtualQueue(fractions, eta, weights, queue), TopM(plays), name="tscsf_b"
+    )
 
 
 @algorithm("fang2022", bound=bounds.HARD_THRESHOLD_UCB)

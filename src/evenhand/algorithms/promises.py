@@ -16,6 +16,7 @@ from evenhand.policy.floors import FloorShares
 from evenhand.policy.groups import BoundedShares, GroupLike
 from evenhand.policy.mixing import Constant
 from evenhand.policy.policy import Policy
+from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.reward_rates import RewardRates
 from evenhand.policy.selection import Categorical, TopM
 
@@ -67,6 +68,7 @@ def group_ts(
     groups: Iterable[GroupLike] = (),
     eta: float = 1.0,
     evidence: EvidenceLike = "received",
+    prior: PriorLike = UNIFORM,
     plays: int = 1,
 ) -> Policy:
     """Group-TS: floors and caps of arms and groups as exact queues, against Thompson sampling.
@@ -84,6 +86,8 @@ def group_ts(
         eta: η ≥ 0, owed plays that outweigh one unit of reward.
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -92,7 +96,9 @@ def group_ts(
 
     Source: ours, after Huang et al. 2020, Algorithm 1.
     """
-    return Policy(beta_under(evidence), BoundedShares(fractions, caps, groups, eta), TopM(plays), name="group_ts")
+    return Policy(
+        beta_under(evidence, prior), BoundedShares(fractions, caps, groups, eta), TopM(plays), name="group_ts"
+    )
 
 
 @algorithm("steiger2022")
@@ -154,7 +160,9 @@ def bandit_q(rates: PerArm, *, horizon: int, weight: float | None = None) -> Pol
 
 
 @algorithm("agrawal2012")
-def floor_ts(fractions: PerArm, *, rule: str = "mix", evidence: EvidenceLike = "received") -> Policy:
+def floor_ts(
+    fractions: PerArm, *, rule: str = "mix", evidence: EvidenceLike = "received", prior: PriorLike = UNIFORM
+) -> Policy:
     """Floor-TS: a floor for every arm's chance, and the rest as in Thompson sampling, with exact propensities.
 
     ``p_i = f_i + (1 − Σ f) w_i``, ``w_i = ∫ f_i(x) Π_{j≠i} F_j(x) dx``
@@ -168,6 +176,8 @@ def floor_ts(fractions: PerArm, *, rule: str = "mix", evidence: EvidenceLike = "
             which takes the floor away again: 7.1 % for 10 % with five arms.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1) or ``"pessimistic"`` (they are 0).
+        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
+            (1, 1) is uniform.
 
     Example:
         >>> floor_ts([0.1, 0.2]).fractions
@@ -175,4 +185,4 @@ def floor_ts(fractions: PerArm, *, rule: str = "mix", evidence: EvidenceLike = "
 
     Source: ours, after Agrawal & Goyal 2012 (Thompson sampling); GrowthBook, gbstats (clip).
     """
-    return Policy(BestChance(evidence), FloorShares(fractions, rule), Categorical(), name="floor_ts")
+    return Policy(BestChance(evidence, prior), FloorShares(fractions, rule), Categorical(), name="floor_ts")

@@ -11,6 +11,7 @@ from evenhand.core.parts import part
 from evenhand.core.state import Array, Feedback, Mask, Observation, Shape, State
 from evenhand.policy.evidence import Evidence, Received, as_evidence
 from evenhand.policy.index import BetaSample, Index, Trials
+from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 
 #: Standard deviations from each arm's mean at which the panels of the quadrature begin and end.
 EDGES = np.array([-8.0, -4.0, -2.0, 0.0, 2.0, 4.0, 8.0])
@@ -23,7 +24,7 @@ SMALLEST = 1e-300
 class BestChance(Index):
     """The probability that an arm is the best: ``w_i = ∫ f_i(x) Π_{j≠i} F_j(x) dx``.
 
-    f and F are the density and the distribution function of ``Beta(1 + S, 1 + M − S)``, from which Thompson sampling
+    f and F are the density and the distribution function of ``Beta(a + S, b + M − S)``, from which Thompson sampling
     draws. So arms that play in proportion to w play as often as under Thompson sampling, and their propensities are
     known exactly. Among the available arms only; 0 for a sleeping one.
 
@@ -32,6 +33,7 @@ class BestChance(Index):
 
     Args:
         evidence: what to believe of rewards that have not arrived.
+        prior: a and b, above 0, of the prior ``Beta(a, b)``, or such a pair per arm.
 
     Example:
         >>> import numpy as np
@@ -47,17 +49,20 @@ class BestChance(Index):
     """
 
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
+    prior: Prior = field(default=UNIFORM, converter=as_prior)
     gives: ClassVar[str] = "weights"
     bounded: ClassVar[bool] = True
 
     def start(self, shape: Shape) -> Trials:
         """No trials yet."""
+        check_arms(self.prior, shape[-1])
         return Trials(np.zeros(shape))
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The chance of every arm to be the best, (…, arms)."""
         sums, counts = BetaSample(self.evidence).successes(state)
-        return best_chances(1.0 + sums, 1.0 + counts - sums, observation.available)
+        a, b = shapes(self.prior)
+        return best_chances(a + sums, b + counts - sums, observation.available)
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Count the successes among the rewards that arrived, as Thompson sampling does."""

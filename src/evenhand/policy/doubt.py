@@ -14,6 +14,7 @@ from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Sh
 from evenhand.policy.confidence import Intervals, as_confidence
 from evenhand.policy.evidence import Evidence, at_best_age, counts_by_age
 from evenhand.policy.index import Index, as_index
+from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 
 
 @part("confidence", "mature")
@@ -67,9 +68,12 @@ class MatureIntervals(Intervals):
 class MatureBeta(Index):
     """Thompson sampling from old pulls: the mean of two draws, one with missing rewards as 1 and one with them as 0.
 
-    ``Beta(1 + y + n − f, 1 + f − y)`` and ``Beta(1 + y, 1 + n − y)``, of the n pulls that are old enough, f of them
+    ``Beta(a + y + n − f, b + f − y)`` and ``Beta(a + y, b + n − y)``, of the n pulls that are old enough, f of them
     with a reward, y the sum of these; old enough is the age with the smallest ``(n − f)/n + 1/sqrt(n)``. Rewards that
     are not 0 or 1 are summed as they are, without trials. Needs feedback that names the pull of each reward.
+
+    Args:
+        prior: a and b, above 0, of the prior ``Beta(a, b)``, or such a pair per arm.
 
     Example:
         >>> from evenhand import Policy
@@ -81,18 +85,27 @@ class MatureBeta(Index):
     Source: ours; Chen et al. 2024, Algorithm 4, for pulls of every age.
     """
 
+    prior: Prior = field(default=UNIFORM, converter=as_prior)
+
     random: ClassVar[bool] = True
     bounded: ClassVar[bool] = True
     named: ClassVar[bool] = True
 
+    def start(self, shape: Shape) -> None:
+        """Nothing to remember beside the tally."""
+        check_arms(self.prior, shape[-1])
+
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The mean of two draws for every available arm, and 0 for a sleeping one, (…, arms)."""
         counts, available = at_best_age(state.tally), observation.available
+        a, b = shapes(self.prior)
+        if available is not None and isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            a, b = (np.broadcast_to(one, available.shape)[available] for one in (a, b))
         pulls, received, rewards = counts if available is None else counts[:, available]
         rewards = np.minimum(rewards, received)  # sums of fractions can exceed it by a rounding error
         missing = pulls - received
-        draws: Array = rng.beta(1.0 + rewards + missing, 1.0 + received - rewards)
-        draws += rng.beta(1.0 + rewards, 1.0 + received - rewards + missing)
+        draws: Array = rng.beta(a + rewards + missing, b + received - rewards)
+        draws += rng.beta(a + rewards, b + received - rewards + missing)
         draws /= 2.0
         if available is None:
             return draws

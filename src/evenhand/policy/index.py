@@ -18,6 +18,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
+from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 
 
 class Index(Part, ABC):
@@ -186,7 +187,7 @@ class Trials:
 @part("index", "beta_sample")
 @frozen
 class BetaSample(Index):
-    """Thompson sampling with a uniform prior: one draw from ``Beta(1 + S, 1 + M − S)``.
+    """Thompson sampling: one draw from ``Beta(a + S, b + M − S)``, with the prior ``Beta(a, b)``, by default uniform.
 
     S counts the successes of Bernoulli trials. A reward of 0 or 1 is its own trial. Any other reward x in [0, 1] first
     goes through a trial that succeeds with probability x (Agrawal & Goyal 2012, Algorithm 2).
@@ -200,6 +201,11 @@ class BetaSample(Index):
 
     Args:
         evidence: what to believe of rewards that have not arrived.
+        prior: a and b, above 0, or such a pair per arm: as if a − 1 successes and b − 1 failures were known before
+            the first round. Its mean is a/(a + b).
+
+    Raises:
+        EvenhandError: the prior has pairs for another number of arms.
 
     Example:
         >>> import numpy as np
@@ -213,11 +219,13 @@ class BetaSample(Index):
     """
 
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
+    prior: Prior = field(default=UNIFORM, converter=as_prior)
     random: ClassVar[bool] = True
     bounded: ClassVar[bool] = True
 
     def start(self, shape: Shape) -> Trials:
         """No trials yet."""
+        check_arms(self.prior, shape[-1])
         return Trials(np.zeros(shape))
 
     def successes(self, state: State) -> tuple[Array, Array]:
@@ -231,11 +239,12 @@ class BetaSample(Index):
         """One posterior draw for every available arm, and 0 for a sleeping one, (…, arms)."""
         sums, counts = self.successes(state)
         available = observation.available
+        a, b = shapes(self.prior)
+        won, lost = a + sums, b + counts - sums
         if available is None:
-            return rng.beta(1.0 + sums, 1.0 + counts - sums)
+            return rng.beta(won, lost)
         draws = np.zeros(sums.shape)
-        won, lost = sums[available], (counts - sums)[available]
-        draws[available] = rng.beta(1.0 + won, 1.0 + lost)
+        draws[available] = rng.beta(won[available], lost[available])
         return draws
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:

@@ -19,6 +19,7 @@ from evenhand.policy.fairness import Queue
 from evenhand.policy.groups import BoundedShares, GroupsBegun, membership
 from evenhand.policy.hold import HoldFor
 from evenhand.policy.policy import Policy
+from evenhand.policy.prior import UNIFORM
 from evenhand.policy.reward_rates import RewardQueues
 from evenhand.policy.weights import Credit, Window
 
@@ -52,6 +53,9 @@ def add(memory: Memory, arm: str, values: Mapping[str, float], checked: bool = F
             parameters[parameter] = [*parameters[parameter], validate.number(name, value, low=0.0)]
         elif value is not None:
             raise EvenhandError(f"{memory.label} has no {name} per arm here")
+    prior = parameters.get("prior")
+    if prior is not None and np.ndim(prior) == 2:
+        parameters["prior"] = [*prior, UNIFORM]
     _change(memory, Arms((*memory.names, arm), memory.retired), parameters, [arm], checked)
     memory.availability.clear()  # it is unknown whether the new arm would have been available
 

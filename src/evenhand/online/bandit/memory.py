@@ -25,6 +25,7 @@ from evenhand.online.bandit.pending import PendingRewards, RewardRecord
 from evenhand.online.bandit.statistics import Statistics
 from evenhand.policy.fairness import deficits as deficits_of
 from evenhand.policy.policy import Policy
+from evenhand.policy.prior import by_name as prior_by_name
 from evenhand.theory.bounded import bounds_of, check_bounds
 from evenhand.theory.feasibility import check_shares
 
@@ -84,6 +85,8 @@ class Memory:
                 "rewards to 0, or use missing='lost'"
             )
         lists = {name: by_arm(name, value, names) if name in PER_ARM else value for name, value in parameters.items()}
+        if isinstance(lists.get("prior"), Mapping):
+            lists["prior"] = prior_by_name(lists["prior"], names)
         if "groups" in lists:
             lists["groups"] = with_places(lists["groups"], names)
         self.version = 0

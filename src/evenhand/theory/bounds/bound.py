@@ -28,6 +28,7 @@ from evenhand.theory.bounds.premises import (
     positive_eta,
     recursive_queue,
     same_in_all_lanes,
+    uniform_prior,
     unit_weights,
 )
 
@@ -136,7 +137,7 @@ TSCSF_B = Bound(
     function=lambda rounds, policy, baseline: tscsf_b_regret(
         rounds, baseline.gains.shape[-1], policy.plays, _eta(policy), _weight(baseline)
     ),
-    holds_if=(*_COMMON, drawn_availability, positive_eta, exact_queue),
+    holds_if=(*_COMMON, drawn_availability, positive_eta, exact_queue, uniform_prior),
 )
 LFG = Bound(
     measure="time_averaged_regret",

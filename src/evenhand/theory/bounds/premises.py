@@ -135,6 +135,7 @@ def positive_eta(policy: Policy, environment: Environment, baseline: Baseline) -
 
 no_tolerance = parameter("fairness.tolerance", 0.0, "the tolerance is 0")
 exact_queue = parameter("fairness.queue", "exact", "the queue is exact")
+uniform_prior = parameter("index.prior", (1.0, 1.0), "the prior is uniform")
 recursive_queue = parameter("fairness.queue", "recursive", "the queue is recursive")
 clipped = parameter("index.clip", True, "the confidence bound is cut at 1")
 not_clipped = parameter("index.clip", False, "the confidence bound is not cut")

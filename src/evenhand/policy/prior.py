@@ -1,0 +1,90 @@
+"""What Thompson sampling believes of an arm's mean reward before any reward: a Beta distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.state import Array
+
+Pair: TypeAlias = tuple[float, float]
+#: a and b of ``Beta(a, b)``, for all arms or for each.
+Prior: TypeAlias = Pair | tuple[Pair, ...]
+PriorLike: TypeAlias = Sequence[float] | Sequence[Sequence[float]]
+
+UNIFORM: Pair = (1.0, 1.0)
+
+
+def as_prior(value: PriorLike) -> Prior:
+    """A pair of positive numbers a and b, or one such pair per arm.
+
+    Raises:
+        EvenhandError: it is neither.
+
+    Example:
+        >>> as_prior([2, 8]), as_prior([[2, 8], [1, 1]])
+        ((2.0, 8.0), ((2.0, 8.0), (1.0, 1.0)))
+    """
+    form = "must be two numbers above 0, a and b of Beta(a, b), or such a pair per arm"
+    try:
+        array = np.asarray(value, dtype=float)
+    except (OverflowError, TypeError, ValueError):
+        raise EvenhandError(f"{form}, got {value!r}") from None
+    if array.shape[-1:] != (2,) or array.ndim > 2 or not array.size or not _positive(array):
+        raise EvenhandError(f"{form}, got {value!r}")
+    pairs = tuple((float(a), float(b)) for a, b in array.reshape(-1, 2))
+    return pairs[0] if array.ndim == 1 else pairs
+
+
+def by_name(pairs: Mapping[str, Sequence[float]], names: Sequence[str]) -> list[Sequence[float]]:
+    """Pairs in the order of the arms, from pairs by their names; the others are uniform.
+
+    Raises:
+        EvenhandError: there is no such arm.
+
+    Example:
+        >>> by_name({"tea": [2, 8]}, ["coffee", "tea"])
+        [(1.0, 1.0), [2, 8]]
+    """
+    for name in pairs:
+        if name not in names:
+            raise EvenhandError(f"prior has an unknown arm {name!r}{nearest(str(name), names) * (len(names) <= 100)}")
+    return [pairs.get(name, UNIFORM) for name in names]
+
+
+def _positive(array: Array) -> bool:
+    return bool((np.isfinite(array) & (array > 0.0)).all())
+
+
+def shapes(prior: Prior) -> tuple[float | Array, float | Array]:
+    """a and b, for all arms or (arms,).
+
+    Example:
+        >>> shapes(((2.0, 8.0), (1.0, 1.0)))
+        (array([2., 1.]), array([8., 1.]))
+    """
+    first, second = prior[0], prior[1] if len(prior) == 2 else None
+    if isinstance(first, float) and isinstance(second, float):
+        return first, second
+    a, b = np.array(prior).T
+    return a, b
+
+
+def check_arms(prior: Prior, arms: int) -> None:
+    """Refuse pairs for another number of arms.
+
+    Raises:
+        EvenhandError: there are pairs per arm, but not for these.
+
+    Example:
+        >>> check_arms(((2.0, 8.0), (1.0, 1.0)), arms=3)
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: prior has 2 pairs, but there are 3 arms
+    """
+    if not isinstance(prior[0], float) and arms not in (1, len(prior)):  # 1: only the kind of a memory is asked for
+        pairs = "pair" if len(prior) == 1 else "pairs"
+        raise EvenhandError(f"prior has {len(prior)} {pairs}, but there are {arms} arms")
