@@ -8,10 +8,12 @@ import pytest
 from evenhand import EvenhandError, Feedback, InfeasiblePromise, Observation, Policy, check_policy
 from evenhand.core.state import ALL_AVAILABLE
 from evenhand.online import Bandit
-from evenhand.policy.fairness import DeficitFirst
+from evenhand.policy.fairness import DeficitFirst, MeritShares, Mixing
 from evenhand.policy.floor import ExplorationFloor
-from evenhand.policy.index import EmpiricalMean
-from evenhand.policy.selection import Categorical, TopM
+from evenhand.policy.index import BetaSample, EmpiricalMean
+from evenhand.policy.merit import Power
+from evenhand.policy.selection import Categorical, DependentRounding, TopM
+from evenhand.policy.weights import ExponentialWeights
 
 
 @pytest.mark.parametrize("plays", [1, 2])
@@ -46,6 +48,30 @@ def test_promises_are_kept_beside_the_floor() -> None:
     check_policy(Policy(fairness=DeficitFirst([0.3, 0.3, 0.2]), selection=ExplorationFloor(0.05)), 3)
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(BetaSample(), selection=ExplorationFloor(0.1)),
+        Policy(BetaSample(), MeritShares(Power(1.0, 4.0)), ExplorationFloor(0.1, DependentRounding(2))),
+        Policy(ExponentialWeights(0.1), Mixing(0.1), ExplorationFloor(0.1, Categorical())),
+    ],
+    ids=["Thompson", "merit", "weights"],
+)
+def test_every_log_can_be_weighed_by_its_propensities(policy: Policy) -> None:
+    # Σ R 1{arm plays}/p has the mean of R, for each arm, as long as p is what it was drawn with.
+    state, rng, means = policy.start(3, 4000), np.random.default_rng(1), np.array([0.9, 0.5, 0.1])
+    for _ in range(30):
+        decision = policy.decide(state, ALL_AVAILABLE, rng)
+        rewards = (rng.random((4000, 3)) < means) * decision.played
+        policy.observe(state, Feedback(decision.played, rewards), rng)
+    assert decision.propensities is not None
+    assert (decision.propensities >= 0.1 - 1e-12).all()
+    np.testing.assert_allclose(decision.propensities.sum(axis=-1), policy.plays)
+    weighed = rewards / decision.propensities
+    error = weighed.std(axis=0) / np.sqrt(4000)
+    assert (np.abs(weighed.mean(axis=0) - means) < 5.0 * error).all()
+
+
 def test_it_serves_a_bandit() -> None:
     table = {"index": "ucb", "selection": {"kind": "exploration_floor", "floor": 0.1}}
     decision = Bandit(["tea", "coffee"], table, seed=1).decide(propensities=True)
@@ -54,8 +80,8 @@ def test_it_serves_a_bandit() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(EvenhandError, match="goes with a selection that takes a ranking"):
-        ExplorationFloor(0.1, Categorical())
+    with pytest.raises(EvenhandError, match=r"selection is an exploration floor itself, .*: give one floor"):
+        ExplorationFloor(0.1, ExplorationFloor(0.1))
     with pytest.raises(EvenhandError, match=r"floor = 0.4 for 3 arms is more than all rounds: at most 0.333333 each"):
         Policy(selection=ExplorationFloor(0.4)).start(3)
     with pytest.raises(InfeasiblePromise, match=r"take 1.2 plays per round, but plays = 1: lower the floor"):

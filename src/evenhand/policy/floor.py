@@ -12,7 +12,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import build, part
 from evenhand.core.state import Decision, Feedback, Observation, Shape, State
-from evenhand.policy.fairness import Claim, Ranking
+from evenhand.policy.fairness import Claim
 from evenhand.policy.selection import Selected, Selection, TopM
 
 
@@ -38,16 +38,19 @@ class ExplorationFloor(Selection):
     """With probability ``ε = f K/m`` the m arms are drawn evenly among the available ones, otherwise by a selection.
 
     ``p_i = (1 − ε) q_i + ε min(m, |Z|)/|Z|``, q being the inner selection's, so that no available arm has less than f,
-    and every logged round can be weighed by inverse propensities, with weights of at most 1/f. Where scores are not
-    drawn at random, p is the exact propensity.
+    and every logged round can be weighed by inverse propensities, with weights of at most 1/f. Where scores are drawn
+    at random, as by Thompson sampling, p is the exact chance given the scores of the round: as every arm has one,
+    weights 1/p are unbiased, though their variance is larger than with the chance before scores are drawn, which only
+    `evenhand.algorithms.floor_ts` computes. Rounds in which a choice goes on (`evenhand.policy.hold`) are not drawn.
 
     The price is at most ``f Σ_i (μ* − μ_i)`` of reward per round for one play: the part ε of the rounds earns the mean
-    over the arms. Arms with a promised share are served in the other rounds: the deficit is no longer less than one
-    play, but stays about as it is where ``Σ_i max(r_i, f) < m``, and a promise beyond m is refused.
+    over the arms. Shares by merit become ``(1 − ε) p* + ε m/K``. Arms with a promised share are served in the other
+    rounds: the deficit is no longer less than one play, but stays about as it is where ``Σ_i max(r_i, f) < m``, and a
+    promise beyond m is refused.
 
     Args:
         floor: f in [0, m/K], the least probability of an available arm.
-        selection: who plays in the other rounds, one that takes a ranking.
+        selection: who plays in the other rounds.
 
     Example:
         >>> from evenhand import Policy
@@ -61,10 +64,18 @@ class ExplorationFloor(Selection):
     selection: Selection = field(default=TopM(), converter=as_selection, metadata={"slot": "selection"})
 
     def __attrs_post_init__(self) -> None:
-        if self.selection.takes is not Ranking or isinstance(self.selection, ExplorationFloor):
-            raise EvenhandError(
-                f"an exploration floor goes with a selection that takes a ranking, got {self.selection!r}: use TopM()"
-            )
+        if isinstance(self.selection, ExplorationFloor):
+            raise EvenhandError(f"selection is an exploration floor itself, {self.selection!r}: give one floor")
+
+    @property
+    def takes(self) -> type[Claim]:  # type: ignore[override]
+        """What the inner selection takes."""
+        return self.selection.takes
+
+    @property
+    def explores(self) -> bool:  # type: ignore[override]
+        """Whether the floor is above 0."""
+        return self.floor > 0.0
 
     @property
     def plays(self) -> int:  # type: ignore[override]

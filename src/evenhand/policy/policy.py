@@ -226,12 +226,12 @@ class Policy(Part):
         chosen = None if held is None else np.logical_not(held @ np.ones((state.arms, 1), dtype=bool))
         if held is None or chosen is None or chosen.all():
             played, inclusion = self._select(state, observation, rng)
-            drawn = self._draws_scores
+            drawn = self._draws_scores and not self.selection.explores
         elif not chosen.any():
             played, inclusion, drawn = held, held, False
         else:
             played, inclusion = self._select_in(chosen[..., 0], held, state, observation, rng)
-            drawn = self._draws_scores
+            drawn = self._draws_scores and not self.selection.explores
         propensities = None if drawn else inclusion
         return Decision(state.round + 1, played, propensities, observation.available, inclusion, chosen, chance)
 

@@ -30,10 +30,12 @@ class Selection(Part, ABC):
     Attributes:
         takes: `Ranking` or `Shares`, the claims that it works with.
         plays: m, arms played per round.
+        explores: whether every available arm has a positive chance in every round, whatever is claimed.
     """
 
     takes: ClassVar[type[Claim]] = Ranking
     plays: int = 1
+    explores: bool = False
 
     def start(self, shape: Shape) -> Any:
         """What the selection remembers, before the first round; None for nothing."""
