@@ -24,6 +24,7 @@ from evenhand.theory.bounds import (
     ars_exp3_regret,
     ars_ucb_regret,
     balancing_eta,
+    critical_regret_lower,
     fcts_d_regret,
     fcucb_d_regret,
     fucb_regret,
@@ -31,7 +32,9 @@ from evenhand.theory.bounds import (
     hard_threshold_regret_gap_free,
     lfg_regret,
     max_violation_slopes,
+    naive_epsilon,
     naive_regret,
+    noncritical_regret_lower,
     op_fcts_d_regret,
     op_fcucb_d_regret,
     penalized_regret_lower,
@@ -75,6 +78,20 @@ def test_naive_regret() -> None:
     assert other == pytest.approx(4 * exploring + mistaken * math.sqrt(3 / 8) + 0.8 / 1000**2, rel=1e-12)
     # Where everything is promised nothing is left to lose.
     assert naive_regret(1000, [0.8, 0.3], [0.5, 0.5]) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_best_epsilon_of_naive() -> None:
+    settings = 10**6, [0.8, 0.3, 0.6], [0.2, 0.4, 0.1]
+    best = float(naive_epsilon(*settings))
+    assert 0.0 < best < 1.0
+    # The least of the bound over a fine grid, and the order of the theorem: T² ln T eight times as large, twice ε T.
+    grid = np.linspace(0.5, 2.0, 3001) * best
+    assert grid[np.argmin([naive_regret(*settings, epsilon=one) for one in grid])] == pytest.approx(best, rel=1e-3)
+    orders = [float(t * naive_epsilon(t, *settings[1:]) / (t**2 * np.log(t)) ** (1 / 3)) for t in (10**5, 10**8)]
+    assert orders[0] == pytest.approx(orders[1], rel=1e-12)
+    # It explores in all rounds where nothing can be told apart.
+    assert naive_epsilon(100, [0.5, 0.5], 0.1) == 1.0
+    assert naive_epsilon(100, [0.5, 0.4999], 0.1) == 1.0
 
 
 def test_any_fair_regret() -> None:
@@ -207,12 +224,15 @@ ROUNDS = np.array([10, 100, 1000])
         lambda t: fucb_regret(t, [0.8, 0.3, 0.55], [0.1, 0.1, 0.3]),
         lambda t: t_fucb_regret(t, [0.8, 0.3, 0.55], [0.1, 0.1, 0.3]),
         lambda t: naive_regret(t, [0.8, 0.3], [0.2, 0.4]),
+        lambda t: naive_epsilon(t, [0.8, 0.3], [0.2, 0.4]),
         lambda t: any_fair_regret(t, [0.8, 0.3], [0.2, 0.4]),
         lambda t: tscsf_b_regret(t, 6, 3, 10.0),
         lambda t: lfg_regret(t, 6, 3, 10.0),
         lambda t: hard_threshold_regret(t, [0.9, 0.8, 0.1], 0.1, 0.3),
         lambda t: hard_threshold_regret_gap_free(t, [0.1, 0.3]),
         lambda t: penalized_regret_lower(t, [0.1, 0.3]),
+        lambda t: noncritical_regret_lower(t, [0.9, 0.8, 0.1], 0.1, 0.3),
+        lambda t: critical_regret_lower(t, [0.9, 0.8, 0.1], 0.1, 0.3),
         lambda t: ars_ucb_regret(t, [0.8, 0.3, 0.55]),
         lambda t: ars_exp3_regret(t, 7, 10),
         lambda t: ars_clw_regret(t, 7, 10),
@@ -255,6 +275,8 @@ EXPECTED: dict[str, tuple[str, Any]] = {
     "fucb": ("r_regret", fucb_regret(ROUNDS, MEANS, SHARES)),
     # T-FUCB's theorem speaks of the horizon alone: before it the promised plays have been played ahead of time.
     "t_fucb": ("r_regret", [math.nan, math.nan, float(t_fucb_regret(ROUNDS[-1], MEANS, SHARES))]),
+    # NAIVE's proof, too; a tenth of the rounds explores, and each arm may get a play more for the rounding.
+    "naive": ("r_regret", [math.nan, math.nan, float(naive_regret(1000, MEANS, SHARES, 0.1)) + 0.5 + 0.25]),
     "tscsf_b": ("time_averaged_regret", tscsf_b_regret(ROUNDS, 3, 1, 10.0)),
     "lfg": ("time_averaged_regret", lfg_regret(ROUNDS, 3, 1, 10.0)),
     "hard_threshold_ucb": ("penalized_regret", hard_threshold_regret(ROUNDS, MEANS, SHARES, 0.3)),

@@ -41,7 +41,7 @@ def fair_random(fractions: PerArm) -> Policy:
     return Policy(index=EmpiricalMean(), fairness=shares, selection=Categorical(), name="fair_random")
 
 
-@algorithm("patil2019")
+@algorithm("patil2019", bound=bounds.NAIVE)
 def naive(fractions: PerArm, *, horizon: int, epsilon: float = 0.1) -> Policy:
     """NAIVE: explores for εT rounds, then gives the rest of the rounds to the arm that looked best.
 
@@ -49,7 +49,8 @@ def naive(fractions: PerArm, *, horizon: int, epsilon: float = 0.1) -> Policy:
 
     Promise: every arm's expected number of plays at T is at least r_i T; regret O((T² ln T)^{1/3}) for the right ε.
 
-    The paper leaves the rounding of n_i open: see `naive_quotas`. Its ε has no default either; 0.1 is ours.
+    The paper leaves the rounding of n_i open: see `naive_quotas`. Its ε has no default either; 0.1 is ours. That of
+    the theorem depends on the means: see `evenhand.theory.bounds.naive_epsilon`.
 
     Args:
         fractions: (arms,), promised shares r_i of the rounds, Σ r ≤ 1.

@@ -10,9 +10,9 @@ from attrs import frozen
 
 from evenhand.core.state import Array
 from evenhand.theory.bounds.fang2022 import hard_threshold_regret
-from evenhand.theory.bounds.gaps import Numbers
+from evenhand.theory.bounds.gaps import Numbers, gaps_of
 from evenhand.theory.bounds.huang2020 import lfg_regret, tscsf_b_regret
-from evenhand.theory.bounds.patil2019 import fucb_regret, t_fucb_regret, ucb1_regret
+from evenhand.theory.bounds.patil2019 import fucb_regret, naive_regret, t_fucb_regret, ucb1_regret
 from evenhand.theory.bounds.premises import (
     Premise,
     always_available,
@@ -28,6 +28,7 @@ from evenhand.theory.bounds.premises import (
     positive_eta,
     recursive_queue,
     same_in_all_lanes,
+    some_exploration,
     uniform_prior,
     unit_weights,
 )
@@ -101,11 +102,21 @@ class Bound:
 
 
 _COMMON = (bounded_rewards, immediate_feedback, same_in_all_lanes)
-_CLASSIC = (*_COMMON, always_available, one_play, unit_weights, default_exploration(2.0), not_clipped)
+_ONE_ARM = (*_COMMON, always_available, one_play, unit_weights)
+_CLASSIC = (*_ONE_ARM, default_exploration(2.0), not_clipped)
 
 
 def _weight(baseline: Baseline) -> float:
     return float(baseline.weights.max())
+
+
+def _naive(rounds: Array, policy: Policy, baseline: Baseline) -> Array:
+    """The bound of NAIVE with the ε that its exploration has, and a play of each arm for the rounding."""
+    arms = baseline.gains.shape[-1]
+    epsilon = policy.schedule.rounds(arms) / float(rounds.max())
+    return np.asarray(
+        naive_regret(rounds, baseline.gains, _fractions(baseline), epsilon) + gaps_of(baseline.gains)[1].sum()
+    )
 
 
 def _eta(policy: Policy) -> float:
@@ -129,6 +140,13 @@ T_FUCB = Bound(
     source="Patil et al. 2019, Theorem 2",
     function=lambda rounds, policy, baseline: t_fucb_regret(rounds, baseline.gains, _fractions(baseline)),
     holds_if=_CLASSIC,
+    at_horizon=True,
+)
+NAIVE = Bound(
+    measure="r_regret",
+    source="Patil et al. 2019, the proof of Theorem 1",
+    function=_naive,
+    holds_if=(*_ONE_ARM, some_exploration),
     at_horizon=True,
 )
 TSCSF_B = Bound(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 from evenhand.theory.bounds.gaps import Numbers, gaps_of
 
@@ -75,8 +77,9 @@ def naive_regret(
     """r-regret of NAIVE: ``(m/K) εT Σ Δ_i + m T sqrt(α ln T/(2εT)) f + 2 m T^{1−α}``, m = 1 − Σ r.
 
     ``f = 1/sqrt(r'_1) + 1/sqrt(r'_j)`` with r'_i = r_i + m/K, 1 the best arm and j the chosen one. The theorem states
-    the order O((T² ln T)^{1/3}) for the best ε; this is the line of its proof that holds for any ε, with the worst j.
-    What the rounding of the exploration plays may add is left out: at most one play per arm.
+    the order O((T² ln T)^{1/3}) for the best ε, which `naive_epsilon` gives; this is the line of its proof that holds
+    for any ε, with the worst j. What the rounding of the exploration plays may add is left out: at most one play per
+    arm.
 
     Args:
         rounds: T ≥ 2.
@@ -93,13 +96,85 @@ def naive_regret(
     """
     _, gaps = gaps_of(means)
     time = np.asarray(rounds, dtype=float)
-    share = np.broadcast_to(np.asarray(fractions, dtype=float), gaps.shape)
-    rest = max(1.0 - share.sum(), 0.0)
-    even = share + rest / len(gaps)
-    worst = 1.0 / np.sqrt(even[gaps == 0.0].min()) + 1.0 / np.sqrt(even.min())
+    rest, even = _even_shares(gaps, fractions)
     exploring = rest / len(gaps) * epsilon * time * gaps.sum()
-    mistaken = rest * time * np.sqrt(alpha * np.log(time) / (2.0 * epsilon * time)) * worst
+    mistaken = rest * time * np.sqrt(alpha * np.log(time) / (2.0 * epsilon * time)) * _worst_radius(gaps, even)
     return np.asarray(exploring + mistaken + 2.0 * rest * time ** (1.0 - alpha))
+
+
+def naive_epsilon(rounds: Numbers, means: Numbers, fractions: Numbers, alpha: float = 2.0) -> Array:
+    """The ε of NAIVE for which `naive_regret` is least: ``(K/2 · f · sqrt(α ln T/(2T)) / Σ Δ_i)^(2/3)``, at most 1.
+
+    The bound is ``a ε + b/sqrt(ε)`` and a part without ε, with ``a = (m/K) T Σ Δ_i`` and
+    ``b = m T sqrt(α ln T/(2T)) f``. Its derivative ``a − b/(2 ε^{3/2})`` is 0 at ``ε = (b/(2a))^(2/3)``, where the
+    bound has the order of ``(T² ln T)^{1/3}``; f is that of `naive_regret`. It needs the means, which NAIVE does not
+    know, and is 1 where all means are equal.
+
+    Args:
+        rounds: T ≥ 2.
+        means: (arms,), μ_i in [0, 1].
+        fractions: (arms,), promised shares r_i.
+        alpha: α > 1 of the proof.
+
+    Returns:
+        ε in [0, 1], in the shape of ``rounds``.
+
+    Raises:
+        EvenhandError: a mean is not a finite number.
+
+    Example:
+        >>> best = naive_epsilon(10**6, [0.8, 0.3], [0.1, 0.1])
+        >>> round(float(best), 3)
+        0.076
+        >>> settings = 10**6, [0.8, 0.3], [0.1, 0.1]
+        >>> bool(naive_regret(*settings, epsilon=float(best)) < naive_regret(*settings, epsilon=0.1))
+        True
+
+    Source: Patil et al. 2019, the proof of Theorem 1.
+    """
+    _, gaps = gaps_of(means)
+    time = np.asarray(rounds, dtype=float)
+    _, even = _even_shares(gaps, fractions)
+    slope = len(gaps) / 2.0 * _worst_radius(gaps, even) * np.sqrt(alpha * np.log(time) / (2.0 * time))
+    if not gaps.any():
+        return np.ones_like(slope)
+    return np.asarray(np.minimum((slope / gaps.sum()) ** (2.0 / 3.0), 1.0))
+
+
+def fucb_alpha(fraction: float, arms: int, tolerance: float = 0.0) -> float:
+    """The α with which FUCB is α-fair when every arm is promised the same: ``r − N_i(t)/t ≤ t^{−α}`` at all t.
+
+    ``1`` where ``c + K r ≤ 1``, else ``ln(1/r) / ln(K + c/r)``, c the tolerance
+
+    Without a tolerance this is Theorem 4. With one, the proof of its Lemma 1 goes through for the deficits less c, so
+    that ``r t − N_i(t) < c + K r`` in every run; it is at most ``r t`` besides. Both are at most ``t^{1−α}`` for all t
+    if they are where they meet, at ``t = K + c/r``, which gives α. It holds for every policy that serves the largest
+    deficit above c first, whatever it does otherwise.
+
+    Args:
+        fraction: r in (0, 1/K), the share promised to every arm.
+        arms: K.
+        tolerance: c ≥ 0, plays that an arm may be behind before it goes first.
+
+    Returns:
+        α in (0, 1].
+
+    Raises:
+        EvenhandError: the fraction is not in (0, 1/K), or the tolerance is below 0.
+
+    Example:
+        >>> fucb_alpha(0.05, arms=10)
+        1.0
+        >>> round(fucb_alpha(0.05, arms=10, tolerance=50.0), 3)
+        0.433
+
+    Source: Patil et al. 2019, Definition 3 and Theorem 4; for tolerances above 0 ours.
+    """
+    arms = validate.whole("arms", arms)
+    if not 0.0 < validate.number("fraction", fraction) < 1.0 / arms:
+        raise EvenhandError(f"fraction must be above 0 and below 1/{arms}, got {fraction!r}")
+    behind = validate.number("tolerance", tolerance, low=0.0) + arms * fraction
+    return 1.0 if behind <= 1.0 else float(np.log(1.0 / fraction) / np.log(behind / fraction))
 
 
 def any_fair_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Array:
@@ -119,3 +194,15 @@ def any_fair_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Arra
     _, gaps = gaps_of(means)
     share = np.broadcast_to(np.asarray(fractions, dtype=float), gaps.shape)
     return np.asarray(np.asarray(rounds, dtype=float) * gaps.max() * (1.0 - share.sum()))
+
+
+def _even_shares(gaps: Array, fractions: Numbers) -> tuple[float, Array]:
+    """What is not promised, m, and ``r'_i = r_i + m/K``, (arms,): NAIVE's shares while it explores."""
+    share = np.broadcast_to(np.asarray(fractions, dtype=float), gaps.shape)
+    rest = max(1.0 - float(share.sum()), 0.0)
+    return rest, share + rest / len(gaps)
+
+
+def _worst_radius(gaps: Array, even: Array) -> float:
+    """``f = 1/sqrt(r'_1) + 1/sqrt(r'_j)`` with the worst j, in which NAIVE's confidence radii come."""
+    return float(1.0 / np.sqrt(even[gaps == 0.0].min()) + 1.0 / np.sqrt(even.min()))

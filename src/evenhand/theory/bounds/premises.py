@@ -133,6 +133,12 @@ def positive_eta(policy: Policy, environment: Environment, baseline: Baseline) -
     return getattr(policy.fairness, "eta", 0.0) > 0.0
 
 
+@premise("some rounds are for exploration")
+def some_exploration(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """The schedule has a phase of its own."""
+    return policy.schedule.rounds(environment.arms) > 0.0
+
+
 no_tolerance = parameter("fairness.tolerance", 0.0, "the tolerance is 0")
 exact_queue = parameter("fairness.queue", "exact", "the queue is exact")
 uniform_prior = parameter("index.prior", (1.0, 1.0), "the prior is uniform")
