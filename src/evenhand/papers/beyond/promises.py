@@ -85,7 +85,9 @@ def of_brands(runs: Runs) -> Figure:
         panels.bars(axes, 0, 1, mean, error, group=0.8, fill=1.0, color=panels.line(number)["color"])
         panels.name_arms(axes, run)
         axes.set_ylim(0.0, 1.0)
-        panels.finish(axes, "arm", "share of the rounds", title=label)
+        axes.set_xlabel("arm")
+        axes.set_ylabel("share of the rounds")
+        axes.set_title(label, fontsize=9.5)
 
     return panels.grid(3, panel, note=panels.lanes_of(run, "whiskers"))
 
@@ -101,7 +103,8 @@ def of_floors(runs: Runs) -> Figure:
             panels.bars(axes, place, 2, mean, error, group=0.8, fill=0.9, **look)
         axes.axhline(FLOOR, color="black", linewidth=0.8, label="promised floor")
         panels.name_arms(axes, run)
-        panels.finish(axes, "arm", "share of the second half of the rounds")
+        axes.set_xlabel("arm")
+        axes.set_ylabel("share of the second half of the rounds")
 
     return panels.grid(1, panel, note=panels.lanes_of(run, "whiskers"))
 
@@ -138,7 +141,7 @@ EXPERIMENTS = (
         id="X-V",
         title="A floor of chances: mixed in, or clipped and divided",
         figure="no figure: no paper has it",
-        setting="Five Bernoulli arms with means 0.7, 0.4, 0.3, 0.2 and 0.1, a floor of 0.1 for each, 10,000 rounds. "
+        setting="Five Bernoulli arms with means 0.7, 0.4, 0.3, 0.2 and 0.1, a floor of 0.1 for each, 4,000 rounds. "
         "Floor-TS adds the floor to what is left of Thompson sampling's chances (mix), or raises chances to the floor "
         "and divides them by their sum (clip), as GrowthBook does.",
         parts=("v",),
