@@ -120,6 +120,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "exp3": [{"horizon": 60}, *({"horizon": 60, "mixing": gamma} for gamma in (0.0, 0.3, 1.0))],
     "ars_exp3": [{"horizon": 60}, {"horizon": 500, "exponent": 1.5}, {"horizon": 60, "mixing": 0.3}],
+    "ars_exp3_doubling": [{}, {"first_horizon": 8, "exponent": 1.5}],
     "clw": [{"horizon": 60, "delay": 3}, {"horizon": 500, "delay": 1, "style": "gain"}],
     "ars_clw": [{}, {"first_horizon": 8, "exponent": 0.6}],
     "odaaf": [

@@ -19,6 +19,7 @@ from evenhand import Environment, Policy, compare, simulate
 from evenhand.algorithms import (
     ars_clw,
     ars_exp3,
+    ars_exp3_doubling,
     ars_fucb,
     ars_ucb,
     clw,
@@ -728,6 +729,26 @@ def test_ars_exp3(kernel: tuple[float, ...], gamma: float | None, beta: float) -
             break
     assert stream.over
     assert on_sums(ars_exp3(horizon=STEPS, exponent=beta, mixing=gamma), kernel, seed=4) == stream.arms
+
+
+@pytest.mark.parametrize(("first", "beta"), [(64, 0.5), (1, 0.5), (10, 1.0), (2000, 0.3)], ids=str)
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
+def test_ars_exp3_doubling(kernel: tuple[float, ...], first: int, beta: float) -> None:
+    """Algorithm 2 again and again, for T_1, 2 T_1, 4 T_1, … steps, with nothing kept but what is under way."""
+    stream, rng, arms, rounds = Stream(kernel), np.random.default_rng(4), len(LEVELS), first
+    while not stream.over:
+        sizes = [max(1, math.floor(k**beta)) for k in range(1, rounds + 1)]
+        largest = next(sizes[k - 1] for k in range(rounds, 0, -1) if sum(sizes[:k]) <= rounds)
+        choices = ((beta + 1.0) * rounds) ** (1.0 / (beta + 1.0))
+        mixing = min(1.0, math.sqrt(arms * math.log(arms) / ((math.e - 1) * choices)))
+        w, left, end = [1.0] * arms, iter(sizes), len(stream.arms) + rounds
+        while not stream.over and len(stream.arms) < end:
+            p = mixed([math.exp(one / largest) for one in w], mixing)
+            arm, size = drawn(p, rng), next(left)
+            z = sum(stream.play(arm) for _ in range(size) if not stream.over and len(stream.arms) < end)
+            w[arm] += mixing * min(z, size) / (arms * p[arm])
+        rounds *= 2
+    assert on_sums(ars_exp3_doubling(first_horizon=first, exponent=beta), kernel, seed=4) == stream.arms
 
 
 @dataclass

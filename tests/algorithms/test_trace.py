@@ -48,6 +48,7 @@ CASES: dict[str, dict[str, Any]] = {
     "hard_threshold_ucb": {"fractions": SHARES, "penalties": 0.4},
     "soft_threshold_ucb": {"fractions": SHARES, "penalties": [0.4, 0.3, 0.2, 0.6]},
     "ars_clw": {"first_horizon": 50},
+    "ars_exp3_doubling": {"first_horizon": 50},
     "clw": {"delay": 4, "style": "gain"},
     "odaaf": {"mean_delay": 3.0},
     "clw:loss": {"delay": 4},

@@ -72,6 +72,10 @@ FULL: dict[str, list[dict[str, Any]]] = {
             "phases": {"kind": "doubling", "first_horizon": 64, "exponent": 0.5},
             "style": "gain",
         },
+        {
+            "kind": "restarted_weights",
+            "phases": {"kind": "doubled_horizon", "first_horizon": 64, "exponent": 0.4},
+        },
     ],
     "evidence": [
         {"kind": "received"},
@@ -146,6 +150,7 @@ FULL: dict[str, list[dict[str, Any]]] = {
             "credit": "second_half",
         },
         {"kind": "random_ends", "phases": {"kind": "one_phase", "longest": 3, "horizon": 90}},
+        {"kind": "restarted", "phases": {"kind": "doubled_horizon", "first_horizon": 64, "exponent": 0.4}},
     ],
     "size": [{"kind": "power", "exponent": 1.5}, {"kind": "geometric", "offset": 3}],
     "mixing": [
@@ -153,6 +158,7 @@ FULL: dict[str, list[dict[str, Any]]] = {
         {"kind": "for_choices", "choices": 12.5},
         {"kind": "one_phase", "longest": 4, "horizon": 50},
         {"kind": "doubling", "first_horizon": 32, "exponent": 0.4},
+        {"kind": "doubled_horizon", "first_horizon": 32, "exponent": 0.4},
     ],
 }
 TABLES = [(slot, table) for slot, tables in FULL.items() for table in tables]

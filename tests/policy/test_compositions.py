@@ -20,6 +20,7 @@ SHARES = [0.2, 0.1, 0.15, 0.05]
 GROUP = {"name": "a", "arms": [1, 2], "at_least": 0.3, "at_most": 1.2}
 CONFIDENCE = {"kind": "hoeffding", "inside": 100.0}
 PHASES = {"kind": "one_phase", "longest": 3, "horizon": 500}
+DOUBLED = {"kind": "doubled_horizon", "first_horizon": 20, "exponent": 0.5}
 
 #: At least one part of every kind, by slot; `test_no_kind_is_left_out` sees to that.
 PARTS: dict[str, list[dict[str, Any]]] = {
@@ -38,6 +39,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "until_disproved", "trusting": {"kind": "beta_sample"}, "doubting": {"kind": "mature_beta"}},
         {"kind": "exponential_weights", "mixing": 0.1},
         {"kind": "window_weights", "phases": PHASES},
+        {"kind": "restarted_weights", "phases": DOUBLED},
         {"kind": "best_chance"},
         {"kind": "reward_rates", "rates": 0.1, "weight": 5.0},
     ],
@@ -78,6 +80,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "hold_for", "size": {"kind": "power", "exponent": 1.0}},
         {"kind": "hold_for", "size": {"kind": "power", "exponent": 0.5}, "count": "all"},
         {"kind": "random_ends", "phases": PHASES},
+        {"kind": "restarted", "phases": DOUBLED},
     ],
 }
 BUILT = {slot: [build(slot, table) for table in tables] for slot, tables in PARTS.items()}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evenhand import EvenhandError, Policy, dump, restore
-from evenhand.algorithms import ars_clw, ars_exp3, clw, exp3
+from evenhand.algorithms import ars_clw, ars_exp3, ars_exp3_doubling, clw, exp3
 from evenhand.core.errors import StateError
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, State, Tally
 from evenhand.policy.evidence import Optimistic, Pessimistic, Received
@@ -421,6 +421,7 @@ WEIGHTS: dict[str, Policy] = {
     "ars_exp3": ars_exp3(horizon=60),
     "clw": clw(horizon=60, delay=2),
     "ars_clw": ars_clw(first_horizon=16),
+    "ars_exp3_doubling": ars_exp3_doubling(first_horizon=16),
 }
 
 

@@ -7,7 +7,17 @@ was never played goes before all others that go by UCB.
 
 from __future__ import annotations
 
-from evenhand.algorithms.anonymous import ars_clw, ars_exp3, ars_fucb, ars_ucb, clw, exp3, odaaf, ucb
+from evenhand.algorithms.anonymous import (
+    ars_clw,
+    ars_exp3,
+    ars_exp3_doubling,
+    ars_fucb,
+    ars_ucb,
+    clw,
+    exp3,
+    odaaf,
+    ucb,
+)
 from evenhand.algorithms.baselines import cucb_d, explore_then_commit, mp_ts_d, opse, thompson, ucb1
 from evenhand.algorithms.drift import (
     d_ts,
@@ -43,6 +53,7 @@ __all__ = [
     "algorithm",
     "ars_clw",
     "ars_exp3",
+    "ars_exp3_doubling",
     "ars_fucb",
     "ars_ucb",
     "bandit_q",

@@ -6,13 +6,13 @@ from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
 from evenhand.core.validate import PerArm
 from evenhand.policy.fairness import DeficitFirst, Mixing
-from evenhand.policy.hold import HoldFor, PowerSize, RandomEnds, SizeLike
+from evenhand.policy.hold import HoldFor, PowerSize, RandomEnds, RestartedHold, SizeLike
 from evenhand.policy.index import UCB, EmpiricalMean
-from evenhand.policy.mixing import Doubling, ForChoices, OnePhase
+from evenhand.policy.mixing import DoubledHorizon, Doubling, ForChoices, OnePhase
 from evenhand.policy.policy import Policy
 from evenhand.policy.schedule import PhasedElimination
 from evenhand.policy.selection import Categorical, TopM
-from evenhand.policy.weights import ExponentialWeights, WindowWeights
+from evenhand.policy.weights import ExponentialWeights, RestartedWeights, WindowWeights
 
 
 @algorithm("wang2021")
@@ -152,6 +152,32 @@ def ars_exp3(*, horizon: int, exponent: float = 0.5, mixing: float | None = None
     gamma = ForChoices(((exponent + 1.0) * rounds) ** (1.0 / (exponent + 1.0))) if mixing is None else mixing
     index = ExponentialWeights(gamma, scale=size.last(rounds))
     return Policy(index, Mixing(gamma), Categorical(), hold=HoldFor(size, count="all"), name="ars_exp3")
+
+
+@algorithm("wang2021")
+def ars_exp3_doubling(*, first_horizon: int = 1000, exponent: float = 0.5) -> Policy:
+    """ARS-EXP3 without knowing T: begun anew in phases of doubled length, each with its own length for T.
+
+    phase k is `ars_exp3` with ``T = T_k = 2^(k−1) T_1``; all is forgotten where a phase begins
+
+    Promise: none to the arms; for β = 1/2 the regret that Theorem 2 gives for T, times at most
+        ``2^(2/3)/(2^(2/3) − 1) = 2.70``, as the phases' bounds add up.
+
+    The last choice of a phase is cut at its end; what it earned is forgotten with the rest.
+
+    Args:
+        first_horizon: T_1 ≥ 1, rounds of the first phase; the paper gives none, 1000 is ours.
+        exponent: β > 0, of the sizes of choices.
+
+    Example:
+        >>> ars_exp3_doubling().hold.phases.horizon_of(5000)
+        4000
+
+    Source: Wang et al. 2021, Algorithm 2 and section 3.1, which names the doubling and gives no details.
+    """
+    phases = DoubledHorizon(first_horizon, exponent)
+    hold = RestartedHold(phases)
+    return Policy(RestartedWeights(phases), Mixing(phases), Categorical(), hold=hold, name="ars_exp3_doubling")
 
 
 @algorithm("cesabianchi2018")

@@ -18,7 +18,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
-from evenhand.policy.mixing import Phases, as_phases
+from evenhand.policy.mixing import DoubledHorizon, Phases, as_doubled, as_phases
 
 
 class Hold(Part):
@@ -285,6 +285,58 @@ class HoldFor(Hold):
         least = np.where(begun, np.where(played, number, np.inf).min(axis=-1, keepdims=True), 1.0)
         left[lanes] = np.where(begun, np.floor(self.size(least)), left[lanes])
         counted[lanes] = np.ceil(left[lanes] / 2.0)
+
+
+@part("hold", "restarted")
+@frozen
+class RestartedHold(Hold):
+    """A choice lasts longer each time, ``g(k) = max(1, ⌊k^β⌋)`` rounds; with every phase k begins at 1 again.
+
+    The last choice of a phase is cut at its end.
+
+    Args:
+        phases: where a phase begins, and β.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> policy = Policy(hold=RestartedHold(DoubledHorizon(first_horizon=2, exponent=1.0)))
+        >>> state, rng, sizes = policy.start(arms=2), np.random.default_rng(0), []
+        >>> for _ in range(6):
+        ...     _ = policy.decide(state, ALL_AVAILABLE, rng)
+        ...     sizes.append(state.hold.left.item())
+        >>> sizes  # rounds still to go: 1, then 2 cut after 1; the second phase has 1, 2 and 1 of 3
+        [0.0, 1.0, 0.0, 1.0, 0.0, 2.0]
+
+    Source: Wang et al. 2021, Algorithm 2, with the doubling of its section 3.1.
+    """
+
+    phases: DoubledHorizon = field(converter=as_doubled, metadata={"slot": "mixing"})
+
+    @property
+    def _within(self) -> HoldFor:
+        return HoldFor(PowerSize(self.phases.exponent), count="all")
+
+    def start(self, shape: Shape) -> Held:
+        """Nothing is held."""
+        return self._within.start(shape)
+
+    def continued(self, state: State, observation: Observation, rng: np.random.Generator) -> tuple[Mask, None]:
+        """The arms of lanes in the middle of a hold; none where a phase begins."""
+        if self.phases.begins(state.clock):
+            return np.zeros_like(state.hold.arms), None
+        return self._within.continued(state, observation, rng)
+
+    def longest(self, rounds: int) -> float:
+        """The size of the hold in which that many rounds end, were they of one phase."""
+        return self._within.longest(rounds)
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """A round less to go, and a new hold where a lane chose anew."""
+        if self.phases.begins(state.clock):
+            state.hold.times[:] = 0.0
+        self._within.after_decision(state, decision)
 
 
 @dataclass(slots=True)

@@ -175,6 +175,57 @@ class Doubling(Phases):
         return round == 1 or self.horizon_of(round) > self.horizon_of(round - 1)
 
 
+@part("mixing", "doubled_horizon")
+@frozen
+class DoubledHorizon(MixingRule):
+    """The mixing of ARS-EXP3 where T is unknown: phase k lasts ``T_k = 2^(k−1) T_1`` rounds and begins anew.
+
+    ``γ = min(1, sqrt(K ln K/((e − 1) ((β + 1) T_k)^(1/(β + 1)))))``
+
+    Args:
+        first_horizon: T_1 ≥ 1, rounds of the first phase.
+        exponent: β > 0, of the sizes of choices.
+
+    Example:
+        >>> phases = DoubledHorizon(first_horizon=1000)
+        >>> [phases.horizon_of(t) for t in (1, 1000, 1001, 3000, 3001)], [phases.begins(t) for t in (1, 1000, 1001)]
+        ([1000, 1000, 2000, 2000, 4000], [True, False, True])
+
+    Source: the doubling that Wang et al. 2021, section 3.1, refer to where T is unknown; T_1 is ours.
+    """
+
+    first_horizon: int = field(default=1000, converter=validate.count)
+    exponent: float = field(default=0.5, converter=validate.positive)
+
+    def horizon_of(self, round: int) -> int:
+        """T_k of the phase that a round is in, counted from 1."""
+        return self.first_horizon << self._doublings(round)
+
+    def begins(self, round: int) -> bool:
+        """Whether a phase begins with the round, and everything that was learned is forgotten."""
+        return round - 1 == ((1 << self._doublings(round)) - 1) * self.first_horizon
+
+    def mixing(self, round: int, arms: int) -> float:
+        """γ of the phase."""
+        power = self.exponent + 1.0
+        return ForChoices((power * self.horizon_of(round)) ** (1.0 / power)).mixing(round, arms)
+
+    def _doublings(self, round: int) -> int:
+        return ((round - 1) // self.first_horizon + 1).bit_length() - 1
+
+
+def as_doubled(value: DoubledHorizon | Mapping[str, object]) -> DoubledHorizon:
+    """Phases of doubled length, given as such or by their plain form.
+
+    Raises:
+        EvenhandError: they are not.
+    """
+    phases = build("mixing", value)
+    if not isinstance(phases, DoubledHorizon):
+        raise EvenhandError(f"must be phases such as DoubledHorizon(first_horizon=1000), got {value!r}")
+    return phases
+
+
 def as_mixing(value: MixingRule | float | Mapping[str, object]) -> MixingRule:
     """A mixing rule, given as one, as a number in [0, 1], or by its plain form.
 

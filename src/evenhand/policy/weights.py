@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -11,8 +12,9 @@ from attrs import field, frozen
 from evenhand.core import validate
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
+from evenhand.policy.hold import PowerSize
 from evenhand.policy.index import Index
-from evenhand.policy.mixing import MixingRule, Phases, as_mixing, as_phases
+from evenhand.policy.mixing import DoubledHorizon, MixingRule, Phases, as_doubled, as_mixing, as_phases
 
 
 @dataclass(slots=True)
@@ -87,6 +89,60 @@ class ExponentialWeights(Index):
         """Credit the present choice with what arrived in the round."""
         state.index.earned += feedback.rewards.sum(axis=-1, keepdims=True)
         state.index.rounds += 1.0
+
+
+@part("index", "restarted_weights")
+@frozen
+class RestartedWeights(Index):
+    """`ExponentialWeights` that begin anew with every phase, scaled by the largest choice that fits into the phase.
+
+    Args:
+        phases: T_k and γ of each round, and where a phase begins.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Policy
+        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> index = RestartedWeights(DoubledHorizon(first_horizon=100))
+        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        array([1., 1.])
+
+    Source: Wang et al. 2021, Algorithm 2, with the doubling of its section 3.1.
+    """
+
+    phases: DoubledHorizon = field(converter=as_doubled, metadata={"slot": "mixing"})
+    gives: ClassVar[str] = "weights"
+    in_order: ClassVar[bool] = True
+    bounded: ClassVar[bool] = True
+
+    def start(self, shape: Shape) -> Credit:
+        """All weights are 1."""
+        return ExponentialWeights(self.phases).start(shape)
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """The weights relative to the largest, (…, arms)."""
+        if self.phases.begins(state.clock):
+            return np.ones_like(state.index.logs)
+        return self._weights(state.clock).score(state, observation, rng)
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Settle what the last choice earned; forget it where a phase begins."""
+        self._weights(state.clock).after_decision(state, decision)
+        if self.phases.begins(state.clock):
+            state.index.logs[:] = 0.0
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Credit the present choice with what arrived in the round."""
+        self._weights(state.clock).after_feedback(state, feedback, rng)
+
+    def _weights(self, round: int) -> ExponentialWeights:
+        """The weights of the phase that a round is in."""
+        return ExponentialWeights(self.phases, _largest(self.phases.exponent, self.phases.horizon_of(round)))
+
+
+@cache
+def _largest(exponent: float, rounds: int) -> float:
+    return PowerSize(exponent).last(rounds)
 
 
 @dataclass(slots=True)

@@ -43,6 +43,7 @@ POWER = {"kind": "power"}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "ars_clw": {"first_horizon": 40},
     "ars_exp3": {"horizon": 3000},
+    "ars_exp3_doubling": {"first_horizon": 40},
     "ars_fucb": {"fractions": SHARES},
     "ars_ucb": {},
     "bandit_q": {"rates": [0.1, 0.0, 0.05, 0.0], "horizon": 3000},
@@ -90,7 +91,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "ucb1": {},
 }
 #: Those that learn from the round just decided only.
-ORDERED = {"bandit_q", "exp3", "ars_exp3", "clw", "ars_clw"}
+ORDERED = {"bandit_q", "exp3", "ars_exp3", "ars_exp3_doubling", "clw", "ars_clw"}
 #: Those with a schedule that is fixed at the start.
 FIXED = {"explore_then_commit", "fairx_ucb", "fcucb_d", "naive", "odaaf", "op_fcucb_d", "opse", "t_fucb"}
 FIXED |= {"m_fcucb_d", "q_fcucb_d"}
