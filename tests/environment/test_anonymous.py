@@ -30,6 +30,7 @@ from evenhand.environment import (
     RandomDelay,
 )
 from evenhand.environment.availability import Independent
+from evenhand.environment.profiles import Profile, lateness, lateness_variance
 from evenhand.environment.rewards import Bernoulli, Beta, Winners
 
 SIGMAS = 5.0  # a frequency is off by more with a chance below 1e-6
@@ -774,3 +775,48 @@ def test_channels_do_not_share_what_is_under_way(name: str) -> None:
     busy = run(model, played, rng.random(played.shape), chance)[0]
     assert busy.sum() > 0.0 or name in ("kernel, all zero", "bounded, beyond the horizon")
     assert (run(model, played, np.zeros(played.shape), chance)[0] == 0.0).all()
+
+
+# --- How late rewards are ---------------------------------------------------------------------------------------------
+
+SUMMABLE: dict[str, Profile] = {
+    "bounded": Bounded(3, 7),
+    "bounded from 0": Bounded(0, 2),
+    "decreasing": Decreasing(9),
+    "increasing": Increasing(9),
+    "discounted": Discounted(0.8),
+    "polynomial": Polynomial(6.0),
+}
+
+
+@pytest.mark.parametrize("profile", SUMMABLE.values(), ids=list(SUMMABLE))
+def test_lateness_is_what_a_play_still_sends(profile: Profile) -> None:
+    """What has not come before round l of a play's total of 1, summed over l."""
+    left = 1.0 - np.cumsum(parts(profile, 400))[:-1]  # from round l on, l = 1, 2, …
+    np.testing.assert_allclose(profile.tail(np.arange(1.0, 20.0)), left[:19], atol=1e-9)
+    assert lateness(profile, [0.25, 0.75, 0.5]) == pytest.approx(0.75 * left.sum(), abs=1e-6)
+    # Of 0 and 1: the largest variance is that of the mean 0.5.
+    assert lateness_variance(profile, [0.25, 0.75, 0.5]) == pytest.approx(0.25 * (left**2).sum(), abs=1e-6)
+    assert lateness_variance(profile, [0.25, 0.75], [0.01, 0.09]) == pytest.approx(0.09 * (left**2).sum(), abs=1e-6)
+
+
+def test_lateness_of_a_random_delay() -> None:
+    # Delays 1, 2, 3: W = 1, 2/3, 1/3. Means 0.5 and 0.9: Var of a 0 or 1 with chance s W.
+    # l = 1: 0.25, 0.09; l = 2: 1/3 · 2/3, 0.6 · 0.4; l = 3: 1/6 · 5/6, 0.3 · 0.7.
+    profile = RandomDelay(1, 3)
+    assert lateness(profile, [0.5, 0.9]) == pytest.approx(0.9 * 2.0)
+    assert lateness_variance(profile, [0.5, 0.9]) == pytest.approx(0.25 + 0.24 + 0.21)
+    # A total that is 1/2 for sure and comes after l rounds or more with chance W: Var = W (1 − W)/4.
+    assert lateness_variance(profile, [0.5], [0.0]) == pytest.approx((2 / 9 + 2 / 9) / 4)
+
+
+@pytest.mark.parametrize(("exponent", "mean", "square"), [(2.0, math.inf, True), (1.5, math.inf, False)])
+def test_some_powers_are_late_for_ever(exponent: float, mean: float, square: bool) -> None:
+    profile = Polynomial(exponent)
+    assert profile.tail_sums()[0] == mean
+    assert math.isfinite(profile.tail_sums()[1]) is square
+
+
+def test_the_squares_of_a_slow_power() -> None:
+    # Σ (ζ(2, l)/ζ(2))²: 3 ζ(3)/ζ(2)² by summation by parts.
+    assert Polynomial(2.0).tail_sums()[1] == pytest.approx(3.0 * 1.2020569031595942 / (math.pi**2 / 6) ** 2, rel=1e-9)

@@ -12,16 +12,20 @@ import pytest
 import evenhand.algorithms as published
 from evenhand import Environment, EvenhandError, PerLane, Policy, compare
 from evenhand.algorithms.registry import ALGORITHMS
-from evenhand.environment import ByReward, Decreasing, Delay, Fixed, Geometric, PacketLoss, Uniform
+from evenhand.environment import ByReward, Decreasing, Delay, Discounted, Fixed, Geometric, PacketLoss, Uniform
 from evenhand.environment.availability import Always, Independent, Logged
 from evenhand.environment.rewards import Bernoulli, Gaussian, Table, Winners
+from evenhand.policy.hold import GeometricSize, PowerSize
 from evenhand.policy.merit import Linear, Merit, Power, Threshold
 from evenhand.simulation.measures import MEASURES
 from evenhand.theory.baseline import baseline_of
 from evenhand.theory.bounds import (
+    ARS_UCB,
     any_fair_regret,
     ars_clw_regret,
+    ars_exp3_doubling_regret,
     ars_exp3_regret,
+    ars_ucb_constant,
     ars_ucb_regret,
     balancing_eta,
     critical_regret_lower,
@@ -196,13 +200,75 @@ def test_wang_theorem_1() -> None:
         ars_ucb_regret(10, [0.5, math.nan])
 
 
-def test_wang_theorem_2() -> None:
-    # T = 8³ = 512: at β = 1/2 both exponents are 2/3, 64 in all; at β = 1 they are 3/4 and 1/2.
-    root = math.sqrt(7 * math.log(7))
-    assert ars_exp3_regret(512, 7, 10) == pytest.approx((10 + root) * 64, rel=1e-12)
-    assert ars_exp3_regret(16**4, 7, 10, exponent=1.0, constant=2.5) == pytest.approx(
-        2.5 * (root * 16**3 + 10 * 16**2), rel=1e-12
+@pytest.mark.parametrize(
+    ("exploration", "late", "variance", "size", "expected"),
+    [
+        # k²: F = 1, 5, 14, 30, …, so k_0 = 3 and F(k_0) = 14. Nothing late: T* = 1 + 3 · 14.
+        (5.0, 0.0, 0.0, None, 2 * 43 + 24 + 42),
+        # α = 16: (4 d_1/2)² = 9 for d_1 = 1.5, and e^9 is the larger one.
+        (16.0, 1.5, 0.0, None, 2 * math.exp(9.0) + 24 + 42),
+        # α = 16, d_2 = 1/4: 3 k/F(k) ≤ 1 fails at k = 1 (3) and k = 2 (6/5), so N(d_2) = 5.
+        (16.0, 0.0, 0.25, None, 2 * (math.exp(5 / 16) + 3 * (14 + 10)) + 24 + 42),
+        # 2^k: F = 4, 8, 16, … is f(k + 1): k_0 = 0. 3 k/F(k) ≤ 1 always.
+        (16.0, 0.0, 0.25, GeometricSize(0), 2 * 1 + 24),
+        (4.0, 0.0, 0.0, None, math.inf),  # the paper's choice
+        (16.0, 0.0, 0.0, lambda k: 3.0**k, math.inf),  # condition (ii)
+        (5.0, 27.0, 5.0, None, math.inf),  # a delay of 0 to 60: beyond floats
+    ],
+)
+def test_wang_constant(exploration: float, late: float, variance: float, size: Any, expected: float) -> None:
+    assert ars_ucb_constant(3, exploration, late, variance, size) == pytest.approx(expected, rel=1e-12)
+
+
+def test_condition_two_of_theorem_1_is_a_premise() -> None:
+    world = Environment(Bernoulli(MEANS), feedback=Discounted(0.2))
+    for size, others in ((PowerSize(2.0), []), (lambda k: 3.0**k, ["holds_at_most_double"])):
+        policy = published.ars_ucb(size=size, exploration=16.0)
+        found = [one.name for one in ARS_UCB.violated(policy, world, baseline_of(policy, world))]
+        assert found == others
+    as_chosen = published.ars_ucb()
+    assert [one.name for one in ARS_UCB.violated(as_chosen, world, baseline_of(as_chosen, world))] == [
+        "exploration_above_4"
+    ]
+    plain = published.ars_ucb(exploration=16.0)
+    late, variance = 0.8 / (1 - 0.2), 0.2475 / (1 - 0.2**2)  # means 0.8, 0.3, 0.55: 0.55 · 0.45 is the largest variance
+    constant = ars_ucb_constant(3, 16.0, late, variance)
+    assert math.isfinite(constant)
+    assert ARS_UCB.evaluate(plain, world, baseline_of(plain, world), 1000) == pytest.approx(
+        8 * 16 * 6 * LN + constant, rel=1e-12
     )
+
+
+def test_wang_theorem_1_holds() -> None:
+    world, policy = Environment(Bernoulli(MEANS), feedback=Discounted(0.2)), published.ars_ucb(exploration=6.0)
+    results = compare([policy], world, 3000, 10, 9, checkpoints=[100, 3000], progress=False)
+    bound = ARS_UCB.evaluate(policy, world, baseline_of(policy, world), results.rounds)
+    assert bound is not None
+    assert (results.policies["ars_ucb"].curves["composite_regret"].mean(axis=-1) <= bound).all()
+
+
+def test_wang_theorem_2() -> None:
+    # β = 1/2: holds of 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, … rounds; 13 of them are 3 + 10 + 15 = 28 rounds, and 14 are 31.
+    sizes = [1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 4]
+    rounds = 30
+    complete = max(k for k in range(1, 17) if sum(sizes[:k]) <= rounds)
+    root = math.sqrt(7 * complete * math.log(7))
+    assert complete == 13
+    assert ars_exp3_regret(rounds, 7, 10) == pytest.approx(3 * 3 * root + 2 * 10 * complete + 3, rel=1e-12)
+    # β = 1: T = 10 is 1 + 2 + 3 + 4, so K = 4, and a round less K = 3.
+    assert ars_exp3_regret(10, 2, 5.0, exponent=1.0) == pytest.approx(12 * math.sqrt(8 * math.log(2)) + 45, rel=1e-12)
+    assert ars_exp3_regret(9, 2, 5.0, exponent=1.0) == pytest.approx(9 * math.sqrt(6 * math.log(2)) + 34, rel=1e-12)
+    assert ars_exp3_regret(1, 1, 5.0) == 11.0
+
+
+def test_the_phases_of_a_doubling_add_up() -> None:
+    # T_1 = 10: 10, 20, 40 rounds cover 70; the 71st begins a phase of 80.
+    each = [float(ars_exp3_regret(rounds, 3, 5)) for rounds in (10, 20, 40, 80)]
+    assert ars_exp3_doubling_regret(70, 3, 5, first_horizon=10) == pytest.approx(sum(each[:3]), rel=1e-12)
+    assert ars_exp3_doubling_regret(71, 3, 5, first_horizon=10) == pytest.approx(sum(each), rel=1e-12)
+    # The promise of `ars_exp3_doubling`: 2.70 times what a known T costs, for a T that the phases fill.
+    known = float(ars_exp3_regret(1000 * 1023, 3, 5))
+    assert ars_exp3_doubling_regret(1000 * 1023, 3, 5) <= 2.71 * known
 
 
 def test_wang_theorem_3() -> None:

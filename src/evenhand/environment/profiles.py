@@ -9,6 +9,7 @@ Source: Wang et al. 2021, section 4.1.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask
+from evenhand.core.validate import PerArm
 from evenhand.environment.anonymous import AnonymousFeedback, Delayed, Flow
 
 TAIL = 1e-12  # largest part of a total that may be left out
@@ -35,6 +37,24 @@ def _exponent(value: float) -> float:
     if validate.at_least_one(value) == 1.0:
         raise EvenhandError("must be above 1, got 1: the parts would have no finite sum")
     return float(value)
+
+
+class Profile(AnonymousFeedback):
+    """A profile that neither the arm nor the plays change. A class of your own needs `flow`, `longest` and `tail`."""
+
+    @property
+    @abstractmethod
+    def longest(self) -> float:
+        """The last round after a play in which a part arrives; inf for a profile without an end."""
+
+    @abstractmethod
+    def tail(self, lags: Array) -> Array:
+        """The part of a total that arrives after so many rounds (1, 2, …) or later, on average, in [0, 1]."""
+
+    def tail_sums(self) -> tuple[float, float]:
+        """The sums over lags 1, 2, … of `tail` and of its square, in rounds; inf where a sum has no limit."""
+        tails = self.tail(np.arange(1.0, self.longest + 1.0))
+        return float(tails.sum()), float((tails**2).sum())
 
 
 class _Past:
@@ -56,7 +76,7 @@ class _Past:
 
 @part("feedback", "spread/random")
 @frozen(eq=False)
-class RandomDelay(AnonymousFeedback):
+class RandomDelay(Profile):
     """The whole total after a random number of rounds, uniform on ``low … high``; 0 is the same round.
 
     Args:
@@ -85,6 +105,15 @@ class RandomDelay(AnonymousFeedback):
         """Totals under way."""
         return Delayed(self.delays, lanes, rounds)
 
+    @property
+    def longest(self) -> float:
+        """``high``."""
+        return float(self.high)
+
+    def tail(self, lags: Array) -> Array:
+        """The probability of a delay of so many rounds or more."""
+        return np.clip((self.high + 1.0 - lags) / (self.high - self.low + 1.0), 0.0, 1.0)
+
     def delays(self, plays: NDArray[np.intp], played: Mask, chance: Array | None) -> Array:
         """The delay of each of the given plays, (n,)."""
         assert chance is not None
@@ -93,7 +122,7 @@ class RandomDelay(AnonymousFeedback):
 
 @part("feedback", "spread/bounded")
 @frozen(eq=False)
-class Bounded(AnonymousFeedback):
+class Bounded(Profile):
     """Equal parts over the rounds ``start … stop − 1`` after the play.
 
     Args:
@@ -116,6 +145,15 @@ class Bounded(AnonymousFeedback):
     def __attrs_post_init__(self) -> None:
         validate.whole("stop", self.stop, low=self.start + 1)
 
+    @property
+    def longest(self) -> float:
+        """``d_max − 1``."""
+        return self.stop - 1.0
+
+    def tail(self, lags: Array) -> Array:
+        """``(d_max − l)/(d_max − d_min)``, at most 1."""
+        return np.clip((self.stop - lags) / (self.stop - self.start), 0.0, 1.0)
+
     def flow(self, lanes: int, rounds: int) -> Flow:
         """A running sum."""
         return _Level(self, lanes)
@@ -135,7 +173,7 @@ class _Level:
 
 @part("feedback", "spread/decreasing")
 @frozen(eq=False)
-class Decreasing(AnonymousFeedback):
+class Decreasing(Profile):
     """Parts over the rounds 1 … d after the play, falling linearly: ``2 (d + 1 − τ)/(d (d + 1))``.
 
     Args:
@@ -157,10 +195,20 @@ class Decreasing(AnonymousFeedback):
         """A sum of sums."""
         return _Line(self.length, lanes, rising=False)
 
+    @property
+    def longest(self) -> float:
+        """d."""
+        return float(self.length)
+
+    def tail(self, lags: Array) -> Array:
+        """``(d + 1 − l)(d + 2 − l)/(d (d + 1))``."""
+        left = np.maximum(self.length + 1.0 - lags, 0.0)
+        return np.asarray(left * (left + 1.0) / (self.length * (self.length + 1.0)))
+
 
 @part("feedback", "spread/increasing")
 @frozen(eq=False)
-class Increasing(AnonymousFeedback):
+class Increasing(Profile):
     """Parts over the rounds 1 … d after the play, rising linearly: ``2 τ/(d (d + 1))``.
 
     Args:
@@ -181,6 +229,15 @@ class Increasing(AnonymousFeedback):
     def flow(self, lanes: int, rounds: int) -> Flow:
         """A sum of sums."""
         return _Line(self.length, lanes, rising=True)
+
+    @property
+    def longest(self) -> float:
+        """d."""
+        return float(self.length)
+
+    def tail(self, lags: Array) -> Array:
+        """``1 − l (l − 1)/(d (d + 1))``."""
+        return np.maximum(1.0 - lags * (lags - 1.0) / (self.length * (self.length + 1.0)), 0.0)
 
 
 class _Line:
@@ -217,7 +274,7 @@ class _Line:
 
 @part("feedback", "spread/discounted")
 @frozen(eq=False)
-class Discounted(AnonymousFeedback):
+class Discounted(Profile):
     """Parts that shrink by a factor per round, from the round after the play on: ``(1 − γ) γ^(τ−1)``, without an end.
 
     Args:
@@ -239,10 +296,23 @@ class Discounted(AnonymousFeedback):
         """A recursion."""
         return _Decays(np.array([1.0 - self.factor]), np.array([self.factor]), lanes)
 
+    @property
+    def longest(self) -> float:
+        """Without an end."""
+        return math.inf
+
+    def tail(self, lags: Array) -> Array:
+        """``γ^(l−1)``."""
+        return np.asarray(self.factor ** (lags - 1.0))
+
+    def tail_sums(self) -> tuple[float, float]:
+        """``1/(1 − γ)`` and ``1/(1 − γ²)``."""
+        return 1.0 / (1.0 - self.factor), 1.0 / (1.0 - self.factor**2)
+
 
 @part("feedback", "spread/polynomial")
 @frozen(eq=False)
-class Polynomial(AnonymousFeedback):
+class Polynomial(Profile):
     """Parts that shrink as a power of time, from the round after the play on: ``τ^−γ / ζ(γ)``, without an end.
 
     The power is a sum of exponentials, ``τ^−γ = Σ_k w_k e^(−s_k τ)``, by the trapezoidal rule on its integral
@@ -271,6 +341,88 @@ class Polynomial(AnonymousFeedback):
             return _Decays(np.ones(1), np.zeros(1), lanes)
         rates, weights = _exponentials(self.exponent, rounds)
         return _Decays(weights * np.exp(-rates) / (gamma(self.exponent) * zeta(self.exponent)), np.exp(-rates), lanes)
+
+    @property
+    def longest(self) -> float:
+        """Without an end."""
+        return math.inf
+
+    def tail(self, lags: Array) -> Array:
+        """``ζ(γ, l)/ζ(γ)``, with Hurwitz's zeta function."""
+        from scipy.special import zeta
+
+        return np.asarray(zeta(self.exponent, lags) / zeta(self.exponent))
+
+    def tail_sums(self) -> tuple[float, float]:
+        """``ζ(γ − 1)/ζ(γ)``, inf for γ ≤ 2; and the sum of the squares, inf for γ ≤ 3/2.
+
+        Beyond 10⁵ rounds ``ζ(γ, l)`` is ``(l − 1/2)^(1−γ)/(γ − 1)`` up to a part of 1e-10.
+        """
+        from scipy.special import zeta
+
+        power, far = self.exponent, 1e5
+        mean = float(zeta(power - 1.0) / zeta(power)) if power > 2.0 else math.inf
+        if power <= 1.5:
+            return mean, math.inf
+        rest = float(zeta(2.0 * power - 2.0, far + 0.5)) / ((power - 1.0) * float(zeta(power))) ** 2
+        return mean, float((self.tail(np.arange(1.0, far + 1.0)) ** 2).sum()) + rest
+
+
+def lateness(profile: Profile, means: PerArm) -> float:
+    """How much reward of a play is still to come, summed over the rounds after it: ``d_1 = Σ_{l≥1} max_i s_i W(l)``.
+
+    W(l) is the part of a total that arrives l rounds after the play or later.
+
+    Args:
+        profile: W.
+        means: (arms,), s_i, mean total reward of a play, in [0, 1].
+
+    Returns:
+        d_1 ≥ 0 in rounds; inf where the mean time that a reward takes is infinite.
+
+    Raises:
+        EvenhandError: a mean is not in [0, 1].
+
+    Example:
+        >>> lateness(Discounted(factor=0.5), [0.75, 0.25])
+        1.5
+
+    Source: Wang et al. 2021, Theorem 1.
+    """
+    return float(validate.per_arm("means", means, 0.0, 1.0).max()) * profile.tail_sums()[0]
+
+
+def lateness_variance(profile: Profile, means: PerArm, variances: PerArm | None = None) -> float:
+    """The variance of what is still to come, summed over the rounds: ``d_2 = Σ_{l≥1} max_i Var(Σ_{τ≥l} r_{i,τ})``.
+
+    The variance is ``W(l)² σ_i²`` for a total that is spread, and ``W(l) (σ_i² + s_i²) − W(l)² s_i²`` for one that
+    arrives whole after a random delay.
+
+    Args:
+        profile: W, the part of a total that arrives l rounds after the play or later.
+        means: (arms,), s_i, mean total reward of a play, in [0, 1].
+        variances: (arms,), σ_i² of the totals, in [0, 1/4]; None for totals of 0 and 1, ``s_i (1 − s_i)``.
+
+    Returns:
+        d_2 ≥ 0 in rounds; inf where the sum has no limit.
+
+    Raises:
+        EvenhandError: a mean is not in [0, 1], or a variance not in [0, 1/4].
+
+    Example:
+        >>> lateness_variance(Discounted(factor=0.5), [0.75, 0.25])
+        0.25
+        >>> lateness_variance(RandomDelay(low=1, high=1), [0.75, 0.25])
+        0.1875
+
+    Source: Wang et al. 2021, Theorem 1.
+    """
+    mean = validate.per_arm("means", means, 0.0, 1.0)
+    spread = mean * (1.0 - mean) if variances is None else validate.per_arm("variances", variances, 0.0, 0.25)
+    if not profile.random:
+        return float(spread.max()) * profile.tail_sums()[1]
+    tails = profile.tail(np.arange(1.0, profile.longest + 1.0))[:, np.newaxis]
+    return float((tails * (spread + mean**2) - (tails * mean) ** 2).max(axis=1).sum())
 
 
 def _exponentials(exponent: float, rounds: int) -> tuple[Array, Array]:

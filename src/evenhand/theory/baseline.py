@@ -13,6 +13,7 @@ from evenhand.core.state import Array
 from evenhand.environment.availability import MAX_ENUMERATED
 from evenhand.environment.drift import DriftingRewards
 from evenhand.environment.environment import Environment
+from evenhand.environment.feedback import FeedbackModel
 from evenhand.policy.merit import Merit
 from evenhand.policy.policy import Policy
 from evenhand.theory.achievable import UnknownDistribution
@@ -49,6 +50,7 @@ class Baseline:
     in_hindsight: bool  # whether the best arm in hindsight is a reference: for logs and adversaries
     unknown: str = ""  # why the optima are not known
     drifting: DriftingRewards | None = None  # the rewards, where their means change; None where they do not
+    feedback: FeedbackModel | None = None  # how rewards come back
     bounds: tuple[Bounds, ...] = ()  # floors and caps of arms and groups, one set or one per lane; empty for none
 
     @property
@@ -130,6 +132,7 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
         anonymous=environment.feedback.anonymous,
         in_hindsight=environment.rewards.in_hindsight,
         drifting=drifting,
+        feedback=environment.feedback,
         bounds=bounds,
         **optima,
     )

@@ -4,7 +4,17 @@ holds.
 ``rounds`` is T, a number or an array of rounds; bounds have its shape. Logarithms are natural.
 """
 
-from evenhand.theory.bounds.bound import FUCB, HARD_THRESHOLD_UCB, LFG, NAIVE, T_FUCB, TSCSF_B, UCB1, Bound
+from evenhand.theory.bounds.bound import (
+    ARS_UCB,
+    FUCB,
+    HARD_THRESHOLD_UCB,
+    LFG,
+    NAIVE,
+    T_FUCB,
+    TSCSF_B,
+    UCB1,
+    Bound,
+)
 from evenhand.theory.bounds.chen2024 import fcts_d_regret, fcucb_d_regret, op_fcts_d_regret, op_fcucb_d_regret
 from evenhand.theory.bounds.fang2022 import (
     fairness_margin,
@@ -33,9 +43,17 @@ from evenhand.theory.bounds.patil2019 import (
     t_fucb_regret,
     ucb1_regret,
 )
-from evenhand.theory.bounds.wang2021 import ars_clw_regret, ars_exp3_regret, ars_ucb_regret
+from evenhand.theory.bounds.wang2021 import (
+    ars_clw_regret,
+    ars_exp3_doubling_regret,
+    ars_exp3_regret,
+    ars_ucb_constant,
+    ars_ucb_regret,
+    first_hold,
+)
 
 __all__ = [
+    "ARS_UCB",
     "FUCB",
     "HARD_THRESHOLD_UCB",
     "LFG",
@@ -47,7 +65,9 @@ __all__ = [
     "HardProblem",
     "any_fair_regret",
     "ars_clw_regret",
+    "ars_exp3_doubling_regret",
     "ars_exp3_regret",
+    "ars_ucb_constant",
     "ars_ucb_regret",
     "balancing_eta",
     "critical_problem",
@@ -56,6 +76,7 @@ __all__ = [
     "fcts_d_regret",
     "fcucb_d_regret",
     "fucb_alpha",
+    "first_hold",
     "fucb_regret",
     "hard_threshold_regret",
     "hard_threshold_regret_gap_free",

@@ -21,7 +21,10 @@ from evenhand.theory.bounds.premises import (
     default_exploration,
     drawn_availability,
     exact_queue,
+    exploration_above_4,
+    holds_at_most_double,
     immediate_feedback,
+    known_spread,
     no_tolerance,
     not_clipped,
     one_play,
@@ -32,6 +35,7 @@ from evenhand.theory.bounds.premises import (
     uniform_prior,
     unit_weights,
 )
+from evenhand.theory.bounds.wang2021 import ars_ucb_constant, ars_ucb_regret
 
 if TYPE_CHECKING:
     from evenhand.environment.environment import Environment
@@ -173,6 +177,30 @@ HARD_THRESHOLD_UCB = Bound(
     ),
     holds_if=_CLASSIC,
 )
+#: Of no registered algorithm: at ARS-UCB's own exploration of 4 it never holds.
+ARS_UCB = Bound(
+    measure="composite_regret",
+    source="Wang et al. 2021, Theorem 1",
+    function=lambda rounds, policy, baseline: _ars_ucb(rounds, policy, baseline),
+    holds_if=(
+        *(bounded_rewards, always_available, one_play, unit_weights, same_in_all_lanes),
+        *(exploration_above_4, holds_at_most_double, known_spread),
+    ),
+)
+
+
+def _ars_ucb(rounds: Array, policy: Policy, baseline: Baseline) -> Array:
+    from evenhand.environment.profiles import Profile, lateness, lateness_variance
+
+    late, variance = 0.0, 0.0
+    if isinstance(baseline.feedback, Profile):
+        late = lateness(baseline.feedback, baseline.gains)
+        # Of all totals in [0, 1] of a mean, those of 0 and 1 vary most.
+        variance = lateness_variance(baseline.feedback, baseline.gains)
+    exploration = float(getattr(policy.index, "exploration"))  # noqa: B009
+    size = getattr(policy.hold, "size")  # noqa: B009
+    constant = ars_ucb_constant(baseline.gains.size, exploration, late, variance, size)
+    return ars_ucb_regret(rounds, baseline.gains, exploration, constant)
 
 
 def _fractions(baseline: Baseline) -> Array:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from attrs import frozen
+
+from evenhand.theory.bounds.wang2021 import first_hold
 
 if TYPE_CHECKING:
     from evenhand.environment.environment import Environment
@@ -137,6 +140,27 @@ def positive_eta(policy: Policy, environment: Environment, baseline: Baseline) -
 def some_exploration(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
     """The schedule has a phase of its own."""
     return policy.schedule.rounds(environment.arms) > 0.0
+
+
+@premise("the exploration is above 4")
+def exploration_above_4(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """α > 4: at 4 the theorem says nothing."""
+    return float(getattr(policy.index, "exploration", 0.0)) > 4.0
+
+
+@premise("no hold is longer than all holds of its arm before it, from some hold on")
+def holds_at_most_double(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """``F(k) ≥ f(k + 1)`` for all k > k_0."""
+    size = getattr(policy.hold, "size", None)
+    return size is not None and math.isfinite(first_hold(size))
+
+
+@premise("it is known how rewards spread, and the plays do not change it")
+def known_spread(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
+    """Known at once, or a profile."""
+    from evenhand.environment.profiles import Profile
+
+    return environment.feedback.immediate or isinstance(environment.feedback, Profile)
 
 
 no_tolerance = parameter("fairness.tolerance", 0.0, "the tolerance is 0")
