@@ -19,16 +19,17 @@ from evenhand.papers.judging import judge
 from evenhand.papers.runner import Store
 from evenhand.papers.wang2021.claims import (
     ARS,
-    BOUND_GIVEN,
     CHOICE,
     MEAN_GIVEN,
     NAMES,
+    RULES,
     bend,
     by_chance,
     in_most,
     stuck_below,
 )
 from evenhand.papers.wang2021.settings import EXPERIMENTS
+from evenhand.papers.wang2021.together import bootstrapped_below
 from evenhand.policy.policy import Policy
 from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.simulate import compare
@@ -57,10 +58,12 @@ def runs() -> Runs:
 
 
 def test_every_configuration_is_part_of_one_experiment() -> None:
-    parts = [part for experiment in EXPERIMENTS for part in experiment.parts]
+    parts = [part for experiment in EXPERIMENTS if experiment.id != "W-2-4" for part in experiment.parts]
     assert sorted(parts) == sorted(path.stem for path in FOLDER.glob("*.toml"))
     assert sorted(parts) == sorted(NAMES)
-    assert list(BY_ID) == ["W-2", "W-3", "W-4", "W-5"]
+    assert list(BY_ID) == ["W-2", "W-3", "W-4", "W-2-4", "W-5"]
+    # Figures 2 to 4 together are the same runs.
+    assert BY_ID["W-2-4"].parts == (*BY_ID["W-2"].parts, *BY_ID["W-3"].parts, *BY_ID["W-4"].parts)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.id)
@@ -71,8 +74,8 @@ def test_every_claim_is_measured_and_every_figure_drawn(experiment: Experiment, 
             assert not (finding.holds and np.isnan(finding.effect))
     figure = experiment.draw(runs)
     figure.draw_without_rendering()
-    # Three panels a spread; one a case of W-5, and two for the exponents.
-    assert len(figure.axes) == (12 if experiment.id == "W-5" else 3 * len(experiment.parts))
+    # Three panels a spread, two for all of them; one a case of W-5, and two for the exponents.
+    assert len(figure.axes) == {"W-5": 12, "W-2-4": 2}.get(experiment.id, 3 * len(experiment.parts))
 
 
 # --- measures ---------------------------------------------------------------------------------------------------------
@@ -117,6 +120,41 @@ def test_the_share_of_stuck_lanes_has_an_exact_interval(runs: Runs, stuck: int, 
     if stuck == 0:  # the chance of none in a hundred is 2.5 %
         assert found.low == 0.0
         assert (1.0 - found.high) ** 100 == pytest.approx(0.025)
+
+
+def test_a_ratio_of_stuck_lanes_has_a_bootstrap_interval() -> None:
+    # Nine lanes of 1 and one of 31: the mean is 4, of which a bootstrap makes 1 + 3 B, B binomial(10, 1/10).
+    # The 2.5 % and 97.5 % quantiles of B are 0 and 3.
+    over, under = np.array([1.0] * 9 + [31.0]), np.full(10, 8.0)
+    found = bootstrapped_below("", over, under, 0.9)
+    assert (found.effect, found.low, found.high) == (0.5, 1 / 8, 10 / 8)
+    assert not found.holds
+    assert found.p_value == 1.0
+    # The chance of B = 0 is 0.9^10 = 0.349: twice that is the p-value of a bound between 1/8 and 4/8.
+    assert bootstrapped_below("", over, under, 0.2).p_value == pytest.approx(2 * 0.9**10, abs=0.03)
+    assert bootstrapped_below("", np.full(10, 9.0) + np.arange(10), under, 0.9).p_value <= 0.001
+
+
+def test_stuck_lanes_stand_beside_the_ratio(runs: Runs) -> None:
+    last = len(runs["w2-10-30"].results.rounds)
+    flags = np.tile(np.arange(3) < 1, (last, 1)).astype(float)
+    claim = claim_of("W-2", "k² and α = 4 significantly outperforms")
+    made = {part: run_with(runs[part], CHOICE, "stuck", flags) for part in BY_ID["W-2"].parts}
+    assert all("(lanes stuck: 33% and " in found.text for found in claim.test(made))
+
+
+def test_what_is_late_and_what_comes_soon(runs: Runs) -> None:
+    early = claim_of("W-2-4", "Where rewards take long").test(runs)
+    assert [found.text.split(" (")[0] for found in early] == [
+        *("delay of 0 to 60", "equal parts, 30 to 40", "decreasing over 100", "increasing over 100"),
+        "increasing over 50",
+    ]
+    soon = claim_of("W-2-4", "Where rewards come soon").test(runs)
+    assert [found.text.split(" (")[0] for found in soon] == [NAMES[part] for part in runs if "w4-" in part][:3]
+    assert "(d1 = 27)" in early[0].text
+    none = claim_of("W-2-4", "Theorem 1 bounds").test(runs)
+    assert len(none) == 12
+    assert max(found.effect for found in none) < 1e-100
 
 
 @pytest.mark.parametrize("part", ["w5-nonoblivious-7-10", "w5-synthetic-nonoblivious-10"])
@@ -184,7 +222,7 @@ def holds(claim: PaperClaim, runs: Runs) -> bool:
 
 def test_only_the_right_policy_outperforms_elimination() -> None:
     policies = load(FOLDER / "w2-10-30.toml", horizon=8000).policies
-    shown = {label: policies[label] for label in (CHOICE, MEAN_GIVEN, BOUND_GIVEN)}
+    shown = {label: policies[label] for label in (CHOICE, *RULES)}
     right = dict.fromkeys(BY_ID["W-2"].parts, run_of("w2-10-30", 8000, 6, shown))
     claim = claim_of("W-2", "k² and α = 4 significantly outperforms")
     assert holds(claim, right)

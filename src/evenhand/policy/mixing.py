@@ -219,6 +219,10 @@ def as_doubled(value: DoubledHorizon | Mapping[str, object]) -> DoubledHorizon:
 
     Raises:
         EvenhandError: they are not.
+
+    Example:
+        >>> as_doubled({"kind": "doubled_horizon", "first_horizon": 100}).horizon_of(101)
+        200
     """
     phases = build("mixing", value)
     if not isinstance(phases, DoubledHorizon):

@@ -26,7 +26,6 @@ from evenhand.papers.verdicts import (
     lower,
     outside,
     ratio,
-    ratio_below,
     smallest_level,
     sublinear,
     widened,
@@ -39,6 +38,8 @@ SIZES = tuple(f"ARS-UCB, {size}, α = 4" for size in ("k", "k³", "2^k"))
 OTHERS = (*ALPHAS, *SIZES)
 UCB, UCB1 = "UCB, no rounds, α = 4", "UCB1 on the sums"
 MEAN_GIVEN, BOUND_GIVEN, COMPOSITE = "ODAAF, mean delay", "ODAAF, mean and largest delay", "ODAAF, composite"
+VARIANCE_GIVEN = "ODAAF, mean and variance"
+RULES = (MEAN_GIVEN, BOUND_GIVEN, VARIANCE_GIVEN, COMPOSITE)
 
 #: What a spread is called.
 SPREADS = {
@@ -111,20 +112,6 @@ def always_logarithmic(parts: Sequence[str], labels: Sequence[str]) -> Test:
 
     def test(runs: Runs) -> list[Finding]:
         return [_named(part, logarithmic(runs[part], label, REGRET)) for part in parts for label in labels]
-
-    return test
-
-
-def outperforms(parts: Sequence[str], labels: Sequence[str], others: Sequence[str], most: float = SIGNIFICANT) -> Test:
-    """In each of the spreads each of the policies has less than a multiple of each of the others' regret in the end."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for part, label, other in product(parts, labels, others):
-            text = f"composite regret of {label}, in times of that of {other}"
-            over, under = (at(runs[part], one, REGRET) for one in (label, other))
-            found.append(_named(part, ratio_below(text, over, under, most)))
-        return found
 
     return test
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenhand.core.state import Array
 from evenhand.papers import panels
 from evenhand.papers.experiment import CompletedRun, Runs
-from evenhand.papers.verdicts import exponent
+from evenhand.papers.verdicts import at, exponent
 from evenhand.papers.wang2021.claims import (
     ALPHAS,
     ARS,
@@ -25,14 +26,17 @@ from evenhand.papers.wang2021.claims import (
     MEAN_GIVEN,
     NAMES,
     OBLIVIOUS,
+    OTHERS,
     REGRET,
     SIZES,
     UCB,
     UCB1,
+    VARIANCE_GIVEN,
     WRONG,
     lost,
     stuck_share,
 )
+from evenhand.papers.wang2021.together import DOUBLED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,11 +51,12 @@ def spreads(parts: Sequence[str], informed: Sequence[str]) -> Callable[[Runs], F
         "stuck lanes": (CHOICE, UCB, UCB1, *informed),
     }
     first = columns["α = 4, over f(k)"]
-    order = (*first, *[""] * (9 - len(first)), *ALPHAS)  # no colour comes twice in a panel
+    order = (*first, *ALPHAS)  # no colour comes twice in a panel
 
     def draw(runs: Runs) -> Figure:
         def panel(number: int, axes: Axes) -> None:
-            part, (column, labels) = parts[number // 3], list(columns.items())[number % 3]
+            part, (column, every) = parts[number // 3], list(columns.items())[number % 3]
+            labels = [label for label in every if label in runs[part].results.policies]
             title = f"{NAMES[part]}: {column}"
             if column == "stuck lanes":
                 _stuck_bars(axes, runs[part], labels, order, title)
@@ -65,9 +70,32 @@ def spreads(parts: Sequence[str], informed: Sequence[str]) -> Callable[[Runs], F
     return draw
 
 
+def combinations(parts: Sequence[str]) -> Callable[[Runs], Figure]:
+    """The regret and its standard deviation by combination of f and α, in times of the choice's, spread by spread."""
+    views: Mapping[str, Callable[[Array], float]] = {
+        "regret": lambda lanes: float(lanes.mean()),
+        "standard deviation of the regret": lambda lanes: float(lanes.std(ddof=1)),
+    }
+
+    def draw(runs: Runs) -> Figure:
+        def panel(number: int, axes: Axes) -> None:
+            words, value = list(views.items())[number]
+            labels = (CHOICE, *OTHERS)
+            for place, label in enumerate(labels):
+                times = [value(at(runs[p], label, REGRET)) / value(at(runs[p], CHOICE, REGRET)) for p in parts]
+                marks = panels.line(place)["color"], panels.MARKERS[place]
+                axes.plot(times, range(len(parts)), marks[1], color=marks[0], label=label, markersize=5)
+            panels.finish(axes, f"{words}, in times of that of {CHOICE}", "", log="x", title=f"T: {words}")
+            axes.set_yticks(range(len(parts)), [NAMES[part] for part in parts], fontsize=8)
+
+        return panels.grid(2, panel, columns=2, note=panels.lanes_of(runs[parts[0]]))
+
+    return draw
+
+
 def _stuck_bars(axes: Axes, run: CompletedRun, labels: Sequence[str], order: Sequence[str], title: str) -> None:
     names = {CHOICE: "ARS-UCB\nk², α = 4", UCB: "UCB\nα = 4", UCB1: "UCB1", BOUND_GIVEN: "ODAAF,\nboth given"}
-    names |= {MEAN_GIVEN: "ODAAF,\nmean given", COMPOSITE: "ODAAF"}
+    names |= {MEAN_GIVEN: "ODAAF,\nmean given", COMPOSITE: "ODAAF,\ncomposite", VARIANCE_GIVEN: "ODAAF,\nvariance"}
     for place, label in enumerate(labels):
         share, low, high = stuck_share(run, label)
         colour = panels.line(order.index(label))["color"]
@@ -80,7 +108,7 @@ def _stuck_bars(axes: Axes, run: CompletedRun, labels: Sequence[str], order: Seq
 
 def clicks(runs: Runs) -> Figure:
     """The paper's four panels, the same for two arms, the made-up log, and the growth exponents."""
-    order = (ARS, CLW, EXP3, "ARS-CLW", GAINS, *WRONG)
+    order = (ARS, CLW, EXP3, "ARS-CLW", GAINS, *WRONG, DOUBLED)
     parts = [*CASES, *MADE_UP]
 
     def panel(number: int, axes: Axes) -> None:
