@@ -35,6 +35,7 @@ from evenhand.theory.bounds import (
     hard_threshold_regret,
     hard_threshold_regret_gap_free,
     lfg_regret,
+    linear_fairness_instances,
     max_violation_slopes,
     naive_epsilon,
     naive_regret,
@@ -627,3 +628,30 @@ def test_rounds_may_be_an_array_there_too(theorem: Callable[..., Any]) -> None:
 def test_means_must_be_chances_there(theorem: Callable[..., Any]) -> None:
     with pytest.raises(EvenhandError, match=r"^means\[1\] must be a number in \[0, 1\], got 1\.5$"):
         theorem(10, [0.5, 1.5], 1, MERIT, Fixed(0))
+
+
+@pytest.mark.parametrize("without", ["minimum", "lipschitz"])
+@pytest.mark.parametrize("rounds", [100, 400])
+def test_without_the_assumptions_fairness_regret_is_linear(without: str, rounds: int) -> None:
+    *instances, least = linear_fairness_instances(rounds, without)
+    assert least == pytest.approx({"minimum": 4 / 63, "lipschitz": 1 / 30}[without] * rounds)
+    # Shares of the first instance: 6/7, 4/7, 4/7 and, with T η = 1/2, 2 · 2/5, 2 · 1.5/5, 2 · 1.5/5; of the second 2/3.
+    merits = [instance.merit(instance.means) for instance in instances]
+    expected = {"minimum": [6 / 7, 4 / 7, 4 / 7], "lipschitz": [0.8, 0.6, 0.6]}[without]
+    np.testing.assert_allclose(2.0 * merits[0] / merits[0].sum(), expected, rtol=1e-5)
+    np.testing.assert_allclose(2.0 * merits[1] / merits[1].sum(), [2 / 3] * 3)
+    total = np.zeros((2, 20))
+    for instance in instances:
+        policies = [
+            published.fcts_d(instance.merit, cap=True, plays=2),
+            published.fcucb_d(instance.merit, horizon=rounds, cap=True, plays=2),
+        ]
+        world = Environment(Bernoulli(instance.means), merit=instance.merit)
+        results = compare(policies, world, rounds, 20, 4, checkpoints=1, progress=False)
+        total += [results.policies[name].curves["fairness_regret"][-1] for name in ("fcts_d", "fcucb_d")]
+    assert (total.mean(axis=1) >= least).all()
+
+
+def test_the_missing_assumption_is_one_of_two() -> None:
+    with pytest.raises(EvenhandError, match=r"^without must be .*, got 'both'$"):
+        linear_fairness_instances(10, "both")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,20 @@ def less(part: str, policies: Iterable[str], others: Iterable[str], measures: It
     """Each of the policies has less of each measure than each of the others."""
     order = [(measure, one, other) for measure in measures for one in policies for other in others]
     return lambda runs: [lower(runs[part], measure, one, other) for measure, one, other in order]
+
+
+def less_at(
+    part: str, policies: Iterable[str], others: Iterable[str], measures: Iterable[str], rounds: Iterable[float]
+) -> Test:
+    """After each of the rounds that are run each of the policies has less of each measure than each of the others."""
+    order = list(product(rounds, measures, policies, others))
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs[part]
+        end = run.setup.horizon
+        return [lower(run, measure, one, other, min(round, end)) for round, measure, one, other in order]
+
+    return test
 
 
 def both_sublinear(part: str, policies: Iterable[str]) -> Test:

@@ -16,6 +16,14 @@ from evenhand.theory.bounds.bound import (
     Bound,
 )
 from evenhand.theory.bounds.chen2024 import fcts_d_regret, fcucb_d_regret, op_fcts_d_regret, op_fcucb_d_regret
+from evenhand.theory.bounds.bound import ARS_UCB, FUCB, HARD_THRESHOLD_UCB, LFG, T_FUCB, TSCSF_B, UCB1, Bound
+from evenhand.theory.bounds.chen2024 import (
+    fcts_d_regret,
+    fcucb_d_regret,
+    linear_fairness_instances,
+    op_fcts_d_regret,
+    op_fcucb_d_regret,
+)
 from evenhand.theory.bounds.fang2022 import (
     fairness_margin,
     hard_threshold_regret,
@@ -81,6 +89,7 @@ __all__ = [
     "hard_threshold_regret",
     "hard_threshold_regret_gap_free",
     "lfg_regret",
+    "linear_fairness_instances",
     "max_violation_slopes",
     "missing_plays",
     "naive_epsilon",

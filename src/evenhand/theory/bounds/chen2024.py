@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
+from evenhand.policy.merit import Linear, Merit
 from evenhand.theory.bounds.gaps import Numbers
 
 if TYPE_CHECKING:
     from evenhand.environment.late import Delay
-    from evenhand.policy.merit import Merit
 
 GRID = 200  # quantiles q to take a minimum over
 
@@ -148,6 +150,55 @@ def op_fcts_d_regret(
     inner = (1.0 - levels) * time + np.maximum(late, 1.0) / levels * np.sqrt(time)
     bound = np.asarray(_slope(merit, plays, np.size(means)) * constant * inner.min(axis=-1))
     return bound, bound
+
+
+class Instance(NamedTuple):
+    """Bernoulli arms, two of which play per round, and what they deserve."""
+
+    means: Array  # (3,) in [0, 1]
+    merit: Merit
+
+
+def linear_fairness_instances(rounds: int, without: str = "minimum") -> tuple[Instance, Instance, float]:
+    """Two instances on which no algorithm has a small fairness regret, for want of an assumption on the merit.
+
+    Without a minimum: ``f(μ) = μ``, means (3η, 2η, 2η) and (2η, 2η, 2η), ``η = 1/(3T)``; together at least
+    ``(2/21) exp(−ln 1.5) T``. Without a Lipschitz constant: ``f(μ) = 1 + T μ``, means (2η, η, η) and (η, η, η),
+    ``η = 1/(2T)``; together at least ``(1/15) exp(−ln 2) T``. The instances look alike for T rounds, and deserve
+    different shares.
+
+    A merit must be positive, so ``f(μ) = μ`` stands here as ``μ + 10^−6 η``. The policies need ``cap=True``, as the
+    largest merit is more than twice the smallest.
+
+    Args:
+        rounds: T ≥ 1.
+        without: ``"minimum"`` (Assumption 1 (i)) or ``"lipschitz"`` (Assumption 2).
+
+    Returns:
+        The two instances, and the least that their expected fairness regrets over T rounds add up to, for two plays per
+        round and without delay.
+
+    Raises:
+        EvenhandError: an argument is out of range.
+
+    Example:
+        >>> one, other, least = linear_fairness_instances(100, "lipschitz")
+        >>> one.means.round(3).tolist(), other.means.round(3).tolist(), round(least, 2)
+        ([0.01, 0.005, 0.005], [0.005, 0.005, 0.005], 3.33)
+
+    Source: Chen et al. 2024, Theorem 4 and appendix A.2.
+    """
+    validate.whole("rounds", rounds)
+    if without not in ("minimum", "lipschitz"):
+        raise EvenhandError(f'without must be "minimum" or "lipschitz", got {without!r}')
+    if without == "minimum":
+        unit, first, least = 1.0 / (3.0 * rounds), 3.0, 2.0 / 21.0 / 1.5
+        merit, other = Linear(slope=1.0, intercept=1e-6 * unit), 2.0
+    else:
+        unit, first, least = 1.0 / (2.0 * rounds), 2.0, 1.0 / 30.0
+        merit, other = Linear(slope=float(rounds), intercept=1.0), 1.0
+    differ, alike = (Instance(unit * np.array([best, other, other]), merit) for best in (first, other))
+    return differ, alike, least * rounds
 
 
 def _quantiles(means: Numbers, delay: Delay) -> tuple[Array, Array]:
