@@ -15,8 +15,6 @@ from evenhand.theory.bounds.bound import (
     UCB1,
     Bound,
 )
-from evenhand.theory.bounds.chen2024 import fcts_d_regret, fcucb_d_regret, op_fcts_d_regret, op_fcucb_d_regret
-from evenhand.theory.bounds.bound import ARS_UCB, FUCB, HARD_THRESHOLD_UCB, LFG, T_FUCB, TSCSF_B, UCB1, Bound
 from evenhand.theory.bounds.chen2024 import (
     fcts_d_regret,
     fcucb_d_regret,
@@ -83,8 +81,8 @@ __all__ = [
     "fairness_margin",
     "fcts_d_regret",
     "fcucb_d_regret",
-    "fucb_alpha",
     "first_hold",
+    "fucb_alpha",
     "fucb_regret",
     "hard_threshold_regret",
     "hard_threshold_regret_gap_free",
