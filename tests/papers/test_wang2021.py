@@ -154,7 +154,7 @@ def test_what_is_late_and_what_comes_soon(runs: Runs) -> None:
     assert "(d1 = 27)" in early[0].text
     none = claim_of("W-2-4", "Theorem 1 bounds").test(runs)
     assert len(none) == 12
-    assert max(found.effect for found in none) < 1e-100
+    assert max(found.effect for found in none) < 1e-10  # of 120 steps
 
 
 @pytest.mark.parametrize("part", ["w5-nonoblivious-7-10", "w5-synthetic-nonoblivious-10"])
