@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hin
 
 import typer
 
-from evenhand.cli.options import AsJson, Name, Settings, numbers, parameters, policy
+from evenhand.cli.options import AsJson, Name, Settings, numbers, parameters, policy, table
 from evenhand.cli.output import note, print_json
 from evenhand.core.errors import ConfigurationError, EvenhandError
 
@@ -143,6 +143,14 @@ def create(
         typer.Option(help="Seconds after a decision in which its rewards are accepted. Default: no limit."),
     ] = None,
     rewards: Annotated[str, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward.")] = "0,1",
+    start_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|COUNTS",
+            help="Another allocation whose evidence the policy learns from beforehand, or counts by arm, such as "
+            "'{tea = {plays = 120, sum = 31}}'. They count for no promise.",
+        ),
+    ] = None,
 ) -> Answer:
     """Create an allocation; it is no error if it exists with exactly the same settings.
 
@@ -151,6 +159,8 @@ def create(
       evenhand client create drinks fucb --arm tea --arm coffee --missing never --set fractions={coffee=0.2}
 
       evenhand client create ads ucb1 --arm red --arm blue --window 86400 --missing zero
+
+      evenhand client create drinks2 thompson --arm tea --arm mate --missing never --start-from drinks
     """
     new = client.create(
         name,
@@ -162,9 +172,22 @@ def create(
         window=window,
         missing=missing,
         rewards=_range(rewards),
+        start_from=_counts(start_from),
     )
     text = f"created allocation {name}" if new else f"allocation {name} exists already, with the same settings"
     return Answer({"name": name, "new": new}, lambda: print(text))
+
+
+def _counts(text: str | None) -> str | dict[str, tuple[int, float]] | None:
+    """What an allocation starts from: a name, or counts by arm."""
+    if text is None or not text.lstrip().startswith("{"):
+        return text
+    try:
+        return {arm: (one["plays"], one["sum"]) for arm, one in table(text, "--start-from").items()}
+    except (KeyError, TypeError):
+        raise ConfigurationError(
+            f"--start-from must be a name, or counts such as '{{tea = {{plays = 120, sum = 31}}}}', got {text!r}"
+        ) from None
 
 
 @request(app, "list")

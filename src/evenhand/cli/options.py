@@ -107,7 +107,7 @@ def policy(text: str) -> tuple[str | dict[str, Any], Path]:
     """
     path = Path(text)
     if text.lstrip().startswith("{"):
-        return _table(text, text), Path()
+        return table(text, text), Path()
     if path.suffix not in (".toml", ".json"):
         return text, Path()
     try:
@@ -116,7 +116,7 @@ def policy(text: str) -> tuple[str | dict[str, Any], Path]:
         raise ConfigurationError(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from None
-    return _table(content, str(path)), path.parent
+    return table(content, str(path)), path.parent
 
 
 def numbers(option: str, form: str, example: str, settings: Sequence[str]) -> dict[str, float]:
@@ -167,22 +167,22 @@ def _malformed(option: str, form: str, example: str, text: str) -> Configuration
     return ConfigurationError(f"{option} must have the form {form}, such as {example}; got {text!r}")
 
 
-def _table(text: str, name: str) -> dict[str, Any]:
+def table(text: str, name: str) -> dict[str, Any]:
     """The table of a policy in TOML or JSON, between braces or a whole file."""
     import json
     import tomllib
 
     try:
-        table = json.loads(text)
+        found = json.loads(text)
     except ValueError:
         try:
             inline = text.lstrip().startswith("{")
-            table = tomllib.loads(f"value = {text.strip()}")["value"] if inline else tomllib.loads(text)
+            found = tomllib.loads(f"value = {text.strip()}")["value"] if inline else tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ConfigurationError(f"{name} is neither TOML nor JSON: {error}") from None
-    if not isinstance(table, dict) or "policies" in table:
+    if not isinstance(found, dict) or "policies" in found:
         raise ConfigurationError(f"{name} must be the table of one policy, such as {{ index = 'ucb' }}")
-    return table
+    return found
 
 
 def _value(text: str) -> object:

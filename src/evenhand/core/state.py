@@ -151,11 +151,17 @@ class State:
     hold: Any = None
     begun: Any = None  # `Begun`, or None where every promise holds from round 1 on
     unit: Unit | None = None  # of the rewards; None where they are in [0, 1]
+    rounds_before: float = 0.0  # that the plays learned from elsewhere would have taken
 
     @property
     def clock(self) -> int:
         """The round being decided, counted from 1 (t in the papers)."""
         return self.round + 1
+
+    @property
+    def time(self) -> float:
+        """The round being decided, counted from the first play that was learned from, also elsewhere."""
+        return self.clock + self.rounds_before
 
     @property
     def arms(self) -> int:

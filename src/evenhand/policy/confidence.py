@@ -80,7 +80,7 @@ class ConfidenceIntervals(Intervals):
 
     def of(self, state: State) -> tuple[Array, Array]:
         """The lower and the upper end, each (…, arms)."""
-        inside = self.inside * (state.arms if self.per_arm else 1) * (state.clock if self.anytime else 1)
+        inside = self.inside * (state.arms if self.per_arm else 1) * (state.time if self.anytime else 1)
         growth = self.scale * np.log(inside)
         tally = self.upper.tally(state)
         sums, counts = self.upper.of(tally)

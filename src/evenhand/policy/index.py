@@ -133,7 +133,7 @@ def log_time(clock: str, state: State, counts: Array) -> Any:
     """``ln t`` by a clock; see `UCB`. A number, or (…, 1)."""
     if clock == "evidence":
         return np.log(np.maximum(counts.sum(axis=-1, keepdims=True) / state.plays, 1.0))
-    return np.log(float(state.clock if clock == "round" else max(state.round, 1)))
+    return np.log(float(state.time if clock == "round" else max(state.time - 1.0, 1.0)))
 
 
 def at_least_one(counts: Array, tally: Tally, state: State) -> Array:

@@ -68,6 +68,8 @@ def test_an_empty_audit() -> None:
         pending=0,
         lost=0,
         late=0,
+        learned_plays=0,
+        learned_mean=None,
     )
     assert (audit.algorithm, audit.round, audit.version, audit.fault) == ("fucb", 0, 0, "")
     assert (audit.lines[1].promised, audit.lines[1].deficit) == (0.0, None)
@@ -351,7 +353,7 @@ HOSTILE = ["$x$\n<b>", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名
 
 LINE = (
     "arm retired promised since rounds plays share low_share high_share deficit worst resets lapsed all_plays "
-    "available received estimate trusted low high pending lost late"
+    "available received estimate trusted low high pending lost late learned_plays learned_mean"
 )
 
 
@@ -375,7 +377,8 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     assert plain == audit.to_json()
     assert (
         " ".join(plain)
-        == "algorithm round version time arms fault warnings lines bounds delays deficit_history name sequence closed"
+        == "algorithm round version time arms fault warnings lines bounds delays deficit_history sources name sequence "
+        "closed"
     )
     assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
     assert " ".join(plain["lines"][0]) == LINE

@@ -258,6 +258,25 @@ def test_a_key_for_another_allocation_is_refused(
         assert status_of(keyed, method, path) == FINE.get((method, path), 200)
 
 
+def test_evidence_to_start_from_needs_a_key_that_may_read_it(keyed: Asking, store: Store) -> None:
+    new = {"name": "new", "arms": ["tea"], "algorithm": "ucb1", "missing": "never", "start_from": "drinks"}
+    both = ["administer", "read"]
+    writer = store.keys.create("administers", ["administer"])[1]
+    alone = store.keys.create("new only", both, allocations=["new"])[1]
+    free = store.keys.create("both", both)[1]
+    for keyed.key, status in ((writer, 403), (alone, 403), (free, 201)):
+        assert keyed("POST", "/v1/allocations", json=new).status_code == status
+    unknown = keyed("POST", "/v1/allocations", json=new | {"name": "other", "start_from": "nothing"})
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_allocation")
+    counts = new | {"name": "third", "start_from": {"tea": {"plays": 3, "sum": 2.0}}}
+    assert keyed("POST", "/v1/allocations", json=counts).status_code == 201
+    wrong = keyed("POST", "/v1/allocations", json=counts | {"name": "w", "start_from": {"tea": {"plays": 3, "x": 1}}})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid")
+    assert "start_from['tea'] must be (plays, sum of their rewards)" in wrong.json()["detail"]
+    (line,) = keyed.get("/v1/allocations/third/audit").json()["lines"]
+    assert (line["learned_plays"], line["plays"]) == (3, 0)
+
+
 def test_events_and_metrics_name_the_key(keyed: Asking, store: Store) -> None:
     key, keyed.key = store.keys.create("shop", SCOPES)
     name = "/v1/allocations/films"

@@ -33,6 +33,8 @@ PARTICULAR = (
     *(f"/v1/allocations/{{name}}/{route}" for route in PARTS),
 )
 
+LOG = "/v1/allocations/{name}/log"  # its estimates take long after large leases
+
 
 def kinds_of_requests() -> Iterator[tuple[str, str, str | None, str]]:
     """Method, path, name of the allocation (None for any) and mode of all requests that are made up."""
@@ -98,8 +100,9 @@ def test_answers_are_as_described(described: Described, method: str, path: str, 
     @given(request=requests)
     def ask(request: Any) -> None:
         answer = request.call(base_url="http://localhost", headers=described.headers)
-        # No matter of form, either: a key used again, or more than is answered at once.
-        refused = answer.status_code in (413, 422) and answer.json()["code"] in ("key_reused", "too_large")
+        # No matter of form, either: a key used again, or estimates for more leased rounds than are made at once.
+        codes = ("key_reused", "too_large") if path == LOG else ("key_reused",)
+        refused = answer.status_code in (413, 422) and answer.json()["code"] in codes
         checks = [positive_data_acceptance] if refused else excluded
         request.validate_response(answer, excluded_checks=checks, headers=described.headers)
 

@@ -99,6 +99,11 @@ class AllocationRequest(Request):
         max_length=2,
         description="the smallest and the largest reward",
     )
+    start_from: AllocationName | Annotated[dict[str, Any], AfterValidator(_check_nesting)] | None = Field(
+        default=None,
+        description="evidence that the policy learns from beforehand, and that counts for no promise: the name of "
+        "another allocation; or by arm `plays`, the number of plays whose rewards are known, and `sum`, of these",
+    )
 
 
 class CountedRounds(Request):

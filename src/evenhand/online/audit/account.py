@@ -46,6 +46,9 @@ class Account:
         delays: (n,), of the last rewards received in time, in seconds.
         sets: the different sets of available arms of the last rounds, as packed bits.
         frequencies: (sets,), how often each occurred, as parts of 1.
+        learned_plays: (arms,), plays elsewhere whose rewards the policy learned from, which no other count has.
+        learned_sums: (arms,), of these rewards.
+        sources: where these are from.
         deficit_history: the deficits over time; None where no share of the rounds was ever promised.
         caps: (arms,), largest shares of the rounds; None where there are none.
         groups: of arms that are promised shares together.
@@ -80,6 +83,9 @@ class Account:
     delays: Array
     sets: Sequence[bytes]
     frequencies: Array
+    learned_plays: Array
+    learned_sums: Array
+    sources: Sequence[str]
     deficit_history: DeficitExcerpt | None
     caps: Array | None = None
     groups: Sequence[Group] = ()

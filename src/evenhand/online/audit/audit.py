@@ -92,6 +92,8 @@ class Audit(Answer):
     """of the last rewards; null before the first"""
     deficit_history: DeficitExcerpt | None
     """the deficits over time; null where no share of the rounds was ever promised"""
+    sources: tuple[str, ...] = ()
+    """where the evidence is from that the policy learned beforehand, which counts for no promise"""
     name: str | None = None
     """of the allocation; null for a `Bandit` outside a store"""
     sequence: int | None = None
@@ -110,6 +112,9 @@ class Audit(Answer):
             parts.append(f"and {self.arms - len(shown):,} more")
         if self.bounds:
             parts.append(text.bounds_table(self.bounds))
+        if self.sources:
+            learned = f"learned beforehand, from {', '.join(self.sources)}: {text.learned(shown)}"
+            parts += wrap(learned, text.WIDTH, break_long_words=False, break_on_hyphens=False)
         if self.fault:
             parts += wrap(f"cannot be kept: {self.fault}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
         for warning in self.warnings:

@@ -61,6 +61,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         bounds=tuple(_bounds(account))[:BOUNDS],
         delays=summarise(account.delays) if len(account.delays) else None,
         deficit_history=account.deficit_history,
+        sources=tuple(account.sources),
     )
 
 
@@ -124,6 +125,8 @@ def _lines(account: Account, places: Places, trust: Mask) -> tuple[Line, ...]:
         _whole(account.pending[places]),
         _whole(account.lost[places]),
         _whole(account.late[places]),
+        _whole(account.learned_plays[places]),
+        _or_none(_ratio(account.learned_sums[places], account.learned_plays[places])),
     ]
     return tuple(Line(*row) for row in zip(*columns, strict=True))
 

@@ -64,6 +64,10 @@ class Line(Answer):
     """rewards that were missing when their window had passed"""
     late: int
     """of these, the ones that arrived afterwards"""
+    learned_plays: int
+    """plays before the first round, or elsewhere, whose rewards the policy learned from; no other number counts them"""
+    learned_mean: float | None
+    """mean of these rewards; null without any"""
 
 
 COLUMNS = tuple(column.name for column in fields(Line))

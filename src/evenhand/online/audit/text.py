@@ -94,6 +94,13 @@ def table(lines: Sequence[Line]) -> str:
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
+def learned(lines: Sequence[Line]) -> str:
+    """What the policy learned of arms beforehand, as a sentence; of the first ten."""
+    known = [line for line in lines if line.learned_plays]
+    parts = [f"{plain(one.arm)} {one.learned_plays:,} plays, mean {_number(one.learned_mean)}" for one in known[:10]]
+    return "; ".join(parts) + ("; …" * (len(known) > 10)) if parts else "nothing of these arms"
+
+
 def bounds_table(bounds: Sequence[BoundLine]) -> str:
     """The lines of groups and capped arms as text."""
     rows: list[tuple[str, ...]] = [("group or arm", "at least", "at most", "share", "plays", "owed", "excess")]

@@ -6,6 +6,7 @@ import numpy as np
 
 from evenhand.online.audit.account import Account
 from evenhand.online.bandit.memory import Memory
+from evenhand.policy.groups import membership
 
 
 def account(memory: Memory) -> Account:
@@ -14,7 +15,8 @@ def account(memory: Memory) -> Account:
     promised = np.zeros(len(memory.arms), dtype=bool) if fractions is None else fractions > 0.0
     deficits = np.where(promised, memory.total_deficits(), -np.inf)
     worst = np.where(promised, memory.worst_deficits(), -np.inf)
-    history, policy = memory.deficit_history, memory.policy
+    history, policy, learned = memory.deficit_history, memory.policy, counts.learned_plays
+    grouped = learned @ membership(policy.groups, len(learned)) if policy.groups else 0.0
     sets, frequencies = memory.availability.frequencies()
     return Account(
         algorithm=memory.label,
@@ -28,8 +30,8 @@ def account(memory: Memory) -> Account:
         fractions=fractions,
         merit=memory.policy.merit,
         since=state.begun.rounds,
-        plays_before=state.begun.pulls,
-        pulls=state.tally.pulls,
+        plays_before=state.begun.pulls - learned,
+        pulls=state.tally.pulls - learned,
         deficits=deficits,
         worst=worst,
         resets=counts.resets,
@@ -48,5 +50,8 @@ def account(memory: Memory) -> Account:
         caps=None if policy.caps is None else np.broadcast_to(policy.caps, len(memory.arms)),
         groups=policy.groups,
         groups_since=state.fairness.rounds if policy.groups else None,
-        groups_before=state.fairness.plays if policy.groups else None,
+        groups_before=state.fairness.plays - grouped if policy.groups else None,
+        learned_plays=learned,
+        learned_sums=counts.learned_sums,
+        sources=memory.sources,
     )

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.core.errors import StateError
 from evenhand.online.api.answers import Decision, Lease, LeaseReport, RewardStatus
-from evenhand.online.bandit import changes, decisions, leasing, reports, saving
+from evenhand.online.bandit import changes, decisions, history, leasing, reports, saving
 from evenhand.online.bandit import rewards as received
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.memory import seconds as clock
 
 if TYPE_CHECKING:
     from evenhand.online.audit.audit import Audit
+    from evenhand.online.evaluation.learning import Learned
+    from evenhand.online.evaluation.log import Log
 
 
 class Bandit(Memory):
@@ -35,6 +37,8 @@ class Bandit(Memory):
             some time, also those of 0.
         rewards: the smallest and the largest reward, in your unit; others are refused. Policies learn from rewards
             scaled to [0, 1] by this range; audits are in your unit.
+        start_from: evidence from elsewhere that the policy learns from: another bandit, or by arm the number of plays
+            whose rewards are known and the sum of these. It counts for no promise, and the audit shows it apart.
         **parameters: the algorithm's; those with one value per arm as a list in the order of ``arms``, or by name.
 
     Raises:
@@ -62,6 +66,7 @@ class Bandit(Memory):
         window: float | None = None,
         missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
+        start_from: Bandit | Mapping[str, Any] | None = None,
         **parameters: Any,
     ) -> None:
         super().__init__(
@@ -74,6 +79,11 @@ class Bandit(Memory):
             rewards=rewards,
             parameters=parameters,
         )
+        if isinstance(start_from, Memory):
+            start = history.start_from(start_from, self.names, self.reward_range, "another bandit")
+            history.learn_counts(self, start.counts, start.source)
+        elif start_from is not None:
+            history.learn_counts(self, history.as_counts(start_from, self.names, self.reward_range), "counts")
 
     # --- decisions and rewards ----------------------------------------------------------------------------------------
 
@@ -261,6 +271,38 @@ class Bandit(Memory):
         at = clock(now)
         received.close(self, at)
         return reports.report(self, lease, played, rewards or {}, columns, finished, at)[0]
+
+    # --- evidence from elsewhere --------------------------------------------------------------------------------------
+
+    def learn(self, log: Log | str | os.PathLike[str], missing: str | None = None) -> Learned:
+        """Learn from the rewards in a log of decisions of another policy; they count for no promise.
+
+        Args:
+            log: a CSV or Parquet file, or what `evenhand.online.evaluation.log.read_log` returned.
+            missing: what to do with plays without a reward in a file: ``"zero"`` or ``"drop"``; None for what this
+                bandit's ``missing`` says, which refuses them where every reward is reported.
+
+        Returns:
+            What was learned, and what was not; printed, it is a sentence.
+
+        Raises:
+            DataError: the log cannot be read, or has arms that the bandit does not have.
+            EvenhandError: a reward is out of range, or the policy goes by more than counts; nothing is learned then.
+
+        Example:
+            >>> import pandas as pd
+            >>> from evenhand.online.evaluation.log import Log
+            >>> rows = {"timestamp": [1, 2], "item_id": ["tea", "tea"], "reward": [0, 1], "propensity_score": [1, 1]}
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.5)
+            >>> print(bandit.learn(Log.of(pd.DataFrame(rows))))
+            learned from 2 plays of the log: tea 2; without plays in the log: coffee
+            >>> line = bandit.audit().lines[0]
+            >>> line.plays, line.learned_plays, line.learned_mean
+            (0, 2, 0.5)
+        """
+        from evenhand.online.evaluation.learning import learn_log
+
+        return learn_log(self, log, missing)
 
     # --- changes ------------------------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ def _decided(memory: Memory, mask: Mask | None) -> tuple[Decision, State | None,
     silent = memory.in_order and _silent(memory)
     saved, learned = copied(memory.state) if silent else memory.state, memory.learned
     if silent:
-        memory.learn([], [], [])
+        memory.learn_rewards([], [], [])
     state = memory.state
     before = copied(state) if memory.policy.draws else None
     try:

@@ -56,6 +56,7 @@ class Memory:
         deficit_history: the deficits over time.
         availability: which arms were available in the last rounds.
         last_total: the last round whose total is known; None where no total was ever given.
+        sources: where the evidence is from that the policy learned beforehand; see `evenhand.online.bandit.history`.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Memory:
         self.deficit_history = DeficitHistory()
         self.availability = RecentAvailability()
         self.last_total: int | None = None
+        self.sources: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -163,7 +165,7 @@ class Memory:
         state.begun = Begun(np.zeros(arms), np.zeros(arms))
         return state
 
-    def learn(
+    def learn_rewards(
         self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int], given: Container[str] = ()
     ) -> None:
         """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times.
@@ -215,7 +217,8 @@ class Memory:
     def pending_counts(self) -> Array:
         """(arms,), the number of rewards that can still arrive."""
         if self.last_total is None:
-            return self.state.tally.pulls - self.statistics.received - self.statistics.lost
+            counts = self.statistics
+            return self.state.tally.pulls - counts.learned_plays - counts.received - counts.lost
         return self.pending.counts()  # with totals, only those of rounds after the last one
 
     def deficits(self) -> Array:

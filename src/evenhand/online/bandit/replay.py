@@ -110,7 +110,7 @@ def replay_decision(
         raise StateError(f"{', '.join(arms)} cannot have played: they were not all available, or are too many")
     inclusion[places] = 1.0 if propensity is None else propensity
     if silent:
-        memory.learn([], [], [], given)
+        memory.learn_rewards([], [], [], given)
     decisions.record(memory, Decision(round, played, None, able.mask, inclusion), places, able, now, given)
 
 

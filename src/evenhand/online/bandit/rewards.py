@@ -59,7 +59,7 @@ def record(
         statistics.receive(place[arm], reward, delay)
     if accepted:
         rounds = [int(decision)] * len(accepted)
-        memory.learn([place[arm] for arm in accepted], list(accepted.values()), rounds, given)
+        memory.learn_rewards([place[arm] for arm in accepted], list(accepted.values()), rounds, given)
     memory.leases.forget()
 
 
@@ -120,7 +120,7 @@ def record_total(memory: Memory, value: float, given: Container[str] = ()) -> No
     places = [memory.arms.place[arm] for arm in ({} if entry is None else entry.rewards)]
     memory.pending.forget_waiting()  # earlier rounds get no total of their own any more
     memory.last_total = round
-    memory.learn(places, [value / len(places)] * len(places), [round] * len(places), given)
+    memory.learn_rewards(places, [value / len(places)] * len(places), [round] * len(places), given)
 
 
 def close(memory: Memory, now: float) -> dict[str, Any]:
@@ -169,4 +169,4 @@ def record_closed(memory: Memory, closed: Mapping[str, Sequence[str]], given: Co
             memory.statistics.learn(place, 0.0)
     # A policy that learns in the order of rounds is given missing rewards before the next decision.
     if places and memory.missing == "zero" and not memory.in_order:
-        memory.learn(places, [0.0] * len(places), rounds, given)
+        memory.learn_rewards(places, [0.0] * len(places), rounds, given)

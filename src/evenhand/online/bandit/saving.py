@@ -51,6 +51,7 @@ def dump(memory: Memory) -> dict[str, Any]:
         "deficit_history": memory.deficit_history.dump(),
         "available": memory.availability.dump(),
         "last_total": memory.last_total,
+        "sources": list(memory.sources),
     }
 
 
@@ -81,6 +82,7 @@ def restore(memory: Memory, plain: Mapping[str, Any]) -> None:
     try:
         memory.adopt(Arms(memory.names, plain["retired"]), memory.parameters, memory.policy)
         memory.version, memory.last_total = plain["version"], plain["last_total"]
+        memory.sources = tuple(map(str, plain["sources"]))
         memory.state = restore_record(memory.state, plain["state"])
         memory.learned = validate.whole("learned", plain["learned"], low=0)
         memory.pending = PendingRewards.restored(memory.arms, memory.plays, memory.pending.window, plain["pending"])

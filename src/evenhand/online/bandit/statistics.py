@@ -24,15 +24,17 @@ class Statistics:
     worst: Array  # (arms,) largest deficit right before a play or a reset, in plays; −inf for none
     resets: Array  # (arms,) promises that have ended, so that the deficit began anew
     lapsed: Array  # (arms,) plays behind these promises when they ended, in sum; negative where ahead
+    learned_plays: Array  # (arms,) plays elsewhere whose rewards the policy learned from
+    learned_sums: Array  # (arms,) of these rewards
     delays: Array  # (RECENT,) seconds from decision to reward, a ring of the last ones; NaN where there is none yet
     count: int  # delays so far
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:
         """Nothing has happened."""
-        received, known, sums, late, lost, missed, resets, lapsed = np.zeros((8, arms))
+        received, known, sums, late, lost, missed, resets, lapsed, plays, learned = np.zeros((10, arms))
         worst, delays = np.full(arms, -np.inf), np.full(RECENT, np.nan)
-        return cls(received, known, sums, late, lost, missed, worst, resets, lapsed, delays, count=0)
+        return cls(received, known, sums, late, lost, missed, worst, resets, lapsed, plays, learned, delays, count=0)
 
     def receive(self, place: int, reward: float, delay: float) -> None:
         """A reward of an arm has arrived in time, after a delay in seconds."""

@@ -55,6 +55,7 @@ def create(
     seed: int | None = None,
     window: float | None = None,
     rewards: tuple[float, float] = (0.0, 1.0),
+    start_from: str | Mapping[str, tuple[int, float]] | None = None,
 ) -> Steps[bool]:
     """Create an allocation.
 
@@ -71,6 +72,8 @@ def create(
         seed: of all randomness; None lets the service draw one.
         window: seconds to wait for a reward; None for no limit.
         rewards: the smallest and the largest reward; others are refused.
+        start_from: evidence that the policy learns from beforehand: the name of another allocation, or by arm the
+            number of plays whose rewards are known and the sum of these. It counts for no promise.
 
     Returns:
         Whether it is new; False if it exists with the same settings, perhaps from a try whose answer was lost.
@@ -89,6 +92,10 @@ def create(
         "missing": missing,
         "rewards": list(rewards),
     }
+    if isinstance(start_from, str):
+        body["start_from"] = start_from
+    elif start_from is not None:
+        body["start_from"] = {arm: {"plays": number, "sum": total} for arm, (number, total) in start_from.items()}
     status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
     return status == HTTPStatus.CREATED
 

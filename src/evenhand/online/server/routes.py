@@ -233,7 +233,7 @@ async def total(
 @router.post(
     "/v1/allocations",
     responses={
-        **errors("infeasible", "conflict", body=True),
+        **errors("infeasible", "conflict", "unknown_allocation", body=True),
         200: {"model": answers.Allocation, "description": "it exists with the same settings"},
     },
     tags=["allocations"],
@@ -251,8 +251,14 @@ async def create(
 
     If an allocation of that name exists with the same settings, nothing is created and the status is 200. Promised
     shares that cannot be kept are refused.
+
+    With `start_from` the policy learns beforehand from the evidence of another allocation, which the key must be
+    allowed to read, or from counts. Its promises, its pending decisions and its keys are not taken over.
     """
     caller.check_allocation(message.name)
+    if isinstance(message.start_from, str):
+        caller.check_scope("read")
+        caller.check_allocation(message.start_from)
     options = message.model_dump()
     low, high = options.pop("rewards")
     options["parameters"] = {

@@ -25,6 +25,7 @@ from evenhand.online.api import encoding
 from evenhand.online.bandit import replay
 from evenhand.online.bandit.arguments import as_plain, from_plain
 from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.history import Counts, learn_counts
 from evenhand.online.bandit.memory import apart
 from evenhand.online.bandit.saving import DAMAGE
 from evenhand.online.store import tables
@@ -49,6 +50,8 @@ class Created(TypedDict):
     missing: str
     rewards: list[float]
     parameters: dict[str, Any]
+    learned: NotRequired[dict[Number, list[float]]]  # by arm, plays elsewhere and the sum of their rewards
+    source: NotRequired[str]  # of these
 
 
 @STRICT
@@ -385,11 +388,16 @@ def bandit_from(event: Event) -> Bandit:
             raise StateError(f"event {event.sequence} (state) cannot be replayed: {error}") from None
     if event.kind != "create":
         raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation")
-    settings = {name: value for name, value in event.body.items() if name != "evenhand"}
+    apart_from = ("evenhand", "learned", "source")
+    settings = {name: value for name, value in event.body.items() if name not in apart_from}
     try:
         parameters = {name: from_plain(value) for name, value in settings.pop("parameters").items()}
         algorithm, others = apart(from_plain(settings.pop("algorithm")), parameters)
-        return Bandit(settings.pop("arms"), algorithm, **settings, **others)
+        bandit = Bandit(settings.pop("arms"), algorithm, **settings, **others)
+        if "source" in event.body:
+            counts = {arm: Counts(*pair) for arm, pair in event.body["learned"].items()}
+            learn_counts(bandit, counts, event.body["source"])
+        return bandit
     except DAMAGE as error:
         raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation: {error}") from None
 

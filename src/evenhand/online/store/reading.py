@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,6 +12,8 @@ from sqlalchemy import select
 from evenhand.core.errors import EvenhandError
 from evenhand.online.api.answers import Allocation, Arm, ArmOutcome, Arms, DecisionOutcome, moment
 from evenhand.online.audit.audit import Audit
+from evenhand.online.bandit.arguments import RewardRange
+from evenhand.online.bandit.history import Start, start_from
 from evenhand.online.store import tables
 from evenhand.online.store.changes import per_arm
 from evenhand.online.store.commands import Command, CommandContext, round_of
@@ -126,6 +129,37 @@ class Describe(Command[Allocation]):
             closed=allocation.closed,
             created=moment(context.connection.execute(created).scalar_one()),
         )
+
+
+@dataclass(frozen=True)
+class ReadEvidence(Command[Start]):
+    """Read the evidence that another allocation can start from.
+
+    Args:
+        arms: names of the arms of the other allocation.
+        rewards: its smallest and its largest reward.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.bandit.arguments import RewardRange
+        >>> from evenhand.online.store import Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1, start_from={"tea": (3, 2)})
+        True
+        >>> store.run("drinks", ReadEvidence(["tea", "mate"], RewardRange(0.0, 1.0))).counts
+        {'tea': Counts(plays=3.0, sum=2.0)}
+        >>> store.close()
+    """
+
+    reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "read_evidence"
+    arms: Sequence[str]
+    rewards: RewardRange
+
+    def run(self, context: CommandContext) -> Start:
+        """The counts of the arms that both have."""
+        name = context.allocation.name
+        return start_from(context.allocation.bandit, self.arms, self.rewards, f"allocation {name}")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.online.api.answers import Allocations, AllocationSummary, moment
 from evenhand.online.api.rules import ALLOCATION, SENTENCES, matches
 from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.history import as_counts, learn_counts
 from evenhand.online.bandit.memory import apart
 from evenhand.online.store import tables
 from evenhand.online.store.allocation import first_event, row_of, row_values
@@ -30,11 +31,11 @@ from evenhand.online.store.compaction import compact
 from evenhand.online.store.database import LOG, Database
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event, created_by, settings_of
-from evenhand.online.store.reading import Gauges, ReadGauges
+from evenhand.online.store.reading import Gauges, ReadEvidence, ReadGauges
 from evenhand.online.store.transaction import Observer
 from evenhand.online.store.writer import SNAPSHOT_EVERY, Writer
 
-RESERVED = ("self", "arms", "algorithm", "plays", "seed", "missing", "rewards")  # arguments of `Bandit`
+RESERVED = ("self", "arms", "algorithm", "plays", "seed", "missing", "rewards", "start_from")  # arguments of `Bandit`
 WORKERS = 8  # transactions at the same time
 IDLE_CHECK = 15.0  # seconds between looks for idle allocations, at most
 RETENTION_CHECK = 3600.0  # seconds between looks for old events
@@ -149,6 +150,7 @@ class Store:
         window: float | None = None,
         missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
+        start_from: str | Mapping[str, Any] | None = None,
         api_key: str | None = None,
     ) -> bool:
         """Create an allocation; see `evenhand.online.Bandit` for the arguments.
@@ -163,6 +165,8 @@ class Store:
             window: seconds to wait for a reward; None for no limit.
             missing: what a missing reward means; must be given with a window.
             rewards: the smallest and the largest reward.
+            start_from: the name of another allocation whose evidence the policy learns from, or counts by arm; what
+                the arms are owed, pending decisions and keys are not taken over.
             api_key: id of the API key that the request was sent with, which the event names; None for none.
 
         Returns:
@@ -170,6 +174,7 @@ class Store:
 
         Raises:
             Conflict: there is one of that name with other settings.
+            UnknownAllocation: there is no allocation to start from.
             EvenhandError: an argument is invalid, or the promises cannot be kept.
         """
         if not matches(ALLOCATION, name):
@@ -181,22 +186,42 @@ class Store:
                 raise EvenhandError(f"{parameter!r} is not a parameter of an algorithm")
         policy, others = apart(algorithm, parameters or {})
         bandit = Bandit(arms, policy, seed=drawn, **options, **others)
+        learned = self._start(name, bandit, start_from)
         try:
-            return self._create(name, bandit, seed is None, api_key)
+            return self._create(name, bandit, learned, seed is None, api_key)
         except IntegrityError:  # another process created one of that name at the same time
-            return self._create(name, bandit, seed is None, api_key)
+            return self._create(name, bandit, learned, seed is None, api_key)
 
-    def _create(self, name: str, bandit: Bandit, any_seed: bool, api_key: str | None) -> bool:
+    def _start(self, name: str, bandit: Bandit, start_from: str | Mapping[str, Any] | None) -> dict[str, Any]:
+        """What the first event says of the evidence that the bandit starts from, and lets it learn from that."""
+        if start_from is None:
+            return {}
+        if not isinstance(start_from, str):
+            counts, source = as_counts(start_from, bandit.names, bandit.reward_range), "counts"
+        elif name in {one.name for one in self.allocations(names=[name]).allocations}:
+            return {"source": f"allocation {start_from}"}  # it exists, and has learned what there was to learn then
+        else:
+            found = self.run(start_from, ReadEvidence(bandit.names, bandit.reward_range))
+            counts, source = found.counts, found.source
+        learn_counts(bandit, counts, source)
+        return {"learned": {arm: list(one) for arm, one in counts.items()}, "source": source}
+
+    def _create(
+        self, name: str, bandit: Bandit, learned: Mapping[str, Any], any_seed: bool, api_key: str | None
+    ) -> bool:
         table, settings = tables.allocations, settings_of(bandit)
         with self.database.transaction(writes=True) as connection:
             existing = connection.execute(select(table.c.id).where(table.c.name == name)).scalar()
             if existing is not None:
                 body = created_by(first_event(connection, existing, name, read_names(connection, existing)))["create"]
                 differ = [key for key in settings if body[key] != settings[key] and not (any_seed and key == "seed")]
+                same = body.get("source") == learned.get("source")
+                if not same or (learned.get("source") == "counts" and body["learned"] != learned["learned"]):
+                    differ.append("evidence to start from")
                 if differ:
                     raise Conflict(f"there is already an allocation {name!r} with other {', '.join(differ)}")
                 return False
-            now, body = self._clock(), settings | {"evenhand": __version__}
+            now, body = self._clock(), settings | {"evenhand": __version__} | dict(learned)
             event = Event(1, now, "create", None, body, key=api_key).row(0, before="", place=bandit.arms.place)
             row = row_values(bandit, 1, event["chain"], closed=False) | {"name": name, "created": now}
             (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
