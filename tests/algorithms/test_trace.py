@@ -1,7 +1,7 @@
 """Every algorithm plays as it was recorded: a digest of 300 rounds in 3 lanes, in five worlds.
 
 The digests were recorded with the version before the parts were redesigned (commit ebc7985), except those of ``clw``
-with losses and of ``odaaf`` with bounded delays, whose rules were corrected afterwards.
+with losses, of ``odaaf`` with bounded delays and of ``m_fcucb_d``, whose rules were corrected afterwards.
 """
 
 from __future__ import annotations
