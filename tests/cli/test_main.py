@@ -134,6 +134,30 @@ def test_processes_do_not_change_the_numbers(run: Run, config: Path) -> None:
     assert one == two
 
 
+def test_check_lists_groups_caps_and_fixed_shares(run: Run, tmp_path: Path) -> None:
+    config = tmp_path / "groups.toml"
+    config.write_text(
+        """
+        horizon = 10
+        [environment]
+        arms = ["tea", "coffee", "cocoa", "mate"]
+        rewards = { kind = "bernoulli", means = [0.9, 0.8, 0.7, 0.6] }
+        [[policies]]
+        algorithm = "group_ucb"
+        fractions = [0, 0.1, 0.2, 0]
+        caps = [0.5, 1, 0.2, 1]
+        groups = [{ name = "hot", arms = ["tea", "coffee"], at_least = 0.3, at_most = 0.6 }]
+        """,
+        encoding="utf-8",
+    )
+    words = " ".join(run("check", str(config)).stdout.replace("│", " ").split())
+    for bound in ("tea at most 0.5", "coffee 0.1", "cocoa exactly 0.2", "group hot 0.3 to 0.6", "can be kept"):
+        assert bound in words
+    facts = json.loads(run("check", str(config), "--json").stdout)["policies"]["group_ucb"]
+    assert facts["caps"] == [0.5, 1.0, 0.2, 1.0]
+    assert facts["groups"] == [{"name": "hot", "arms": ["tea", "coffee"], "at_least": 0.3, "at_most": 0.6}]
+
+
 def test_check_says_what_is_feasible_without_running(run: Run, config: Path, tmp_path: Path) -> None:
     done = run("check", config)
     assert done.returncode == 0

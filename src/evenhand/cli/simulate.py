@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from evenhand.cli.output import Interrupted, note, print_json
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, nearest
 
 if TYPE_CHECKING:
+    from evenhand.policy.policy import Policy
     from evenhand.simulation.results import Results
     from evenhand.simulation.setup import Setup
     from evenhand.theory.baseline import Baseline
@@ -35,7 +37,8 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
     policies: dict[str, dict[str, Any]] = {}
     for label, policy in setup.policies.items():
         try:
-            policies[label] = _feasibility(baseline_of(policy, setup.environment, label))
+            facts = _feasibility(baseline_of(policy, setup.environment, label))
+            policies[label] = facts | _bounds(policy, setup.environment.names)
         except InfeasiblePromise as error:
             policies[label] = {"feasible": False, "fault": str(error)}
     if as_json:
@@ -189,6 +192,19 @@ def _feasibility(baseline: Baseline) -> dict[str, Any]:
         "best_reward_per_round": None if baseline.best is None else float(baseline.best.mean()),
     }
     return facts if fair is None else facts | {"best_fair_reward_per_round": float(fair.mean())}
+
+
+def _bounds(policy: Policy, names: Sequence[str]) -> dict[str, Any]:
+    """The caps of arms and the promises to groups, where a policy has any."""
+    import numpy as np
+
+    facts: dict[str, Any] = {}
+    if policy.caps is not None and np.any(policy.caps < 1.0):
+        caps = np.atleast_2d(policy.caps).mean(axis=0)
+        facts["caps"] = np.broadcast_to(caps, len(names)).tolist()
+    if policy.groups:
+        facts["groups"] = [{**group, "arms": [names[arm] for arm in group["arms"]]} for group in policy.groups]
+    return facts
 
 
 def _save(results: Results, setup: Setup, out: Path, figures: bool) -> list[str]:

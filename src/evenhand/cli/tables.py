@@ -112,16 +112,33 @@ def show_feasibility(names: Sequence[str], policies: Mapping[str, Mapping[str, A
 
 
 def _promise_in_words(names: Sequence[str], facts: Mapping[str, Any]) -> str:
-    promised = facts["promised"]
+    promised, caps = facts["promised"] or [0.0] * len(names), facts.get("caps") or [1.0] * len(names)
     by_merit = "by merit" if facts["by_merit"] else ""
-    if promised is None or not any(promised):
-        return by_merit or "nothing"
-    if len(set(promised)) == 1:
+    bounds = [(name, floor, cap if cap < 1.0 else None) for name, floor, cap in zip(names, promised, caps, strict=True)]
+    groups = [(one["name"], one["at_least"], one["at_most"]) for one in facts.get("groups", ())]
+    if len(set(promised)) == 1 and any(promised) and "caps" not in facts:
         parts = [f"{promised[0]:.4g} to every arm"]
     else:
-        parts = [f"{name} {share:.4g}" for name, share in zip(names, promised, strict=True) if share > 0]
+        parts = [_bound_in_words(*bound) for bound in bounds if bound[1] or bound[2] is not None]
+    parts += ["group " + _bound_in_words(*group) for group in groups]
+    if not parts:
+        return by_merit or "nothing"
     words = ", ".join(parts[:8]) + (f" and {len(parts) - 8} more" if len(parts) > 8 else "")
     return f"{by_merit}: {words}" if by_merit else words
+
+
+def _bound_in_words(name: str, floor: float, cap: float | None) -> str:
+    """A floor, a cap, or a fixed share.
+
+    Example:
+        >>> _bound_in_words("tea", 0.1, None), _bound_in_words("tea", 0.1, 0.1), _bound_in_words("tea", 0.0, 0.5)
+        ('tea 0.1', 'tea exactly 0.1', 'tea at most 0.5')
+    """
+    if cap is None:
+        return f"{name} {floor:.4g}"
+    if floor == cap:
+        return f"{name} exactly {cap:.4g}"
+    return f"{name} {floor:.4g} to {cap:.4g}" if floor else f"{name} at most {cap:.4g}"
 
 
 # --- evaluations of logs ----------------------------------------------------------------------------------------------
