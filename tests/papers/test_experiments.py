@@ -39,9 +39,9 @@ CONFIGURATIONS = sorted(Path(str(files("evenhand.papers"))).glob("*/*.toml"))
 SPREAD = [path for path in CONFIGURATIONS if path.parent.name == "wang2021"]
 MERIT = [path for path in CONFIGURATIONS if path.parent.name == "chen2024"]
 EXPERIMENTS = [
-    *("p2a", "p2b", "p2c"),
+    *("p2a", "p2b", "p2c", "p2d"),
     *("h1-h3", "h2-h4", "h5", "h6-h7"),
-    *("f1-", "f2-", "f3-13", "f3-31", "f3-118", "f4-", "f5-"),
+    *("f1-", "f2-", "f3-13", "f3-31", "f3-118", "f4-", "f5-", "f6-"),
     *("c1", "c2b", "c2c", "c2d", "c3", "c9", "c9-steep"),
     *(f"c2a-{delay:03}" for delay in range(0, 301, 50)),
     *(f"c{figure}-{exponent}" for figure in range(4, 9) for exponent in (2, 4, 6, 8)),

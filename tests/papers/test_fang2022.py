@@ -19,6 +19,7 @@ from evenhand.papers.fang2022 import claims
 from evenhand.papers.fang2022.claims import SETTINGS, Frontier
 from evenhand.papers.fang2022.settings import EXPERIMENTS, FILMS, film_grids, on_films
 from evenhand.papers.judging import judge
+from evenhand.theory.bounds import fairness_margin
 
 FOLDER = Path(str(files("evenhand.papers"))) / "fang2022"
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
@@ -26,12 +27,16 @@ PARTS = sorted(part for experiment in EXPERIMENTS for part in experiment.parts)
 HARD, FAIR_LEARN, LFG = claims.POLICIES
 
 
-def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None = None) -> CompletedRun:
+def run_of(
+    part: str, horizon: int, lanes: int, played: Mapping[str, str] | None = None, checkpoints: int = 1
+) -> CompletedRun:
     """A configuration at a small size; ``played`` says for some labels whose policy plays under them, and runs these
     labels only."""
     setup = config.load(FOLDER / f"{part}.toml", horizon=horizon, lanes=lanes)
     policies = setup.policies if played is None else {label: setup.policies[by] for label, by in played.items()}
-    return CompletedRun(compare(policies, setup.environment, horizon, lanes, setup.seed, checkpoints=1), setup)
+    return CompletedRun(
+        compare(policies, setup.environment, horizon, lanes, setup.seed, checkpoints=checkpoints), setup
+    )
 
 
 def claim_of(experiment: str, words: str) -> PaperClaim:
@@ -49,13 +54,12 @@ def holds(claim: PaperClaim, runs: Runs) -> bool:
 def runs() -> Runs:
     """All configurations, at a tiny size."""
     first = {label: label for label in (HARD, FAIR_LEARN, f"{LFG} eta=22.3607")}  # LFG's for 500 rounds
-    return {
-        part: run_of(part, 500, 2, first) if part in SETTINGS else run_of(part, horizon=60, lanes=2) for part in PARTS
-    }
+    small = {part: run_of(part, 500, 2, first) if part in SETTINGS else run_of(part, 60, 2) for part in PARTS[:-2]}
+    return small | {part: run_of(part, 1000, 3, checkpoints=10) for part in PARTS[-2:]}  # curves, and a first horizon
 
 
 def test_the_experiments_are_those_of_the_paper() -> None:
-    assert list(BY_ID) == [f"F-{number}" for number in range(1, 6)]
+    assert list(BY_ID) == [f"F-{number}" for number in range(1, 7)]
     assert sorted(path.stem for path in FOLDER.glob("*.toml")) == PARTS
 
 
@@ -67,7 +71,7 @@ def test_every_claim_is_measured_and_every_figure_drawn(experiment: Experiment, 
             assert finding.low <= finding.effect <= finding.high
     figure = experiment.draw(runs)
     figure.draw_without_rendering()
-    assert len(figure.axes) == {"F-3": 3, "F-5": 12}.get(experiment.id, 6)
+    assert len(figure.axes) == {"F-3": 3, "F-5": 12, "F-6": 3}.get(experiment.id, 6)
 
 
 # --- penalised regret: F-1 --------------------------------------------------------------------------------------------
@@ -379,3 +383,39 @@ def test_real_plays_show_what_the_made_up_ones_do() -> None:
     inverse, plays = claims.off_the_level("f4-noncritical-2", run)
     np.testing.assert_allclose(inverse, [1 / 0.14**2, 1 / 0.24**2, 1 / 0.34**2, 1 / 0.44**2])
     assert (np.diff(plays.mean(axis=0)) < 0).all()
+
+
+# --- section 5: F-6 ---------------------------------------------------------------------------------------------------
+
+
+def test_the_soft_threshold_falls_short_and_the_hard_one_does_not() -> None:
+    def runs(**played: str) -> Runs:
+        policies = {HARD: HARD, claims.SOFT: claims.SOFT} | {
+            label.replace("_", " "): by for label, by in played.items()
+        }
+        return {"f6-promises": run_of("f6-promises", 2000, 8, policies, checkpoints=20)}
+
+    kept, short, more = BY_ID["F-6"].claims[:3]
+    right = runs()
+    assert holds(kept, right)
+    assert holds(short, right)
+    assert holds(more, right)
+    assert not holds(kept, runs(hard_threshold=claims.SOFT))
+    wrong = runs(soft_threshold=HARD)
+    assert not holds(short, wrong)
+    assert not holds(more, wrong)
+
+
+def test_explore_then_commit_explores_as_long_as_its_horizon_asks() -> None:
+    policies = config.load(FOLDER / "f6-commit.toml").policies
+    for rounds in claims.COMMITS:
+        schedule: Any = policies[f"{claims.COMMIT} T={rounds}"].schedule
+        assert schedule.quotas.sum() == pytest.approx((rounds**2 * np.log(rounds)) ** (1 / 3), rel=0.02)
+
+
+def test_the_problem_of_the_thresholds_is_that_of_theorem_4_1() -> None:
+    environment = config.load(FOLDER / "f6-promises.toml").environment
+    means, fractions, penalties = (
+        np.asarray(v) for v in (environment.means, environment.fractions, environment.penalties)
+    )
+    assert (penalties - (means.max() - means) >= fairness_margin(40_000, fractions)).all()

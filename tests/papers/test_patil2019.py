@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evenhand.algorithms import ucb1
+from evenhand.algorithms import fucb, t_fucb, ucb1
 from evenhand.config.toml import load
+from evenhand.environment.environment import Environment
+from evenhand.environment.rewards import Bernoulli
 from evenhand.papers.experiment import CompletedRun, Runs, experiments
 from evenhand.papers.judging import judge
+from evenhand.papers.patil2019 import claims
 from evenhand.policy.policy import Policy
 from evenhand.simulation.simulate import compare
+from evenhand.theory.bounds import naive_epsilon
 
 FOLDER = Path(str(files("evenhand.papers"))) / "patil2019"
 EXPERIMENT = experiments()["P-2b"]
@@ -41,3 +46,26 @@ def test_the_right_policy_under_a_wrong_name_is_seen() -> None:
     assert verdicts()[lowest] == "contradicted"
     swapped = {"LFG": setup.policies["F-TS"], "F-TS": setup.policies["LFG"]}
     assert verdicts(**swapped)[lowest] == "confirmed"
+
+
+def test_a_policy_that_plays_in_blocks_is_not_fair_all_along() -> None:
+    shares, world = [0.05] * 4, Environment(Bernoulli([0.8, 0.7, 0.6, 0.5]))
+    policies = {"FUCB": fucb(shares), "T-FUCB": t_fucb(shares, horizon=800)}
+    results = compare(policies, world, 800, lanes=8, seed=1, checkpoints=80, progress=False)
+    run = CompletedRun(results, load(FOLDER / "p2b.toml"))
+    right, wrong = (claims.fair_with(run, label, 1.0) for label in policies)
+    assert right.effect >= 1.0
+    assert right.p_value == 1.0
+    assert wrong.effect < 1.0
+    assert not wrong.holds
+    assert wrong.p_value < 0.001
+
+
+def test_naive_runs_with_the_epsilon_of_the_theorem() -> None:
+    for part in ("p2a", "p2b"):
+        setup = load(FOLDER / f"{part}.toml")
+        schedule: Any = setup.policies["NAIVE, ε = 0.83"].schedule
+        fractions = 0.05 if part == "p2b" else 0.0
+        best = float(naive_epsilon(setup.horizon, setup.environment.means, fractions))
+        assert schedule.quotas.sum() == pytest.approx(best * setup.horizon, abs=1.0)
+        assert list(claims.KNOWING) == [label for label in setup.policies if label in claims.KNOWING]

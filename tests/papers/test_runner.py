@@ -37,9 +37,9 @@ from evenhand.simulation import simulate as simulation
 EVERY = experiments()
 TINY = dataclasses.replace(EVERY["P-2a"], quick=QuickSize(lanes=3, horizon=50))
 IDS = [
-    *("P-2a", "P-2b", "P-2c"),
+    *("P-2a", "P-2b", "P-2c", "P-2d"),
     *("H-1", "H-2", "H-3", "H-4", "H-5", "H-6", "H-7"),
-    *("F-1", "F-2", "F-3", "F-4", "F-5"),
+    *("F-1", "F-2", "F-3", "F-4", "F-5", "F-6"),
     *("C-1", "C-2a", "C-2b", "C-2c", "C-2d", "C-3", "C-4", "C-5", "C-6", "C-7", "C-8", "C-9"),
     *("W-2", "W-3", "W-4", "W-2-4", "W-5"),
     *("X-D1", "X-D2", "X-D3", "X-M1", "X-M2", "X-H", "X-G", "X-V"),
@@ -83,7 +83,7 @@ def test_every_configuration_belongs_to_an_experiment() -> None:
 
 
 def test_experiments_are_found_by_id_by_paper_and_all_together() -> None:
-    assert [one.id for one in chosen(["H-2", "patil2019", "p-2B"])] == ["P-2a", "P-2b", "P-2c", "H-2"]
+    assert [one.id for one in chosen(["H-2", "patil2019", "p-2B"])] == ["P-2a", "P-2b", "P-2c", "P-2d", "H-2"]
     assert [one.id for one in chosen(["all"])] == IDS
     with pytest.raises(EvenhandError, match=r"^there is no experiment 'C-99'; did you mean 'C-9'\?$"):
         chosen(["C-99"])

@@ -194,7 +194,7 @@ def chosen(names: Sequence[str]) -> list[Experiment]:
 
     Example:
         >>> [one.id for one in chosen(["patil2019", "p-2A"])]
-        ['P-2a', 'P-2b', 'P-2c']
+        ['P-2a', 'P-2b', 'P-2c', 'P-2d']
     """
     known = experiments()
     wanted: set[str] = set()

@@ -13,7 +13,20 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask
 from evenhand.papers.experiment import CompletedRun, Finding, Runs
-from evenhand.papers.verdicts import Test, above, at, below, count_lanes, interval, picked, within
+from evenhand.papers.verdicts import (
+    Test,
+    above,
+    at,
+    below,
+    count_lanes,
+    exponent,
+    interval,
+    judged,
+    linear,
+    lower,
+    picked,
+    within,
+)
 
 #: The names of the policies in every configuration; each is a grid of its parameter but in settings 1 and 4.
 HARD, FAIR_LEARN, LFG = "hard threshold", "Fair-Learn", "LFG"
@@ -37,6 +50,8 @@ OFF = 0.01  # an arm whose plays are this part away from the fairness level is n
 LEAST = 3  # arms that a line needs
 STRAIGHT = 0.95  # part of the variance that a straight line explains
 PROPORTIONAL = (0.9, 1.1)  # the power of the inverse gap that counts as the first
+SOFT, COMMIT = "soft threshold", "explore then commit"
+COMMITS = (1000, 4000, 16_000)  # the rounds of which explore then commit has one of its own each
 CONSTANT = 8.0  # between the upper and the lower bounds, Theorems 4.2 and 4.6
 
 
@@ -361,3 +376,49 @@ def tight(runs: Runs) -> list[Finding]:
             above(f"{where}, the smallest", (plays / bounds).min(axis=1), 1.0 / CONSTANT),
         ]
     return findings
+
+
+# Section 5: the soft threshold, and explore then commit
+
+
+def promises_kept(name: str) -> Test:
+    """Every arm has ⌊τ_k T⌋ plays in the end, in all but a twentieth of the lanes at most."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs["f6-promises"]
+        short = (run.results.policies[name].pulls[-1] < np.floor(promised(run) + 1e-9)).any(axis=-1)
+        return [below(f"part of the lanes in which an arm misses a promised play: {name}", short.astype(float), 0.05)]
+
+    return test
+
+
+def soft_falls_short(runs: Runs) -> list[Finding]:
+    """With the soft threshold an arm misses more than 5 % of its plays, and what is missing grows linearly."""
+    run = runs["f6-promises"]
+    part = (promised(run) - run.results.policies[SOFT].pulls[-1]) / promised(run)
+    text = f"part of its promised plays that is missing to the arm furthest behind: {SOFT}"
+    return [above(text, part.max(axis=-1), UNFAIR), linear(run, SOFT, "unfairness", since=0.5)]
+
+
+def soft_loses_more(runs: Runs) -> list[Finding]:
+    """The penalised regret of the soft threshold is higher than that of the hard one, and grows faster than a root."""
+    run = runs["f6-promises"]
+    found = exponent(run, SOFT, "penalized_regret", since=0.5)
+    text = f"growth exponent of the penalised regret, last half of the rounds: {SOFT}"
+    measured = found.mean, found.low, found.high
+    return [
+        lower(run, "penalized_regret", HARD, SOFT),
+        judged(text, measured, found.lanes, "above 0.5", (0.5, math.inf), touching=False),
+    ]
+
+
+def commits_worse(runs: Runs) -> list[Finding]:
+    """Explore then commit has a higher penalised regret than the hard threshold, at every T."""
+    run = runs["f6-commit"]
+    end = int(run.results.rounds[-1])
+    return [lower(run, "penalized_regret", HARD, f"{COMMIT} T={one}", min(one, end)) for one in commits(run)]
+
+
+def commits(run: CompletedRun) -> list[int]:
+    """The rounds within a run of which explore then commit has one of its own; the first ones for a shorter run."""
+    return [one for one in COMMITS if one <= max(int(run.results.rounds[-1]), COMMITS[0])]

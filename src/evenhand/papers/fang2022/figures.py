@@ -12,7 +12,7 @@ from evenhand.papers import panels
 from evenhand.papers.experiment import CompletedRun, Runs
 from evenhand.papers.fang2022 import claims
 from evenhand.papers.fang2022.claims import POLICIES, SETTINGS, Frontier, penalised_regret
-from evenhand.papers.verdicts import count_lanes
+from evenhand.papers.verdicts import at, count_lanes
 from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
@@ -93,6 +93,28 @@ def over_gaps(runs: Runs) -> Figure:
         panels.finish(axes, claims.INVERSE[kind], "plays of an arm", title=f"{kind} arms, case {case}")
 
     return panels.grid(len(claims.GAP_CASES), panel, note=panels.lanes_of(_any(runs), "bars"))
+
+
+def beside_the_others(runs: Runs) -> Figure:
+    """Missing plays and penalised regret of the soft threshold, and penalised regret of explore then commit."""
+    promises, commit = runs["f6-promises"], runs["f6-commit"]
+    names = (claims.HARD, claims.SOFT, claims.COMMIT)
+
+    def panel(number: int, axes: Axes) -> None:
+        if number < 2:
+            measure = ("unfairness", "penalized_regret")[number]
+            panels.curves(
+                axes, promises, measure, names[:2], order=names, title="five arms, all promises worth keeping"
+            )
+            return
+        rounds = claims.commits(commit)
+        for place, name in ((0, claims.HARD), (2, claims.COMMIT)):
+            labels = [name if place == 0 else f"{name} T={one}" for one in rounds]
+            found = [at(commit, label, "penalized_regret", one) for label, one in zip(labels, rounds, strict=True)]
+            panels.points(axes, rounds, *mean_and_error(np.array(found)), name, place)
+        panels.finish(axes, "T (rounds)", "penalised regret (reward)", log="x", title="setting 1, K = 5, τ = 0.2")
+
+    return panels.grid(3, panel, note=panels.lanes_of(promises, "bands and bars"))
 
 
 def _fitted(axes: Axes, part: str, run: CompletedRun) -> None:

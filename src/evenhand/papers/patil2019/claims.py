@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
-from evenhand.papers.experiment import Finding, Runs
-from evenhand.papers.verdicts import Test, alike, at, below, kept, logarithmic, lower, within
+import numpy as np
+
+from evenhand.papers.experiment import CompletedRun, Finding, Runs
+from evenhand.papers.verdicts import (
+    Test,
+    alike,
+    at,
+    below,
+    count_lanes,
+    judged,
+    kept,
+    logarithmic,
+    lower,
+    smallest_level,
+    within,
+)
+from evenhand.theory.bounds import fucb_alpha
+from evenhand.theory.fairness import ExpectedFairness, expected_fairness
 
 LIKE = 0.1  # "follows closely" and "similar": within a tenth
+TOLERANCE = 50.0  # of the FUCB that may leave an arm behind
+MOST = 2.0  # an α of this or more is shown as this; the mean deficit is then below 0.01 plays at round 100
+KNOWING = ("NAIVE", "NAIVE, ε = 0.83", "T-FUCB")  # policies that know the horizon
 ETAS = ("0", "0.0001", "0.001", "0.01", "0.1", "1")
 
 
@@ -22,12 +42,28 @@ def ignored_near_ucb1(runs: Runs) -> list[Finding]:
     return [alike(runs["p2a"], "regret", "η-FUCB, surplus ignored", "UCB1", LIKE)]
 
 
-def r_regret_like_regret(runs: Runs) -> list[Finding]:
-    """FUCB's r-regret is within a tenth of UCB1's regret in the end."""
-    run = runs["p2b"]
-    regret = at(run, "UCB1", "regret")
-    gap = (at(run, "FUCB", "r_regret") - regret) / regret.mean()
-    return [within("r-regret of FUCB less regret of UCB1, as a part of the latter", gap, -LIKE, LIKE)]
+def knowing_near_ucb1(*labels: str) -> Test:
+    """The same of policies that know the horizon."""
+    return lambda runs: [alike(runs["p2a"], "regret", label, "UCB1", LIKE) for label in labels]
+
+
+def r_regret_like_regret(part: str, rounds: int) -> Test:
+    """FUCB's r-regret is within a tenth of UCB1's regret at a round, or in the end of a shorter run."""
+
+    def test(runs: Runs) -> list[Finding]:
+        run = runs[part]
+        round = min(rounds, int(run.results.rounds[-1]))
+        regret = at(run, "UCB1", "regret", round)
+        gap = (at(run, "FUCB", "r_regret", round) - regret) / regret.mean()
+        text = f"r-regret of FUCB less regret of UCB1 at round {round:,}, as a part of the latter"
+        return [within(text, gap, -LIKE, LIKE)]
+
+    return test
+
+
+def logarithmic_by(rounds: int) -> Test:
+    """FUCB's r-regret grows like ln t over the last doubling before a round, or before the end of a shorter run."""
+    return lambda runs: [logarithmic(runs["p2d"], "FUCB", "r_regret", min(rounds, int(runs["p2d"].results.rounds[-1])))]
 
 
 def lfg_lowest(runs: Runs) -> list[Finding]:
@@ -47,6 +83,49 @@ def never_behind(runs: Runs) -> list[Finding]:
         below(f"most plays that any arm was ever behind: {label}", at(run, label, "max_violation"), 1.0, " play")
         for label in ("FUCB", "F-TS")
     ]
+
+
+def fair_in_the_end(runs: Runs) -> list[Finding]:
+    """The policies that know the horizon leave no arm a whole play behind on average, at the horizon."""
+    run, findings = runs["p2b"], []
+    for label in KNOWING:
+        record = run.results.policies[label]
+        missing = np.asarray(run.results.promised[label]) * run.results.rounds[-1] - record.pulls[-1]
+        worst = int(missing.mean(axis=0).argmax())
+        text = f"plays missing on average to the arm furthest behind: {label}"
+        findings.append(below(text, missing[:, worst], 1.0, " play"))
+    return findings
+
+
+def as_fair_as_its_tolerance(runs: Runs) -> list[Finding]:
+    """FUCB with a tolerance is α-fair with the α of `evenhand.theory.bounds.fucb_alpha`."""
+    run = runs["p2b"]
+    arms = len(run.results.names)
+    share = float(np.asarray(run.results.promised["FUCB"])[0])
+    return [
+        fair_with(run, label, fucb_alpha(share, arms, tolerance))
+        for label, tolerance in (("FUCB", 0.0), (f"FUCB, tolerance {TOLERANCE:g}", TOLERANCE))
+    ]
+
+
+def knowing_are_one_fair(runs: Runs) -> list[Finding]:
+    """The policies that know the horizon are α-fair with α = 1, all along."""
+    return [fair_with(runs["p2b"], label, 1.0) for label in KNOWING]
+
+
+def fair_with(run: CompletedRun, label: str, alpha: float) -> Finding:
+    """A policy is α-fair at all rounds that were looked at, its plays averaged over the lanes."""
+    pulls, promised = run.results.policies[label].pulls, np.asarray(run.results.promised[label])
+
+    def fairness(confidence: float) -> ExpectedFairness:
+        return expected_fairness(run.results.rounds, pulls, promised, confidence)
+
+    found = fairness(0.95)
+    text = f"α with which the policy is α-fair, set at round {found.round:,}: {label}"
+    ends = (min(found.alpha, MOST), min(found.low, MOST), min(found.high, MOST))
+    finding = judged(text, ends, count_lanes(run), f"at least {alpha:.3g}", (alpha, np.inf))
+    level = smallest_level(lambda error: fairness(1.0 - min(error, 0.999)).holds(alpha) is False)
+    return replace(finding, p_value=level if found.alpha < alpha else 1.0, lanes_needed=None)
 
 
 def rises_with_eta(surplus: str) -> Test:

@@ -30,6 +30,20 @@ def over_rounds(part: str, measures: tuple[str, ...]) -> Callable[[Runs], Figure
     return draw
 
 
+def over_a_million(runs: Runs) -> Figure:
+    """Regret of UCB1 and FUCB's r-regret over the rounds on a logarithmic axis, where ln t is a straight line."""
+    run = runs["p2d"]
+
+    def panel(number: int, axes: Axes) -> None:
+        for place, (label, measure) in enumerate((("UCB1", "regret"), ("FUCB", "r_regret"))):
+            mean, error = mean_and_error(run.results.policies[label].curves[measure])
+            name = f"{'regret' if measure == 'regret' else 'r-regret'} of {label}"
+            panels.points(axes, run.results.rounds, mean, error, name, place)
+        panels.finish(axes, "round", "regret (reward)", log="x")
+
+    return panels.grid(1, panel, note=panels.lanes_of(run, "bars"))
+
+
 def over_eta(runs: Runs) -> Figure:
     """Regret and r-regret per round over η, as printed and with surpluses ignored: the last plot."""
     run = runs["p2c"]
