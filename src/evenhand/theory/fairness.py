@@ -24,6 +24,10 @@ class ExpectedFairness:
         high: upper end: for no α above it.
         round: t of the mean deficit that sets α.
         arm: the arm whose deficit it is, counted from 0.
+
+    Example:
+        >>> ExpectedFairness(alpha=0.8, low=0.7, high=0.9, round=100, arm=0).holds(0.5)
+        True
     """
 
     alpha: float

@@ -25,6 +25,10 @@ class HardProblem:
         fractions: (arms,), shares τ_k.
         penalties: (arms,), A_k.
         rounds: T.
+
+    Example:
+        >>> noncritical_problem(10_000, arms=3, gap=0.9, penalty=0.3, fraction=0.1).penalties
+        array([0.3, 0.3, 0.3])
     """
 
     means: Array
