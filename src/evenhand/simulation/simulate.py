@@ -119,13 +119,14 @@ def compare(
     named = _labelled(policies)
     rounds = checkpoint_rounds(horizon, checkpoints, spacing)
     _check_lanes(environment, named, lanes)
-    _check_memory(len(rounds) * lanes * len(named), environment.arms, len(metrics))
     environment.check_horizon(horizon)
     _check_range(environment, named)
     _check_named(environment, named)
     for policy in named.values():
         policy.start(environment.arms, lanes if lane_rows(policy) else None, environment.unit)
     baselines = {label: baseline_of(policy, environment, label) for label, policy in named.items()}
+    measured = sum(len(_chosen(baseline, metrics)[0]) for baseline in baselines.values())
+    _check_memory(len(rounds) * lanes, environment.arms * len(named), measured)
     blocks = [slice(start, min(start + BLOCK, lanes)) for start in range(0, lanes, BLOCK)]
     seeds = np.random.SeedSequence(seed).spawn(len(blocks))
     units: list[tuple[Any, ...]] = []
@@ -268,11 +269,11 @@ def _check_named(environment: Environment, policies: Mapping[str, Policy]) -> No
     )
 
 
-def _check_memory(kept: int, arms: int, metrics: int) -> None:
-    """Refuse what cannot fit: for every checkpoint, lane and policy 4 bytes per arm and 8 bytes per measure."""
+def _check_memory(kept: int, arms: int, measures: int) -> None:
+    """Refuse what cannot fit: for every checkpoint and lane, 4 bytes per arm and 8 per measure of every policy."""
     if not hasattr(os, "sysconf"):
         return
-    needed = kept * (4 * arms + 8 * (len(MEASURES) + metrics))
+    needed = kept * (4 * arms + 8 * measures)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > memory:
         raise EvenhandError(
