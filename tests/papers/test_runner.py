@@ -340,7 +340,7 @@ def test_contradicted_claims_are_told_first_with_the_number_that_says_so(store: 
     report.keep(store, experiment, runs, judge(experiment, runs))
     pages = report.render(store, {"P-2a": experiment}, report.kept(store, EVERY))
     for page in pages.values():
-        assert "what did not come out" in page.lower()
+        assert "what the runs contradict" in page.lower()
         assert "regret &lt;b&gt;: 1 (0.5 … 1.5), claimed: below 2, and 1 more number contradicts it." in page
     assert '<tr data-paper="patil2019" data-status="contradicted">' in pages["report.html"]
 
