@@ -95,7 +95,12 @@ def table(lines: Sequence[Line]) -> str:
 
 
 def learned(lines: Sequence[Line]) -> str:
-    """What the policy learned of arms beforehand, as a sentence; of the first ten."""
+    """What the policy learned of arms beforehand, as a sentence; of the first ten.
+
+    Example:
+        >>> learned([])
+        'nothing of these arms'
+    """
     known = [line for line in lines if line.learned_plays]
     parts = [f"{plain(one.arm)} {one.learned_plays:,} plays, mean {_number(one.learned_mean)}" for one in known[:10]]
     return "; ".join(parts) + ("; …" * (len(known) > 10)) if parts else "nothing of these arms"
