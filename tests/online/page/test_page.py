@@ -27,6 +27,7 @@ Serving = Callable[..., Server]
 PHONE = {"width": 360, "height": 740}
 #: Fields of a line whose shown figures are that many times as large.
 PERCENT = dict.fromkeys(("promised", "share", "low_share", "high_share", "available"), 100.0)
+BOUND_PERCENT = ("at_least", "at_most", "share")
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 HOSTILE = [
     "<script>window.hacked = 1</script>",
@@ -141,7 +142,7 @@ def assert_shows(text: str, values: list[float | None]) -> None:
 
 
 def assert_shows_line(page: Page, line: dict[str, Any]) -> None:
-    fields_shown = {"arm", "retired", "trusted"}
+    fields_shown = {"arm", "retired", "trusted", "learned_plays", "learned_mean"}  # the last two in a sentence
     for shown in row(page, line["arm"]).locator("[data-field]").all():
         fields = (shown.get_attribute("data-field") or "").split()
         values = [None if line[name] is None else line[name] * PERCENT.get(name, 1.0) for name in fields]
@@ -402,6 +403,48 @@ def test_nobody_is_promised_anything(server: Server, visiting: Visiting) -> None
             assert_shows_line(page, line)
         expect(page.get_by_text("No shares are promised")).to_be_visible()
         expect(cell(page, "tea", "estimate")).to_have_text("−2.500")
+
+
+def test_evidence_to_start_from_is_a_sentence(server: Server, visiting: Visiting) -> None:
+    make(server, "older", ["tea", "coffee"], {"coffee": 0.3})
+    reward(server, "older", decide(server, "older", 20))
+    make(server, "newer", ["tea", "coffee", "mate"], {"mate": 0.2}, start_from="older")
+    tea, coffee, mate = audit(server, "newer")["lines"]
+    assert tea["learned_plays"] + coffee["learned_plays"] == 20
+    assert mate["learned_plays"] == 0
+    with visiting() as seen:
+        page = seen.open("newer")
+        sentence = page.get_by_text("Learned beforehand")
+        expect(sentence).to_contain_text("from allocation older: tea ")
+        expect(sentence).not_to_contain_text("mate")
+        figures = [tea["learned_plays"], tea["learned_mean"], coffee["learned_plays"], coffee["learned_mean"]]
+        assert_shows(sentence.inner_text(), figures)
+        for line in (tea, coffee, mate):
+            assert_shows_line(page, line)
+        page = seen.open("older")
+        expect(page.get_by_text("Learned beforehand")).to_have_count(0)
+
+
+def test_groups_and_caps(server: Server, visiting: Visiting) -> None:
+    groups = [
+        {"name": "hot", "arms": ["tea", "coffee"], "at_least": 0.25},
+        {"name": "sweet", "arms": ["coffee", "cocoa"], "at_least": 0.125, "at_most": 0.75},
+    ]
+    parameters = {"groups": groups, "caps": {"tea": 0.5}}
+    make(server, "grouped", ["tea", "coffee", "cocoa", "water"], algorithm="group_ucb", parameters=parameters)
+    reward(server, "grouped", decide(server, "grouped", 50))
+    bounds = audit(server, "grouped")["bounds"]
+    assert [line["name"] for line in bounds] == ["hot", "sweet", "tea"]
+    with visiting() as seen:
+        page = seen.open("grouped")
+        table = page.get_by_role("table", name="Groups and caps", exact=True)
+        expect(table.locator("tbody tr")).to_have_count(len(bounds))
+        for line, shown in zip(bounds, table.locator("tbody tr").all(), strict=True):
+            expect(shown.get_by_role("rowheader")).to_have_text(line["name"])
+            expect(shown.locator('[data-field="arms"]')).to_have_text(", ".join(line["arms"]))
+            for field in ("at_least", "at_most", "since", "plays", "share", "owed", "excess"):
+                value = None if line[field] is None else line[field] * (100.0 if field in BOUND_PERCENT else 1.0)
+                assert_shows(shown.locator(f'[data-field="{field}"]').inner_text(), [value])
 
 
 def test_one_arm(server: Server, visiting: Visiting) -> None:
