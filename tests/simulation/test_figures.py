@@ -17,8 +17,9 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
 from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare
-from evenhand.algorithms import eta_fucb, fucb, thompson, ucb1
+from evenhand.algorithms import eta_fucb, fucb, group_ts, group_ucb, thompson, ucb1
 from evenhand.environment import Bounded
+from evenhand.environment.drift import Piecewise
 from evenhand.environment.rewards import Bernoulli, Winners
 from evenhand.policy.merit import Power
 from evenhand.simulation import figures
@@ -27,12 +28,17 @@ from evenhand.simulation.results import mean_and_error
 from evenhand.theory.bounds import ucb1_regret
 
 SHARES = [0.1, 0.2, 0.3]
-# Measures that these results do not have: of changing worlds, and of caps.
-ELSEWHERE = ("bound_violation", "dynamic_regret", "dynamic_r_regret")
-HERE = [name for name in MEASURES if name not in ELSEWHERE]
+# Measures that only other results have: of changing worlds, and of caps.
+OF_CHANGE = ("bound_violation", "dynamic_regret", "dynamic_r_regret")
 STAKES: dict[str, Any] = {"fractions": SHARES, "penalties": 0.2, "merit": Power()}
 WORLD = Environment(Winners([0.5, 0.3, 0.2]), feedback=Bounded(0, 2), names=("tea", "coffee", "cocoa"), **STAKES)
 POLICIES = {"plain": ucb1(), "fair": fucb(SHARES), "sampled": thompson()}
+CHANGING = Environment(Piecewise([[0.5, 0.3, 0.2], [0.1, 0.2, 0.8]], starts=[1, 31]), fractions=SHARES)
+CAPPED = {
+    "plain": group_ucb(caps=0.5, eta=50.0),
+    "fair": group_ucb(SHARES, caps=0.5),
+    "sampled": group_ts(SHARES, caps=0.5),
+}
 
 
 def run(policies: dict[str, Policy] | None = None, lanes: int = 4, world: Environment = WORLD) -> Results:
@@ -49,6 +55,16 @@ def single() -> Results:
     return run(lanes=1)
 
 
+@pytest.fixture(scope="module")
+def changing() -> Results:
+    return run(CAPPED, world=CHANGING)
+
+
+@pytest.fixture(scope="module")
+def changing_single() -> Results:
+    return run(CAPPED, lanes=1, world=CHANGING)
+
+
 def legend_of(figure: Figure) -> list[str]:
     assert len(figure.legends) == 1
     return [text.get_text() for text in figure.legends[0].get_texts()]
@@ -61,8 +77,9 @@ def lines_of(axes: Axes) -> dict[str, Any]:
 # --- curves -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("measure", HERE)
-def test_every_measure_has_labelled_axes_and_a_line_a_policy(measure: str, results: Results) -> None:
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_measure_has_labelled_axes_and_a_line_a_policy(measure: str, request: Any) -> None:
+    results: Results = request.getfixturevalue("changing" if measure in OF_CHANGE else "results")
     figure = figures.curves(results, measure)
     (axes,) = figure.axes
     assert axes.get_xlabel() == "round"
@@ -142,9 +159,12 @@ def test_a_logarithmic_axis_of_negative_values_is_symmetric(results: Results) ->
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
-@pytest.mark.parametrize("measure", HERE)
+@pytest.mark.parametrize("measure", MEASURES)
 def test_every_measure_can_be_drawn_on_logarithmic_axes(measure: str, lanes: int, request: Any) -> None:
-    found = request.getfixturevalue("single" if lanes == 1 else "results")
+    if measure in OF_CHANGE:
+        found = request.getfixturevalue("changing_single" if lanes == 1 else "changing")
+    else:
+        found = request.getfixturevalue("single" if lanes == 1 else "results")
     figure = figures.curves(found, measure, log="xy")
     figure.draw_without_rendering()
     assert figure.axes[0].get_xscale() == "log"
