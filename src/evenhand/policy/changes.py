@@ -138,6 +138,14 @@ class SinceLastChange(Evidence):
         """What came back since the last change."""
         return unforgotten(state)
 
+    def counted(self, state: State) -> Array:
+        """Rewards since the last change."""
+        return np.asarray(state.evidence.received)
+
+    def changes(self, state: State) -> Array:
+        """Changes that were found so far."""
+        return np.asarray(state.evidence.changes)
+
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """Sum and number by the inner evidence."""
         return self.evidence.of(tally)

@@ -43,6 +43,14 @@ class Evidence(Part, ABC):
         """The counts that the evidence goes by: those of the state, or what is not forgotten of them."""
         return state.tally
 
+    def counted(self, state: State) -> Array | None:
+        """Rewards that the evidence still rests on, (…, arms), where it forgets others; None where it rests on all."""
+        return None
+
+    def changes(self, state: State) -> Array | None:
+        """Changes of its mean that were found of each arm, (…, arms); None where none are looked for."""
+        return None
+
     @abstractmethod
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """Sum and number of the rewards to work with, each (…, arms).

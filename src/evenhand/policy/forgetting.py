@@ -122,6 +122,10 @@ class Forgetting(Evidence):
         """What is not forgotten."""
         return unforgotten(state)
 
+    def counted(self, state: State) -> Array:
+        """Rewards within the window, or by their weights."""
+        return np.asarray(state.evidence.received)
+
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """Sum and number by the inner evidence."""
         return self.evidence.of(tally)

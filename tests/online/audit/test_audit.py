@@ -70,6 +70,8 @@ def test_an_empty_audit() -> None:
         late=0,
         learned_plays=0,
         learned_mean=None,
+        counted=None,
+        changes=None,
     )
     assert (audit.algorithm, audit.round, audit.version, audit.fault) == ("fucb", 0, 0, "")
     assert (audit.lines[1].promised, audit.lines[1].deficit) == (0.0, None)
@@ -353,7 +355,8 @@ HOSTILE = ["$x$\n<b>", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名
 
 LINE = (
     "arm retired promised since rounds plays share low_share high_share deficit worst resets lapsed all_plays "
-    "available received estimate trusted low high pending lost late learned_plays learned_mean"
+    "available received estimate trusted low high pending lost late learned_plays learned_mean "
+    "counted changes"
 )
 
 

@@ -49,6 +49,8 @@ class Account:
         learned_plays: (arms,), plays elsewhere whose rewards the policy learned from, which no other count has.
         learned_sums: (arms,), of these rewards.
         sources: where these are from.
+        counted: (arms,), rewards that the policy's estimates rest on, where it forgets others; None for all.
+        changes: (arms,), changes of the mean that the policy found; None where it looks for none.
         deficit_history: the deficits over time; None where no share of the rounds was ever promised.
         caps: (arms,), largest shares of the rounds; None where there are none.
         groups: of arms that are promised shares together.
@@ -87,6 +89,8 @@ class Account:
     learned_sums: Array
     sources: Sequence[str]
     deficit_history: DeficitExcerpt | None
+    counted: Array | None = None
+    changes: Array | None = None
     caps: Array | None = None
     groups: Sequence[Group] = ()
     groups_since: Array | None = None

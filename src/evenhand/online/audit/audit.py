@@ -115,6 +115,8 @@ class Audit(Answer):
         if self.sources:
             learned = f"learned beforehand, from {', '.join(self.sources)}: {text.learned(shown)}"
             parts += wrap(learned, text.WIDTH, break_long_words=False, break_on_hyphens=False)
+        if remembered := text.memory(shown):
+            parts += wrap(f"the policy goes by: {remembered}", text.WIDTH, break_long_words=False)
         if self.fault:
             parts += wrap(f"cannot be kept: {self.fault}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
         for warning in self.warnings:

@@ -127,6 +127,8 @@ def _lines(account: Account, places: Places, trust: Mask) -> tuple[Line, ...]:
         _whole(account.late[places]),
         _whole(account.learned_plays[places]),
         _or_none(_ratio(account.learned_sums[places], account.learned_plays[places])),
+        [None] * len(names) if account.counted is None else account.counted[places].tolist(),
+        [None] * len(names) if account.changes is None else _whole(account.changes[places]),
     ]
     return tuple(Line(*row) for row in zip(*columns, strict=True))
 

@@ -68,6 +68,10 @@ class Line(Answer):
     """plays before the first round, or elsewhere, whose rewards the policy learned from; no other number counts them"""
     learned_mean: float | None
     """mean of these rewards; null without any"""
+    counted: float | None
+    """rewards that the policy's own estimate rests on, by their weights; null where it forgets none"""
+    changes: int | None
+    """how often the policy found that the mean had changed, and began anew; null where it looks for no changes"""
 
 
 COLUMNS = tuple(column.name for column in fields(Line))

@@ -106,6 +106,21 @@ def learned(lines: Sequence[Line]) -> str:
     return "; ".join(parts) + ("; …" * (len(known) > 10)) if parts else "nothing of these arms"
 
 
+def memory(lines: Sequence[Line]) -> str:
+    """On how many rewards estimates rest and which changes were found, as a sentence; of the first ten arms.
+
+    Example:
+        >>> memory([])
+        ''
+    """
+    parts = []
+    for one in lines[:10]:
+        if one.counted is not None:
+            found = f" since {one.changes} change{'' if one.changes == 1 else 's'} of its mean" if one.changes else ""
+            parts.append(f"{plain(one.arm)} {one.counted:,.4g} of {one.received:,} rewards{found}")
+    return "; ".join(parts) + ("; …" * (len(lines) > 10)) if parts else ""
+
+
 def bounds_table(bounds: Sequence[BoundLine]) -> str:
     """The lines of groups and capped arms as text."""
     rows: list[tuple[str, ...]] = [("group or arm", "at least", "at most", "share", "plays", "owed", "excess")]

@@ -18,6 +18,7 @@ def account(memory: Memory) -> Account:
     history, policy, learned = memory.deficit_history, memory.policy, counts.learned_plays
     grouped = learned @ membership(policy.groups, len(learned)) if policy.groups else 0.0
     sets, frequencies = memory.availability.frequencies()
+    evidence = policy.evidence
     return Account(
         algorithm=memory.label,
         round=state.round,
@@ -54,4 +55,6 @@ def account(memory: Memory) -> Account:
         learned_plays=learned,
         learned_sums=counts.learned_sums,
         sources=memory.sources,
+        counted=None if evidence is None else evidence.counted(state),
+        changes=None if evidence is None else evidence.changes(state),
     )
