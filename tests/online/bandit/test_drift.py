@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ CHANGE = 1500
 #: Fixed before any run: about three times ln T/(r Δ²) with r = 0.1 and Δ = 0.6, which is 213 rounds.
 FOLLOWS = 600
 MEANS = np.array([0.8, 0.5, 0.2])
-SETTINGS = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "fair_glr": {"fractions": [0.1, 0.1, 0.1]},
     "fucb": {"fractions": [0.1, 0.1, 0.1], "evidence": {"kind": "forgetting", "window": 400}},
     "f_ts": {"fractions": [0.1, 0.1, 0.1], "evidence": {"kind": "forgetting", "discount": 0.995}},
@@ -43,8 +45,8 @@ def test_a_bandit_follows_a_change_and_its_audit_says_so(name: str) -> None:
     if name == "fair_glr":
         assert [line.changes for line in before] == [0, 0, 0]
         changed = {line.arm: line.changes for line in audit.lines}
-        assert changed["a"] >= 1
-        assert changed["c"] >= 1
+        assert changed["a"]
+        assert changed["c"]
         assert "since 1 change of its mean" in " ".join(str(audit).split())
     else:
         assert {line.changes for line in audit.lines} == {None}
