@@ -16,7 +16,7 @@ from evenhand.environment.environment import Environment
 from evenhand.environment.rewards import Bernoulli
 from evenhand.papers import verdicts as claims
 from evenhand.papers.experiment import CompletedRun, Finding, PaperClaim
-from evenhand.papers.judging import AGREES, CONTRADICTS, OPEN, Verdict
+from evenhand.papers.judging import AGREES, CONTRADICTS, OPEN, ClaimVerdict
 from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.setup import FiguresSettings, Setup
 
@@ -143,7 +143,7 @@ def test_growth_is_told_apart(shape: str) -> None:
 
 def mark(finding: Finding) -> str:
     """What a number says of a claim that stands on it alone."""
-    return Verdict(PaperClaim("", "", lambda runs: [finding]), (finding,)).marks[0]
+    return ClaimVerdict(PaperClaim("", "", lambda runs: [finding]), (finding,)).marks[0]
 
 
 def test_growth_can_be_judged_up_to_a_round() -> None:
@@ -218,7 +218,7 @@ def test_true_claims_are_hardly_ever_contradicted_however_many_numbers_they_stan
     contradicted = alone = 0
     for _ in range(1000):
         found = tuple(claims.below("", values, 0.0) for values in rng.standard_normal((12, 8)))
-        contradicted += Verdict(PaperClaim("", "", lambda runs: []), found).status == "contradicted"
+        contradicted += ClaimVerdict(PaperClaim("", "", lambda runs: []), found).status == "contradicted"
         alone += any(one.p_value <= 0.05 for one in found)
     assert alone > 200
     assert contradicted <= 50 + 4 * math.sqrt(1000 * 0.05 * 0.95)
@@ -228,18 +228,18 @@ def test_a_false_number_contradicts_among_many_true_ones() -> None:
     rng = np.random.default_rng(9)
     true = [claims.below("", rng.standard_normal(8), 5.0) for _ in range(12)]
     found = (*true, claims.below("", 3.0 + rng.standard_normal(8), 0.0))
-    verdict = Verdict(PaperClaim("", "", lambda runs: found), found)
+    verdict = ClaimVerdict(PaperClaim("", "", lambda runs: found), found)
     assert verdict.status == "contradicted"
     assert verdict.marks == (*[AGREES] * 12, CONTRADICTS)
-    assert Verdict(verdict.claim, found, quick=True).status == "too small to decide"
+    assert ClaimVerdict(verdict.claim, found, quick=True).status == "too small to decide"
 
 
 def test_an_open_number_leaves_a_claim_undecided_and_says_what_would_decide_it() -> None:
     values = np.array([0.0, 1.0, 2.0, 3.0, 4.5])
     sure, unsure = claims.below("", values, 9.0), claims.below("", values, 2.5)
-    verdict = Verdict(PaperClaim("", "", lambda runs: []), (sure, unsure))
+    verdict = ClaimVerdict(PaperClaim("", "", lambda runs: []), (sure, unsure))
     assert (verdict.status, verdict.lanes_needed) == ("undecided", unsure.lanes_needed)
-    assert Verdict(verdict.claim, (sure,)).lanes_needed is None
+    assert ClaimVerdict(verdict.claim, (sure,)).lanes_needed is None
 
 
 def test_growth_in_doublings_by_hand() -> None:

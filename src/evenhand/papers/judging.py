@@ -18,7 +18,7 @@ ERROR = 0.05  # chance that a true claim is contradicted
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """What became of a claim.
 
     A claim is confirmed if every number agrees, contradicted if one surely does not, and undecided otherwise. The more
@@ -92,7 +92,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def judge(
     experiment: Experiment, runs: Runs, given: Collection[str] | None = None, quick: bool = False
-) -> list[Verdict]:
+) -> list[ClaimVerdict]:
     """The verdicts on an experiment's claims, and on what cannot be run for want of the paper's own data.
 
     Args:
@@ -107,16 +107,16 @@ def judge(
     verdicts = []
     for claim in experiment.claims:
         if claim.missing:
-            verdicts.append(Verdict(claim, (), claim.missing))
+            verdicts.append(ClaimVerdict(claim, (), claim.missing))
             continue
         findings = tuple(claim.test(runs))
         if not findings:
             raise EvenhandError(f"{experiment.id}: nothing was measured for {claim.sentence!r}")
-        verdicts.append(Verdict(claim, findings, quick=quick))
+        verdicts.append(ClaimVerdict(claim, findings, quick=quick))
     missing = [] if given is None else [need.kind for need in experiment.data if need.kind not in given]
     return verdicts + [_not_runnable(kind) for kind in missing]
 
 
-def _not_runnable(kind: str) -> Verdict:
+def _not_runnable(kind: str) -> ClaimVerdict:
     claim = PaperClaim(f"The same on the {kind} data that the paper used.", "the paper's data", lambda runs: [])
-    return Verdict(claim, (), f"Needs {NEEDED[kind]}; give the folder or file with --data.")
+    return ClaimVerdict(claim, (), f"Needs {NEEDED[kind]}; give the folder or file with --data.")

@@ -20,7 +20,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers import origin
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
-from evenhand.papers.judging import CONTRADICTS, STATUSES, Verdict
+from evenhand.papers.judging import CONTRADICTS, STATUSES, ClaimVerdict
 from evenhand.papers.runner import Store, code_version
 from evenhand.simulation import figures
 from evenhand.simulation.files import without_infinities
@@ -28,7 +28,7 @@ from evenhand.simulation.files import without_infinities
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Verdict]) -> None:
+def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[ClaimVerdict]) -> None:
     """Write an experiment's figure (PNG and SVG) and its verdicts into the store's folder."""
     for name in ("figures", "verdicts"):
         (store.folder / name).mkdir(parents=True, exist_ok=True)
