@@ -158,7 +158,7 @@ def ars_exp3(*, horizon: int, exponent: float = 0.5, mixing: float | None = None
 def ars_exp3_doubling(*, first_horizon: int = 1000, exponent: float = 0.5) -> Policy:
     """ARS-EXP3 without knowing T: begun anew in phases of doubled length, each with its own length for T.
 
-    phase k is `ars_exp3` with ``T = T_k = 2^(k−1) T_1``; all is forgotten where a phase begins
+    phase k plays as ARS-EXP3 with ``T = T_k = 2^(k−1) T_1``; all is forgotten where a phase begins
 
     Promise: none to the arms; for β = 1/2 the regret that Theorem 2 gives for T, times at most
         ``2^(2/3)/(2^(2/3) − 1) = 2.70``, as the phases' bounds add up.
