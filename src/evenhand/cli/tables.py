@@ -336,6 +336,8 @@ def show_audit(name: str, audit: Audit) -> None:
         console.print(_bounds(audit.bounds))
     if len(names) < len(cells):
         console.print("[dim]a wider terminal shows more columns, and --json all of them[/dim]", highlight=False)
+    for note in audit.notes():
+        console.print(escape(note), highlight=False)
     if audit.fault:
         console.print(f"[red]cannot be kept:[/red] {escape(audit.fault)}", highlight=False)
     for warning in audit.warnings:

@@ -142,7 +142,8 @@ def assert_shows(text: str, values: list[float | None]) -> None:
 
 
 def assert_shows_line(page: Page, line: dict[str, Any]) -> None:
-    fields_shown = {"arm", "retired", "trusted", "learned_plays", "learned_mean"}  # the last two in a sentence
+    in_sentences = {"learned_plays", "learned_mean", "counted", "changes"}
+    fields_shown = {"arm", "retired", "trusted"} | in_sentences
     for shown in row(page, line["arm"]).locator("[data-field]").all():
         fields = (shown.get_attribute("data-field") or "").split()
         values = [None if line[name] is None else line[name] * PERCENT.get(name, 1.0) for name in fields]
@@ -423,6 +424,18 @@ def test_evidence_to_start_from_is_a_sentence(server: Server, visiting: Visiting
             assert_shows_line(page, line)
         page = seen.open("older")
         expect(page.get_by_text("Learned beforehand")).to_have_count(0)
+
+
+def test_what_a_policy_has_not_forgotten_is_a_sentence(server: Server, visiting: Visiting) -> None:
+    parameters = {"fractions": {"tea": 0.2}, "evidence": {"kind": "forgetting", "window": 8}}
+    make(server, "forgetful", ["tea", "coffee"], parameters=parameters)
+    for _ in range(3):
+        reward(server, "forgetful", decide(server, "forgetful", 10))
+    lines = audit(server, "forgetful")["lines"]
+    assert all(line["counted"] < line["received"] for line in lines)
+    with visiting() as seen:
+        sentence = seen.open("forgetful").get_by_text("The policy goes by")
+        assert_shows(sentence.inner_text(), [line[name] for line in lines for name in ("counted", "received")])
 
 
 def test_groups_and_caps(server: Server, visiting: Visiting) -> None:

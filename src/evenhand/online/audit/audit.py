@@ -112,16 +112,22 @@ class Audit(Answer):
             parts.append(f"and {self.arms - len(shown):,} more")
         if self.bounds:
             parts.append(text.bounds_table(self.bounds))
-        if self.sources:
-            learned = f"learned beforehand, from {', '.join(self.sources)}: {text.learned(shown)}"
-            parts += wrap(learned, text.WIDTH, break_long_words=False, break_on_hyphens=False)
-        if remembered := text.memory(shown):
-            parts += wrap(f"the policy goes by: {remembered}", text.WIDTH, break_long_words=False)
+        for note in self.notes():
+            parts += wrap(note, text.WIDTH, break_long_words=False, break_on_hyphens=False)
         if self.fault:
             parts += wrap(f"cannot be kept: {self.fault}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
         for warning in self.warnings:
             parts += wrap(f"warning: {warning}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
         return "\n".join(parts)
+
+    def notes(self) -> tuple[str, ...]:
+        """What the estimates rest on, a sentence each: evidence from elsewhere, and rewards that are not forgotten."""
+        shown = self.lines[:SHOWN]
+        beforehand = (
+            f"learned beforehand, from {', '.join(self.sources)}: {text.learned(shown)}" if self.sources else ""
+        )
+        remembered = text.memory(shown)
+        return tuple(note for note in (beforehand, remembered and f"the policy goes by: {remembered}") if note)
 
     def table(self) -> pd.DataFrame:
         """One row per arm, with all columns."""

@@ -3,7 +3,7 @@ import { Arms } from './arms.js';
 import { Bounds } from './bounds.js';
 import { Delays } from './delays.js';
 import { duration, moment, plays, several, whole } from './format.js';
-import { Learned } from './learned.js';
+import { Learned, Remembered } from './learned.js';
 import { where } from './route.js';
 import { DeficitHistory } from './deficits.js';
 import { Component, Name, html } from './view.js';
@@ -46,6 +46,7 @@ function Details({ name, audit, described, loaded, onMore }) {
     </p>
     ${audit.round === 0 && html`<${Undecided} name=${name} />`}
     <${Learned} audit=${audit} />
+    <${Remembered} audit=${audit} />
     <${Tiles} audit=${audit} described=${described} />
     <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} />
     <${Bounds} bounds=${audit.bounds} />

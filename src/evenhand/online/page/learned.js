@@ -1,5 +1,6 @@
-// What the policy had learned from plays elsewhere before its own: a sentence, where there is anything.
-import { reward, several } from './format.js';
+// What the policy's estimates rest on: plays elsewhere before its own, and rewards that it has not forgotten. A sentence
+// each, where there is anything.
+import { reward, several, whole } from './format.js';
 import { Name, html } from './view.js';
 
 const NAMED = 10; // arms
@@ -16,5 +17,16 @@ export function Learned({ audit }) {
     Learned beforehand, from ${sources.map(source)}:${' '}
     ${known.length > 0 ? known.slice(0, NAMED).map(arm) : 'nothing of these arms'}${rest > 0 && `; and ${several(rest, 'more arm')}`}.
     These plays count for no promise, and no other number on this page includes them.
+  </p>`;
+}
+
+export function Remembered({ audit }) {
+  const remembered = audit.lines.filter((line) => line.counted !== null);
+  if (remembered.length === 0) return null;
+  const arm = (line, at) => html`${at > 0 && '; '}<${Name} of=${line.arm} />${' '}
+    ${whole(Math.round(line.counted))} of ${several(line.received, 'reward')}${line.changes > 0 && `, since ${several(line.changes, 'change')} of its mean`}`;
+  const rest = remembered.length - NAMED;
+  return html`<p class="note remembered">
+    The policy goes by the rewards that it has not forgotten: ${remembered.slice(0, NAMED).map(arm)}${rest > 0 && `; and ${several(rest, 'more arm')}`}.
   </p>`;
 }
