@@ -68,8 +68,8 @@ def bootstrapped_below(text: str, over: Array, under: Array, bound: float) -> Fi
     Example:
         >>> import numpy as np
         >>> found = bootstrapped_below("it", np.array([1.0] * 9 + [11.0]), np.full(10, 4.0), 2.0)
-        >>> found.effect, round(found.low, 3), found.high, found.holds
-        (0.5, 0.25, 1.25, True)
+        >>> found.effect, round(found.low, 3), round(found.high, 3), found.holds
+        (0.5, 0.25, 1.0, True)
     """
     drawn = np.random.default_rng(0).integers(over.size, size=(RESAMPLES, over.size))
     tops, bottoms = over[drawn].mean(axis=1), under[drawn].mean(axis=1)
