@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -135,8 +136,7 @@ def outside(measured: tuple[float, float, float], lanes: int, claimed: tuple[flo
         return 1.0
     if half == 0.0:
         return 0.0
-    reach = float(t.ppf(0.5 + CONFIDENCE / 2.0, lanes - 1))
-    return round(2.0 * float(t.sf(beyond * reach / half, lanes - 1)), 12)
+    return round(2.0 * float(t.sf(beyond * _reach(lanes, CONFIDENCE) / half, lanes - 1)), 12)
 
 
 def picked(finding: Finding, number: int) -> Finding:
@@ -174,12 +174,10 @@ def widened(measured: tuple[float, float, float], lanes: int, confidence: float)
         >>> [round(number, 3) for number in widened((0.0, -1.0, 1.0), lanes=10, confidence=0.99)]
         [0.0, -1.437, 1.437]
     """
-    from scipy.stats import t
-
     mean, low, high = measured
     if lanes < 2:
         return measured
-    part = float(t.ppf(0.5 + confidence / 2.0, lanes - 1) / t.ppf(0.5 + CONFIDENCE / 2.0, lanes - 1))
+    part = _reach(lanes, confidence) / _reach(lanes, CONFIDENCE)
     return mean, mean - part * (mean - low), mean + part * (high - mean)
 
 
@@ -312,12 +310,18 @@ def _until(round: float | None) -> str:
 
 
 def _half_width(values: Array, confidence: float = CONFIDENCE) -> float:
-    from scipy.stats import t
-
     lanes = values.size
     if lanes < 2:
         return math.inf  # a single lane proves nothing
-    return float(t.ppf(0.5 + confidence / 2.0, lanes - 1) * values.std(ddof=1) / math.sqrt(lanes))
+    return _reach(lanes, confidence) * float(values.std(ddof=1)) / math.sqrt(lanes)
+
+
+@lru_cache(maxsize=1024)
+def _reach(lanes: int, confidence: float) -> float:
+    """Standard errors from the mean to either end of Student's interval."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.5 + confidence / 2.0, lanes - 1))
 
 
 def _words(measure: str) -> str:
