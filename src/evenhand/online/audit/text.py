@@ -10,6 +10,7 @@ from .bounds import BoundLine
 from .lines import Line
 
 WIDTH = 80  # characters per line
+NAMED = 10  # arms in a sentence
 FOLDED = 9  # characters to which the first column can shrink, since its cells can be folded
 
 
@@ -102,8 +103,8 @@ def learned(lines: Sequence[Line]) -> str:
         'nothing of these arms'
     """
     known = [line for line in lines if line.learned_plays]
-    parts = [f"{plain(one.arm)} {one.learned_plays:,} plays, mean {_number(one.learned_mean)}" for one in known[:10]]
-    return "; ".join(parts) + ("; …" * (len(known) > 10)) if parts else "nothing of these arms"
+    parts = [f"{plain(one.arm)} {one.learned_plays:,} plays, mean {_number(one.learned_mean)}" for one in known]
+    return _listed(parts) or "nothing of these arms"
 
 
 def memory(lines: Sequence[Line]) -> str:
@@ -114,11 +115,11 @@ def memory(lines: Sequence[Line]) -> str:
         ''
     """
     parts = []
-    for one in lines[:10]:
+    for one in lines:
         if one.counted is not None:
             found = f" since {one.changes} change{'' if one.changes == 1 else 's'} of its mean" if one.changes else ""
             parts.append(f"{plain(one.arm)} {one.counted:,.4g} of {one.received:,} rewards{found}")
-    return "; ".join(parts) + ("; …" * (len(lines) > 10)) if parts else ""
+    return _listed(parts)
 
 
 def bounds_table(bounds: Sequence[BoundLine]) -> str:
@@ -131,6 +132,10 @@ def bounds_table(bounds: Sequence[BoundLine]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     padded = [(row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])) for row in rows]
     return "\n".join("  ".join(row).rstrip() for row in padded)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return "; ".join(parts[:NAMED]) + "; …" * (len(parts) > NAMED)
 
 
 def _number(value: float | None) -> str:

@@ -5,17 +5,21 @@ import { Name, html } from './view.js';
 
 const NAMED = 10; // arms
 
+const Listed = ({ lines, figures }) => {
+  const rest = lines.length - NAMED;
+  const arm = (line, at) => html`${at > 0 && '; '}<${Name} of=${line.arm} />${' '}${figures(line)}`;
+  return html`${lines.slice(0, NAMED).map(arm)}${rest > 0 && `; and ${several(rest, 'more arm')}`}`;
+};
+
 export function Learned({ audit }) {
   const { sources, lines } = audit;
   if (sources.length === 0) return null;
   const known = lines.filter((line) => line.learned_plays > 0);
   const source = (name, at) => html`${at > 0 && ', '}<${Name} of=${name} />`;
-  const arm = (line, at) => html`${at > 0 && '; '}<${Name} of=${line.arm} />${' '}
-    ${several(line.learned_plays, 'play')}, mean reward ${reward(line.learned_mean)}`;
-  const rest = known.length - NAMED;
+  const figures = (line) => `${several(line.learned_plays, 'play')}, mean reward ${reward(line.learned_mean)}`;
   return html`<p class="note learned">
     Learned beforehand, from ${sources.map(source)}:${' '}
-    ${known.length > 0 ? known.slice(0, NAMED).map(arm) : 'nothing of these arms'}${rest > 0 && `; and ${several(rest, 'more arm')}`}.
+    ${known.length > 0 ? html`<${Listed} lines=${known} figures=${figures} />` : 'nothing of these arms'}.
     These plays count for no promise, and no other number on this page includes them.
   </p>`;
 }
@@ -23,10 +27,10 @@ export function Learned({ audit }) {
 export function Remembered({ audit }) {
   const remembered = audit.lines.filter((line) => line.counted !== null);
   if (remembered.length === 0) return null;
-  const arm = (line, at) => html`${at > 0 && '; '}<${Name} of=${line.arm} />${' '}
-    ${whole(Math.round(line.counted))} of ${several(line.received, 'reward')}${line.changes > 0 && `, since ${several(line.changes, 'change')} of its mean`}`;
-  const rest = remembered.length - NAMED;
+  const since = (changes) => (changes > 0 ? `, since ${several(changes, 'change')} of its mean` : '');
+  const figures = (line) =>
+    `${whole(Math.round(line.counted))} of ${several(line.received, 'reward')}${since(line.changes)}`;
   return html`<p class="note remembered">
-    The policy goes by the rewards that it has not forgotten: ${remembered.slice(0, NAMED).map(arm)}${rest > 0 && `; and ${several(rest, 'more arm')}`}.
+    The policy goes by the rewards that it has not forgotten: <${Listed} lines=${remembered} figures=${figures} />.
   </p>`;
 }
