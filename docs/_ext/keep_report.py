@@ -17,7 +17,7 @@ TIMES = ROOT / "src" / "evenhand" / "papers" / "times.json"
 
 
 def main(paper: Path, quick: Path) -> None:
-    """Copy the pages, their figures and the claims, and write down how long each experiment took."""
+    """Copy the pages, their figures and the claims, and write down the processor time that each experiment took."""
     shutil.rmtree(STATIC / "report", ignore_errors=True)
     (STATIC / "report" / "figures").mkdir(parents=True)
     for file in (*paper.glob("*.html"), *paper.glob("figures/*.svg")):
@@ -27,7 +27,7 @@ def main(paper: Path, quick: Path) -> None:
     for folder in (paper, quick):
         claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
         for experiment in claims["experiments"]:
-            seconds = max(1, round(experiment["took"]))
+            seconds = max(1, round(experiment["processor"]))
             times.setdefault(experiment["id"], {})[claims["about"]["size"]] = seconds
     TIMES.write_text(json.dumps(times, indent=1) + "\n", encoding="utf-8")
 

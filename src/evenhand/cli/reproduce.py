@@ -84,7 +84,7 @@ def show(place: Store, as_json: bool) -> None:
     if as_json:
         print_json(listed)
         return
-    table = listing.table_of("experiment", "about", "paper", "data", "takes about", "run")
+    table = listing.table_of("experiment", "about", "paper", "data", "processor time", "run")
     for facts in listed:
         took = "" if facts["seconds"] is None else report.duration(facts["seconds"])
         cells = (facts["title"], facts["paper"], facts["data"] or "", took, "yes" if facts["run"] else "")
@@ -93,7 +93,7 @@ def show(place: Store, as_json: bool) -> None:
     console.print(table)
     total = sum(facts["seconds"] or 0.0 for facts in listed)
     console.print(
-        f"all of them: about {report.duration(total)} on two cores"
+        f"all of them: about {report.duration(total)} of processor time, with two free cores half as long"
         f"{' in quick size' if place.quick else '; --quick runs smaller ones'}"
     )
 
@@ -150,7 +150,7 @@ def _about(experiment: Experiment, place: Store) -> str:
     from evenhand.papers import report
 
     seconds = _facts(experiment, place)["seconds"]
-    return "" if seconds is None else f"  [dim]about {report.duration(seconds)}[/dim]"
+    return "" if seconds is None else f"  [dim]about {report.duration(seconds)} of processor time[/dim]"
 
 
 def _print(shown: Sequence[dict[str, Any]]) -> None:

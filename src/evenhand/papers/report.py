@@ -41,6 +41,7 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Cl
         "code": code_version(),
         "date": datetime.now(UTC).date().isoformat(),
         "took": round(sum(stamp["took"] for stamp in stamps), 1),
+        "processor": round(sum(stamp["processor"] for stamp in stamps), 1),
         "seed": stamps[0]["seed"],
         "commit": stamps[0]["commit"],
         "machine": stamps[0]["machine"],

@@ -21,6 +21,7 @@ from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers import origin
 from evenhand.papers.experiment import CompletedRun, Experiment, QuickSize, Runs
+from evenhand.simulation.parallel import metered
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup, run_information
 from evenhand.simulation.simulate import compare
@@ -102,7 +103,7 @@ class Store:
 
     def stamp(self, part: str) -> dict[str, Any]:
         """What is recorded of a configuration's results: their key, the code and its commit, the date, the seed, the
-        machine and its load before the run, and how long it took.
+        machine and its load before the run, how long it took, and its processor time.
 
         Raises:
             DataError: it is damaged.
@@ -134,12 +135,14 @@ class Store:
 
     def _made(self, experiment: Experiment, part: str, setup: Setup) -> CompletedRun:
         began, load = time.perf_counter(), origin.load()
-        results, seconds = _timed(setup) if experiment.timed else (_simulated(setup, setup.policies, self.jobs), {})
+        with metered() as processor:
+            results, seconds = _timed(setup) if experiment.timed else (_simulated(setup, setup.policies, self.jobs), {})
         stamp = {
             "key": key(setup),
             "code": code_version(),
             "seconds": seconds,
             "took": round(time.perf_counter() - began, 1),
+            "processor": round(sum(processor), 1),
             "date": datetime.now(UTC).date().isoformat(),
             "seed": setup.seed,
             "commit": origin.commit(),

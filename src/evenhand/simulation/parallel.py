@@ -7,8 +7,10 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 R = TypeVar("R")
 PATIENCE = 1.0  # seconds before a progress bar appears
+_METER: ContextVar[list[float] | None] = ContextVar("meter", default=None)
 PLAIN = (str, bytes, int, float, complex, np.ndarray, np.generic, np.ufunc)  # values without code of the user's
 
 
@@ -46,7 +49,7 @@ def run(
         done: NDArray[np.int64] = np.memmap(path, dtype=np.int64, mode="w+", shape=(len(units),))
         try:
             with _bar(done, steps, sys.stderr.isatty() if progress is None else progress):
-                return _run_all(function, units, jobs, path)
+                results, seconds = zip(*_run_all(function, units, jobs, path), strict=True)
         except KeyboardInterrupt:
             finished = sum(int(d) >= s for d, s in zip(done, steps, strict=True))
             raise KeyboardInterrupt(
@@ -55,6 +58,27 @@ def run(
             ) from None
         finally:
             del done  # the file must be free before its folder goes
+    if (meter := _METER.get()) is not None:
+        meter += seconds
+    return list(results)
+
+
+@contextmanager
+def metered() -> Iterator[list[float]]:
+    """Processor seconds of the units that run within, in this process and in others: one number for each unit.
+
+    Example:
+        >>> with metered() as seconds:
+        ...     done = run(lambda number, tick: number, [(1,), (2,)], [1, 1], jobs=1, progress=False)
+        >>> done, len(seconds)
+        ([1, 2], 2)
+    """
+    seconds: list[float] = []
+    token = _METER.set(seconds)
+    try:
+        yield seconds
+    finally:
+        _METER.reset(token)
 
 
 def carry(*parts: object) -> None:
@@ -119,7 +143,9 @@ def _installed(module: ModuleType) -> bool:
     )
 
 
-def _run_all(function: Callable[..., R], units: Sequence[tuple[Any, ...]], jobs: int, path: Path) -> list[R]:
+def _run_all(
+    function: Callable[..., R], units: Sequence[tuple[Any, ...]], jobs: int, path: Path
+) -> list[tuple[R, float]]:
     calls = [(function, unit, path, len(units), number) for number, unit in enumerate(units)]
     if jobs == 1 or len(units) == 1:
         return [_run_one(*call) for call in calls]
@@ -128,14 +154,16 @@ def _run_all(function: Callable[..., R], units: Sequence[tuple[Any, ...]], jobs:
     return list(Parallel(n_jobs=jobs, batch_size=1)(delayed(_run_one)(*call) for call in calls))
 
 
-def _run_one(function: Callable[..., R], unit: tuple[Any, ...], path: Path, units: int, number: int) -> R:
+def _run_one(function: Callable[..., R], unit: tuple[Any, ...], path: Path, units: int, number: int) -> tuple[R, float]:
     # On another machine of a cluster the file does not exist, and there is no bar.
     done = np.memmap(path, dtype=np.int64, mode="r+", shape=(units,)) if path.exists() else np.zeros(units)
 
     def tick(steps: int) -> None:
         done[number] = steps
 
-    return function(*unit, tick)
+    began = time.process_time()
+    result = function(*unit, tick)
+    return result, time.process_time() - began
 
 
 @contextmanager
