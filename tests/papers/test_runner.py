@@ -185,8 +185,15 @@ def test_the_user_s_data_are_put_into_the_configurations(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["policy/policy.py", "core/state.py", "theory/oracle.py", "algorithms/minimum.py"])
 def test_code_that_decides_results_counts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, read = code_version(), Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * str(path).endswith(name))
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"\nx = 1" * str(path).endswith(name))
     assert runner.code_version.__wrapped__() != before
+
+
+def test_comments_and_docstrings_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, read = code_version(), Path.read_bytes
+    added = b"\n# a comment\n'a string that stands alone'\n"
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path).replace(b'"""', b'"""More. ', 1) + added)
+    assert runner.code_version.__wrapped__() == before
 
 
 def test_the_digest_of_the_code_names_files_that_exist() -> None:
@@ -198,7 +205,7 @@ def test_the_digest_of_the_code_names_files_that_exist() -> None:
 @pytest.mark.parametrize("name", ["simulation/figures.py", "theory/bounds/__init__.py", "cli/main.py"])
 def test_code_that_only_shows_them_does_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, read = code_version(), Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * str(path).endswith(name))
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"\nx = 1" * str(path).endswith(name))
     assert runner.code_version.__wrapped__() == before
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import shutil
@@ -170,7 +171,7 @@ def key(setup: Setup) -> str:
 
 @cache
 def code_version() -> str:
-    """The version, and a digest of the code that decides results.
+    """The version, and a digest of the code that decides results; comments and docstrings decide none.
 
     Example:
         >>> code_version().startswith(__version__)
@@ -181,8 +182,21 @@ def code_version() -> str:
     for file in sorted(file for folder in DECIDING for file in (root / folder).rglob("*.py")):
         name = file.relative_to(root)
         if not any(path.as_posix() in ASIDE for path in (name, *name.parents)):
-            digest.update(name.as_posix().encode() + file.read_bytes())
+            digest.update(name.as_posix().encode() + _bare(file.read_bytes()).encode())
     return f"{__version__}+{digest.hexdigest()[:10]}"
+
+
+def _bare(source: bytes) -> str:
+    """Code without comments and without strings that stand alone, as docstrings do."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [line for line in node.body if not _is_text(line)] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(line: ast.stmt) -> bool:
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
 
 
 def _simulated(setup: Setup, policies: Mapping[str, Any], jobs: int) -> Results:
