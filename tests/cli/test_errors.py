@@ -184,8 +184,14 @@ def shell(line: str) -> tuple[int, str]:
 
 
 def test_a_full_disk_is_one_line() -> None:
-    assert shell("$EVENHAND --version > /dev/full") == (2, "evenhand: No space left on device\n")
-    assert shell("$EVENHAND algorithms > /dev/full") == (2, "evenhand: No space left on device\n")
+    assert shell("$EVENHAND --version > /dev/full") == (
+        2,
+        "evenhand: the output cannot be written: No space left on device\n",
+    )
+    assert shell("$EVENHAND algorithms > /dev/full") == (
+        2,
+        "evenhand: the output cannot be written: No space left on device\n",
+    )
 
 
 def test_closed_streams_are_no_error() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ HEAVY = {
     *("attrs", "fastapi", "httpx", "joblib", "matplotlib", "numpy", "pandas", "pyarrow"),
     *("rich", "scipy", "sqlalchemy", "uvicorn"),
 }
+P_2 = {"P-2a", "P-2b", "P-2c", "P-2d"}
 # One process prints the help of all commands, and after each of them the packages that are loaded by then.
 CODE = """
 import contextlib, io, json, sys
@@ -50,5 +53,41 @@ def test_help_is_light(helps: dict[tuple[str, ...], tuple[str, set[str]]], path:
     text, loaded = helps[path]
     assert text.startswith(f"Usage: {' '.join(('evenhand', *path))} ")
     assert not HEAVY & loaded
-    if "Commands:" not in text:
+    if path and "Commands:" not in text:
         assert f"evenhand {' '.join(path)}" in text.partition("Examples:")[2]
+
+
+def test_no_summary_is_cut_and_values_are_called_as_people_call_them(
+    helps: dict[tuple[str, ...], tuple[str, set[str]]],
+) -> None:
+    for text, _ in helps.values():
+        assert not re.search(r"[a-z,;]\.\.\.$", text, flags=re.MULTILINE)
+        assert not re.search(r"<|\bTEXT\b|\bINTEGER\b|x>=|\{[A-Z]", text.partition("Options:")[2].replace("{arms", ""))
+
+
+def test_the_commands_are_grouped_by_what_they_are_for(helps: dict[tuple[str, ...], tuple[str, set[str]]]) -> None:
+    text = helps[()][0]
+    study, rest = text.partition("Study policies:")[2].split("Use a policy:")
+    use, prove = rest.split("Look into logs and prove what happened:")
+    for name, section in (("simulate", study), ("serve", use), ("db", use), ("verify", prove)):
+        assert f"\n  {name} " in section
+
+
+def test_a_short_option_asks_for_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["keys", "create", "-h"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: evenhand keys create [OPTIONS] NAME\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("evenhand algorithms fc", {"fcucb_d", "fcts_d"}),
+        ("evenhand simu", {"simulate"}),
+        ("evenhand reproduce P-2", P_2),
+    ],
+)
+def test_a_shell_completes_commands_and_names(line: str, found: set[str]) -> None:
+    asked = {"_EVENHAND_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    command = [sys.executable, "-m", "evenhand.cli.main"]
+    done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == found

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from evenhand.cli.options import AsJson, Import
-from evenhand.cli.output import print_json
+from evenhand.cli.options import AsJson, Import, algorithm_names
+from evenhand.cli.output import note, print_json
 
 if TYPE_CHECKING:
     from evenhand.algorithms.registry import Algorithm
 
 
 def algorithms(
-    name: Annotated[str | None, typer.Argument(help="Name of an algorithm, to show it in full.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="NAME", autocompletion=algorithm_names, help="Name of an algorithm, to show it in full."
+        ),
+    ] = None,
+    promise: Annotated[
+        Literal["share", "merit", "group", "reward", "none"] | None,
+        typer.Option(
+            help="Only those that promise this: a minimum share of the rounds to each arm, a share in proportion to "
+            "merit, shares to groups of arms, a reward per round to each arm, or nothing."
+        ),
+    ] = None,
+    feedback: Annotated[
+        Literal["delayed", "dependent", "anonymous", "changing"] | None,
+        typer.Option(
+            help="Only those made for this: rewards that arrive late, delays that depend on the reward, sums that name "
+            "no arm, or means that change."
+        ),
+    ] = None,
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the algorithms; with a name: equation, promise, parameters, citation and BibTeX.
+    """List the algorithms by what they promise; with a name: equation, promise, parameters, citation and BibTeX.
 
     Examples:
 
@@ -26,22 +45,35 @@ def algorithms(
 
       evenhand algorithms fucb
 
+      evenhand algorithms --promise merit --feedback dependent
+
       evenhand algorithms --import mine.py
 
       evenhand algorithms --json
     """
     from evenhand.algorithms import find
+    from evenhand.algorithms.properties import feedback_of, promise_of
     from evenhand.algorithms.registry import algorithms as all_algorithms
 
+    if name:
+        chosen = [find(name)]
+    else:
+        chosen = [
+            entry
+            for entry in all_algorithms().values()
+            if promise in (None, promise_of(entry)) and (feedback is None or feedback in feedback_of(entry))
+        ]
     if as_json:
-        print_json(as_plain(find(name)) if name else [as_plain(entry) for entry in all_algorithms().values()])
+        print_json(as_plain(chosen[0]) if name else [as_plain(entry) for entry in chosen])
         return
     from evenhand.cli.tables import show_algorithm, show_algorithms
 
     if name:
-        show_algorithm(find(name))
+        show_algorithm(chosen[0])
+    elif chosen:
+        show_algorithms(chosen)
     else:
-        show_algorithms(list(all_algorithms().values()))
+        note(f"no algorithm that promises {promise!r} is made for {feedback!r} feedback; leave out one of the options")
 
 
 def as_plain(entry: Algorithm) -> dict[str, Any]:
@@ -52,9 +84,12 @@ def as_plain(entry: Algorithm) -> dict[str, Any]:
 
     Example:
         >>> from evenhand.algorithms import find
-        >>> as_plain(find("ucb1"))["parameters"][0]["name"]
-        'exploration'
+        >>> plain = as_plain(find("ucb1"))
+        >>> plain["parameters"][0]["name"], plain["promises"], plain["made_for"]
+        ('exploration', 'none', ['dependent'])
     """
+    from evenhand.algorithms.properties import feedback_of, promise_of
+
     help_of = entry.parameter_help()
     parameters = [
         {
@@ -70,6 +105,8 @@ def as_plain(entry: Algorithm) -> dict[str, Any]:
         "summary": entry.summary,
         "equation": entry.equation,
         "promise": entry.promise,
+        "promises": promise_of(entry),
+        "made_for": list(feedback_of(entry)),
         "parameters": parameters,
         "source": entry.source,
         "bound": entry.bound.text if entry.bound else None,

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hin
 
 import typer
 
-from evenhand.cli.options import AsJson, Name, Settings, numbers, parameters, policy, table
+from evenhand.cli.help import App
+from evenhand.cli.options import AsJson, Name, Settings, algorithm_names, numbers, parameters, policy, table
 from evenhand.cli.output import note, print_json
 from evenhand.core.errors import ConfigurationError, EvenhandError
 
@@ -23,28 +24,27 @@ if TYPE_CHECKING:
     from evenhand.online.api.answers import ChangeResult
     from evenhand.online.client import Client, ServiceError
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Send requests to a running service: decide, reward, audit, change.\n\n"
+app = App(
+    "Send requests to a running service: decide, reward, audit, change.\n\n"
     "EVENHAND_URL holds its address, and EVENHAND_KEY your API key if the service requires one.",
 )
-changes = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Change the arms or the promises of an allocation, or close it."
-)
+changes = App("Change the arms or the promises of an allocation, or close it.")
 app.add_typer(changes, name="change")
-webhooks = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Send the events of an allocation to addresses, signed."
-)
+webhooks = App("Send the events of an allocation to addresses, signed.")
 app.add_typer(webhooks, name="webhook")
 
 Url = Annotated[
     str,
     typer.Option(
-        envvar="EVENHAND_URL", help="Address of the service; EVENHAND_KEY holds the API key if it requires one."
+        envvar="EVENHAND_URL",
+        metavar="URL",
+        help="Address of the service; EVENHAND_KEY holds the API key if it requires one.",
     ),
 ]
-Timeout = Annotated[float, typer.Option(help="Seconds to wait for an answer, with all repetitions.")]
+Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="Seconds to wait for an answer, with all repetitions.")]
+Wait = Annotated[
+    bool, typer.Option("--wait", help="Try again until --timeout where no service runs yet, as while it restarts.")
+]
 Arm = Annotated[str, typer.Argument(metavar="ARM", help="Name of the arm.")]
 IdempotencyKey = Annotated[
     str | None,
@@ -87,8 +87,8 @@ def request(group: typer.Typer, name: str | None = None) -> Callable[[Request], 
     """
 
     def add(function: Request) -> Request:
-        def command(url: str, timeout: float, as_json: bool, **arguments: Any) -> None:
-            with _client(url, timeout, arguments.get("name")) as client:
+        def command(url: str, timeout: float, wait: bool, as_json: bool, **arguments: Any) -> None:
+            with _client(url, timeout, wait, arguments.get("name")) as client:
                 answer = function(client, **arguments)
             if as_json:
                 print_json(answer.json)
@@ -103,6 +103,7 @@ def request(group: typer.Typer, name: str | None = None) -> Callable[[Request], 
             for name, default, annotation in (
                 ("url", "http://127.0.0.1:8000", Url),
                 ("timeout", 30.0, Timeout),
+                ("wait", False, Wait),
                 ("as_json", False, AsJson),
             )
         ]
@@ -124,10 +125,11 @@ def create(
         str,
         typer.Argument(
             metavar="ALGORITHM",
+            autocompletion=algorithm_names,
             help="One that `evenhand algorithms` lists, a table of parts, or a .toml or .json file with one.",
         ),
     ],
-    arm: Annotated[list[str], typer.Option(help="Name of an arm; repeat for more.")],
+    arm: Annotated[list[str], typer.Option(metavar="ARM", help="Name of an arm; repeat for more.")],
     missing: Annotated[
         Literal["never", "lost", "zero"],
         typer.Option(
@@ -529,7 +531,9 @@ def add_webhook(
     client: Client,
     name: Name,
     to: Annotated[str, typer.Argument(metavar="ADDRESS", help="To which events are sent by POST.")],
-    kind: Annotated[list[str] | None, typer.Option(help="Of events that are sent; repeatable. Default: all.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help="Of events that are sent; repeatable. Default: all.")
+    ] = None,
     after: Annotated[
         int | None, typer.Option(min=0, help="Sequence of the event before the first one. Default: the last one now.")
     ] = None,
@@ -584,7 +588,7 @@ def _changed(change: ChangeResult) -> Answer:
 
 
 @contextmanager
-def _client(url: str, timeout: float, name: str | None = None) -> Iterator[Client]:
+def _client(url: str, timeout: float, wait: bool, name: str | None = None) -> Iterator[Client]:
     """A client with the API key of the environment; a refusal of the service names the remedy."""
     from evenhand.online.client import Client, ServiceError
 
@@ -594,7 +598,7 @@ def _client(url: str, timeout: float, name: str | None = None) -> Iterator[Clien
     def notice() -> None:
         note(f"evenhand: no answer from {url} yet; trying again")
 
-    with Client(url, key, timeout=min(timeout, 10.0), patience=timeout, notice=notice) as client:
+    with Client(url, key, timeout=min(timeout, 10.0), patience=timeout, wait=wait, notice=notice) as client:
         try:
             yield client
         except ServiceError as error:

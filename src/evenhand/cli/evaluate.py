@@ -22,21 +22,26 @@ def evaluate(
     shares: Annotated[
         str | None,
         typer.Option(
-            help="Evaluate fixed shares: 'uniform', 'a=0.2,b=0.8', or a .json file with the share of each item."
+            metavar="SHARES",
+            help="Evaluate fixed shares: 'uniform', 'a=0.2,b=0.8', or a .json file with the share of each item.",
         ),
     ] = None,
     algorithm: Annotated[
         str | None,
         typer.Option(
+            metavar="ALGORITHM",
             help="Evaluate an algorithm that learns from the log: a name, one of your own as 'mine:function', a table "
-            "of parts, or a .toml or .json file with one."
+            "of parts, or a .toml or .json file with one.",
         ),
     ] = None,
     set_: Settings = None,
     clip: Annotated[float | None, typer.Option(help="Largest weight. Default: no limit.")] = None,
     missing: Annotated[
         str | None,
-        typer.Option(help="Plays without a reward: 'zero' counts 0, 'drop' leaves them out. Default: an error."),
+        typer.Option(
+            metavar="MEANING",
+            help="Plays without a reward: 'zero' counts 0, 'drop' leaves them out. Default: an error.",
+        ),
     ] = None,
     by_position: Annotated[bool, typer.Option("--by-position", help="Also evaluate each position by itself.")] = False,
     rows: Annotated[

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evenhand.cli.help import App
 from evenhand.cli.options import AsJson, Database
 from evenhand.cli.output import note, print_json
 from evenhand.core.errors import EvenhandError
@@ -25,17 +26,15 @@ Expires = Annotated[
     typer.Option(metavar="WHEN", help="A time from now (12h, 90d) or a date (2026-12-31, UTC). Default: never."),
 ]
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Create, roll, list and revoke API keys, which define what a client of the service may do.",
-)
+app = App("Create, roll, list and revoke API keys, which define what a client of the service may do.")
 
 
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the key's user, shown in lists and logs.")],
-    scope: Annotated[list[str], typer.Option(help="'administer', 'decide', 'reward' or 'read'; repeat for more.")],
+    scope: Annotated[
+        list[str], typer.Option(metavar="SCOPE", help="'administer', 'decide', 'reward' or 'read'; repeat for more.")
+    ],
     allocation: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Allocation that the key is for; repeat for more. Default: all."),

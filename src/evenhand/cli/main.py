@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -14,6 +15,7 @@ from evenhand import __version__
 from evenhand.cli import client, keys
 from evenhand.cli.algorithms import algorithms
 from evenhand.cli.evaluate import evaluate
+from evenhand.cli.help import App
 from evenhand.cli.output import Interrupted
 from evenhand.cli.reproduce import reproduce
 from evenhand.cli.serve import serve
@@ -22,14 +24,15 @@ from evenhand.cli.store import db, export, verify
 from evenhand.cli.table import table
 from evenhand.core.errors import EvenhandError
 
-app = typer.Typer(
+app = App(
+    "Fair sequential decisions: policies that keep promises to every arm, simulated and compared, and in use.",
     name="evenhand",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
+    add_completion=True,
     pretty_exceptions_enable=False,
-    help="Fair sequential decisions: policies that keep promises to every arm, simulated and compared.",
 )
+STUDY, USE, PROVE = "Study policies", "Use a policy", "Look into logs and prove what happened"
+#: Set by a shell that asks for completions.
+COMPLETING = "_EVENHAND_COMPLETE"
 
 #: Packages that each extra of Evenhand installs.
 EXTRAS = {
@@ -56,6 +59,8 @@ def main() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # where the encoding of the terminal has no ± or η
+    if COMPLETING in os.environ:
+        app(prog_name="evenhand")
     status = run(sys.argv[1:])
     try:
         sys.stdout.flush()
@@ -104,7 +109,8 @@ def _misused(error: typer.BadParameter) -> int:
     if message == context.get_help():
         print(message, file=sys.stderr)
         return 2
-    return _fail(f"{' '.join(message.split()).rstrip('.')} (see `{context.command_path} --help`)")
+    message = " ".join(message.split()).replace(": Value error, ", ": ").rstrip(".")
+    return _fail(f"{message} (see `{context.command_path} --help`)")
 
 
 def _system_error(error: OSError) -> int:
@@ -112,7 +118,9 @@ def _system_error(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         return 141
     reason = error.strerror or str(error)
-    return _fail(f"{error.filename}: {reason}" if error.filename else reason)
+    # Only standard output is written to without a name.
+    full = f"the output cannot be written: {reason}" if error.errno == errno.ENOSPC else reason
+    return _fail(f"{error.filename}: {reason}" if error.filename else full)
 
 
 def _extra(module: str | None) -> str:
@@ -149,18 +157,18 @@ def _common(
     pass
 
 
-app.command()(algorithms)
-app.command()(check)
-app.command()(simulate)
-app.command()(table)
-app.command()(reproduce)
-app.command()(evaluate)
-app.command()(serve)
-app.add_typer(keys.app, name="keys")
-app.add_typer(client.app, name="client")
-app.command()(export)
-app.command()(verify)
-app.add_typer(db, name="db")
+app.command(rich_help_panel=STUDY)(algorithms)
+app.command(rich_help_panel=STUDY)(check)
+app.command(rich_help_panel=STUDY)(simulate)
+app.command(rich_help_panel=STUDY)(table)
+app.command(rich_help_panel=STUDY)(reproduce)
+app.command(rich_help_panel=USE)(serve)
+app.add_typer(keys.app, name="keys", rich_help_panel=USE)
+app.add_typer(client.app, name="client", rich_help_panel=USE)
+app.add_typer(db, name="db", rich_help_panel=USE)
+app.command(rich_help_panel=PROVE)(evaluate)
+app.command(rich_help_panel=PROVE)(export)
+app.command(rich_help_panel=PROVE)(verify)
 
 if __name__ == "__main__":
     main()

@@ -32,6 +32,18 @@ def import_own(sources: list[str] | None) -> list[str] | None:
     return sources
 
 
+def algorithm_names() -> list[str]:
+    """The names of the algorithms, for the completion of a shell.
+
+    Example:
+        >>> "fucb" in algorithm_names()
+        True
+    """
+    from evenhand.algorithms.registry import algorithms
+
+    return list(algorithms())
+
+
 Import = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,7 +61,9 @@ Seed = Annotated[int | None, typer.Option(min=0, help="Seed of all randomness.")
 Lanes = Annotated[int | None, typer.Option(min=1, help="Independent replications.")]
 Horizon = Annotated[int | None, typer.Option(min=1, help="Rounds.")]
 Jobs = Annotated[int, typer.Option(help="Number of processes; -1 uses every core. The results do not depend on it.")]
-Out = Annotated[Path, typer.Option(help="Folder for results and figures; created if it does not exist.")]
+Out = Annotated[
+    Path, typer.Option(metavar="FOLDER", help="Folder for results and figures; created if it does not exist.")
+]
 AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print JSON to standard output, everything else to standard error."),
@@ -62,7 +76,11 @@ Settings = Annotated[
 ]
 Database = Annotated[
     str,
-    typer.Option(envvar="EVENHAND_DATABASE", help="SQLite file, or a URL such as postgresql://user@host/name."),
+    typer.Option(
+        envvar="EVENHAND_DATABASE",
+        metavar="DATABASE",
+        help="SQLite file, or a URL such as postgresql://user@host/name.",
+    ),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the allocation.")]
 

@@ -18,11 +18,20 @@ if TYPE_CHECKING:
     from evenhand.papers.runner import Store
 
 
+def _ids() -> list[str]:
+    """What can be run, for the completion of a shell."""
+    from evenhand.papers.experiment import experiments
+
+    known = experiments()
+    return ["all", *dict.fromkeys(one.paper for one in known.values()), *known]
+
+
 def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[EXPERIMENT]...",
+            metavar="EXPERIMENT",
+            autocompletion=_ids,
             help="Ids such as C-1, papers such as huang2020, or all. Left out: list them.",
             show_default=False,
         ),
@@ -35,7 +44,9 @@ def reproduce(
         ),
     ] = None,
     jobs: Jobs = 2,
-    out: Annotated[Path, typer.Option(help="Folder for results, figures and the report.")] = Path("reproduction"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for results, figures and the report.")] = Path(
+        "reproduction"
+    ),
     again: Annotated[bool, typer.Option("--again", help="Run experiments again that have results already.")] = False,
     as_json: AsJson = False,
 ) -> None:

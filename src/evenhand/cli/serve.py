@@ -13,17 +13,25 @@ def serve(
     database: Database = "evenhand.db",
     host: Annotated[
         str,
-        typer.Option(help="Host name or address to listen on; any but those of this computer require an API key."),
+        typer.Option(
+            metavar="HOST", help="Host name or address to listen on; any but those of this computer require an API key."
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 selects a free one.")] = 8000,
-    max_body: Annotated[int, typer.Option(min=1, help="Largest size of a request's body, in bytes.")] = 8 * 2**20,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 selects a free one.")
+    ] = 8000,
+    max_body: Annotated[
+        int, typer.Option(min=1, metavar="BYTES", help="Largest size of a request's body, in bytes.")
+    ] = 8 * 2**20,
     max_batch: Annotated[int, typer.Option(min=1, help="Largest number of decisions or rewards per request.")] = 1000,
     max_arms: Annotated[int, typer.Option(min=1, help="Largest number of arms per allocation.")] = 100_000,
     max_work: Annotated[int, typer.Option(min=1, help="Largest number of decisions × arms per request.")] = 500_000,
     max_rate: Annotated[float, typer.Option(min=0.01, help="Requests per second and key.")] = 1000.0,
     max_concurrent: Annotated[int, typer.Option(min=1, help="Requests at a time per key.")] = 200,
     max_logs: Annotated[int, typer.Option(min=1, help="Logs that are downloaded at a time per key.")] = 2,
-    max_seconds: Annotated[float, typer.Option(min=0.1, help="Seconds that a log may take to write.")] = 60.0,
+    max_seconds: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Seconds that a log may take to write.")
+    ] = 60.0,
     max_connections: Annotated[int, typer.Option(min=1, help="Largest number of open connections.")] = 1000,
     no_keys: Annotated[
         bool,
@@ -32,21 +40,35 @@ def serve(
             help="Answer requests from this computer without a key, as long as there is none; not behind a proxy.",
         ),
     ] = False,
-    log_level: Annotated[str, typer.Option(help="'error', 'warning', 'info' (every request) or 'debug'.")] = "warning",
-    log_format: Annotated[str, typer.Option(help="'text', or 'json' with an object per line.")] = "text",
+    log_level: Annotated[
+        str, typer.Option(metavar="LEVEL", help="'error', 'warning', 'info' (every request) or 'debug'.")
+    ] = "warning",
+    log_format: Annotated[
+        str, typer.Option(metavar="FORMAT", help="'text', or 'json' with an object per line.")
+    ] = "text",
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="First bring the tables of the database to this version.")
     ] = False,
     wait: Annotated[
-        float, typer.Option(min=0, help="Seconds to wait for a database that cannot be reached yet, as it is starting.")
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Seconds to wait for a database that cannot be reached yet, as it is starting.",
+        ),
     ] = 0.0,
     idle: Annotated[
-        float, typer.Option(min=1, help="Seconds without a request after which an allocation leaves memory.")
+        float,
+        typer.Option(
+            min=1, metavar="SECONDS", help="Seconds without a request after which an allocation leaves memory."
+        ),
     ] = 600.0,
     retention: Annotated[
         float | None,
         typer.Option(
-            min=0.01, help="Days for which events are kept; older ones are replaced by their state. Default: for ever."
+            min=0.01,
+            metavar="DAYS",
+            help="Days for which events are kept; older ones are replaced by their state. Default: for ever.",
         ),
     ] = None,
     private_webhooks: Annotated[

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenhand.cli.help import App
 from evenhand.cli.options import AsJson, Database, Import, Name
 from evenhand.cli.output import note, print_json
 from evenhand.core.errors import EvenhandError, StateError
@@ -83,7 +84,7 @@ def verify(
         raise StateError("\n".join(found.faults))
 
 
-db = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Maintain the database of the service.")
+db = App("Maintain the database of the service.")
 
 
 @db.command()
@@ -163,7 +164,11 @@ def compact(
     name: Name,
     before: Annotated[
         datetime,
-        typer.Option(help="Time up to which events are replaced, in UTC.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+        typer.Option(
+            metavar="TIME",
+            help="Time up to which events are replaced, in UTC, such as 2026-01-31.",
+            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
+        ),
     ],
     database: Database = "evenhand.db",
     own: Import = None,

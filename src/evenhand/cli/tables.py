@@ -39,16 +39,17 @@ def show_algorithms(entries: Sequence[Algorithm]) -> None:
     Args:
         entries: of the registry.
     """
-    table = table_of("algorithm", "description", "parameters", "source")
-    for entry in entries:
-        parameters = ", ".join(
-            name if one.default is Parameter.empty else f"{name}={one.default!r}"
-            for name, one in entry.parameters.items()
-        )
-        cells = (entry.summary, parameters, entry.source)
-        table.add_row(f"[bold]{entry.name}[/bold]", *map(escape, cells))
+    from evenhand.algorithms.properties import PROMISES, promise_of
+
     console = console_for_tables()
-    console.print(table)
+    for promise, heading in PROMISES.items():
+        rows = [entry for entry in entries if promise_of(entry) == promise]
+        if rows:
+            table = table_of("algorithm", "description")
+            for entry in rows:
+                table.add_row(f"[bold]{entry.name}[/bold]", escape(entry.summary))
+            console.print(f"\n[bold]{heading}[/bold]")
+            console.print(table)
     console.print("[dim]evenhand algorithms NAME shows equation, promise, parameters and citation[/dim]")
 
 

@@ -32,6 +32,7 @@ DECIDING = ("algorithms", "core", "environment", "policy", "simulation", "theory
 #: Files and folders in them that decide none: they describe, draw and check.
 ASIDE = (
     "algorithms/citations.py",
+    "algorithms/properties.py",
     "core/errors.py",
     "simulation/checks.py",
     "simulation/figures.py",

@@ -541,6 +541,18 @@ def test_last_error_does_not_doubt_a_call_that_was_never_sent(failure: Exception
     assert caught.value.idempotency_key == "order-17"
 
 
+def test_a_refused_connection_fails_at_once_where_nothing_is_waited_for() -> None:
+    outside = of(httpx.ConnectError("refused"))
+    with pytest.raises(Unavailable, match=r"was not answered: no connection \(refused\)") as caught:
+        outside.client(wait=False).decide("drinks")
+    assert (caught.value.tries, outside.slept) == (1, [])
+
+
+def test_without_waiting_an_answer_that_gets_lost_is_asked_for_again() -> None:
+    outside = of(httpx.ReadError("broken"), busy(), decided())
+    assert outside.client(wait=False).decide("drinks").names
+
+
 def test_silence_is_noticed_once_and_an_answer_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     timers: list[Timer] = []
 
@@ -582,7 +594,7 @@ def test_silence_is_noticed_once_and_an_answer_is_no_silence(monkeypatch: pytest
 def test_last_error_has_what_the_service_said() -> None:
     outside = of(refusal(503, "unavailable", "the database cannot be reached"))
     with pytest.raises(
-        Unavailable, match=r"one try.*503 Service Unavailable, the database cannot be reached"
+        Unavailable, match=r"was not answered: 503 Service Unavailable, the database cannot be reached"
     ) as caught:
         outside.client(retries=0).allocations()
     assert (caught.value.status, caught.value.idempotency_key) == (503, None)

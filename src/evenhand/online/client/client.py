@@ -92,6 +92,7 @@ class Client:
         timeout: seconds per try.
         retries: further tries after one that failed and may succeed when repeated.
         patience: seconds per call, with all its tries.
+        wait: whether a call is tried again where nothing accepts connections, as while a service restarts.
         transport: carries the calls; None for the network.
         sleep: waits for some seconds.
         clock: returns the time in seconds.
@@ -118,13 +119,14 @@ class Client:
         timeout: float = 10.0,
         retries: int = 10,
         patience: float = 30.0,
+        wait: bool = True,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         notice: Callable[[], object] | None = None,
     ) -> None:
         self.url = address(url)
-        limits = Limits(timeout, retries, patience)
+        limits = Limits(timeout, retries, patience, wait)
         self._connection = Connection(key, limits, transport=transport, sleep=sleep, clock=clock, notice=notice)
 
     def __repr__(self) -> str:
@@ -224,6 +226,7 @@ class AsyncClient:
         timeout: seconds per try.
         retries: further tries after one that failed and may succeed when repeated.
         patience: seconds per call, with all its tries.
+        wait: whether a call is tried again where nothing accepts connections, as while a service restarts.
         transport: carries the calls; None for the network.
         sleep: waits for some seconds.
         clock: returns the time in seconds.
@@ -249,12 +252,13 @@ class AsyncClient:
         timeout: float = 10.0,
         retries: int = 10,
         patience: float = 30.0,
+        wait: bool = True,
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.url = address(url)
-        limits = Limits(timeout, retries, patience)
+        limits = Limits(timeout, retries, patience, wait)
         self._connection = AsyncConnection(key, limits, transport=transport, sleep=sleep, clock=clock)
 
     def __repr__(self) -> str:

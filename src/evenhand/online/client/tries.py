@@ -38,6 +38,7 @@ class Limits:
         timeout: seconds per try.
         retries: further tries after one that failed and may succeed when repeated.
         patience: seconds per call, with all its tries.
+        wait: whether a call is tried again where nothing accepts connections, as while a service restarts.
 
     Raises:
         EvenhandError: a value is out of range.
@@ -52,6 +53,7 @@ class Limits:
     timeout: float = 10.0
     retries: int = 10
     patience: float = 30.0
+    wait: bool = True
 
     def __post_init__(self) -> None:
         for name in ("timeout", "patience"):
@@ -75,10 +77,11 @@ class Transient(Exception):
         status: int | None = None,
         problem: Problem | None = None,
         sent: bool = True,
+        connected: bool = True,
     ) -> None:
         super().__init__(reason)
         self.reason, self.remedy, self.retry_after = reason, remedy, retry_after
-        self.status, self.problem, self.sent = status, problem, sent
+        self.status, self.problem, self.sent, self.connected = status, problem, sent, connected
 
 
 class Tries:
@@ -118,15 +121,19 @@ class Tries:
         longest = min(FIRST_PAUSE * 2.0 ** min(self._number, 10), LONGEST_PAUSE)
         seconds = error.retry_after + random.uniform(0.0, longest)
         self._number, self._sent = self._number + 1, self._sent or error.sent
-        if self._number > self._limits.retries or self._clock() + seconds >= self._deadline:
+        useless = not (error.connected or self._limits.wait)
+        if useless or self._number > self._limits.retries or self._clock() + seconds >= self._deadline:
             raise self._unavailable(error) from None
         return seconds
 
     def _unavailable(self, last: Transient) -> Unavailable:
         """The error after the last try: what was tried, for how long, and the remedy."""
         call, seconds, patience = self.call, self._clock() - self._start, self._limits.patience
-        times = "one try" if self._number == 1 else f"{self._number} tries"
-        message = f"{call} was not answered in {times} and {seconds:.1f} s; last reason: {last.reason}. {last.remedy}"
+        if self._number == 1:
+            message = f"{call} was not answered: {last.reason}. {last.remedy}"
+        else:
+            tried = f"in {self._number} tries and {seconds:.1f} s; last reason"
+            message = f"{call} was not answered {tried}: {last.reason}. {last.remedy}"
         if last.retry_after >= patience:
             message += (
                 f" It asks to retry after {last.retry_after:g} s, but the patience of this client is {patience:g} s."
@@ -155,7 +162,8 @@ def failed(call: Call, error: httpx.HTTPError | httpx.InvalidURL) -> Transient |
     """The error for a try without an answer."""
     if isinstance(error, LOST):
         reason = f"{REASONS.get(type(error), 'the connection broke')} ({error})"
-        return Transient(reason, CHECK_SERVICE, sent=not isinstance(error, UNSENT))
+        sent, connected = not isinstance(error, UNSENT), not isinstance(error, httpx.ConnectError)
+        return Transient(reason, CHECK_SERVICE, sent=sent, connected=connected)
     return ServiceError(f"{call} failed: {error}", "failed")  # such as an answer that cannot be decompressed
 
 

@@ -1,0 +1,101 @@
+"""How commands describe themselves: groups, whole summaries, values in words, ``-h``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from click import HelpFormatter
+
+#: What Typer calls the values of options → what they are for people.
+VALUES = {"int range": "N", "int": "N", "float range": "NUMBER", "float": "NUMBER", "path": "PATH", "str": "TEXT"}
+RANGE = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
+
+
+class App(typer.Typer):
+    """A group of commands of the command line.
+
+    Args:
+        text: what the group is for.
+        options: of Typer.
+
+    Example:
+        >>> App("Maintain the database.", name="db").info.help
+        'Maintain the database.'
+    """
+
+    def __init__(self, text: str, **options: Any) -> None:
+        super().__init__(
+            cls=_Group,
+            help=text,
+            no_args_is_help=True,
+            rich_markup_mode=None,
+            context_settings={"help_option_names": ["-h", "--help"]},
+            **{"add_completion": False, **options},
+        )
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
+        """A decorator that makes a command of a function; see Typer."""
+        return super().command(name, cls=_Command, **options)
+
+
+class _Command(TyperCommand):
+    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        return [re.sub(r"^\{(.*)\}(?=\.*$)", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: typer.Context, formatter: HelpFormatter) -> None:  # type: ignore[override]
+        records: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                records[kind].append(_in_words(kind, *record))
+        for kind, rows in records.items():
+            if rows:
+                with formatter.section(kind):
+                    formatter.write_dl(rows)
+
+
+class _Group(TyperGroup):
+    def format_options(self, ctx: typer.Context, formatter: HelpFormatter) -> None:  # type: ignore[override]
+        rows = [record for one in self.get_params(ctx) if (record := one.get_help_record(ctx))]
+        with formatter.section("Options"):
+            formatter.write_dl([_in_words("Options", *row) for row in rows])
+        self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: typer.Context, formatter: HelpFormatter) -> None:  # type: ignore[override]
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                heading = getattr(command, "rich_help_panel", None) or "Commands"
+                sections.setdefault(str(heading), []).append((name, _summary(command.help or "")))
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+def _in_words(kind: str, name: str, text: str) -> tuple[str, str]:
+    """A row of the help with the values as people call them."""
+    if kind == "Arguments":
+        name = re.sub(r" <[^>]*>$", "", name)
+    name = re.sub(r"<([a-z|]*\|[a-z|]*)>", r"\1", name)
+    name = re.sub(r"<(?:list\[)?([A-Za-z ]+)\]?>", lambda found: VALUES.get(found[1].lower(), found[1].upper()), name)
+    return name, re.sub(r"\[(.*?)\]$", lambda found: f"[{_range_in_words(found[1])}]", text)
+
+
+def _range_in_words(text: str) -> str:
+    between = re.search(r"(\S+?)<=x<=(\S+)", text)
+    if between:
+        return text.replace(between[0], f"from {between[1]} to {between[2]}")
+    return re.sub(r"\bx(>=|>|<=|<)", lambda found: f"{RANGE[found[1]]} ", text)
+
+
+def _summary(text: str) -> str:
+    """The first paragraph in one line, without its stop."""
+    return " ".join(text.partition("\n\n")[0].split()).removesuffix(".")
