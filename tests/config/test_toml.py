@@ -162,10 +162,10 @@ def test_drawn_means_differ_between_lanes_and_follow_the_seed() -> None:
     ("changes", "complaint"),
     [
         ({"horizn": 3}, "unknown key 'horizn'; did you mean 'horizon'?"),
-        ({"horizon": 0}, "horizon should be greater than or equal to 1, got 0"),
-        ({"lanes": True}, "lanes should be a valid integer, got True"),
-        ({"seed": -1}, "seed should be greater than or equal to 0, got -1"),
-        ({"policies": []}, "policies list should have at least 1 item after validation, not 0, got []"),
+        ({"horizon": 0}, "horizon must be at least 1, got 0"),
+        ({"lanes": True}, "lanes must be a whole number, got True"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"policies": []}, "policies must be a list with at least 1 entry, got []"),
         ({"policies": [{"algorithm": "fucbb"}]}, "there is no algorithm 'fucbb'; did you mean 'fucb'?"),
         ({"policies": [{"label": "x"}]}, "policies[0]: give an algorithm, or a table for one of index, fairness"),
         (
@@ -208,7 +208,7 @@ def test_drawn_means_differ_between_lanes_and_follow_the_seed() -> None:
             },
             "environment.rewards.means.high must be a number of at least 0.8, got 0.2",
         ),
-        ({"spacing": "linear"}, "spacing should be 'even' or 'log', got 'linear'"),
+        ({"spacing": "linear"}, "spacing must be 'even' or 'log', got 'linear'"),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_place_and_the_remedy(changes: dict[str, Any], complaint: str) -> None:

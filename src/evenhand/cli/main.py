@@ -138,7 +138,7 @@ def _extra(module: str | None) -> str:
 
 def _fail(message: str, status: int = 2) -> int:
     for line in message.splitlines():
-        print(f"evenhand: {line}", file=sys.stderr)
+        print(line if line.startswith("  ") else f"evenhand: {line}", file=sys.stderr)
     return status
 
 

@@ -95,6 +95,25 @@ def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
     return Environment(**parts)
 
 
+def arms_of(table: Mapping[str, Any], run: RunSettings) -> tuple[int | None, tuple[str, ...]]:
+    """The number of arms and their names, as far as a table says them that has faults elsewhere.
+
+    Example:
+        >>> table = {"rewards": {"kind": "bernouli", "means": [0.9, 0.5]}}
+        >>> arms_of(table, RunSettings(Path(), lanes=1, seed=0))
+        (2, ())
+    """
+    given = table.get("arms")
+    if isinstance(given, list) and given:
+        return len(given), tuple(map(str, given))
+    try:
+        model, names = rewards(table.get("rewards"), None, run)
+        return model.means.shape[-1], names
+    except EvenhandError:
+        means = table["rewards"].get("means") if isinstance(table.get("rewards"), Mapping) else None
+        return (len(means), ()) if isinstance(means, list) and means else (None, ())
+
+
 def rewards(table: Any, names: tuple[str, ...] | None, run: RunSettings) -> tuple[Rewards, tuple[str, ...]]:
     """Rewards and the names of the arms; means may be drawn, and a table may come from a CSV file."""
     values = _table(table)

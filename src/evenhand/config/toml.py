@@ -10,18 +10,35 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evenhand.algorithms.build import SHARED, Surroundings, build_policy, importing_from
-from evenhand.config.sources import RunSettings, environment
+from evenhand.config.faults import located, not_toml
+from evenhand.config.sources import RunSettings, arms_of, environment
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.core.parts import build
 from evenhand.environment.environment import Environment
+from evenhand.policy.merit import Power
 from evenhand.policy.policy import Policy
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, check_metrics
 from evenhand.simulation.setup import CHECKPOINTS, FiguresSettings, Setup
 
+#: What is right where pydantic finds something wrong, by its type of error.
+RIGHT = {
+    "int_type": "a whole number",
+    "greater_than_equal": "at least {ge}",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "a string",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "too_short": "a list with at least {min_length} entry",
+    "literal_error": "{expected}",
+}
 Count = Annotated[int, Field(ge=1, strict=True)]
 
 
@@ -62,7 +79,7 @@ def load(path: str | os.PathLike[str], **overrides: int | None) -> Setup:
         overrides: ``seed``, ``lanes`` or ``horizon`` to put in place of the file's; None keeps the file's.
 
     Raises:
-        ConfigurationError: the file is missing, is not TOML, or cannot be run; every fault has a line with its path.
+        ConfigurationError: the file is missing, is not TOML, or cannot be run; every fault has its place in the file.
 
     Example:
         >>> load("nowhere.toml")
@@ -71,18 +88,20 @@ def load(path: str | os.PathLike[str], **overrides: int | None) -> Setup:
         evenhand.core.errors.ConfigurationError: there is no file nowhere.toml
     """
     path = Path(path)
+    text = ""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        data = tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigurationError(f"there is no file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path} is not valid TOML: {error}") from None
+        raise not_toml(error, text, str(path)) from None
     try:
         return parse(data, path.parent, **overrides)
     except EvenhandError as error:
-        raise error.within(str(path)) from None
+        raise located(error, text, str(path)) from None
 
 
 def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overrides: int | None) -> Setup:
@@ -98,18 +117,17 @@ def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overr
         ['fucb']
     """
     config, faults = _settings({**data, **{key: value for key, value in overrides.items() if value is not None}})
-    if config is None:
-        raise _joined(faults)
     importing = importing_from(Path(folder))
     world: Environment | None = None
     policies: dict[str, Policy] = {}
-    try:
-        world = environment(config.environment, RunSettings(Path(folder), config.lanes, config.seed, importing))
-    except EvenhandError as error:
-        faults.append(error.at("environment"))
-    if world is not None:
-        shared = {name: getattr(world, name) for name in SHARED}
-        around = Surroundings(world.arms, config.plays, config.horizon, shared, world.means, importing, world.names)
+    run = RunSettings(Path(folder), config.lanes, config.seed, importing)
+    if config.environment is not None:
+        try:
+            world = environment(config.environment, run)
+        except EvenhandError as error:
+            faults.append(error.at("environment"))
+    around = _surroundings(config, world, run)
+    if around is not None:
         policies, errors = _policies(config.policies, around)
         faults += errors
     metrics, errors = _metrics(config.metrics, importing)
@@ -129,12 +147,33 @@ def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overr
     )
 
 
-def _settings(data: Mapping[str, Any]) -> tuple[Config | None, list[EvenhandError]]:
-    """The run's own settings, or what is wrong with them."""
+def _settings(data: Mapping[str, Any]) -> tuple[Config, list[EvenhandError]]:
+    """The run's own settings, and what is wrong with them, which is left out so that the rest can be checked."""
     try:
         return Config.model_validate(data), []
     except ValidationError as error:
-        return None, [ConfigurationError(line) for line in dict.fromkeys(map(_sentence, error.errors()))]
+        wrong = {one["loc"][0] for one in error.errors()}
+        rest = {key: value for key, value in data.items() if key not in wrong}
+        config = Config.model_construct(**{"horizon": 1, "environment": None, "policies": [], **rest})
+        return config, [ConfigurationError(line) for line in dict.fromkeys(map(_sentence, error.errors()))]
+
+
+def _surroundings(config: Config, world: Environment | None, run: RunSettings) -> Surroundings | None:
+    """What the policies leave to the run; where the environment has faults, something in its place that has none.
+
+    None where not even the number of arms is known, without which a policy cannot be made.
+    """
+    if world is not None:
+        shared = {name: getattr(world, name) for name in SHARED}
+        return Surroundings(world.arms, config.plays, config.horizon, shared, world.means, run.importing, world.names)
+    table = config.environment or {}
+    arms, names = arms_of(table, run)
+    if arms is None:
+        return None
+    harmless = {"fractions": np.zeros(arms), "penalties": np.zeros(arms), "weights": np.ones(arms), "merit": Power()}
+    shared = {name: value for name, value in harmless.items() if name in table}
+    means = np.full(arms, 0.5)
+    return Surroundings(arms, config.plays, config.horizon, shared, means, run.importing, names)
 
 
 def _joined(faults: list[EvenhandError]) -> EvenhandError:
@@ -215,14 +254,14 @@ def _sentence(error: Any) -> str:
     """One of pydantic's errors in a line: where, and what would be right."""
     steps = [step for step in error["loc"] if not str(step).startswith(("list[", "constrained", "int"))]
     place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
-    message = str(error["msg"])
-    if error["type"] == "missing":
-        message = "is missing"
-    elif error["type"] == "extra_forbidden":
+    kind, got = error["type"], error["input"]
+    if kind == "missing":
+        return f"{place} is missing"
+    if kind == "extra_forbidden":
         key = str(error["loc"][-1])
         fields = Figures.model_fields if len(steps) > 1 else Config.model_fields
         parent = place.rpartition(".")[0]
         return f"{parent}: ".lstrip(": ") + f"unknown key {key!r}{nearest(key, fields)}"
-    else:
-        message = f"{message[0].lower()}{message[1:]}, got {error['input']!r}".replace("input should", "should")
-    return f"{place} {message}"
+    limits = error.get("ctx", {})
+    right = RIGHT.get(kind, "").format(**limits) or f"{error['msg'][:1].lower()}{error['msg'][1:]}"
+    return f"{place} must be {right.removeprefix('input should be ')}, got {got!r}"
