@@ -1,21 +1,28 @@
-// One allocation: what was promised, what each arm received, and which rewards are pending.
+// One allocation: the answer in a sentence, then who gets what, over time, and what it costs.
+import { Actions } from './actions.js';
 import { Arms } from './arms.js';
 import { Bounds } from './bounds.js';
+import { Cost } from './cost.js';
+import { DeficitHistory } from './deficits.js';
 import { Delays } from './delays.js';
-import { duration, moment, plays, several, whole } from './format.js';
+import { duration, moment, plays, reward, several, whole } from './format.js';
+import { History } from './history.js';
 import { Learned, Remembered } from './learned.js';
 import { where } from './route.js';
-import { DeficitHistory } from './deficits.js';
-import { Component, Name, html } from './view.js';
+import { Settings } from './settings.js';
+import { byMerit, owed, takesTotals } from './states.js';
+import { Name, html } from './view.js';
 
 // Arms that are loaded at first.
 export const LOADED = 200;
 
-export function Allocation({ name, audit, described, loaded, onMore }) {
-  const props = { name, audit, described, loaded, onMore };
+export function Allocation(props) {
+  const { name, audit } = props;
   return html`
     <nav aria-label="Where you are"><a href="#/">Allocations</a></nav>
-    <h1 tabindex="-1"><${Name} of=${name} /></h1>
+    <div class="title"><h1 tabindex="-1"><${Name} of=${name} /></h1>
+      ${audit?.closed && html`<strong class="badge">closed</strong>`}</div>
+    ${audit?.verdict && html`<p class="verdict"><bdi>${audit.verdict}</bdi></p>`}
     <${Alarm} fault=${audit?.fault ?? ''} />
     <${Warnings} warnings=${audit?.warnings ?? []} />
     ${audit ? html`<${Details} ...${props} />` : html`<p class="note">Loading…</p>`}
@@ -31,27 +38,31 @@ function Alarm({ fault }) {
 }
 
 function Warnings({ warnings }) {
-  return html`<div class=${warnings.length ? 'alarm' : ''}>
-    <div role="status">${warnings.length > 0 && html`<h2>Estimates cannot be trusted</h2>`}</div>
+  return html`<div class=${warnings.length ? 'alarm doubt' : ''}>
+    <div role="status">${warnings.length > 0 && html`<h2>Some estimates cannot be trusted</h2>`}</div>
     ${warnings.map((warning) => html`<p><bdi>${warning}</bdi></p>`)}
   </div>`;
 }
 
-function Details({ name, audit, described, loaded, onMore }) {
+function Details({ name, audit, described, loaded, onMore, chosen, onChoose, service, access }) {
+  const view = { chosen, onChoose };
+  const totals = takesTotals(audit.lines);
   return html`
     <p class="lead">
-      Algorithm <code>${audit.algorithm}</code>, ${several(described.plays, 'play')} per round,${' '}
-      as of <time>${moment(audit.time)}</time>${' '}
-      ${audit.closed && html`<strong class="badge">closed</strong>`}
+      <code>${audit.algorithm}</code>, ${several(described.plays, 'play')} per round, as of${' '}
+      <time>${moment(audit.time)}</time>
     </p>
+    <${Actions} ...${{ name, described, service, access, closed: audit.closed }} />
     ${audit.round === 0 && html`<${Undecided} name=${name} />`}
+    <${Tiles} audit=${audit} described=${described} />
+    <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} ...${view} />
     <${Learned} audit=${audit} />
     <${Remembered} audit=${audit} />
-    <${Tiles} audit=${audit} described=${described} />
-    <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} />
     <${Bounds} bounds=${audit.bounds} />
-    <${DeficitHistory} history=${audit.deficit_history} />
-    <${Delays} delays=${audit.delays} />
+    ${audit.history && html`<${History} audit=${audit} ...${view} />`}
+    ${audit.cost && html`<${Cost} cost=${audit.cost} />`}
+    <${DeficitHistory} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} />
+    <${Delays} delays=${audit.delays} totals=${totals} />
     <${Settings} described=${described} changes=${audit.version} />
   `;
 }
@@ -69,59 +80,33 @@ function Tiles({ audit, described }) {
   const { lines } = audit;
   const part = lines.length < audit.arms ? `of the ${several(lines.length, 'arm')} loaded` : '';
   const late = part ? `lost, then received after the window; ${part}` : 'lost, then received after the window';
+  const [lost, arrived] = [sum(lines, 'lost'), sum(lines, 'late')];
   const retired = described.retired.length;
   const retiredNote = retired > 0 && `and ${whole(retired)} retired`;
-  const behind = lines.reduce((most, line) => ((line.deficit ?? 0) > (most?.deficit ?? 0) ? line : most), null);
-  const owed = lines.some((line) => line.deficit !== null);
-  const who = behind && html`<${Name} of=${behind.arm} />`;
-  const worst = { head: 'Furthest behind, in plays', value: plays(behind?.deficit ?? 0), note: who };
   return html`<dl class="tiles">
     <${Tile} head="Rounds" value=${whole(audit.round)} />
     <${Tile} head="Arms" value=${whole(described.arms.length - retired)} note=${retiredNote} />
-    ${owed && html`<${Tile} ...${worst} />`}
-    <${Tile} head="Pending rewards" value=${whole(sum(lines, 'pending'))} note=${part} />
-    <${Tile} head="Lost rewards" value=${whole(sum(lines, 'lost'))} note=${part} />
-    <${Tile} head="Late rewards" value=${whole(sum(lines, 'late'))} note=${late} />
+    <${Furthest} lines=${lines} />
+    ${audit.cost?.per_round != null && html`<${Tile} head="Cost of the promises" value=${reward(audit.cost.per_round)} note="of reward per round" />`}
+    ${!takesTotals(lines) && html`
+      <${Tile} head="Pending rewards" value=${whole(sum(lines, 'pending'))} note=${part} />
+      ${lost > 0 && html`<${Tile} head="Lost rewards" value=${whole(lost)} note=${part} />`}
+      ${arrived > 0 && html`<${Tile} head="Late rewards" value=${whole(arrived)} note=${late} />`}
+    `}
     ${audit.delays && html`<${Tile} head="Median delay" value=${duration(audit.delays.quantiles['0.5'])} />`}
   </dl>`;
 }
 
+// What the policy still makes up for; shares by merit owe no plays.
+function Furthest({ lines }) {
+  const promised = lines.filter((line) => line.deficit !== null && !line.retired);
+  if (promised.length === 0) return null;
+  const behind = promised.reduce((most, line) => (owed(line) > owed(most) ? line : most));
+  const some = owed(behind) > 0;
+  const note = some ? html`<${Name} of=${behind.arm} />` : 'every promise is kept';
+  return html`<${Tile} head="Furthest behind, in plays" value=${plays(some ? owed(behind) : 0)} note=${note} />`;
+}
+
 function Tile({ head, value, note }) {
   return html`<div><dt>${head}</dt><dd>${value}</dd>${note && html`<dd class="note">${note}</dd>`}</div>`;
-}
-
-const MISSING = { lost: 'counts as lost', zero: 'counts as a reward of 0' };
-
-// Long lists have one value per arm, and would fill the page.
-function setting(value) {
-  if (value === null || typeof value !== 'object') return String(value);
-  const size = Array.isArray(value) ? value.length : Object.keys(value).length;
-  return size > 8 ? several(size, 'value') : JSON.stringify(value);
-}
-
-class Settings extends Component {
-  shouldComponentUpdate(next) {
-    return next.described !== this.props.described || next.changes !== this.props.changes;
-  }
-
-  render({ described, changes }) {
-    const [low, high] = described.rewards;
-    const rows = [
-      ['Created', moment(described.created)],
-      ['Changes of arms and promises', whole(changes)],
-      ['Window for a reward', described.window === null ? 'no limit' : duration(described.window)],
-      ['A missing reward', MISSING[described.missing] ?? described.missing],
-      ['Rewards', `from ${low} to ${high}`],
-      ['Seed', String(described.seed)],
-      ...Object.entries(described.parameters)
-        .filter(([key]) => key !== 'fractions')
-        .map(([key, value]) => [html`<code>${key}</code>`, setting(value)]),
-    ];
-    return html`<section aria-labelledby="settings">
-      <h2 id="settings">Settings</h2>
-      <dl class="settings">
-        ${rows.map(([head, value]) => html`<div><dt>${head}</dt><dd><bdi>${value}</bdi></dd></div>`)}
-      </dl>
-    </section>`;
-  }
 }

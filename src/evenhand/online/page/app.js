@@ -1,11 +1,14 @@
 // The page: which view is shown, which requests it needs, and what it shows when the service does not answer.
+import { administers } from './access.js';
 import { Allocation, LOADED } from './allocation.js';
 import { Refused, Service, Unreachable, secret } from './api.js';
 import { Banner, Connection } from './connection.js';
+import { Create } from './create.js';
+import { Edit } from './edit.js';
 import { KeyForm, WITHOUT_KEY, lacking } from './key.js';
 import { List } from './list.js';
 import { Poll } from './poll.js';
-import { address, routeOf } from './route.js';
+import { address, keep, routeOf } from './route.js';
 import { Component, Name, html, render } from './view.js';
 
 const UNREAD = { list: null, audit: null, described: null, missing: '' };
@@ -29,7 +32,7 @@ class App extends Component {
 
   componentDidUpdate() {
     const { route, audit } = this.state;
-    const place = route.name === null ? 'Allocations' : route.name;
+    const place = route.name ?? (route.view === 'new' ? 'New allocation' : 'Allocations');
     document.title = `${audit?.fault ? '⚠ ' : ''}${place} · Evenhand`;
   }
 
@@ -50,6 +53,15 @@ class App extends Component {
     });
   }
 
+  // What is chosen in a view stays in its address.
+  choose(change) {
+    const { route } = this.state;
+    const all = Object.entries({ ...route.chosen, ...change });
+    const chosen = Object.fromEntries(all.filter(([, value]) => value !== '').map(([key, value]) => [key, String(value)]));
+    keep(chosen);
+    this.setState({ route: { ...route, chosen } });
+  }
+
   useKey(key) {
     secret.value = key;
     this.restart({ ...UNREAD, access: null, asking: '' });
@@ -60,7 +72,7 @@ class App extends Component {
       const access = this.state.access ?? (await this.enter(signal));
       const view = await this.load(signal);
       signal.throwIfAborted();
-      this.setState({ ...view, access, missing: '', link: { kind: 'live', at: Date.now() / 1000 } });
+      this.setState({ access, ...view, missing: '', link: { kind: 'live', at: Date.now() / 1000 } });
     } catch (error) {
       signal.throwIfAborted();
       return this.fail(error);
@@ -74,7 +86,8 @@ class App extends Component {
   }
 
   async load(signal) {
-    const { name } = this.state.route;
+    const { name, view } = this.state.route;
+    if (view === 'new') return { access: await this.enter(signal) };
     if (name === null) return { list: await this.list(signal) };
     const described = this.state.described ?? (await this.service.get(address(name), signal));
     const arms = this.state.audit?.arms ?? described.arms.length;
@@ -114,14 +127,17 @@ class App extends Component {
   }
 
   view() {
-    const { route, asking, missing, list, audit, described, loaded } = this.state;
+    const { route, asking, missing, list, audit, described, loaded, access } = this.state;
     if (asking) return html`<${KeyForm} asking=${asking} onKey=${(key) => this.useKey(key)} />`;
-    if (route.name === null) return html`<${List} list=${list} />`;
+    const { service } = this;
+    const view = { access, service, chosen: route.chosen, onChoose: (change) => this.choose(change) };
+    if (route.view === 'new') return html`<${Create} ...${view} />`;
+    if (route.name === null) return html`<${List} list=${list} administers=${administers(access)} ...${view} />`;
     if (missing) return html`<${Missing} name=${route.name} />`;
+    const shown = { name: route.name, audit, described, loaded, ...view };
+    if (route.view === 'edit') return html`<${Edit} key=${route.name} ...${shown} onChanged=${() => this.poll.now()} />`;
     const more = (loaded) => this.restart({ loaded });
-    return html`<${Allocation}
-      key=${route.name} name=${route.name} audit=${audit} described=${described} loaded=${loaded} onMore=${more}
-    />`;
+    return html`<${Allocation} key=${route.name} ...${shown} onMore=${more} />`;
   }
 
   render() {

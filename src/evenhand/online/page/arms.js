@@ -1,12 +1,11 @@
-// The arms: a filter, pages, two charts of the visible arms, and a table with every number.
-import { Chart } from './chart.js';
+// The arms: a filter, pages, a row for each in sight, and a table with every number on demand.
+import { Arm } from './arm.js';
+import { rewardScale, shareScale } from './bars.js';
 import { several, whole } from './format.js';
-import { rewards, shares } from './pictures.js';
+import { Pager, Turns, cut, isNarrow, onResize } from './pager.js';
+import { takesTotals } from './states.js';
 import { Table } from './table.js';
 import { Component, html } from './view.js';
-
-const narrow = matchMedia('(max-width: 45rem)');
-const inSight = () => (narrow.matches ? 10 : 20);
 
 const descending = (field) => (one, other) => (other[field] ?? -Infinity) - (one[field] ?? -Infinity) || 0;
 const names = new Intl.Collator('en-GB', { numeric: true });
@@ -15,6 +14,7 @@ const ORDERS = {
   given: ['As given', null],
   behind: ['Furthest behind first', descending('deficit')],
   plays: ['Most plays first', descending('all_plays')],
+  fewest: ['Fewest plays first', (one, other) => one.all_plays - other.all_plays],
   estimate: ['Largest estimated reward first', descending('estimate')],
   pending: ['Most pending rewards first', descending('pending')],
   name: ['By name', (one, other) => names.compare(one.arm, other.arm)],
@@ -28,55 +28,84 @@ function select(lines, filter, order) {
 }
 
 export class Arms extends Component {
-  state = { filter: '', order: 'given', page: 0 };
+  state = { page: 0, open: new Set(), figures: false };
 
   componentDidMount() {
-    this.resized = () => this.setState({ page: 0 });
-    narrow.addEventListener('change', this.resized);
+    this.end = onResize(() => this.setState({ page: 0 }));
   }
 
   componentWillUnmount() {
-    narrow.removeEventListener('change', this.resized);
+    this.end();
   }
 
-  // The same object as long as nothing changes, so that the charts are not drawn again.
-  rows(lines, page, size) {
-    const { filter, order } = this.state;
-    const of = [lines, filter, order, page, size];
+  // The same objects as long as nothing changes, so that rows are not rendered again.
+  page(lines, { filter = '', order }) {
+    const of = [lines, filter, order, this.state.page, isNarrow() ? 10 : 20];
     if (!this.cut?.of.every((part, place) => part === of[place])) {
-      const all = select(lines, filter, order);
-      const last = Math.max(0, Math.ceil(all.length / size) - 1);
-      const at = Math.min(page, last);
-      this.cut = { of, all, at, last, rows: all.slice(at * size, (at + 1) * size) };
+      const page = cut(select(lines, filter, order in ORDERS ? order : 'given'), this.state.page, of.at(-1));
+      const scales = { share: shareScale(page.rows), reward: rewardScale(page.rows) };
+      this.cut = { of, page, scales };
     }
     return this.cut;
   }
 
-  render({ audit, loaded, onMore }, { filter, order, page }) {
-    const size = inSight();
-    const { all, at, last, rows } = this.rows(audit.lines, page, size);
+  toggle(arm) {
+    const open = new Set(this.state.open);
+    if (!open.delete(arm)) open.add(arm);
+    this.setState({ open });
+  }
+
+  render({ audit, loaded, onMore, chosen, onChoose }, { open, figures }) {
+    const { page, scales } = this.page(audit.lines, chosen);
+    const totals = takesTotals(audit.lines);
     const turn = (page) => this.setState({ page });
-    const choose = (change) => this.setState({ ...change, page: 0 });
+    const choose = (change) => {
+      this.setState({ page: 0 });
+      onChoose(change);
+    };
+    const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line}
+      scales=${scales} totals=${totals} open=${open.has(line.arm)} onWhy=${() => this.toggle(line.arm)} />`;
+    const body = () => html`
+      <${Key} />
+      <table class="overview" role="table" aria-label="Overview of the arms">
+        <thead role="rowgroup"><tr role="row">${HEADS.map(head)}</tr></thead>
+        <tbody role="rowgroup">${page.rows.map(arm)}</tbody>
+      </table>
+      ${page.last > 0 && html`<div class="pager"><${Turns} at=${page.at} last=${page.last} onTurn=${turn} /></div>`}
+      <details open=${figures} onToggle=${(event) => this.setState({ figures: event.target.open })}>
+        <summary>All figures of these arms</summary>
+        ${figures && html`<${Table} rows=${page.rows} />`}
+      </details>`;
     return html`<section aria-labelledby="arms">
-      <h2 id="arms">Promised and received</h2>
-      <${Tools} filter=${filter} order=${order} onChange=${choose} />
+      <h2 id="arms">Who gets what</h2>
+      ${audit.lines.length > 3 && html`<${Tools} chosen=${chosen} onChoose=${choose} />`}
       <${Limited} audit=${audit} loaded=${loaded} onMore=${onMore} />
-      <${Pager} count=${all.length} first=${at * size} size=${rows.length} at=${at} last=${last} onTurn=${turn} />
-      ${rows.length > 0 && html`<${Pictures} rows=${rows} /><${Table} rows=${rows} />`}
-      ${last > 0 && html`<div class="pager"><${Turns} at=${at} last=${last} onTurn=${turn} /></div>`}
+      <${Pager} page=${page} what="Arms" none="No arm has a matching name" onTurn=${turn} />
+      ${page.rows.length > 0 && body()}
     </section>`;
   }
 }
 
-function Tools({ filter, order, onChange }) {
-  const typed = (event) => onChange({ filter: event.target.value });
+const HEADS = ['Arm', 'Promise', 'Share of the rounds since the promise began', 'Mean reward', 'Reason'];
+const head = (text) => html`<th role="columnheader" scope="col">${text}</th>`;
+
+function Key() {
+  return html`<p class="note key-line">
+    <span class="key-got">share</span> <span class="key-promise">promised</span>${' '}
+    <span class="key-reward">mean reward</span> <span class="key-interval">95 % interval, at all times at once</span>
+  </p>`;
+}
+
+function Tools({ chosen, onChoose }) {
+  const { filter = '', order = 'given' } = chosen;
   const option = ([key, [text]]) => html`<option value=${key} selected=${key === order}>${text}</option>`;
   return html`<form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
     <label>Arms whose name contains
-      <input type="search" name="filter" autocomplete="off" value=${filter} onInput=${typed} />
+      <input type="search" name="filter" autocomplete="off" value=${filter}
+        onInput=${({ target }) => onChoose({ filter: target.value })} />
     </label>
     <label>Order
-      <select name="order" value=${order} onChange=${(event) => onChange({ order: event.target.value })}>
+      <select name="order" value=${order} onChange=${({ target }) => onChoose({ order: target.value })}>
         ${Object.entries(ORDERS).map(option)}
       </select>
     </label>
@@ -93,41 +122,4 @@ function Limited({ audit, loaded, onMore }) {
     most plays. Filter and order work on these.${' '}
     <button type="button" onClick=${() => onMore(more)}>Load ${amount}</button>
   </p>`;
-}
-
-function Pager({ count, first, size, at, last, onTurn }) {
-  const range = `Arms ${whole(first + 1)} to ${whole(first + size)} of ${whole(count)}`;
-  return html`<div class="pager">
-    <span role="status">${size ? range : 'No arm has a matching name'}</span>
-    ${last > 0 && html`<${Turns} ...${{ at, last, onTurn }} />`}
-  </div>`;
-}
-
-// aria-disabled keeps the focus on the button when the last page is reached.
-function Turns({ at, last, onTurn }) {
-  const button = (to, text) => {
-    const exists = to >= 0 && to <= last;
-    return html`<button type="button" aria-disabled=${!exists} onClick=${() => exists && onTurn(to)}>${text}</button>`;
-  };
-  return html`${button(at - 1, 'Previous')} ${button(at + 1, 'Next')}`;
-}
-
-function Pictures({ rows }) {
-  const height = 56 + 26 * Math.max(rows.length, 2);
-  const suffix = `of ${several(rows.length, 'arm')}; the table below has the numbers`;
-  const chart = (picture, label) => html`<${Chart} ...${{ data: rows, height, picture, label: `${label} ${suffix}` }} />`;
-  const known = rows.some((line) => line.estimate !== null);
-  return html`<div class="pair">
-    <figure>
-      <figcaption><h3>Share of the rounds since the promise began</h3>
-        <span class="key-got">received, with its 95 % interval</span> <span class="key-promise">promised</span>
-      </figcaption>
-      ${chart(shares, 'Shares promised and received')}
-    </figure>
-    <figure>
-      <figcaption><h3>Estimated reward</h3><span class="key-reward">estimate, with its 95 % interval</span></figcaption>
-      ${known ? chart(rewards, 'Estimated rewards') : html`<p class="note">No reward of these arms is known yet.</p>`}
-    </figure>
-  </div>
-  <p class="note">The 95 % intervals hold at all times at once. Pending, lost and late rewards widen those of rewards.</p>`;
 }

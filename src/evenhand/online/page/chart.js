@@ -28,6 +28,7 @@ export class Chart extends Component {
     this.watch.observe(this.node);
     this.recolour = () => this.draw();
     dark.addEventListener('change', this.recolour);
+    if (this.props.onDrag) draggable(this.node, this.chart, (from, to) => this.props.onDrag(from, to));
   }
 
   componentWillUnmount() {
@@ -59,6 +60,40 @@ export class Chart extends Component {
     return html`<div class="chart" role="img" aria-label=${label} style=${{ height: `${height}px` }}
       ref=${(node) => (this.node = node)}></div>`;
   }
+}
+
+const LEAST = 8; // px; less is a click, not a drag
+
+// Calls `chosen` with the two ends, on the axis below, of what a pointer was dragged over.
+function draggable(node, chart, chosen) {
+  const shade = document.createElement('div');
+  shade.className = 'shade';
+  shade.hidden = true;
+  node.append(shade);
+  node.style.touchAction = 'pan-y';
+  let start = null;
+  const place = (event) => {
+    const { left, width } = node.getBoundingClientRect();
+    return Math.min(Math.max(event.clientX - left, 0), width);
+  };
+  node.addEventListener('pointerdown', (event) => (start = event.button === 0 ? place(event) : null));
+  node.addEventListener('pointermove', (event) => {
+    if (start === null || Math.abs(place(event) - start) < LEAST) return;
+    node.setPointerCapture(event.pointerId);
+    shade.hidden = false;
+    shade.style.left = `${Math.min(start, place(event))}px`;
+    shade.style.width = `${Math.abs(place(event) - start)}px`;
+  });
+  node.addEventListener('pointerup', (event) => {
+    const ends = [start, place(event)].map((x) => chart.convertFromPixel({ xAxisIndex: 0 }, x));
+    if (!shade.hidden) chosen(Math.min(...ends), Math.max(...ends));
+    shade.hidden = true;
+    start = null;
+  });
+  node.addEventListener('pointercancel', () => {
+    shade.hidden = true;
+    start = null;
+  });
 }
 
 // --- what pictures have in common ---------------------------------------------------------------------------------

@@ -1,13 +1,20 @@
 // The deficits over time.
 import { Chart, ROOM, axis, plain, tip, tone } from './chart.js';
 import { moment, plays, several, whole } from './format.js';
+import { WITHIN } from './states.js';
 import { Component, Name, html } from './view.js';
 
 const FIRST = 5; // arms that are drawn unless others are selected
 const LARGEST = 'the largest of all arms';
+const NONE = 'No share is promised to any arm, so none can be behind.';
+const BY_MERIT =
+  'Shares follow the merit of the arms as it is estimated in each round. No number of plays is promised, so none is owed.';
+const BEFORE = 'There are no deficits before the first decision.';
+
+const within = (history) => history.largest.every((deficit) => deficit === null || deficit <= WITHIN);
 
 export class DeficitHistory extends Component {
-  state = { shown: null, largest: true, ahead: false, listed: false };
+  state = { shown: null, largest: true, ahead: false, listed: false, opened: false };
   places = new Map(); // of arms, in the order of their appearance: the colour of an arm does not change with its rank
 
   // The arms of the history with their places; the first ones are the furthest behind when the page is opened.
@@ -39,7 +46,19 @@ export class DeficitHistory extends Component {
     this.setState({ shown });
   }
 
+  // A promise that was always kept to within a play needs a sentence; its saw of quarter plays would look like an alarm.
   body(history) {
+    if (!within(history)) return this.chart(history);
+    const { opened } = this.state;
+    return html`
+      <p>No arm was ever more than one play behind its promise, which is as close as whole plays can come.</p>
+      <details open=${opened} onToggle=${(event) => this.setState({ opened: event.target.open })}>
+        <summary>Show it over time</summary>${opened && this.chart(history)}
+      </details>
+    `;
+  }
+
+  chart(history) {
     const data = this.data(history);
     const { largest, ahead, listed } = this.state;
     const label = `Deficits of ${several(data.lines.length, 'line')} over the rounds; as a table below`;
@@ -60,13 +79,10 @@ export class DeficitHistory extends Component {
     `;
   }
 
-  render({ history }) {
-    const reason =
-      history === null
-        ? 'No shares are promised, so there are no deficits.'
-        : 'There are no deficits before the first decision.';
+  render({ history, merit }) {
+    const reason = history !== null ? BEFORE : merit ? BY_MERIT : NONE;
     return html`<section aria-labelledby="history">
-      <h2 id="history">Deficit over time</h2>
+      <h2 id="history">Behind the promises over time</h2>
       ${history?.rounds.length ? this.body(history) : html`<p class="note">${reason}</p>`}
     </section>`;
   }
@@ -103,7 +119,7 @@ function picture(data, look, width) {
     return [`round ${whole(data.rounds[at])}`, moment(data.times[at]), ...lines];
   };
   // The part below 0 would compress the part above: arms are often far ahead, and seldom behind.
-  const scale = data.ahead ? {} : { min: 0, max: ({ max }) => (max > 0 ? null : 1) };
+  const scale = data.ahead ? {} : { min: 0, max: ({ max }) => (max > 2 ? null : 2) };
   const amounts = axis(look, 'deficit in plays', { type: 'value', ...scale, axisLabel: { formatter: short } });
   const rounds = axis(look, 'round', {
     type: 'value',

@@ -3,15 +3,19 @@ import { Chart, ROOM, axis, tip } from './chart.js';
 import { duration, several, whole } from './format.js';
 import { Component, html } from './view.js';
 
+const TOTALS =
+  'Rewards arrive as totals of rounds. They name no decision, so there is no delay to measure.';
+
 export class Delays extends Component {
   shouldComponentUpdate(next) {
-    return next.delays !== this.props.delays;
+    return next.delays !== this.props.delays || next.totals !== this.props.totals;
   }
 
-  render({ delays }) {
+  render({ delays, totals }) {
+    const reason = totals ? TOTALS : 'No reward has been received yet.';
     return html`<section aria-labelledby="delays">
       <h2 id="delays">Delay of the rewards</h2>
-      ${delays ? html`<${Summary} delays=${delays} />` : html`<p class="note">No reward has been received yet.</p>`}
+      ${delays ? html`<${Summary} delays=${delays} />` : html`<p class="note">${reason}</p>`}
     </section>`;
   }
 }

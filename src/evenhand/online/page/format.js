@@ -69,3 +69,18 @@ export const clock = (seconds) => new Date(1000 * seconds).toLocaleTimeString(LO
 export const moment = (time) => (time ? new Date(time).toLocaleString(LOCALE, { ...DATE, ...CLOCK }) : NOTHING);
 
 export const several = (count, one, more = `${one}s`) => `${whole(count)} ${count === 1 ? one : more}`;
+
+// How long ago a time was; "now" for a time that another clock puts into the future.
+export function ago(time) {
+  if (!time) return 'never';
+  const seconds = Math.max(0, (Date.now() - new Date(time)) / 1000);
+  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
+  return seconds < 10 ? 'now' : `${whole(Math.floor(seconds / size))}${SPACE}${unit} ago`;
+}
+
+// A rough number of seconds: the two largest digits say enough of a forecast.
+export function about(seconds) {
+  if (!known(seconds)) return NOTHING;
+  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
+  return `${whole(Number((seconds / size).toPrecision(2)))}${SPACE}${unit}`;
+}

@@ -31,14 +31,11 @@ const GROUPS = [...new Set(COLUMNS.map(({ group }) => group))].map((group) => ({
   span: COLUMNS.filter((column) => column.group === group).length,
 }));
 
-// Even the upper end of the interval is less than the promise.
-const isShort = (line) => line.promised !== null && line.high_share !== null && line.high_share < line.promised;
-
 export function Table({ rows }) {
   const group = ({ group, span }) => html`<th role="columnheader" scope="colgroup" colspan=${span}>${group}</th>`;
   const head = ({ field, head }) => html`<th role="columnheader" scope="col" key=${field}>${head}</th>`;
   return html`<div class="scroll" role="region" aria-label="Table of the arms" tabindex="0">
-    <table class="cards wide" role="table" aria-label="Arms">
+    <table class="cards wide" role="table" aria-label="All figures of the arms">
       <thead role="rowgroup">
         <tr role="row"><th role="columnheader" scope="col" rowspan="2">Arm</th>${GROUPS.map(group)}</tr>
         <tr role="row">${COLUMNS.map(head)}</tr>
@@ -62,8 +59,6 @@ class Row extends Component {
       <th role="rowheader" scope="row">
         <${Name} of=${line.arm} />
         ${line.retired && html` <span class="badge">retired</span>`}
-        ${!line.trusted && html` <span class="badge short">estimate not to be trusted</span>`}
-        ${isShort(line) && html` <span class="badge short">below its promise</span>`}
       </th>
       ${COLUMNS.map(cell)}
     </tr>`;

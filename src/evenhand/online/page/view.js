@@ -1,6 +1,7 @@
 // The two rendering libraries as one import. Templates show text: markup in a name is not interpreted.
 import { Component, h, render } from './vendor/preact.mjs';
 import htm from './vendor/htm.mjs';
+import { ago, moment } from './format.js';
 
 const html = htm.bind(h);
 
@@ -11,4 +12,7 @@ const visible = (name) => name.replace(DIRECTION, (one) => `\\u${one.charCodeAt(
 // A name given by a user. bdi keeps right-to-left letters from changing the direction of the text around it.
 const Name = ({ of }) => html`<bdi class="name">${visible(String(of))}</bdi>`;
 
-export { Component, Name, html, render };
+// A time as a distance from now, with the moment itself on demand.
+const Ago = ({ time }) => (time ? html`<time datetime=${time} title=${moment(time)}>${ago(time)}</time>` : 'never');
+
+export { Ago, Component, Name, html, render };

@@ -1,0 +1,76 @@
+// One arm in a row that also fits on a phone: its state in a word, its share, its estimate, and why on demand.
+import { RewardDot, ShareBar } from './bars.js';
+import { about, plays, reward, rewardInterval, several, share, shareInterval, whole } from './format.js';
+import { Badge } from './health.js';
+import { byMerit, owed, standing } from './states.js';
+import { Component, Name, html } from './view.js';
+
+function Standing({ line }) {
+  const { state, text } = standing(line);
+  return html`<span class="standing">
+    ${state === 'plain' ? html`<span class="badge">${text}</span>` : html`<${Badge} ...${{ state, text }} />`}
+    ${!line.trusted && html`${' '}<${Badge} state="attention" text="estimate not to be trusted" />`}
+  </span>`;
+}
+
+const promise = (line) =>
+  !line.promised ? '' : byMerit(line) ? `now deserves ${share(line.promised)}` : `promised ${share(line.promised)}`;
+
+const estimated = (line, totals) =>
+  line.estimate === null ? (totals ? 'learned from totals' : 'no reward known') : html`<strong>${reward(line.estimate)}</strong>${' '}
+    <span class="soft">${rewardInterval(line.low, line.high)}</span>`;
+
+export class Arm extends Component {
+  shouldComponentUpdate(next) {
+    return ['line', 'open', 'scales'].some((prop) => next[prop] !== this.props[prop]);
+  }
+
+  render({ line, open, scales, totals, onWhy, id }) {
+    const behind = !line.retired && owed(line) > 1;
+    return html`<tr role="row" class="arm">
+        <th role="rowheader" scope="row"><${Name} of=${line.arm} /></th>
+        <td role="cell" class="is"><${Standing} line=${line} /></td>
+        <td role="cell" class="received" data-label="Share">
+          <${ShareBar} line=${line} scale=${scales.share} />
+          <span><strong>${line.share === null ? 'no round yet' : share(line.share)}</strong>${' '}
+            <span class="soft">${promise(line)}</span></span>
+        </td>
+        <td role="cell" class="earned" data-label="Reward">
+          <${RewardDot} line=${line} scale=${scales.reward} /><span>${estimated(line, totals)}</span>
+        </td>
+        <td role="cell" class="ask">
+          <button type="button" aria-expanded=${open} aria-controls=${id} onClick=${onWhy}
+            aria-label=${`Why: ${line.arm}`}>Why</button>
+        </td>
+      </tr>
+      ${(open || behind) && html`<tr role="row" class="because" id=${id}>
+        <td role="cell" colspan="5"><${Why} line=${line} open=${open} /></td>
+      </tr>`}`;
+  }
+}
+
+// An arm that is behind says why at once; the figures behind the sentence come on demand.
+function Why({ line, open }) {
+  const again = line.made_good && html`${' '}This is made good in about ${several(line.made_good.rounds, 'round')}${
+    line.made_good.seconds === null ? '' : ` (${about(line.made_good.seconds)} at the present pace)`}.`;
+  return html`<p><bdi>${line.reason}</bdi>${again}</p>${open && html`<${Facts} line=${line} />`}`;
+}
+
+function Facts({ line }) {
+  const missing = [line.pending && `${whole(line.pending)} pending`, line.lost && `${whole(line.lost)} lost`];
+  const rows = [
+    ['Promised', byMerit(line) ? `${share(line.promised)}, by merit` : line.promised ? share(line.promised) : 'nothing'],
+    ['Received', `${share(line.share)} (${several(line.plays, 'play')} in ${several(line.rounds, 'round')})`],
+    ['95 % interval of its share', shareInterval(line.low_share, line.high_share)],
+    ['Owed now, in plays', line.deficit === null ? 'nothing is promised in plays' : plays(Math.max(0, owed(line)))],
+    ['Furthest behind so far', plays(line.worst)],
+    ['Could play in', `${share(line.available)} of all rounds`],
+    ['Its score: mean reward', reward(line.estimate)],
+    ['95 % interval of its reward', rewardInterval(line.low, line.high)],
+    ['Missing rewards', missing.filter(Boolean).join(', ') || 'none'],
+    ['Late rewards, of the lost', whole(line.late)],
+  ];
+  return html`<dl class="facts">
+    ${rows.map(([head, value]) => html`<div><dt>${head}</dt><dd>${value}</dd></div>`)}
+  </dl>`;
+}

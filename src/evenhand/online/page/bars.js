@@ -1,0 +1,46 @@
+// The small pictures in a row of an arm: its share against the promise, its estimated reward with the interval.
+// They repeat what stands beside them as text, so screen readers pass over them.
+import { html } from './view.js';
+
+const percent = (value, [low, high]) => `${(100 * (Math.min(Math.max(value, low), high) - low)) / (high - low || 1)}%`;
+
+const extent = (values, low, high) => {
+  const known = values.filter((value) => value !== null && Number.isFinite(value));
+  return known.length ? [Math.min(low ?? Infinity, ...known), Math.max(high ?? -Infinity, ...known)] : [0, 1];
+};
+
+// One scale for all rows, so that bars can be compared.
+export const shareScale = (rows) =>
+  extent(rows.flatMap((line) => [line.share, line.promised, line.high_share]).concat(0.01), 0);
+
+export function rewardScale(rows) {
+  const [low, high] = extent(rows.flatMap((line) => [line.estimate, line.low, line.high]));
+  const room = low === high ? 0.5 : 0.04 * (high - low);
+  return [low - room, high + room];
+}
+
+function Interval({ low, high, scale, look }) {
+  if (low === null || high === null) return null;
+  const [x1, x2] = [percent(low, scale), percent(high, scale)];
+  return html`<g class=${look}>
+    <line x1=${x1} x2=${x2} y1="11" y2="11" /><line x1=${x1} x2=${x1} y1="7" y2="15" /><line x1=${x2} x2=${x2} y1="7" y2="15" />
+  </g>`;
+}
+
+export function ShareBar({ line, scale }) {
+  const mark = line.promised ? percent(line.promised, scale) : null;
+  return html`<svg class="bar" width="100%" height="22" aria-hidden="true">
+    <rect class="ground" width="100%" height="12" y="5" rx="2" />
+    ${line.share !== null && html`<rect class="got" width=${percent(line.share, scale)} height="12" y="5" rx="2" />`}
+    <${Interval} low=${line.low_share} high=${line.high_share} scale=${scale} look="whisker" />
+    ${mark && html`<line class="promise" x1=${mark} x2=${mark} y1="1" y2="21" />`}
+  </svg>`;
+}
+
+export function RewardDot({ line, scale }) {
+  return html`<svg class="bar" width="100%" height="22" aria-hidden="true">
+    <line class="ground" x1="0" x2="100%" y1="11" y2="11" />
+    <${Interval} low=${line.low} high=${line.high} scale=${scale} look="reach" />
+    ${line.estimate !== null && html`<circle class="dot" cx=${percent(line.estimate, scale)} cy="11" r="4.5" />`}
+  </svg>`;
+}

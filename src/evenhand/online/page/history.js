@@ -1,0 +1,181 @@
+// Shares and rewards over calendar time, with the changes of arms and promises marked in it.
+import { Chart, ROOM, axis, plain, tip, tone } from './chart.js';
+import { course } from './course.js';
+import { duration, moment, reward, several, share, whole } from './format.js';
+import { Range, chosenRange, rangeOf } from './range.js';
+import { Component, Name, html } from './view.js';
+
+const FIRST = 5; // arms that are drawn unless others are selected
+const MINUTE = 60_000; // ms
+
+export class History extends Component {
+  state = { shown: null };
+
+  drawn(history) {
+    return this.state.shown ?? new Set(leading(history));
+  }
+
+  toggle(history, arm) {
+    const shown = new Set(this.drawn(history));
+    if (!shown.delete(arm)) shown.add(arm);
+    this.setState({ shown });
+  }
+
+  // The same object as long as nothing changes, so that the charts are not drawn again.
+  data({ audit, chosen }) {
+    const { history, changes_made: changes } = audit;
+    const now = MINUTE * Math.ceil(Date.now() / MINUTE);
+    const of = [history, this.state.shown, chosen.range, chosen.from, chosen.to, now, audit.lines];
+    if (!this.kept?.of.every((part, at) => part === of[at])) {
+      const times = history.times.map((time) => Date.parse(time));
+      const ends = rangeOf(chosen, times[0] - 1, times.at(-1) + 1);
+      const ranged = chosen.range ? rangeOf(chosen, 0, now) : ends;
+      const marked = changes
+        .map((one, at) => ({ ...one, number: at + 1, at: Date.parse(one.time) }))
+        .filter(({ at }) => ranged[0] <= at && at <= ranged[1]);
+      const promised = new Map(audit.lines.map((line) => [line.arm, line.promised]));
+      const lines = history.arms.map((arm, place) => ({ arm, place, promised: promised.get(arm) ?? null }));
+      const drawn = lines.filter(({ arm }) => this.drawn(history).has(arm));
+      this.kept = { of, ends: ranged, marked, lines, drawn, ...course(history, times, ranged) };
+    }
+    return this.kept;
+  }
+
+  body(props) {
+    const { audit, chosen, onChoose } = props;
+    const data = this.data(props);
+    const { whole: all, parts } = data;
+    const drag = (from, to) => onChoose(chosenRange([from, to]));
+    const [from, to] = data.ends.map((end) => moment(end));
+    const chart = (picture, words) => html`<${Chart} data=${data} height=${250} picture=${picture} onDrag=${drag}
+      label=${`${words} over time, ${several(data.drawn.length, 'arm')}; the table below has the numbers`} />`;
+    return html`
+      <${Range} chosen=${chosen} ends=${data.ends} onChoose=${onChoose} />
+      <p class="note">${several(all.rounds, 'round')} from ${from} to ${to}, in parts of ${duration(data.step / 1000)}.${' '}
+        <span class="pointer">Drag over a chart to choose a range.</span></p>
+      ${all.rounds > 0
+        ? html`<div class="pair">
+            <figure><figcaption><h3>Share of the rounds</h3></figcaption>${chart(shares, 'Shares')}</figure>
+            <figure><figcaption><h3>Mean reward received</h3></figcaption>${chart(means, 'Mean rewards')}</figure>
+          </div>`
+        : html`<p role="status">No round was decided in this range.</p>`}
+      <${Legend} data=${data} onArm=${(arm) => this.toggle(audit.history, arm)} />
+      <${Changes} marked=${data.marked} count=${audit.changes_made.length} />
+      <details><summary>As a table</summary><${Listed} data=${data} parts=${parts} /></details>
+    `;
+  }
+
+  render(props) {
+    const { history } = props.audit;
+    return html`<section aria-labelledby="course">
+      <h2 id="course">Over time</h2>
+      ${history?.rounds.length ? this.body(props) : html`<p class="note">Nothing has been decided yet.</p>`}
+    </section>`;
+  }
+}
+
+// The arms with the most plays.
+function leading(history) {
+  const last = (arm) => history.plays[history.arms.indexOf(arm)].at(-1);
+  return [...history.arms].sort((one, other) => last(other) - last(one)).slice(0, FIRST);
+}
+
+function Legend({ data, onArm }) {
+  const drawn = new Set(data.drawn.map(({ arm }) => arm));
+  const row = ({ arm, place, promised }) => {
+    const { plays, share: got, mean } = data.whole.arms[place];
+    return html`<tr key=${arm}>
+      <th scope="row"><label class="tick">
+        <input type="checkbox" checked=${drawn.has(arm)} onChange=${() => onArm(arm)} />
+        <span class="swatch ${tone(place)}" aria-hidden="true"></span><${Name} of=${arm} />
+      </label></th>
+      <td class="number">${whole(plays)}</td><td class="number">${share(got)}</td>
+      <td class="number">${promised ? share(promised) : ''}</td><td class="number">${reward(mean)}</td>
+    </tr>`;
+  };
+  return html`<div class="scroll tall" role="region" aria-label="Arms in this range" tabindex="0">
+    <table class="in-range" aria-label="Arms in this range">
+      <thead><tr><th scope="col">Arm (line)</th><th scope="col" class="number">Plays</th>
+        <th scope="col" class="number">Share</th><th scope="col" class="number">Promised now</th>
+        <th scope="col" class="number">Mean reward</th></tr></thead>
+      <tbody>${data.lines.map(row)}</tbody>
+    </table>
+  </div>`;
+}
+
+function Changes({ marked, count }) {
+  if (count === 0) return null;
+  const one = ({ number, time, round, text }) => html`<li value=${number}>
+    <time datetime=${time}>${moment(time)}</time>, after round ${whole(round)}: <bdi>${text}</bdi>
+  </li>`;
+  return html`<h3>Changes of arms and promises</h3>
+    ${marked.length > 0
+      ? html`<ol class="changes">${marked.map(one)}</ol>`
+      : html`<p class="note">None in this range; ${several(count, 'change')} in all.</p>`}`;
+}
+
+function Listed({ data, parts }) {
+  const cells = ({ place }) => (part) => html`<td class="number">${share(part.arms[place].share)}</td>`;
+  return html`<div class="scroll tall" role="region" aria-label="Shares over time, table" tabindex="0"><table>
+    <thead><tr><th scope="col">From</th><th scope="col" class="number">Rounds</th>
+      ${data.drawn.map(({ arm }) => html`<th scope="col" class="number"><${Name} of=${arm} /></th>`)}</tr></thead>
+    <tbody>${parts.map((part) => html`<tr><th scope="row">${moment(part.start)}</th>
+      <td class="number">${whole(part.rounds)}</td>${data.drawn.map((line) => cells(line)(part))}</tr>`)}</tbody>
+  </table></div>`;
+}
+
+// --- the charts -------------------------------------------------------------------------------------------------------
+
+const percent = (value) => String(Number((100 * value).toPrecision(6)));
+const shares = (data, look, width) =>
+  picture(data, look, width, 'share', share, axis(look, '%', { min: 0, axisLabel: { formatter: percent } }));
+const means = (data, look, width) => picture(data, look, width, 'mean', reward, axis(look, 'reward', { scale: true }));
+
+function picture(data, look, width, field, shown, amounts) {
+  const few = data.parts.filter(({ rounds }) => rounds > 0).length < 3; // a line needs two points
+  const series = data.drawn.map(({ arm, place }) => ({
+    type: 'line',
+    name: plain(arm),
+    data: data.parts.map((part) => [part.middle, part.arms[place][field]]),
+    showSymbol: few,
+    symbolSize: 7,
+    connectNulls: true,
+    emphasis: { disabled: true },
+    lineStyle: { ...look.series(place), width: 2 },
+    itemStyle: { color: look.series(place).color },
+  }));
+  const tipLines = (points) => {
+    const part = data.parts.find(({ middle }) => middle === points[0].value[0]);
+    if (!part) return [];
+    const lines = data.drawn.map(({ arm, place }) => `${plain(arm)}: ${shown(part.arms[place][field])}`);
+    return [`${moment(part.start)}, ${several(part.rounds, 'round')}`, ...lines];
+  };
+  return {
+    grid: ROOM,
+    xAxis: timeAxis(look, width, data.ends),
+    yAxis: { ...amounts, type: 'value', nameLocation: 'end', nameGap: 8 },
+    series: [...series, changed(data.marked, look)],
+    tooltip: tip(look, tipLines),
+  };
+}
+
+function timeAxis(look, width, [min, max]) {
+  const more = { type: 'time', min, max, splitNumber: Math.max(2, Math.round(width / 110)), splitLine: { show: false } };
+  const formatter = { year: '{yyyy}', month: '{MMM}', day: '{d} {MMM}', hour: '{HH}:{mm}', minute: '{HH}:{mm}' };
+  return axis(look, '', { ...more, axisLabel: { formatter } });
+}
+
+// A numbered line where something was changed.
+function changed(marked, look) {
+  return {
+    type: 'line',
+    data: [],
+    markLine: {
+      silent: true,
+      symbol: 'none',
+      lineStyle: { color: look.soft, type: 'dashed', width: 1 },
+      label: { formatter: ({ name }) => name, color: look.soft, distance: 2 },
+      data: marked.map(({ at, number }) => ({ xAxis: at, name: String(number) })),
+    },
+  };
+}

@@ -1,0 +1,41 @@
+// With which settings an allocation was created.
+import { duration, moment, several, whole } from './format.js';
+import { Component, html } from './view.js';
+
+const MISSING = { lost: 'counts as lost', zero: 'counts as a reward of 0', never: 'is never given up' };
+
+// Long lists have one value per arm, and would fill the page.
+function setting(value) {
+  if (value === null || typeof value !== 'object') return String(value);
+  const size = Array.isArray(value) ? value.length : Object.keys(value).length;
+  return size > 8 ? several(size, 'value') : JSON.stringify(value);
+}
+
+export class Settings extends Component {
+  shouldComponentUpdate(next) {
+    return next.described !== this.props.described || next.changes !== this.props.changes;
+  }
+
+  render({ described, changes }) {
+    const [low, high] = described.rewards;
+    const rows = [
+      ['Created', moment(described.created)],
+      ['Algorithm', typeof described.algorithm === 'string' ? described.algorithm : JSON.stringify(described.algorithm)],
+      ['Arms per round', whole(described.plays)],
+      ['Changes of arms and promises', whole(changes)],
+      ['Window for a reward', described.window === null ? 'no limit' : duration(described.window)],
+      ['A missing reward', MISSING[described.missing] ?? described.missing],
+      ['Rewards', `from ${low} to ${high}`],
+      ['Seed', String(described.seed)],
+      ...Object.entries(described.parameters)
+        .filter(([key]) => key !== 'fractions')
+        .map(([key, value]) => [html`<code>${key}</code>`, setting(value)]),
+    ];
+    return html`<section aria-labelledby="settings">
+      <h2 id="settings">Settings</h2>
+      <dl class="settings">
+        ${rows.map(([head, value]) => html`<div><dt>${head}</dt><dd><bdi>${value}</bdi></dd></div>`)}
+      </dl>
+    </section>`;
+  }
+}

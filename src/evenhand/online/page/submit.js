@@ -1,0 +1,67 @@
+// What all forms have in common: they send a change once, and say what became of it.
+import { Refused } from './api.js';
+import { Component, html } from './view.js';
+
+const PAUSE = 400; // ms without a key pressed, before a preview is requested
+
+export class Form extends Component {
+  componentWillUnmount() {
+    clearTimeout(this.timer);
+    this.flight?.abort();
+  }
+
+  // Runs `work`, and shows its error; true if there was none.
+  async attempt(work) {
+    if (this.state.busy) return false;
+    this.setState({ busy: true, error: null });
+    try {
+      await work();
+      this.setState({ busy: false });
+      return true;
+    } catch (error) {
+      this.setState({ busy: false, error: errorOf(error) }, () => this.base?.querySelector?.('[role="alert"]')?.focus());
+      return false;
+    }
+  }
+
+  // Asks for a preview a little after the last key was pressed; an older answer never replaces a newer one.
+  preview(method, path, body) {
+    if (!this.props.service.preview) return;
+    clearTimeout(this.timer);
+    this.flight?.abort();
+    const flight = (this.flight = new AbortController());
+    this.timer = setTimeout(async () => {
+      let preview;
+      try {
+        preview = await this.props.service.preview(method, path, body, flight.signal);
+      } catch (error) {
+        if (flight.signal.aborted) return;
+        preview = { feasible: null, text: errorOf(error).message };
+      }
+      if (!flight.signal.aborted) this.setState({ preview });
+    }, PAUSE);
+  }
+}
+
+const errorOf = (error) => {
+  if (!(error instanceof Refused)) return { message: `${error.message}: nothing is known of the change; try again` };
+  const places = error.errors?.length > 1 ? error.errors.map(({ where, message }) => `${where}: ${message}`) : [];
+  return { message: error.message, places };
+};
+
+export function Problem({ error }) {
+  if (!error) return null;
+  return html`<div role="alert" tabindex="-1" class="alarm">
+    <p><bdi>${error.message}</bdi></p>
+    ${error.places?.length > 0 && html`<ul>${error.places.map((one) => html`<li><bdi>${one}</bdi></li>`)}</ul>`}
+  </div>`;
+}
+
+export const percent = (fraction) => (fraction ? String(Number((100 * fraction).toPrecision(8))) : '');
+
+// The share that a field in per cent says: undefined if it is none.
+export function fraction(text) {
+  if (text.trim() === '') return 0;
+  const value = Number(text.replace(',', '.')) / 100;
+  return value >= 0 && value <= 1 ? Number(value.toPrecision(12)) : undefined;
+}
