@@ -108,9 +108,17 @@ def client_package(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation, into docs/_build/html; every warning is an error."""
+    """The documentation, into docs/_build/html; every warning is an error, and so is a figure that is out of date."""
     session.install("-e", ".[service,docs]")
+    session.run("python", "docs/_ext/kept.py", "--check")
     session.run("python", "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build/html")
+
+
+@nox.session
+def figures(session: nox.Session) -> None:
+    """Draws the figures in docs/_static/figures that are out of date; ``-- --all`` draws all of them."""
+    session.install("-e", ".")
+    session.run("python", "docs/_ext/kept.py", *session.posargs)
 
 
 @nox.session

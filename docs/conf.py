@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx_design",
     "extension",  # of these pages, in _ext
 ]
 exclude_patterns = ["_build"]
@@ -38,6 +39,7 @@ napoleon_use_rtype = False
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"Evenhand {version}"
 html_static_path = ["_static"]

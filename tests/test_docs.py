@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import json
 import pkgutil
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -36,16 +36,14 @@ DOCS = ROOT / "docs"
 
 def loaded(name: str) -> Any:
     """A module of the documentation; docs/_ext is not a package."""
-    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / "_ext" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for it
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(DOCS / "_ext"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(DOCS / "_ext"))
 
 
-EXAMPLES, TABLES = loaded("examples"), loaded("tables")
+EXAMPLES, TABLES, FORMULAS = loaded("examples"), loaded("tables"), loaded("formulas")
 PAGES: list[str] = EXAMPLES.pages()
 
 
@@ -279,16 +277,57 @@ def test_algorithm_documents_itself(entry: Algorithm) -> None:
 
 
 @pytest.mark.parametrize("entry", ALGORITHMS.values(), ids=lambda entry: entry.name)
-def test_algorithm_is_in_the_documentation(entry: Algorithm) -> None:
-    shown = section("reference/algorithms.md", f"### {entry.name}")
-    assert {name for row in rows(shown) for name in codes(row[0])} == set(entry.parameters)
+def test_algorithm_has_a_page(entry: Algorithm) -> None:
+    path = f"reference/algorithms/{entry.name}.md"
+    shown = page(path)
+    assert {name for row in rows(section(path, "## Parameters")) for name in codes(row[0])} == set(entry.parameters)
+    assert "## When to use it\n" in shown
+    assert "## When not to use it\n" in shown
     assert entry.paper is not None
+    assert f"{{{entry.paper.key}," in shown, "no BibTeX"
     assert f"### {entry.paper.key}\n" in page("reference/algorithms.md")
+    assert (DOCS / f"_static/figures/algorithms/{entry.name}.svg").exists()
+    compared = [row for row in rows(page("reference/algorithms.md")) if f"[`{entry.name}`]" in row[0]]
+    assert len(compared) == 1
+    assert compared[0][1:] == rows(section(path, "## Beside others of its kind"))[1][1:]
     parts = [row for row in rows(page("concepts/parts.md")) if codes(row[0]) == {entry.name}]
     policy = TABLES.example_of(entry)
     chosen = (policy.index, policy.fairness, policy.selection, policy.schedule, policy.hold)
     for part, cell in zip(chosen, (parts[0][1], *parts[0][3:]), strict=True):
         assert type(part).__name__ in codes(cell)
+
+
+def test_every_page_of_an_algorithm_is_about_one() -> None:
+    assert {path.stem for path in (DOCS / "reference/algorithms").glob("*.md")} == set(ALGORITHMS)
+
+
+@pytest.mark.parametrize(
+    ("plain", "latex"),
+    [
+        ("S/N + sqrt(c ln t / N)", r"\frac{S}{N} + \sqrt{\frac{c \ln\,t}{N}}"),
+        ("Σ f(x_i) x_i / Σ f(x_j)", r"\frac{\sum f( x_{i} ) x_{i}}{\sum f( x_{j} )}"),
+        ("Σ 8 ln T/Δ", r"\sum \frac{8 \ln\,T}{\Delta}"),
+        ("(r_i t − N_i)_+", r"( r_{i} t - N_{i} )_{+}"),
+        ("p*_i(s)", r"p_{i}^{\ast }( s )"),
+        ("2^(k−1) T_1", r"2^{k - 1} T_{1}"),
+    ],
+)
+def test_formula_is_typeset(plain: str, latex: str) -> None:
+    assert FORMULAS.latex(plain) == latex
+    assert FORMULAS.is_formula(plain)
+
+
+@pytest.mark.parametrize(
+    "code", ["f_ts", "r_regret / t", "evidence", 'radius = "code"', "max_violation", "bandit.audit()"]
+)
+def test_code_is_no_formula(code: str) -> None:
+    assert not FORMULAS.is_formula(code)
+
+
+def test_all_formulas_of_the_algorithms_can_be_read() -> None:
+    for entry in ALGORITHMS.values():
+        for formula in re.findall(r"``([^`]+)``", entry._sections()[1]):
+            assert FORMULAS.latex(" ".join(formula.split()))
 
 
 @pytest.mark.parametrize(
@@ -448,6 +487,50 @@ def test_complete_configurations_run(path: str) -> None:
 @pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.toml")), ids=lambda file: file.name)
 def test_example_configurations_run(file: Path) -> None:
     run_small(file)
+
+
+FRAGMENT = """
+horizon = 4
+lanes = 2
+[environment]
+rewards = { kind = "bernoulli", means = [0.6, 0.5] }
+"""
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if "\n[[policies]]\n" in page(path)])
+def test_policies_shown_by_themselves_can_be_loaded(path: str, tmp_path: Path) -> None:
+    for block in EXAMPLES.blocks(page(path)):
+        if block.language == "toml" and not block.file and block.content.startswith("[[policies]]"):
+            (tmp_path / "shown.toml").write_text(FRAGMENT + block.content, encoding="utf-8")
+            assert len(config.load(tmp_path / "shown.toml").policies) == block.content.count("[[policies]]")
+
+
+def test_python_of_the_readme_runs_in_its_order() -> None:
+    names: dict[str, Any] = {}
+    for block in EXAMPLES.blocks((ROOT / "README.md").read_text(encoding="utf-8")):
+        if block.language == "python":
+            small = re.sub(r"horizon=[\d_]+, lanes=\d+", "horizon=40, lanes=2", block.content)
+            exec(compile(small, "README.md", "exec"), names)
+    assert names["decision"].names
+
+
+SHELL = re.compile(r"(?:^|[;&|(] *|exec \S+ |-- )(?:\S*/bin/)?evenhand ((?:[^\n;&|<>#)\\]|\\\n)+)", flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", [*PAGES, "../README.md"])
+def test_commands_in_shell_blocks_exist_with_their_options(path: str) -> None:
+    """What a console block shows is run; shell blocks change the machine, so that their commands are only read."""
+    text = (DOCS / path).read_text(encoding="utf-8")
+    for block in EXAMPLES.blocks(text):
+        for line in SHELL.findall(block.content) if block.language == "sh" else ():
+            words = shlex.split(line.replace("\\\n", " "))
+            command, rest = COMMAND_LINE, words
+            while rest and hasattr(command, "commands") and rest[0] in command.commands:
+                command, rest = command.commands[rest[0]], rest[1:]
+            assert command is not COMMAND_LINE or rest[0].startswith("-"), f"no command: {line}"
+            known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)} | {"--help", "-h"}
+            asked = {word.partition("=")[0] for word in rest if word.startswith("--")}
+            assert asked <= known, line
 
 
 def run_small(file: Path) -> None:

@@ -5,23 +5,30 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-import sys
-from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel
 from sphinx.util.inspect import stringify_signature
 from typing_extensions import is_typeddict
 
-import evenhand
+import formulas
 
 LABELS = ("Promise", "Source")
 
 
 def complete(obj: Any, lines: list[str]) -> list[str]:
     """A docstring's lines, with the labelled paragraphs set off and the fields of a record listed."""
-    body = ["Fields:" if line == "Attributes:" else line for line in labelled(lines)]
+    body = ["Fields:" if line == "Attributes:" else line for line in labelled(with_formulas(lines))]
     return [*body, *fields(obj, body)]
+
+
+def with_formulas(lines: list[str]) -> list[str]:
+    """Formulas typeset, except in tables, where columns would not fit any more, and in examples."""
+    text = "\n".join(lines)
+    pieces = re.split(r"(^ *={3,} .*?(?=^\s*$|\Z)|^ *>>> .*?(?=^\s*$|\Z))", text, flags=re.MULTILINE | re.DOTALL)
+    for place in range(0, len(pieces), 2):
+        pieces[place] = formulas.typeset(formulas.typeset_bare(pieces[place], ":math:`{}`"), role=":math:`{}`")
+    return "".join(pieces).split("\n")
 
 
 def signature(what: str, obj: Any) -> tuple[str, str] | None:
@@ -69,16 +76,3 @@ def fields(obj: Any, lines: list[str]) -> list[str]:
 def is_record(obj: type) -> bool:
     """Whether a class is a dataclass or made with attrs."""
     return dataclasses.is_dataclass(obj) or hasattr(obj, "__attrs_attrs__")
-
-
-def meaning(target: str, documented: Iterable[str]) -> str | None:
-    """The one documented object that a name can mean, or None: a package's public name, or the end of a full name."""
-    if target in evenhand.__all__:
-        target = f"evenhand.{target}"
-    package, _, name = target.rpartition(".")
-    if package in sys.modules and hasattr(sys.modules[package], name):
-        thing = getattr(sys.modules[package], name)
-        home = f"{getattr(thing, '__module__', package)}.{getattr(thing, '__qualname__', name)}"
-        return home if home in documented else None
-    ends = [full for full in documented if full.endswith(f".{target}")]
-    return ends[0] if len(ends) == 1 else None

@@ -1,4 +1,4 @@
-"""The figures of the documentation, drawn anew with every build: ``python docs/_ext/make_figures.py FOLDER``."""
+"""The figures of the pages, kept in docs/_static/figures by kept.py: ``python docs/_ext/make_figures.py FOLDER``."""
 
 from __future__ import annotations
 

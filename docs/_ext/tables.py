@@ -16,9 +16,13 @@ from typing import Any
 
 import attrs
 
+import algorithm_pages
 import evenhand
 import evenhand.algorithms
 import evenhand.papers
+from algorithm_pages import GROUPS, group_of
+from algorithm_pages import escaped as _text
+from algorithm_pages import table as _table
 from evenhand import Environment, Policy, simulate
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.environment import Bounded
@@ -28,17 +32,7 @@ from evenhand.policy.merit import Power
 from evenhand.simulation.measures import MEASURES
 
 CLAIMS = Path(__file__).parents[1] / "_static" / "claims.json"  # of the full run that `keep_report.py` has kept
-MARKER = re.compile(r"^<!-- generated: (\w+)(?: ([\w. -]+?))? -->$", flags=re.MULTILINE)
-#: What the algorithms of a module promise, in the order of the page.
-GROUPS = {
-    "baselines": "No promise",
-    "minimum": "Minimum shares",
-    "merit": "Shares by merit",
-    "mature": "Shares by merit, by the age of plays",
-    "promises": "Groups, caps, rewards and floors of chances",
-    "anonymous": "Anonymous sums",
-    "drift": "Means that change",
-}
+MARKER = re.compile(r"^<!-- generated: (\w+)(?: (.+?))? -->$", flags=re.MULTILINE)
 COLUMNS = {
     "policy": "label of the policy",
     "lane": "replication, counted from 0",
@@ -100,7 +94,7 @@ def example_of(entry: Algorithm) -> Policy:
 
 def link_to(entry: Algorithm) -> str:
     """The place on the page of the algorithms, from a page one folder deep."""
-    return f"../reference/algorithms.md#{entry.name.replace('_', '-')}"
+    return f"../reference/algorithms/{entry.name}.md"
 
 
 def _shown(part: Any) -> str:
@@ -116,32 +110,11 @@ def _shown(part: Any) -> str:
     return f"`{type(part).__name__}`" + "".join(inner) + (f" ({', '.join(remarks)})" if remarks else "")
 
 
-def list_algorithms() -> str:
-    """The algorithms, one line each, by what they promise."""
-    return _grouped(
-        ["algorithm", "what it is", "source"],
-        lambda e: [f"[`{e.name}`](#{e.name.replace('_', '-')})", _text(e.summary), _text(e.source)],
-    )
-
-
-def algorithms() -> str:
-    """The algorithms, in full."""
-    pieces = []
-    for heading, entries in by_promise().items():
-        pieces += [f"## {heading}", *(_in_full(entry) for entry in entries)]
-    return "\n\n".join(pieces)
-
-
-def all_algorithms() -> list[Algorithm]:
-    """The registry, in the order of the page."""
-    return [entry for entries in by_promise().values() for entry in entries]
-
-
 def by_promise() -> dict[str, list[Algorithm]]:
     """The registry, cut by what the algorithms promise."""
     groups: dict[str, list[Algorithm]] = {heading: [] for heading in GROUPS.values()}
     for entry in ALGORITHMS.values():
-        groups[GROUPS[entry.build.__module__.rpartition(".")[2]]].append(entry)
+        groups[GROUPS[group_of(entry)]].append(entry)
     return groups
 
 
@@ -150,37 +123,6 @@ def _grouped(head: Iterable[str], row: Callable[[Algorithm], list[str]]) -> str:
     head = list(head)
     pieces = [f"**{heading}**\n\n{_table(head, map(row, entries))}" for heading, entries in by_promise().items()]
     return "\n\n".join(pieces)
-
-
-def _in_full(entry: Algorithm) -> str:
-    sections = (inspect.getdoc(entry.build) or "").split("\n\n")
-    place = next(i for i, section in enumerate(sections) if section.startswith("Args:"))
-    remarks = [" ".join(section.split()) for section in sections[2:place] if not section.startswith("Promise:")]
-    helped = entry.parameter_help()
-    rows = [
-        [f"`{name}`", "required" if p.default is p.empty else f"`{p.default!r}`", _text(helped.get(name, ""))]
-        for name, p in entry.parameters.items()
-    ]
-    return "\n\n".join(
-        [
-            f"### {entry.name}",
-            _text(entry.summary),
-            " ".join(sections[1].split()),
-            f"**Promise:** {_text(entry.promise)}",
-            *remarks,
-            _table(["parameter", "default", "what it is"], rows),
-            f"**Source:** {_text(entry.source)}",
-            f"**Paper:** [{_text(entry.paper.citation)}](#{entry.paper.key}). "
-            f"**In Python:** {{py:func}}`evenhand.algorithms.{entry.name} <{entry.build.__module__}.{entry.name}>`.",
-        ]
-    )
-
-
-def papers() -> str:
-    """The papers that the algorithms come from, with BibTeX entries."""
-    used = {entry.paper.key: entry.paper for entry in all_algorithms()}
-    entries = [f"### {p.key}\n\n{_text(p.citation)}.\n\n```bibtex\n{p.bibtex()}\n```" for _, p in sorted(used.items())]
-    return "\n\n".join(entries)
 
 
 def options(command: str) -> str:
@@ -221,6 +163,17 @@ def verdicts() -> str:
             numbers = f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else ""
             rows.append([shown, _text(verdict["sentence"]), status, numbers])
     return _table(["experiment", "claim", "verdict", "numbers that agree"], rows)
+
+
+def finding(asked: str) -> str:
+    """The verdict on one claim, ``P-2b | its first words``, with the experiment that it comes from."""
+    name, words = asked.split(" | ")
+    experiments = json.loads(CLAIMS.read_text(encoding="utf-8"))["experiments"]
+    experiment = next(one for one in experiments if one["id"] == name)
+    (verdict,) = (one for one in experiment["verdicts"] if one["sentence"].startswith(words))
+    link = f'<a href="_static/report/{experiment["paper"]}.html#{name}">{name}</a>'
+    size = f"{experiment['lanes']} lanes of {experiment['horizon']:,} rounds"
+    return f"- **{verdict['status']}**: {_text(verdict['sentence'])} ({link}, {size})"
 
 
 def full_run() -> str:
@@ -314,31 +267,18 @@ def modules(packages: str) -> str:
     return "\n\n".join(pieces)
 
 
-def _text(text: str) -> str:
-    """Plain text for Markdown: what would be read as a mark is escaped, except in code."""
-    pieces = re.split(r"(`+[^`]*`+)", text)
-    return "".join(piece if piece.startswith("`") else re.sub(r"([*<|])", r"\\\1", piece) for piece in pieces)
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = list(head)
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
-
 MAKERS: dict[str, Callable[..., str]] = {
-    "algorithms": algorithms,
+    **algorithm_pages.MAKERS,
     "bounds": bounds,
     "columns": columns,
     "experiments": experiments,
+    "finding": finding,
     "full_run": full_run,
     "commands": commands,
-    "list_algorithms": list_algorithms,
     "measures": measures,
     "modules": modules,
     "names": names,
     "options": options,
-    "papers": papers,
     "parts": parts,
     "verdicts": verdicts,
 }
