@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -183,3 +186,72 @@ def test_own_parts_travel_to_other_processes() -> None:
     here, elsewhere = (compare([ucb1(), fucb(0.1)], world, jobs=jobs, **options) for jobs in (1, 2))
     for label, record in here.policies.items():
         assert (record.pulls == elsewhere.policies[label].pulls).all()
+
+
+def workers_of(pid: int) -> set[Path]:
+    """The folders in /proc of the processes that work for another one."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == pid and b"popen_loky" in (folder / "cmdline").read_bytes():
+                found.add(folder)
+        except OSError:
+            continue  # it ended meanwhile
+    return found
+
+
+def runs(process: Path) -> bool:
+    """Whether a process runs; one that ended may stay in /proc until somebody asks for its status."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60.0
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for the processes in /proc")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_workers_do_not_outlive_the_run_that_started_them(name: str, tmp_path: Path) -> None:
+    config = tmp_path / "long.toml"
+    config.write_text(
+        "horizon = 100_000_000\nlanes = 1\ncheckpoints = 100_000\n"
+        "environment.rewards = { kind = 'bernoulli', means = [0.9, 0.5] }\n"
+        "[[policies]]\nalgorithm = 'ucb1'\n[[policies]]\nalgorithm = 'thompson'\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "evenhand.cli.main",
+        "simulate",
+        str(config),
+        "--jobs",
+        "2",
+        "--out",
+        str(tmp_path),
+    ]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environment = os.environ | {"TMPDIR": str(scratch)}
+
+    def begun() -> bool:
+        return any(np.fromfile(path, dtype=np.int64).all() for path in scratch.glob("evenhand-*/done"))
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as run:
+        try:
+            wait_until(begun)
+            workers = workers_of(run.pid)
+            run.send_signal(getattr(signal, name))
+            run.wait(60.0)
+            wait_until(lambda: not any(map(runs, workers)))
+        finally:
+            run.kill()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["long.toml", "scratch"]
+    if name == "SIGTERM":
+        assert list(scratch.iterdir()) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, cast
@@ -59,6 +60,9 @@ def main() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # where the encoding of the terminal has no ± or η
+    for name in ("SIGTERM", "SIGHUP"):
+        if signal.getsignal(getattr(signal, name, signal.SIGINT)) is signal.SIG_DFL:
+            signal.signal(getattr(signal, name), _ended)
     if COMPLETING in os.environ:
         app(prog_name="evenhand")
     status = run(sys.argv[1:])
@@ -97,8 +101,20 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         return _system_error(error)
     except (Interrupted, KeyboardInterrupt, typer.Abort) as interrupt:
-        return _fail(str(interrupt) or "interrupted", 130)
+        return _fail(str(interrupt) or "interrupted", _Ended.status)
     return 0
+
+
+class _Ended(KeyboardInterrupt):
+    """Somebody ended the command by a signal."""
+
+    status = 130
+
+
+def _ended(number: int, frame: object) -> None:
+    """End as an interrupt does, so that workers and unfinished files go."""
+    _Ended.status = 128 + number
+    raise _Ended(f"ended by {signal.Signals(number).name}")
 
 
 def _misused(error: typer.BadParameter) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import os
 import sys
 import sysconfig
 import tempfile
@@ -146,7 +147,7 @@ def _installed(module: ModuleType) -> bool:
 def _run_all(
     function: Callable[..., R], units: Sequence[tuple[Any, ...]], jobs: int, path: Path
 ) -> list[tuple[R, float]]:
-    calls = [(function, unit, path, len(units), number) for number, unit in enumerate(units)]
+    calls = [(function, unit, path, len(units), number, os.getpid()) for number, unit in enumerate(units)]
     if jobs == 1 or len(units) == 1:
         return [_run_one(*call) for call in calls]
     from joblib import Parallel, delayed
@@ -154,11 +155,17 @@ def _run_all(
     return list(Parallel(n_jobs=jobs, batch_size=1)(delayed(_run_one)(*call) for call in calls))
 
 
-def _run_one(function: Callable[..., R], unit: tuple[Any, ...], path: Path, units: int, number: int) -> tuple[R, float]:
+def _run_one(
+    function: Callable[..., R], unit: tuple[Any, ...], path: Path, units: int, number: int, parent: int
+) -> tuple[R, float]:
     # On another machine of a cluster the file does not exist, and there is no bar.
     done = np.memmap(path, dtype=np.int64, mode="r+", shape=(units,)) if path.exists() else np.zeros(units)
 
+    local = os.getppid() == parent
+
     def tick(steps: int) -> None:
+        if local and os.getppid() != parent:
+            os._exit(1)  # the process that wants the results has been killed
         done[number] = steps
 
     began = time.process_time()
