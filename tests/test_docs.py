@@ -261,6 +261,15 @@ def test_docstring_has_an_example_or_an_excuse(thing: Any) -> None:
     assert has_example != (full_name(thing) in EXCUSED), "needs an example" if not has_example else "needs no excuse"
 
 
+ROOMS = ("algorithms", "core.parts", "environment", "policy", "simulation", "theory")
+
+
+@pytest.mark.parametrize("thing", [one for one in public_things() if inspect.isfunction(one)], ids=full_name)
+def test_function_with_three_arguments_explains_them(thing: Any) -> None:
+    if full_name(thing).startswith(ROOMS) and len(inspect.signature(thing).parameters) > 2:
+        assert "    Args:\n" in (thing.__doc__ or "")
+
+
 def test_excuses_are_for_what_is_there() -> None:
     assert {full_name(thing) for thing in public_things()} >= EXCUSED
 

@@ -14,6 +14,10 @@ def beta_under(evidence: EvidenceLike, prior: PriorLike = UNIFORM) -> Index:
     """Thompson sampling under some evidence, from a prior.
 
     ``"both"`` is the mean of an optimistic and a pessimistic draw, ``"mature"`` the same from old pulls.
+
+    Args:
+        evidence: what to believe of missing rewards, by name or as a part.
+        prior: a and b of ``Beta(a, b)``, or such a pair per arm.
     """
     if evidence == "both":
         return Mean(BetaSample("optimistic", prior), BetaSample("pessimistic", prior))
@@ -25,5 +29,11 @@ def beta_under(evidence: EvidenceLike, prior: PriorLike = UNIFORM) -> Index:
 
 
 def ucb_under(exploration: float, evidence: EvidenceLike, clip: bool = False) -> Index:
-    """The upper confidence bound under some evidence."""
+    """The upper confidence bound under some evidence.
+
+    Args:
+        exploration: c ≥ 0.
+        evidence: what to believe of missing rewards, by name or as a part.
+        clip: whether to cut the bound at 1.
+    """
     return UCB(exploration, clip, evidence)

@@ -414,6 +414,9 @@ def naive_quotas(fractions: PerArm, horizon: int, epsilon: float = 0.1) -> NDArr
         horizon: T, rounds.
         epsilon: ε in [0, 1].
 
+    Returns:
+        (arms,), whole plays.
+
     Example:
         >>> naive_quotas([0.3, 0.3, 0.0], horizon=100, epsilon=0.1)
         array([5, 4, 1])
@@ -441,6 +444,9 @@ def t_fucb_quotas(fractions: PerArm, horizon: int) -> NDArray[np.int64]:
     Args:
         fractions: (arms,), promised shares r_i of the rounds, Σ r ≤ 1.
         horizon: T, rounds.
+
+    Returns:
+        (arms,), whole plays.
 
     Example:
         >>> t_fucb_quotas([0.07, 0.5, 0.0], horizon=100)

@@ -116,7 +116,13 @@ def naming_arguments(cls: P) -> P:
 
 
 def register(slot: str, kind: str, cls: type) -> None:
-    """Give a class a name in a slot; see `part`, which is this as a decorator."""
+    """Give a class a name in a slot; see `part`, which is this as a decorator.
+
+    Args:
+        slot: such as ``"fairness"``.
+        kind: its name there.
+        cls: the class.
+    """
     if slot not in _KINDS:
         raise EvenhandError(f"there is no slot {slot!r}{nearest(slot, _KINDS)}")
     known = _KINDS[slot].get(kind)
@@ -230,6 +236,14 @@ def class_of(
     slot: str, table: Mapping[str, Any], importing: Callable[[str], object] | None = None
 ) -> tuple[type, dict[str, Any]]:
     """The class that a table names, and the other keys of the table; see `build`.
+
+    Args:
+        slot: such as ``"fairness"``.
+        table: with ``kind``, and the arguments of the constructor.
+        importing: loads what a kind such as ``mine:Rule`` names; None refuses such kinds.
+
+    Returns:
+        The class, and the table without ``kind``.
 
     Raises:
         ConfigurationError: the kind is missing or unknown, or names something else than a part.

@@ -116,6 +116,14 @@ def visits(rows: Array, click_rate: float = CLICK_RATE) -> Array:
 def named_rates(name: str, sales: Array, clicks: Array) -> Array:
     """The mean rewards that `Conversions.environment` describes.
 
+    Args:
+        name: ``"rates"``, or ``"scaled_rates"`` or ``"scaled_conversions"``, which go from 0 to 1.
+        sales: (arms,), clicks with a sale.
+        clicks: (arms,), clicks.
+
+    Returns:
+        (arms,), mean rewards in [0, 1].
+
     Example:
         >>> import numpy as np
         >>> named_rates("scaled_conversions", np.array([10.0, 20.0, 30.0]), np.array([100.0, 100.0, 100.0]))

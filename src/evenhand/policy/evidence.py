@@ -246,6 +246,11 @@ def as_evidence(value: EvidenceLike) -> Evidence:
 def shared_evidence(one: Evidence | None, other: Evidence | None, names: str) -> Evidence | None:
     """The evidence whose memory two parts read; each may have none.
 
+    Args:
+        one: evidence of the first part.
+        other: evidence of the second part.
+        names: of both parts, for the message.
+
     Raises:
         EvenhandError: both remember something, and not the same.
 

@@ -79,6 +79,14 @@ def owed(fractions: Any, rounds: Any, pulls: Any) -> Any:
 def deficits(fractions: Array, rounds: int, state: State) -> Array:
     """The plays owed to each arm, its deficit, after ``rounds`` rounds, counted from when its promise began.
 
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds.
+        rounds: rounds played.
+        state: of the policy, whose tally has the plays.
+
+    Returns:
+        (…, arms), plays; negative where an arm is ahead.
+
     Example:
         >>> import numpy as np
         >>> from evenhand.core.state import Begun, State, Tally

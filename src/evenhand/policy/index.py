@@ -130,7 +130,13 @@ class UCB(Index):
 
 
 def log_time(clock: str, state: State, counts: Array) -> Any:
-    """``ln t`` by a clock; see `UCB`. A number, or (…, 1)."""
+    """``ln t`` by a clock; see `UCB`. A number, or (…, 1).
+
+    Args:
+        clock: ``"round"``, ``"played"`` or ``"evidence"``.
+        state: of the policy.
+        counts: (…, arms), plays that the index counts.
+    """
     if clock == "evidence":
         return np.log(np.maximum(counts.sum(axis=-1, keepdims=True) / state.plays, 1.0))
     return np.log(float(state.time if clock == "round" else max(state.time - 1.0, 1.0)))

@@ -406,6 +406,11 @@ class Tabulated(Merit):
 def share_limit(merit: Merit, arms: int, plays: int) -> None:
     """Refuse a merit function under which a share could exceed one: ``max f / min f ≤ (K − 1)/(m − 1)``.
 
+    Args:
+        merit: f.
+        arms: K.
+        plays: m, arms played per round.
+
     Raises:
         EvenhandError: says by how much, and what would be right.
 

@@ -61,7 +61,13 @@ def without_infinities(value: Any) -> Any:
 
 
 def write_table(table: pd.DataFrame, information: dict[str, Any], path: Path) -> None:
-    """Write a table with its information as Parquet."""
+    """Write a table with its information as Parquet.
+
+    Args:
+        table: the rows.
+        information: of the run, as plain JSON values.
+        path: of the file.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -40,6 +40,21 @@ def simulate(
 ) -> Results:
     """One policy in an environment; see `compare`, of which this is the case of one.
 
+    Args:
+        policy: what decides.
+        environment: what it faces.
+        horizon: T ≥ 1, rounds.
+        lanes: independent replications.
+        seed: of all randomness, ≥ 0.
+        checkpoints: how many rounds to look at, or which ones; the last round is always included.
+        spacing: ``"even"`` or ``"log"``, if ``checkpoints`` is a number.
+        metrics: of your own, measured beside those of `evenhand.simulation.measures` that are meaningful here.
+        jobs: processes.
+        progress: whether to show a progress bar on standard error; None for only where that is a terminal.
+
+    Returns:
+        The results, with the policy under the name of its algorithm.
+
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import fucb
@@ -159,7 +174,21 @@ def run_block(
     metrics: Sequence[Metric] = (),
     tick: Callable[[int], None] = lambda rounds: None,
 ) -> PolicyResult:
-    """One policy in one block of lanes."""
+    """One policy in one block of lanes.
+
+    Args:
+        policy: what decides.
+        environment: what it faces.
+        baseline: what it is measured against.
+        lanes: replications in this block.
+        rounds: (checkpoints,), ascending, the last one being the horizon.
+        seed: of this block's random streams.
+        metrics: of the user's own.
+        tick: called with the number of rounds played since the last call.
+
+    Returns:
+        Plays and measures at the checkpoints, of these lanes.
+    """
     outside, inside = _streams(seed)
     world = environment.start(int(rounds[-1]), lanes, outside)
     rng = np.random.default_rng(inside)
@@ -199,6 +228,11 @@ def checkpoint_rounds(
     horizon: int, checkpoints: int | Sequence[int] = CHECKPOINTS, spacing: str = "even"
 ) -> NDArray[np.int64]:
     """The rounds at which measures are taken, (checkpoints,), ascending, the last one being the horizon.
+
+    Args:
+        horizon: T ≥ 1, rounds.
+        checkpoints: how many, or which rounds.
+        spacing: ``"even"`` or ``"log"``, if ``checkpoints`` is a number.
 
     Raises:
         EvenhandError: the spacing is unknown, or a checkpoint is not one of the rounds.

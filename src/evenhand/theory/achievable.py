@@ -67,7 +67,13 @@ def _listed_inclusion(priority: Array, sets: Mask, chance: Array, plays: int) ->
 
 
 def played_by(priority: Array, sets: Mask, plays: int) -> Mask:
-    """The arms that play in each availability set, (sets, arms), when the m available ones of highest priority do."""
+    """The arms that play in each availability set, (sets, arms), when the m available ones of highest priority do.
+
+    Args:
+        priority: (arms,), the larger the sooner.
+        sets: (sets, arms), True where an arm is available.
+        plays: m, arms played per round.
+    """
     order = np.argsort(-priority, kind="stable")[: np.count_nonzero(priority > 0.0)]
     ordered = sets[:, order]
     played = np.zeros_like(sets)

@@ -127,6 +127,9 @@ def best_bounded(gains: Array, bounds: Bounds, plays: int, availability: Availab
         plays: m, arms played per round.
         availability: who can play.
 
+    Returns:
+        Reward per round, and (arms,), shares of the rounds.
+
     Example:
         >>> north = Group(name="north", arms=[1, 2], at_least=0.5, at_most=None)
         >>> value, shares = best_bounded(np.array([0.9, 0.4, 0.6]), bounds_of(3, None, None, [north]), 1, Always())

@@ -44,6 +44,14 @@ class Learned:
 def learn_log(memory: Memory, log: Log | str | os.PathLike[str], missing: str | None = None) -> Learned:
     """Let a bandit learn from a log; see `evenhand.online.Bandit.learn`.
 
+    Args:
+        memory: the bandit, or what it remembers.
+        log: of decisions, or the path of one.
+        missing: as for `evenhand.online.evaluation.log.read_log`; None takes what the bandit itself does.
+
+    Returns:
+        How many plays of each arm were learned from.
+
     Example:
         >>> import pandas as pd
         >>> from evenhand.online import Bandit

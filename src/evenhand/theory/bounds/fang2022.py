@@ -159,6 +159,9 @@ def hard_threshold_regret_gap_free(rounds: Numbers, fractions: Numbers, constant
         fractions: (arms,), shares τ_k > 0.
         constant: the theorem's universal constant C, which the paper does not state.
 
+    Returns:
+        The bound, in reward, in the shape of ``rounds``.
+
     Example:
         >>> bool(hard_threshold_regret_gap_free(10_000, [0.1, 0.1]) < 10_000)
         True

@@ -62,6 +62,9 @@ def t_fucb_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Array:
         means: (arms,), μ_i in [0, 1].
         fractions: (arms,), promised shares r_i.
 
+    Returns:
+        The bound, in reward, in the shape of ``rounds``.
+
     Example:
         >>> bool(t_fucb_regret(1000, [0.8, 0.3], [0.1, 0.1]) == fucb_regret(1000, [0.8, 0.3], [0.1, 0.1]))
         True
