@@ -57,7 +57,23 @@ def bring_back(app: Sphinx, pagename: str, template: str, context: dict[str, Any
         env.tocs[pagename] = slim
 
 
+def share(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Pages of source code stand nowhere in the contents, so those in one folder show the same."""
+    if pagename.startswith("_modules/"):
+        original, kept = context["toctree"], app.__dict__.setdefault("evenhand_trees", {})
+        folder = pagename.rpartition("/")[0].count("/")
+
+        def toctree(**options: Any) -> Any:
+            key = (folder, *sorted(options.items()))
+            if key not in kept:
+                kept[key] = original(**options)
+            return kept[key]
+
+        context["toctree"] = toctree
+
+
 def setup(app: Sphinx) -> None:
-    """Connects both."""
+    """Connects them."""
+    app.connect("html-page-context", share, priority=400)
     app.connect("env-updated", set_aside)
     app.connect("html-page-context", bring_back, priority=400)  # before the theme reads it
