@@ -33,7 +33,7 @@ FENCES = {
 BREAKS = set("=≤≥≠∈∋←→±:,;<>+−~-·%…") | {"+="}
 #: What makes plain text a formula rather than code.
 SIGN = re.compile(
-    r"[α-ωΑ-Ωℓ≤≥≠∈−√∞∫⌊⌈²³±←]|\b[A-Za-z]['*]?_(?:[a-z0-9+]\b|max\b|min\b|\{)|\bsqrt\(|\^|\b[A-Z]\([a-z0-9]\)|^[A-Z]/[A-Z]$"
+    r"[α-ωΑ-Ωℓ≤≥≠∈−√∞∫⌊⌈²³±←]|\b[A-Za-z]['*]?_(?:[a-z0-9+]\b|max\b|min\b|\{)|\bsqrt\(|\)_\+|\^|\b[A-Z]\([a-z0-9]\)|^[A-Z]/[A-Z]$"
 )
 WORDS = UPRIGHT | set(FUNCTIONS) | {"sqrt", "score", "best", "plays", "dx", "Opt-F", "Opt-NF", "top-m", "critical"}
 WORDS |= {"non-critical", "scale", "inside", "and", "over", "the", "of", "for", "with", "inner", "given", "or"}

@@ -20,6 +20,7 @@ import algorithm_pages
 import evenhand
 import evenhand.algorithms
 import evenhand.papers
+import formulas
 from algorithm_pages import GROUPS, group_of
 from algorithm_pages import escaped as _text
 from algorithm_pages import table as _table
@@ -228,7 +229,7 @@ def columns(table: str) -> str:
 def measures() -> str:
     """The measures with their formulas."""
     rows = [
-        [f"`{name}`", _text(one.formula.replace("``", "`").replace("|", "\\|")), one.unit, one.source]
+        [f"`{name}`", _text(formulas.typeset(one.formula).replace("|", "\\|")), one.unit, one.source]
         for name, one in MEASURES.items()
     ]
     return _table(["measure", "at round t", "unit", "source"], rows)
