@@ -30,11 +30,13 @@ from evenhand.papers.experiment import (
     chosen,
     experiments,
 )
+from evenhand.papers.findings import findings, sentences
 from evenhand.papers.judging import judge
 from evenhand.papers.runner import Store, code_version
 from evenhand.simulation import simulate as simulation
 
 EVERY = experiments()
+ROOT = Path(__file__).parents[2]
 TINY = dataclasses.replace(EVERY["P-2a"], quick=QuickSize(lanes=3, horizon=50))
 IDS = [
     *("P-2a", "P-2b", "P-2c", "P-2d"),
@@ -505,3 +507,23 @@ def test_every_experiment_runs_is_judged_and_drawn(name: str, tmp_path: Path) ->
     report.keep(store, experiment, runs, verdicts)
     page = report.render(store, EVERY, report.kept(store, EVERY))[f"{experiment.paper}.html"]
     assert all(verdict.status in page for verdict in verdicts)
+
+
+# --- findings in words ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("paper", FOLDERS)
+def test_the_sentences_about_a_paper_rest_on_claims_that_there_are(paper: str) -> None:
+    for one in sentences()[paper]:
+        for name, number, status in one["rests_on"]:
+            assert EVERY[name].paper == paper
+            assert number < len(EVERY[name].claims)
+            assert status in ("confirmed", "contradicted")
+
+
+def test_the_kept_report_bears_out_every_sentence() -> None:
+    claims = json.loads((ROOT / "docs/_static/claims.json").read_text(encoding="utf-8"))
+    entries = {one["id"]: one for one in claims["experiments"]}
+    for paper in FOLDERS:
+        shown = [one["text"] for one in findings(paper, entries)]
+        assert shown == [one["text"] for one in sentences()[paper]]

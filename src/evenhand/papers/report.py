@@ -20,6 +20,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers import origin
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
+from evenhand.papers.findings import findings
 from evenhand.papers.judging import CONTRADICTS, STATUSES, ClaimVerdict
 from evenhand.papers.runner import Store, code_version
 from evenhand.simulation import figures
@@ -195,6 +196,7 @@ def _paper(
         "citation": "What none of the five papers has; the claims are ours." if about is None else about.citation,
         "experiments": shown,
         "count": counted(shown),
+        "short_findings": findings(key, entries),
         "confirmed": [claim for claim in claims if claim["status"] == "confirmed"],
         "contradicted": [_with_worst(claim) for claim in claims if claim["status"] == "contradicted"],
     }

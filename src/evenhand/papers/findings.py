@@ -1,0 +1,50 @@
+"""What came of a paper in a few sentences, each shown where the verdicts that it rests on are so."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def sentences() -> dict[str, list[dict[str, Any]]]:
+    """All sentences by paper: ``text``, and ``rests_on``: experiment, number of the claim, verdict.
+
+    Example:
+        >>> sentences()["patil2019"][0]["rests_on"]
+        [['P-2b', 3, 'confirmed']]
+    """
+    text = (files("evenhand.papers") / "findings.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def findings(paper: str, entries: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The sentences about a paper that the verdicts bear out, each with the experiments that it rests on.
+
+    Args:
+        paper: key of the paper.
+        entries: of the report by id of the experiment, with their ``verdicts``.
+
+    Returns:
+        ``text`` and ``experiments``, a list of ids, for each sentence.
+
+    Example:
+        >>> verdicts = [{"status": "confirmed"}] * 4
+        >>> findings("patil2019", {"P-2b": {"verdicts": verdicts}})
+        [{'text': 'FUCB and F-TS keep their promise: no arm is ever a whole play behind.', 'experiments': ['P-2b']}]
+        >>> findings("patil2019", {})
+        []
+    """
+    return [
+        {"text": one["text"], "experiments": list(dict.fromkeys(name for name, _, _ in one["rests_on"]))}
+        for one in sentences().get(paper, [])
+        if all(_status(entries, name, number) == status for name, number, status in one["rests_on"])
+    ]
+
+
+def _status(entries: Mapping[str, Mapping[str, Any]], name: str, number: int) -> str:
+    verdicts = entries[name]["verdicts"] if name in entries else []
+    return str(verdicts[number]["status"]) if number < len(verdicts) else ""
