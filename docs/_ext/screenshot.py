@@ -36,7 +36,7 @@ def fill(database: str) -> None:
     chance = random.Random(4)
     now = [time.time() - 3 * DAY]
     store = Store.open(database, clock=lambda: now[0])
-    store.create("posters", list(ARMS), "fucb", parameters={"fractions": PROMISED}, window=DAY, seed=3)
+    store.create("posters", list(ARMS), "fucb", parameters={"fractions": PROMISED}, window=DAY, missing="lost", seed=3)
     due: list[tuple[float, str, str]] = []
     for round in range(ROUNDS):
         if round == CHANGED:

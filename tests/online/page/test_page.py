@@ -5,206 +5,39 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 from typer.testing import CliRunner
 
 from evenhand.cli.main import app
-from evenhand.online.store import Store
-from tests.online.browsing import Visit, chromium, visit
-from tests.online.databases import PATIENCE, until
-from tests.online.running import Launcher, Server
-
-Visiting = Callable[..., AbstractContextManager[Visit]]
-Serving = Callable[..., Server]
-
-PHONE = {"width": 390, "height": 844}
-#: Fields of a line whose shown figures are that many times as large.
-PERCENT = dict.fromkeys(("promised", "share", "low_share", "high_share", "available"), 100.0)
-BOUND_PERCENT = ("at_least", "at_most", "share")
-SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-HOSTILE = [
-    "<script>window.hacked = 1</script>",
-    "<img src=x onerror='window.hacked = 1'>",
-    "\"quotes\" & 'apostrophes' &lt;b&gt;",
-    "\u202etxet desrever",
-    "مرحبا بالعالم",
-    "🍵🫖👨‍👩‍👧‍👦",
-    "x" * 200,
-    "{a|rich} ${text} %s",
-    "two\nlines",
-    "__proto__",
-    "constructor",
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=1000.0 * PATIENCE)  # the machine may have much else to do
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium(playwright), args=["--no-sandbox"])
-        yield launched
-        launched.close()
-
-
-@pytest.fixture(scope="module")
-def server(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A service without keys, shared by the tests that have allocations of their own."""
-    folder = tmp_path_factory.mktemp("page")
-    with Server(launcher, f"sqlite:///{folder}/evenhand.db", folder / "server.log") as running:
-        yield running
-
-
-@pytest.fixture
-def visiting(browser: Browser, server: Server) -> Visiting:
-    return partial(visit, browser, server.url)
-
-
-# --- what tests do with the service -----------------------------------------------------------------------------------
-
-
-def make(server: Server, name: str, arms: list[str], fractions: dict[str, float] | None = None, **more: Any) -> None:
-    body = {
-        "name": name,
-        "arms": arms,
-        "missing": "never",
-        "algorithm": "fucb",
-        "parameters": {"fractions": fractions or {}},
-    } | more
-    answer = server.post("/v1/allocations", body)
-    assert answer.status_code == 201, answer.text
-
-
-def decide(server: Server, name: str, count: int, available: list[str] | None = None) -> list[dict[str, Any]]:
-    body = {"count": count} if available is None else {"rounds": [available] * count}
-    answer = server.post(f"/v1/allocations/{name}/decisions", body)
-    assert answer.status_code == 200, answer.text
-    decisions: list[dict[str, Any]] = answer.json()["decisions"]
-    return decisions
-
-
-def reward(server: Server, name: str, decisions: list[dict[str, Any]]) -> list[str]:
-    """Rewards of 1 and 0 in turn; the status of each."""
-    rewards = [
-        {"decision": one["id"], "rewards": {arm["arm"]: float(place % 2) for arm in one["arms"]}}
-        for place, one in enumerate(decisions)
-    ]
-    answer = server.post(f"/v1/allocations/{name}/rewards", {"rewards": rewards})
-    assert answer.status_code == 200, answer.text
-    return [one["status"] for one in answer.json()["results"]]
-
-
-def change(server: Server, name: str, **what: Any) -> None:
-    answer = server.http.patch(f"/v1/allocations/{name}", json=what)
-    assert answer.status_code == 200, answer.text
-
-
-def audit(server: Server, name: str) -> dict[str, Any]:
-    answer: dict[str, Any] = server.http.get(f"/v1/allocations/{name}/audit").json()
-    return answer
-
-
-# --- what tests read off the page -------------------------------------------------------------------------------------
-
-
-def overview(page: Page, arm: str) -> Locator:
-    """The row of an arm in the overview."""
-    table = page.get_by_role("table", name="Overview of the arms", exact=True)
-    return table.locator("tr.arm").filter(has=page.get_by_role("rowheader").get_by_text(arm, exact=True))
-
-
-def row(page: Page, arm: str) -> Locator:
-    """The row of an arm in the table of all figures, which is opened if it is not."""
-    table = page.get_by_role("table", name="All figures of the arms", exact=True)
-    if not table.is_visible():
-        page.get_by_text("All figures of these arms").click()
-    return table.get_by_role("row").filter(has=page.get_by_role("rowheader").get_by_text(arm, exact=True))
-
-
-def cell(page: Page, arm: str, field: str) -> Locator:
-    return row(page, arm).locator(f'[data-field="{field}"]')
-
-
-def numbers(text: str) -> list[tuple[float, float]]:
-    """The numbers in a text, each with half a unit of its last digit; an en dash only parts them."""
-    matches = re.findall(r"−?\d[\d,]*(?:\.\d+)?", text)
-    plain = [one.replace("−", "-").replace(",", "") for one in matches]
-    return [(float(one), 0.5 * 10.0 ** -len(one.partition(".")[2])) for one in plain]
-
-
-def assert_shows(text: str, values: list[float | None]) -> None:
-    """The text has these values, each as exactly as its digits say; a dash where there are none."""
-    if None in values:
-        assert text == "–", (text, values)
-        return
-    shown = numbers(text)
-    assert len(shown) == len(values), (text, values)
-    for (number, half), value in zip(shown, values, strict=True):
-        assert value is not None
-        assert abs(number - value) <= half * (1.0 + 1e-9), (text, values)
-
-
-def assert_shows_line(page: Page, line: dict[str, Any]) -> None:
-    in_sentences = {"learned_plays", "learned_mean", "counted", "changes"}
-    fields_shown = {"arm", "retired", "trusted"} | in_sentences
-    for shown in row(page, line["arm"]).locator("[data-field]").all():
-        fields = (shown.get_attribute("data-field") or "").split()
-        values = [None if line[name] is None else line[name] * PERCENT.get(name, 1.0) for name in fields]
-        text = shown.inner_text()
-        assert_shows(text, values)
-        assert ("%" in text) == (fields[0] in PERCENT and None not in values), text
-        fields_shown |= set(fields)
-    assert fields_shown == set(line), "every figure of the audit has its place in the table"
-    assert (row(page, line["arm"]).get_by_text("retired").count() == 1) == line["retired"]
-    distrusted = overview(page, line["arm"]).get_by_text("not to be trusted")
-    assert (distrusted.count() == 0) == line["trusted"]
-
-
-def options(chart: Locator) -> dict[str, Any]:
-    """What a chart draws."""
-    drawn: dict[str, Any] = chart.evaluate("node => echarts.getInstanceByDom(node).getOption()")
-    return drawn
-
-
-def overflow(page: Page) -> int:
-    """By how many pixels the page is wider than the window."""
-    wider: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    return wider
-
+from tests.online.browsing import visit
+from tests.online.databases import until
+from tests.online.page.reading import (
+    BOUND_PERCENT,
+    HOSTILE,
+    PHONE,
+    SECONDS,
+    Serving,
+    Visiting,
+    assert_shows,
+    assert_shows_line,
+    audit,
+    cell,
+    change,
+    decide,
+    make,
+    options,
+    overflow,
+    overview,
+    reward,
+    row,
+)
+from tests.online.running import Server
 
 # --- the right numbers ------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def drinks(server: Server) -> dict[str, Any]:
-    """The audit of an allocation in which something of everything has happened; nothing happens to it any more."""
-    make(
-        server, "drinks", ["tea", "coffee", "cocoa", "water"], {"coffee": 0.2, "cocoa": 0.3}, window=1.0, missing="lost"
-    )
-    first = decide(server, "drinks", 60)
-    assert set(reward(server, "drinks", first[:41])) == {"accepted"}
-    change(server, "drinks/arms/water", retired=True)
-    change(server, "drinks", fractions={"coffee": 0.25})
-    decide(server, "drinks", 40, ["tea", "cocoa"])
-    # Once the window has passed, what is missing is lost, and what comes is late.
-    await_lost(server, 19 + 40)
-    assert set(reward(server, "drinks", first[41:50])) == {"late"}
-    decide(server, "drinks", 7)
-    await_lost(server, 19 + 40 + 7)
-    return audit(server, "drinks")
-
-
-def await_lost(server: Server, count: int) -> None:
-    def lost() -> int:
-        return sum(line["lost"] for line in audit(server, "drinks")["lines"])
-
-    until(lambda: lost() == count, lambda: f"{lost()} rewards were lost, not {count}")
 
 
 def test_every_figure_of_every_arm(drinks: dict[str, Any], visiting: Visiting) -> None:
@@ -628,120 +461,6 @@ def test_an_allocation_that_is_not_there_yet(server: Server, visiting: Visiting)
         expect(page.get_by_role("alert")).to_contain_text("no allocation of this name")
         make(server, "tomorrow", ["tea", "coffee"])
         expect(cell(page, "tea", "plays")).to_have_text("0")
-
-
-# --- changes ----------------------------------------------------------------------------------------------------------
-
-
-def test_create_change_and_close(server: Server, visiting: Visiting) -> None:
-    with visiting() as seen:
-        seen.pardoned.append("422")
-        page = seen.open()
-        page.get_by_role("link", name="New allocation").click()
-        page.get_by_label("Name of the allocation").fill("posters")
-        page.get_by_label("Arm 1", exact=True).fill("jazz")
-        page.get_by_label("Arm 2", exact=True).fill("choir <b>")
-        promises = page.get_by_label("Promised, %")
-        promises.nth(0).fill("80")
-        promises.nth(1).fill("30")
-        expect(page.get_by_role("status").get_by_text("Cannot be kept")).to_be_visible()
-        page.get_by_role("button", name="Create the allocation").click()
-        expect(page.get_by_role("alert")).to_contain_text("together are promised 1.1 of the rounds")
-        promises.nth(0).fill("12.5")
-        expect(page.get_by_text("Promised in all: 42.5 %")).to_be_visible()
-        page.get_by_role("button", name="Create the allocation").click()
-        expect(page.get_by_role("heading", level=1, name="posters")).to_be_visible()
-        described = server.http.get("/v1/allocations/posters").json()
-        assert described["arms"] == ["jazz", "choir <b>"]
-        assert described["window"] == 86400.0
-        assert described["missing"] == "zero"
-        page.get_by_role("link", name="Change arms and promises").click()
-        page.get_by_label("Promised to jazz, per cent").fill("20")
-        page.get_by_role("button", name="Save the promises").click()
-        expect(page.get_by_text("1 promise changed")).to_be_visible()
-        adding = page.get_by_role("region", name="New arm")
-        adding.get_by_label("Name").fill("a/b")
-        adding.get_by_role("button", name="Add the arm").click()
-        page.get_by_role("button", name="Retire a/b").click()
-        expect(page.get_by_role("button", name="Bring back a/b")).to_be_visible()
-        lines = {line["arm"]: line for line in audit(server, "posters")["lines"]}
-        assert {arm: line["promised"] for arm, line in lines.items()} == {"jazz": 0.2, "choir <b>": 0.3, "a/b": 0.0}
-        assert [arm for arm, line in lines.items() if line["retired"]] == ["a/b"]
-        page.get_by_role("link", name="posters", exact=True).click()
-        page.get_by_role("button", name="Close", exact=True).click()
-        page.get_by_role("button", name="Close posters").click()
-        expect(page.get_by_role("button", name="Reopen")).to_be_visible()
-        assert audit(server, "posters")["closed"]
-
-
-def test_download(drinks: dict[str, Any], visiting: Visiting) -> None:
-    with visiting() as seen:
-        page = seen.open("drinks")
-        page.get_by_text("Download", exact=True).click()
-        with page.expect_download() as download:
-            page.get_by_role("button", name="Log, as CSV").click()
-        assert download.value.suggested_filename == "drinks.csv"
-        rounds = Path(download.value.path()).read_text().splitlines()
-        assert len(rounds) == drinks["round"] + 1
-
-
-# --- keys -------------------------------------------------------------------------------------------------------------
-
-
-def key(database: str, *scopes: str) -> str:
-    """The secret of a new key."""
-    with closing(Store.open(database)) as store:
-        return store.keys.create("-".join(scopes), scopes)[1]
-
-
-def test_keys(browser: Browser, sqlite: str, serve: Serving) -> None:
-    server = serve(sqlite)
-    make(server, "secret", ["tea", "coffee"])
-    with visit(browser, server.url) as seen:
-        seen.pardoned += ["401", "403"]
-        page = seen.open("secret")
-        writing, reading = key(sqlite, "decide", "reward"), key(sqlite, "read")
-        field, enter = page.get_by_label("Key", exact=True), page.get_by_role("button", name="Show the allocations")
-        expect(field).to_be_focused()
-        expect(page.get_by_role("alert")).to_contain_text("the scope “read”")
-        assert page.get_by_text("tea").count() == 0, "no figure stays without a key"
-        for wrong, message in (
-            ("evh_" + "x" * 43, "no such key"),
-            ("not a key ☂", "this is not one"),
-            (writing, "allows decide, reward"),
-        ):
-            field.fill(wrong)
-            enter.click()
-            expect(page.get_by_role("alert")).to_contain_text(message)
-        field.fill(f" {reading} ")
-        with page.expect_request(lambda request: "/audit" in request.url) as request:
-            field.press("Enter")
-        assert request.value.headers["authorization"] == f"Bearer {reading}"
-        expect(cell(page, "tea", "plays")).to_have_text("0")
-        page.reload()
-        expect(cell(page, "tea", "plays")).to_have_text("0")
-        expect(page.get_by_text("can only read")).to_be_visible()
-        expect(page.get_by_role("link", name="Change arms and promises")).to_have_count(0)
-        expect(page.get_by_role("button", name="Close", exact=True)).to_have_count(0)
-        assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
-        assert reading not in page.url
-        page.get_by_role("button", name="Forget the key").click()
-        expect(field).to_be_focused()
-        assert page.evaluate("sessionStorage.length") == 0
-
-
-def test_another_tab_knows_no_key(browser: Browser, sqlite: str, serve: Serving) -> None:
-    reading = key(sqlite, "read")
-    server = serve(sqlite)
-    with visit(browser, server.url) as seen:
-        seen.pardoned.append("401")
-        seen.page.goto(server.url)
-        seen.page.get_by_label("Key", exact=True).fill(reading)
-        seen.page.keyboard.press("Enter")
-        expect(seen.page.get_by_text("There are none yet")).to_be_visible()
-        other = seen.page.context.new_page()
-        other.goto(server.url)
-        expect(other.get_by_label("Key", exact=True)).to_be_visible()
 
 
 # --- for everybody ----------------------------------------------------------------------------------------------------

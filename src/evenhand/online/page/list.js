@@ -18,7 +18,7 @@ const COLUMNS = {
   name: ['Allocation', text('name'), null, '', 'By name'],
   health: [
     'Health',
-    (one, other) => STATES.indexOf(one.health.status) - STATES.indexOf(other.health.status),
+    (one, other) => STATES.indexOf(one.health?.status) - STATES.indexOf(other.health?.status),
     (one) => html`<${Health} status=${one.health.status} /> <span class="why"><bdi>${one.health.text}</bdi></span>`,
     'sentence',
     'Worst health first',
@@ -48,7 +48,7 @@ const COLUMNS = {
   arms: ['Arms', most((one) => one.arms), (one) => whole(one.arms), 'number', 'Most arms first'],
   algorithm: ['Algorithm', text('algorithm'), (one) => html`<bdi>${one.algorithm}</bdi>`, 'algorithm', 'By algorithm'],
 };
-const FIRST = 'name'; // the order at first
+const FIRST = 'health'; // the order at first
 
 const folded = (words) => words.normalize('NFKC').toLocaleLowerCase('en-GB');
 
