@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -76,7 +77,7 @@ def test_health_is_an_icon_a_word_and_a_sentence(many: list[dict[str, Any]], vis
 
 
 def test_order_filter_and_the_link_to_them(many: list[dict[str, Any]], visiting: Visiting) -> None:
-    orders = {
+    orders: dict[str, Callable[[dict[str, Any]], Any]] = {
         "Rounds": lambda one: -one["round"],
         "Arms": lambda one: -one["arms"],
         "Behind, in plays": lambda one: -(-1.0 if one["health"]["behind"] is None else one["health"]["behind"]),

@@ -220,6 +220,10 @@ def test_the_alarm(server: Server, visiting: Visiting) -> None:
         expect(page.locator(".alarm")).to_contain_text(fault)
         assert page.title().startswith("⚠ ")
         expect(overview(page, "coffee")).to_contain_text("below its promise")
+        expect(page.locator(".verdict")).to_have_text(
+            "The promise is not kept; coffee is 5.00 plays behind its 50.0\u00a0%."
+        )
+        expect(page.locator(".because")).to_contain_text("It is owed 5.00 plays")
         expect(overview(page, "tea")).to_contain_text("no promise")
 
 
@@ -277,7 +281,8 @@ def test_shares_by_merit_owe_nothing(server: Server, visiting: Visiting) -> None
         for line in lines:
             expect(overview(page, line["arm"])).to_contain_text("by merit")
             assert_shows_line(page, line)
-        expect(page.get_by_text("Shares follow the merit of the arms")).to_be_visible()
+        expect(page.locator(".verdict")).to_contain_text("shares follow the merit of the arms")
+        expect(page.get_by_text("No number of plays is promised, so none is owed.")).to_be_visible()
         assert (
             page.locator("main").get_by_text(re.compile("below its promise|No share is promised|behind its")).count()
             == 0
@@ -312,6 +317,8 @@ def test_why_and_a_link_to_this_view(drinks: dict[str, Any], visiting: Visiting)
         why = page.get_by_role("button", name="Why: cocoa")
         why.click()
         expect(why).to_have_attribute("aria-expanded", "true")
+        because = page.locator(f"#{why.get_attribute('aria-controls')}")
+        expect(because).to_contain_text("more than the 30.0\u00a0% that it was promised. Its mean reward")
         facts = page.locator(".facts")
         for head, value in (("Could play in", 100.0 * line["available"]), ("Its score: mean reward", line["estimate"])):
             text = facts.locator("div", has_text=head).locator("dd").inner_text()

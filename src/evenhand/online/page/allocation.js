@@ -9,6 +9,7 @@ import { duration, moment, plays, reward, several, whole } from './format.js';
 import { History } from './history.js';
 import { Learned, Remembered } from './learned.js';
 import { where } from './route.js';
+import { verdict } from './said.js';
 import { Settings } from './settings.js';
 import { byMerit, owed, takesTotals } from './states.js';
 import { Name, html } from './view.js';
@@ -22,7 +23,7 @@ export function Allocation(props) {
     <nav aria-label="Where you are"><a href="#/">Allocations</a></nav>
     <div class="title"><h1 tabindex="-1"><${Name} of=${name} /></h1>
       ${audit?.closed && html`<strong class="badge">closed</strong>`}</div>
-    ${audit?.verdict && html`<p class="verdict"><bdi>${audit.verdict}</bdi></p>`}
+    ${audit && html`<p class="verdict"><bdi>${audit.verdict ?? verdict(audit)}</bdi></p>`}
     <${Alarm} fault=${audit?.fault ?? ''} />
     <${Warnings} warnings=${audit?.warnings ?? []} />
     ${audit ? html`<${Details} ...${props} />` : html`<p class="note">Loading…</p>`}

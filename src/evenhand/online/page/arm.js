@@ -2,6 +2,7 @@
 import { RewardDot, ShareBar } from './bars.js';
 import { about, plays, reward, rewardInterval, several, share, shareInterval, whole } from './format.js';
 import { Badge } from './health.js';
+import { reason } from './said.js';
 import { byMerit, owed, standing } from './states.js';
 import { Component, Name, html } from './view.js';
 
@@ -22,10 +23,10 @@ const estimated = (line, totals) =>
 
 export class Arm extends Component {
   shouldComponentUpdate(next) {
-    return ['line', 'open', 'scales'].some((prop) => next[prop] !== this.props[prop]);
+    return ['line', 'lines', 'open', 'scales'].some((prop) => next[prop] !== this.props[prop]);
   }
 
-  render({ line, open, scales, totals, onWhy, id }) {
+  render({ line, lines, open, scales, totals, onWhy, id }) {
     const behind = !line.retired && owed(line) > 1;
     return html`<tr role="row" class="arm">
         <th role="rowheader" scope="row"><${Name} of=${line.arm} /></th>
@@ -44,16 +45,16 @@ export class Arm extends Component {
         </td>
       </tr>
       ${(open || behind) && html`<tr role="row" class="because" id=${id}>
-        <td role="cell" colspan="5"><${Why} line=${line} open=${open} /></td>
+        <td role="cell" colspan="5"><${Why} ...${{ line, lines, open, totals }} /></td>
       </tr>`}`;
   }
 }
 
 // An arm that is behind says why at once; the figures behind the sentence come on demand.
-function Why({ line, open }) {
+function Why({ line, lines, open, totals }) {
   const again = line.made_good && html`${' '}This is made good in about ${several(line.made_good.rounds, 'round')}${
     line.made_good.seconds === null ? '' : ` (${about(line.made_good.seconds)} at the present pace)`}.`;
-  return html`<p><bdi>${line.reason}</bdi>${again}</p>${open && html`<${Facts} line=${line} />`}`;
+  return html`<p><bdi>${line.reason ?? reason(line, lines, totals, open)}</bdi>${again}</p>${open && html`<${Facts} line=${line} />`}`;
 }
 
 function Facts({ line }) {
