@@ -266,7 +266,8 @@ def test_nobody_is_promised_anything(server: Server, visiting: Visiting) -> None
         page = seen.open("free")
         for line in audit(server, "free")["lines"]:
             assert_shows_line(page, line)
-        expect(page.get_by_text("No share is promised")).to_be_visible()
+        expect(page.locator(".verdict")).to_have_text("No share is promised to any arm.")
+        expect(page.get_by_text("so none can be behind")).to_be_visible()
         expect(cell(page, "tea", "estimate")).to_have_text("−2.500")
 
 
