@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.container import BarContainer
+from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 
 from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare
@@ -81,9 +81,9 @@ def lines_of(axes: Axes) -> dict[str, Any]:
 def test_every_measure_has_labelled_axes_and_a_line_a_policy(measure: str, request: Any) -> None:
     results: Results = request.getfixturevalue("changing" if measure in OF_CHANGE else "results")
     figure = figures.curves(results, measure)
-    (axes,) = figure.axes
-    assert axes.get_xlabel() == "round"
-    assert axes.get_ylabel() == MEASURES[measure].measure.axis
+    axes = figure.axes[0]
+    assert figure.axes[-1].get_xlabel() == "round"
+    assert {panel.get_ylabel() for panel in figure.axes} == {MEASURES[measure].measure.axis}
     assert legend_of(figure) == list(POLICIES)
     drawn = lines_of(axes)
     for label, record in results.policies.items():
@@ -92,18 +92,89 @@ def test_every_measure_has_labelled_axes_and_a_line_a_policy(measure: str, reque
         assert y.tolist() == record.curves[measure].mean(axis=1).tolist()
 
 
-def test_the_band_is_one_standard_error(results: Results) -> None:
-    (axes,) = figures.curves(results, "regret").axes
+@pytest.mark.parametrize(
+    ("band", "caption"),
+    [
+        ("95%", "95 % confidence interval of the mean"),
+        ("standard error", "± 1 standard error"),
+        ("lanes", "10 % to 90 % of the lanes"),
+    ],
+)
+def test_the_band_is_what_the_caption_says(results: Results, band: str, caption: str) -> None:
+    (axes,) = figures.curves(results, "regret", band=band).axes
     bands = [one for one in axes.collections if isinstance(one, PolyCollection)]
     assert len(bands) == 3
-    for band, record in zip(bands, results.policies.values(), strict=True):
-        mean, error = mean_and_error(record.curves["regret"])
-        (path,) = band.get_paths()
-        corners = {(float(x), float(y)) for x, y in np.asarray(path.vertices, dtype=float)}
-        for x, low, high in zip(results.rounds, mean - error, mean + error, strict=True):
-            assert (float(x), float(low)) in corners
-            assert (float(x), float(high)) in corners
-    assert axes.get_title(loc="left") == "mean of 4 lanes; band: ± 1 standard error"
+    for drawn, record in zip(bands, results.policies.values(), strict=True):
+        values = record.curves["regret"]
+        mean, error = mean_and_error(values)
+        if band == "lanes":
+            lows, highs = np.quantile(values, [0.1, 0.9], axis=1)
+        else:
+            reach = 3.182446305284263 if band == "95%" else 1.0  # of Student's t with 3 degrees of freedom
+            lows, highs = mean - reach * error, mean + reach * error
+        (path,) = drawn.get_paths()
+        corners = np.asarray(path.vertices, dtype=float)
+        for x, low, high in zip(results.rounds, lows, highs, strict=True):
+            ends = corners[corners[:, 0] == x][:, 1]
+            assert ends.min() == pytest.approx(low, rel=1e-9, abs=1e-12)
+            assert ends.max() == pytest.approx(high, rel=1e-9, abs=1e-12)
+    assert axes.get_title(loc="left") == f"mean of 4 lanes; band: {caption}"
+
+
+def test_no_band_where_none_is_wanted(results: Results) -> None:
+    (axes,) = figures.curves(results, "regret", band="none").axes
+    assert not [one for one in axes.collections if isinstance(one, PolyCollection)]
+    assert axes.get_title(loc="left") == "mean of 4 lanes"
+
+
+def test_what_figures_do_not_know_is_refused(results: Results, tmp_path: Path) -> None:
+    with pytest.raises(EvenhandError, match="there is no band 'sd'; known: 95%"):
+        figures.curves(results, "regret", band="sd")
+    with pytest.raises(EvenhandError, match="width must be 'column', 'text' or '', got 'page'"):
+        figures.fractions(results, width="page")
+    with pytest.raises(EvenhandError, match="there is no format 'eps'"):
+        figures.save(figures.fractions(results), tmp_path / "shares", ["eps"])
+
+
+def test_a_curve_that_hides_the_others_is_left_out_in_a_second_panel() -> None:
+    world = Environment(Bernoulli([0.9, 0.1]))
+    found = run({"one": ucb1(), "other": thompson()}, world=world)
+    tall = evolve_curve(found, "one", 50.0)
+    upper, lower = figures.curves(tall, "regret").axes
+    assert set(lines_of(upper)) == {"one", "other"}
+    assert set(lines_of(lower)) == {"other"}
+    assert lower.get_title(loc="left") == "without one"
+    assert upper.get_ylim()[1] > 10 * lower.get_ylim()[1]
+    assert len(figures.curves(tall, "regret", split=False).axes) == 1
+    assert len(figures.curves(tall, "regret", log="y").axes) == 1
+    assert len(figures.curves(evolve_curve(found, "one", 1.0), "regret").axes) == 1
+
+
+def evolve_curve(found: Results, label: str, factor: float) -> Results:
+    """Results in which all regrets are 1 to 60, but one is higher by a factor."""
+    policies = {}
+    for name, record in found.policies.items():
+        curve = np.repeat(np.asarray(found.rounds, dtype=float)[:, None], 4, axis=1)
+        curves = {**record.curves, "regret": curve * (factor if name == label else 1.0)}
+        policies[name] = dataclasses.replace(record, curves=curves)
+    return dataclasses.replace(found, policies=policies)
+
+
+def test_curves_that_lie_on_each_other_differ_in_dashes_and_in_the_places_of_markers() -> None:
+    found = run({name: ucb1() for name in ("one", "two", "three")})
+    one, two, three = figures.curves(found, "regret").axes[0].get_lines()
+    assert one.get_data()[1].tolist() == two.get_data()[1].tolist() == three.get_data()[1].tolist()
+    for looks in ("get_linestyle", "get_marker", "get_markevery", "get_color"):
+        assert len({str(getattr(line, looks)()) for line in (one, two, three)}) == 3
+
+
+@pytest.mark.parametrize(("width", "inches"), [("column", 3.35), ("text", 6.9)])
+def test_a_figure_for_a_paper_has_its_width_and_small_text(results: Results, width: str, inches: float) -> None:
+    for figure in (figures.curves(results, "regret", width=width), figures.fractions(results, width=width)):
+        figure.draw_without_rendering()
+        assert figure.get_figwidth() == inches
+        assert figure.axes[0].yaxis.label.get_fontsize() == 8
+        assert figure.axes[0].get_window_extent().width >= 0.6 * inches * figure.dpi
 
 
 def test_one_lane_has_no_band(single: Results) -> None:
@@ -275,18 +346,59 @@ def test_a_title_stands_above_the_axes(results: Results) -> None:
     assert figures.curves(results, "regret").get_suptitle() == ""
 
 
-def test_long_names_of_many_arms_do_not_overlap() -> None:
+FOUR_SCRIPTS = (
+    "A film with a very long title that has more than sixty letters in it",
+    "長い題名の映画、六十文字を超えるかもしれない、とても長い題名の映画です",
+    "فيلم بعنوان طويل جدا يتجاوز ستين حرفا وربما أكثر من ذلك بكثير أيضا",
+    "Фильм с очень длинным названием, в котором больше шестидесяти букв",
+    "price in $ and \u202eturned",
+)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("arms", [5, 40, 200])
+@pytest.mark.parametrize("width", ["", "column", "text"])
+def test_hard_names_and_many_arms_are_drawn_without_overlap(arms: int, width: str) -> None:
+    names = tuple(f"{n}: {FOUR_SCRIPTS[n % 5]}" for n in range(arms))
+    world = Environment(Bernoulli(np.linspace(0.1, 0.9, arms)), names=names, fractions=np.full(arms, 0.5 / arms))
+    policies = {FOUR_SCRIPTS[0]: ucb1(), FOUR_SCRIPTS[1]: fucb(world.fractions), "same": fucb(world.fractions)}
+    found = run(policies, lanes=2, world=world)
+    for figure in (figures.fractions(found, width=width), figures.curves(found, "regret", width=width)):
+        figure.draw_without_rendering()
+        for axes in figure.axes:
+            assert axes.get_window_extent().width >= 0.3 * figure.bbox.width
+            for labels in (axes.get_yticklabels(), axes.get_xticklabels()):
+                boxes = [label.get_window_extent() for label in labels if label.get_text() and label.get_visible()]
+                inside = [box for box in boxes if figure.bbox.y0 - 1 <= box.y0 and box.y1 <= figure.bbox.y1 + 1]
+                for one, other in itertools.combinations(inside, 2):
+                    assert not (
+                        one.overlaps(other) and min(one.y1, other.y1) - max(one.y0, other.y0) > 0.2 * one.height
+                    )
+
+
+def test_arms_with_long_names_have_a_row_each() -> None:
     names = tuple(f"The Long Way Home, part {n} (1987)" for n in range(8))
-    found = run({"plain": ucb1()}, lanes=2, world=Environment(Bernoulli(np.full(8, 0.5)), names=names))
-    figure = figures.fractions(found)
-    figure.draw_without_rendering()
-    labels = figure.axes[0].get_xticklabels()
-    assert {label.get_rotation() for label in labels} == {35.0}
-    ends = [label.get_window_extent().x1 for label in labels]
-    # Turned by 35°, lines of text are sin 35° of the distance of their ends apart: no less than the height of the type.
-    height = figure.dpi * float(labels[0].get_fontsize()) / 72.0
-    for one, other in itertools.pairwise(ends):
-        assert (other - one) * math.sin(math.radians(35)) >= height
+    world = Environment(Bernoulli(np.full(8, 0.5)), names=names)
+    found = run({"plain": ucb1(), "fair": fucb(np.full(8, 0.1))}, lanes=2, world=world)
+    (axes,) = figures.fractions(found).axes
+    assert axes.get_xlabel() == "share of the rounds"
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(names)
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first arm is at the top
+    points = [one for one in axes.containers if isinstance(one, ErrorbarContainer)]
+    for one, record in zip(points, found.policies.values(), strict=True):
+        shares, heights = one.lines[0].get_data()
+        np.testing.assert_allclose(shares, record.pulls[-1].mean(axis=0) / 60, rtol=1e-12)
+        assert np.abs(np.asarray(heights) - np.arange(8)).max() < 0.5
+
+
+def test_hundreds_of_arms_are_drawn_by_rank() -> None:
+    world = Environment(Bernoulli(np.linspace(0.1, 0.9, 200)))
+    found = run({"plain": ucb1(), "fair": fucb(np.full(200, 0.001))}, lanes=2, world=world)
+    (axes,) = figures.fractions(found).axes
+    assert axes.get_xlabel() == "rank of the 200 arms by their share, for each policy"
+    shares = np.asarray(lines_of(axes)["plain"].get_data()[1])
+    np.testing.assert_allclose(np.sort(shares), np.sort(found.policies["plain"].pulls[-1].mean(axis=0) / 60))
+    assert (np.diff(shares) <= 0).all()
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

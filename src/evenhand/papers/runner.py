@@ -35,7 +35,7 @@ ASIDE = (
     "algorithms/properties.py",
     "core/errors.py",
     "simulation/checks.py",
-    "simulation/figures.py",
+    "simulation/figures",
     "theory/bounds",
     "theory/growth.py",
 )

@@ -1,0 +1,203 @@
+"""What all figures share: colours, dashes and markers, sizes for papers, names that can be drawn, captions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from evenhand.core.errors import EvenhandError, nearest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe & Ito: colour-blind readers can distinguish them; dashes, markers and hatches repeat the distinction in grey.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5C5C5C", "#8C6D31")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p")  # one more than a multiple would repeat with COLOURS
+HATCHES = ("", "///", "...", "xxx")  # for more policies than colours
+#: Widths of a figure in inches: a column, or the text of a page of two columns.
+WIDTHS = {"column": 3.35, "text": 6.9}
+#: Families that have the letters which matplotlib's own has not; those that are installed are used.
+FAMILIES = (
+    *("Noto Sans CJK JP", "Noto Sans JP", "IPAexGothic", "Hiragino Sans", "Yu Gothic", "Microsoft YaHei"),
+    *("WenQuanYi Micro Hei", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Arial Unicode MS"),
+)
+LONGEST = {"": 40, "text": 28, "column": 16}  # letters of a name, by the width of the figure
+LETTER = 0.085  # inches of a letter, about
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
+
+STYLE: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "svg.hashsalt": "evenhand",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "axes.unicode_minus": True,
+}
+SMALL = {"font.size": 8, "lines.linewidth": 1.2, "axes.linewidth": 0.6, "xtick.major.width": 0.6}  # text in a paper
+
+
+def look(place: int, points: int) -> dict[str, Any]:
+    """Colour, dashes and sparse markers of the curve at a place; two curves that lie on each other show both.
+
+    Args:
+        place: of the policy, from 0.
+        points: of the curve.
+
+    Example:
+        >>> look(1, 100)["linestyle"], look(1, 100)["marker"], look(1, 100)["markevery"]
+        ('--', 's', (3, 12))
+    """
+    step = max(min(points, 3), points // 8)
+    return {
+        "color": COLOURS[place % len(COLOURS)],
+        "linestyle": DASHES[(place + place // len(COLOURS)) % len(DASHES)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "markevery": (place * max(1, step // 4) % step, step),
+        "markersize": 4.5,
+        "markerfacecolor": "white" if place // len(COLOURS) % 2 else COLOURS[place % len(COLOURS)],
+    }
+
+
+def style_for(width: str) -> dict[Any, Any]:
+    """The settings of matplotlib for a figure of a width.
+
+    Raises:
+        EvenhandError: there is no such width.
+
+    Example:
+        >>> style_for("column")["font.size"], style_for("")["font.size"]
+        (8, 10)
+    """
+    if width and width not in WIDTHS:
+        raise EvenhandError(f"width must be 'column', 'text' or '', got {width!r}{nearest(width, WIDTHS)}")
+    families = {"font.family": ["DejaVu Sans", *installed()]}
+    return STYLE | families | (SMALL if width else {})
+
+
+@cache
+def installed() -> tuple[str, ...]:
+    """The families of `FAMILIES` that this computer has."""
+    from matplotlib.font_manager import get_font_names
+
+    there = set(get_font_names())
+    return tuple(name for name in FAMILIES if name in there)
+
+
+def plain(name: str, longest: int = LONGEST[""]) -> str:
+    """A name as it can be drawn: in one line, not too long, without letters that no installed font has.
+
+    Letters that steer the direction of text become blanks, as a name must not look like another one; a letter that no
+    font has is drawn as a box.
+
+    Args:
+        name: of an arm or a policy.
+        longest: number of letters.
+
+    Example:
+        >>> plain("tea\\u202e of the\\nhouse"), plain("a" * 50, longest=8)
+        ('tea of the house', 'aaaaaaa…')
+    """
+    letters = STEERING.sub(" ", name).strip() or "(blank)"
+    letters = " ".join(letters.split())
+    drawn = "".join(letter if letter.isascii() or _is_there(letter) else "□" for letter in letters)
+    if extent(drawn) > longest:
+        while extent(drawn) > longest - 1:
+            drawn = drawn[:-1]
+        drawn = drawn.rstrip() + "…"
+    return drawn.replace("$", r"\$")
+
+
+def extent(text: str) -> float:
+    """The width of a text in letters of the Latin alphabet, about.
+
+    Example:
+        >>> extent("tea"), extent("□□")
+        (3.0, 3.2)
+    """
+    return sum(1.6 if letter > "\u2000" and letter != "…" else 1.0 for letter in text)
+
+
+@cache
+def _is_there(letter: str) -> bool:
+    return any(ord(letter) in charmap for charmap in _charmaps())
+
+
+@cache
+def _charmaps() -> tuple[frozenset[int], ...]:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    families = ("DejaVu Sans", *installed())
+    return tuple(frozenset(get_font(findfont(FontProperties(family=name))).get_charmap()) for name in families)
+
+
+def new_figure(
+    labels: Iterable[str], *, width: str = "", panels: tuple[float, ...] = (1.0,), inches: float = 6.4
+) -> Any:
+    """A figure and its panels below each other, with room for a legend beside them, or below in a paper.
+
+    Args:
+        labels: of the legend.
+        width: ``"column"``, ``"text"`` or ``""``.
+        panels: relative heights.
+        inches: width without the legend where ``width`` is empty.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    style = style_for(width)
+    shown = [plain(label, LONGEST[width]) for label in labels]
+    with mpl.rc_context(style):
+        if width:
+            below = 0.16 * -(-len(shown) // _columns(shown, width))
+            size = (WIDTHS[width], 0.62 * min(WIDTHS[width], 5.2) * (0.6 + 0.4 * len(panels)) + below)
+        else:
+            beside = max(2.2, 0.9 + LETTER * max(map(extent, shown), default=0))
+            size = (inches + beside, max(4.0 if len(panels) == 1 else 5.4, 0.9 + 0.24 * len(shown)))
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots(len(panels), 1, sharex=len(panels) > 1, height_ratios=panels, squeeze=False)
+        return figure, list(axes[:, 0])
+
+
+def _columns(labels: Sequence[str], width: str) -> int:
+    """Columns of a legend below the panels."""
+    letters = WIDTHS[width] / 0.068 - 2  # that fit beside each other in small text
+    return max(1, min(4, len(labels), int(letters / (6 + max(map(extent, labels), default=1)))))
+
+
+def finish(figure: Figure, panels: list[Axes], title: str, note: str, width: str = "") -> None:
+    """The legend outside the panels, thousands on the axes, title and caption."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(style_for(width)):
+        for axes in panels:
+            if axes.get_xscale() == "linear" and axes.get_xlabel() == "round":
+                axes.xaxis.set_major_formatter(thousands)
+            if axes.get_yscale() == "linear" and max(map(abs, axes.get_ylim())) >= 1000:
+                axes.yaxis.set_major_formatter(thousands)
+        handles, labels = panels[0].get_legend_handles_labels()
+        place = "outside lower center" if width else "outside right upper"
+        columns = _columns(labels, width) if width else 1
+        if handles:
+            figure.legend(handles, labels, loc=place, ncols=columns, frameon=False)
+        if title:
+            figure.suptitle(title, fontsize=11 if not width else 9)
+        panels[0].set_title(note, fontsize=6 if width else 8, color="#555555", loc="left", wrap=True)
+
+
+def thousands(value: float, position: Any = None) -> str:
+    """A number of an axis.
+
+    Example:
+        >>> thousands(12000.0)
+        '12,000'
+    """
+    return f"{value:,.0f}"
