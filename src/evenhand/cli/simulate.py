@@ -230,14 +230,19 @@ def _figures_of(folder: Path) -> list[Path]:
         own = read_table(folder / "curves.parquet")[0]["own"]
     except (EvenhandError, KeyError):
         return []
-    return [folder / f"{name}.{end}" for name in (*MEASURES, *own, "selection_fractions") for end in ("png", "svg")]
+    return [
+        folder / f"{name}.{end}" for name in (*MEASURES, *own, "selection_fractions") for end in ("png", "svg", "pdf")
+    ]
 
 
 def _draw(results: Results, setup: Setup, folder: Path) -> list[str]:
     """Draw every figure into the folder; the names of the files."""
     from evenhand.simulation.figures import bounds_of, draw_all
 
-    shown = setup.figures.bounds
-    bounds = bounds_of(setup.policies, setup.environment, results.rounds) if shown else {}
-    names = draw_all(results, folder, bounds, setup.figures.log, setup.figures.title)
-    return [f"{name}.png" for name in names] + ["and each as .svg"]
+    asked = setup.figures
+    bounds = bounds_of(setup.policies, setup.environment, results.rounds) if asked.bounds else {}
+    style: dict[str, Any] = {"band": asked.band, "width": asked.width, "formats": asked.formats}
+    names = draw_all(results, folder, bounds, asked.log, asked.title, **style)
+    first, *others = asked.formats
+    also = [f"and each as {' and '.join(f'.{one}' for one in others)}"] if others else []
+    return [f"{name}.{first}" for name in names] + also

@@ -50,6 +50,9 @@ class Figures(BaseModel):
     bounds: bool = False
     log: Literal["", "x", "y", "xy"] = ""
     title: str = ""
+    band: Literal["95%", "standard error", "lanes", "none"] = "95%"
+    width: Literal["", "column", "text"] = ""
+    formats: Annotated[list[Literal["png", "svg", "pdf"]], Field(min_length=1)] = ["png", "svg"]
 
 
 class Config(BaseModel):
@@ -142,7 +145,7 @@ def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overr
         seed=config.seed,
         checkpoints=config.checkpoints,
         spacing=config.spacing,
-        figures=FiguresSettings(**config.figures.model_dump()),
+        figures=FiguresSettings(**{**config.figures.model_dump(), "formats": tuple(config.figures.formats)}),
         metrics=metrics,
     )
 

@@ -33,11 +33,17 @@ class FiguresSettings:
         bounds: whether theorems' bounds are drawn where their premises hold.
         log: which axes are logarithmic: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
         title: above every figure.
+        band: around curves: ``"95%"``, ``"standard error"``, ``"lanes"`` or ``"none"``.
+        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
+        formats: of the files: ``"png"``, ``"svg"``, ``"pdf"``.
     """
 
     bounds: bool = False
     log: str = ""
     title: str = ""
+    band: str = "95%"
+    width: str = ""
+    formats: tuple[str, ...] = ("png", "svg")
 
 
 @frozen(eq=False)
