@@ -163,7 +163,8 @@ def evolve_curve(found: Results, label: str, factor: float) -> Results:
 def test_curves_that_lie_on_each_other_differ_in_dashes_and_in_the_places_of_markers() -> None:
     found = run({name: ucb1() for name in ("one", "two", "three")})
     one, two, three = figures.curves(found, "regret").axes[0].get_lines()
-    assert one.get_data()[1].tolist() == two.get_data()[1].tolist() == three.get_data()[1].tolist()
+    for other in (two, three):
+        np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
     for looks in ("get_linestyle", "get_marker", "get_markevery", "get_color"):
         assert len({str(getattr(line, looks)()) for line in (one, two, three)}) == 3
 
@@ -360,8 +361,9 @@ FOUR_SCRIPTS = (
 @pytest.mark.parametrize("width", ["", "column", "text"])
 def test_hard_names_and_many_arms_are_drawn_without_overlap(arms: int, width: str) -> None:
     names = tuple(f"{n}: {FOUR_SCRIPTS[n % 5]}" for n in range(arms))
-    world = Environment(Bernoulli(np.linspace(0.1, 0.9, arms)), names=names, fractions=np.full(arms, 0.5 / arms))
-    policies = {FOUR_SCRIPTS[0]: ucb1(), FOUR_SCRIPTS[1]: fucb(world.fractions), "same": fucb(world.fractions)}
+    shares = np.full(arms, 0.5 / arms)
+    world = Environment(Bernoulli(np.linspace(0.1, 0.9, arms)), names=names, fractions=shares)
+    policies = {FOUR_SCRIPTS[0]: ucb1(), FOUR_SCRIPTS[1]: fucb(shares), "same": fucb(shares)}
     found = run(policies, lanes=2, world=world)
     for figure in (figures.fractions(found, width=width), figures.curves(found, "regret", width=width)):
         figure.draw_without_rendering()
@@ -386,7 +388,9 @@ def test_arms_with_long_names_have_a_row_each() -> None:
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first arm is at the top
     points = [one for one in axes.containers if isinstance(one, ErrorbarContainer)]
     for one, record in zip(points, found.policies.values(), strict=True):
-        shares, heights = one.lines[0].get_data()
+        line = one.lines[0]
+        assert line is not None
+        shares, heights = np.asarray(line.get_xydata(), dtype=float).T
         np.testing.assert_allclose(shares, record.pulls[-1].mean(axis=0) / 60, rtol=1e-12)
         assert np.abs(np.asarray(heights) - np.arange(8)).max() < 0.5
 
@@ -396,7 +400,7 @@ def test_hundreds_of_arms_are_drawn_by_rank() -> None:
     found = run({"plain": ucb1(), "fair": fucb(np.full(200, 0.001))}, lanes=2, world=world)
     (axes,) = figures.fractions(found).axes
     assert axes.get_xlabel() == "rank of the 200 arms by their share, for each policy"
-    shares = np.asarray(lines_of(axes)["plain"].get_data()[1])
+    shares = np.asarray(lines_of(axes)["plain"].get_data()[1], dtype=float)
     np.testing.assert_allclose(np.sort(shares), np.sort(found.policies["plain"].pulls[-1].mean(axis=0) / 60))
     assert (np.diff(shares) <= 0).all()
 

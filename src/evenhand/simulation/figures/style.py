@@ -141,7 +141,7 @@ def _charmaps() -> tuple[frozenset[int], ...]:
 
 def new_figure(
     labels: Iterable[str], *, width: str = "", panels: tuple[float, ...] = (1.0,), inches: float = 6.4
-) -> Any:
+) -> tuple[Figure, list[Axes]]:
     """A figure and its panels below each other, with room for a legend beside them, or below in a paper.
 
     Args:
@@ -184,7 +184,7 @@ def finish(figure: Figure, panels: list[Axes], title: str, note: str, width: str
             if axes.get_yscale() == "linear" and max(map(abs, axes.get_ylim())) >= 1000:
                 axes.yaxis.set_major_formatter(thousands)
         handles, labels = panels[0].get_legend_handles_labels()
-        place = "outside lower center" if width else "outside right upper"
+        place: Any = "outside lower center" if width else "outside right upper"
         columns = _columns(labels, width) if width else 1
         if handles:
             figure.legend(handles, labels, loc=place, ncols=columns, frameon=False)
