@@ -26,6 +26,7 @@ def bounds_of(
         rounds: (checkpoints,), the last one the horizon.
 
     Example:
+        >>> import numpy as np
         >>> from evenhand.algorithms import fucb
         >>> from evenhand.environment.environment import Environment
         >>> from evenhand.environment.rewards import Bernoulli
