@@ -204,7 +204,7 @@ def test_the_digest_of_the_code_names_files_that_exist() -> None:
     assert all((root / name).exists() for name in runner.ASIDE)
 
 
-@pytest.mark.parametrize("name", ["simulation/figures/curves.py", "theory/bounds/__init__.py", "cli/main.py"])
+@pytest.mark.parametrize("name", ["simulation/figures/lines.py", "theory/bounds/__init__.py", "cli/main.py"])
 def test_code_that_only_shows_them_does_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, read = code_version(), Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"\nx = 1" * str(path).endswith(name))

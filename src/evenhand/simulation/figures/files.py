@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.files import write_whole
 from evenhand.core.state import Array
-from evenhand.simulation.figures.curves import curves
+from evenhand.simulation.figures.lines import curves
 from evenhand.simulation.figures.shares import fractions
 from evenhand.simulation.figures.style import STYLE, installed
 from evenhand.simulation.results import Results

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.simulation.figures.curves import limits
+from evenhand.simulation.figures.lines import limits
 from evenhand.simulation.figures.style import (
     COLOURS,
     HATCHES,
