@@ -81,7 +81,12 @@ def curves(
                 bound = (bounds or {}).get(label)
                 _draw(axes, results, part[label], plain(label, LONGEST[width]), place, band, bound)
         _scale(axes, log, np.concatenate([curve.mean(axis=1) for curve in part.values()]))
-        axes.set_ylabel(results.measures[measure].axis)
+    if two:
+        figure.supylabel(results.measures[measure].axis, fontsize=panels[0].yaxis.label.get_fontsize())
+        panels[1].update_datalim([(float(results.rounds[0]), 0.0)])
+        panels[1].autoscale_view()
+    else:
+        panels[0].set_ylabel(results.measures[measure].axis)
     panels[-1].set_xlabel("round")
     lanes = results.information["lanes"]
     caption = f"mean of {lanes} lane{'s' if lanes > 1 else ''}"
