@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve, frozen
 
+import gallery
 from evenhand import Environment, Observation, Policy, State, compare
 from evenhand.algorithms import ars_ucb, cucb_d, f_ts, fcts_d, fcucb_d, fucb, lfg, odaaf, thompson, tscsf_b, ucb1
 from evenhand.config.toml import load
@@ -69,6 +70,7 @@ def main(folder: Path) -> None:
     upper_ends(folder)
     profiles(folder)
     sums(folder)
+    gallery.draw(folder)
 
 
 def promises(folder: Path) -> None:

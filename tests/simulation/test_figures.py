@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection, QuadMesh
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
+from PIL import Image
 
 from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare
-from evenhand.algorithms import eta_fucb, fucb, group_ts, group_ucb, thompson, ucb1
+from evenhand.algorithms import eta_fucb, fucb, group_ts, group_ucb, lfg, thompson, ucb1
 from evenhand.environment import Bounded
 from evenhand.environment.drift import Piecewise
 from evenhand.environment.rewards import Bernoulli, Winners
@@ -367,9 +368,14 @@ def test_hard_names_and_many_arms_are_drawn_without_overlap(arms: int, width: st
     world = Environment(Bernoulli(np.linspace(0.1, 0.9, arms)), names=names, fractions=shares)
     policies = {FOUR_SCRIPTS[0]: ucb1(), FOUR_SCRIPTS[1]: fucb(shares), "same": fucb(shares)}
     found = run(policies, lanes=2, world=world)
-    for figure in (figures.fractions(found, width=width), figures.curves(found, "regret", width=width)):
+    drawn = [draw(found, width=width) for draw in (figures.fractions, figures.frontier)]
+    drawn += [draw(found, FOUR_SCRIPTS[1], width=width) for draw in (figures.shares_over_time, figures.arms_over_time)]
+    of_measure = (figures.curves, figures.paired_differences, figures.spread_over_lanes)
+    for figure in drawn + [draw(found, "regret", width=width) for draw in of_measure]:
         figure.draw_without_rendering()
         for axes in figure.axes:
+            if axes.get_label() == "<colorbar>":
+                continue
             assert axes.get_window_extent().width >= 0.3 * figure.bbox.width
             for labels in (axes.get_yticklabels(), axes.get_xticklabels()):
                 boxes = [label.get_window_extent() for label in labels if label.get_text() and label.get_visible()]
@@ -405,6 +411,91 @@ def test_hundreds_of_arms_are_drawn_by_rank() -> None:
     shares = np.asarray(lines_of(axes)["plain"].get_data()[1], dtype=float)
     np.testing.assert_allclose(np.sort(shares), np.sort(found.policies["plain"].pulls[-1].mean(axis=0) / 60))
     assert (np.diff(shares) <= 0).all()
+
+
+# --- arms over time, policies against each other ----------------------------------------------------------------------
+
+
+def test_shares_over_time_are_those_of_the_policy_with_its_promises(results: Results) -> None:
+    figure = figures.shares_over_time(results, "fair")
+    drawn = lines_of(figure.axes[0])
+    for arm, name in enumerate(("tea", "coffee", "cocoa")):
+        share = results.policies["fair"].pulls[:, :, arm].mean(axis=1) / results.rounds
+        np.testing.assert_allclose(np.asarray(drawn[name].get_ydata(), dtype=float), share, rtol=1e-12)
+    levels = sorted(float(line.get_ydata()[0]) for line in figure.axes[0].get_lines() if line.get_linestyle() == ":")
+    assert levels == SHARES
+    with pytest.raises(EvenhandError, match="there is no policy 'unfair'; did you mean 'fair'"):
+        figures.shares_over_time(results, "unfair")
+
+
+def test_of_many_arms_those_furthest_behind_and_those_that_play_most_are_drawn() -> None:
+    world = Environment(Bernoulli(np.linspace(0.1, 0.9, 40)), fractions=np.full(40, 0.01))
+    found = compare({"plain": thompson()}, world, 2000, 4, 3, progress=False)
+    shown = set(legend_of(figures.shares_over_time(found)))
+    shares = found.policies["plain"].pulls[-1].mean(axis=0) / 2000
+    assert len(shown) == 8
+    assert str(np.argmax(shares) + 1) in shown
+    assert str(np.argmin(shares) + 1) in shown
+
+
+def test_the_map_of_arms_holds_the_shares_between_checkpoints(results: Results) -> None:
+    axes = figures.arms_over_time(results, "plain").axes[0]
+    (mesh,) = (one for one in axes.collections if isinstance(one, QuadMesh))
+    values = np.asarray(mesh.get_array()).reshape(3, len(results.rounds))
+    np.testing.assert_allclose(values.sum(axis=0), 1.0)  # one play per round
+    lengths = np.diff(np.concatenate([[0], results.rounds]))
+    np.testing.assert_allclose(values @ lengths, results.policies["plain"].pulls[-1].mean(axis=0))
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["tea", "coffee", "cocoa"]
+
+
+def test_paired_differences_are_taken_lane_by_lane(results: Results) -> None:
+    figure = figures.paired_differences(results, "regret", "fair")
+    drawn, base = lines_of(figure.axes[0]), results.policies["fair"].curves["regret"]
+    assert legend_of(figure) == ["plain", "sampled"]
+    for label in ("plain", "sampled"):
+        values = results.policies[label].curves["regret"] - base
+        np.testing.assert_allclose(np.asarray(drawn[label].get_ydata(), dtype=float), values.mean(axis=1))
+    first, _ = (one for one in figure.axes[0].collections if isinstance(one, PolyCollection))
+    values = results.policies["plain"].curves["regret"] - base
+    ends = np.asarray(first.get_paths()[0].vertices, dtype=float)
+    last = ends[ends[:, 0] == 60][:, 1]
+    reach = 3.182446305284263 * values[-1].std(ddof=1) / 2.0
+    assert last.max() - last.min() == pytest.approx(2.0 * reach)
+
+
+def test_the_spread_has_a_point_for_every_lane_and_the_median(results: Results) -> None:
+    axes = figures.spread_over_lanes(results, "reward").axes[0]
+    points = [one for one in axes.collections if isinstance(one, PathCollection)]
+    bars = [one for one in axes.collections if isinstance(one, LineCollection)]
+    for row, (cloud, bar, record) in enumerate(zip(points, bars, results.policies.values(), strict=True)):
+        offsets = np.asarray(cloud.get_offsets(), dtype=float)
+        assert sorted(offsets[:, 0]) == sorted(record.curves["reward"][-1])
+        assert np.abs(offsets[:, 1] - row).max() < 0.3
+        assert float(bar.get_segments()[0][0][0]) == np.median(record.curves["reward"][-1])
+
+
+def test_the_frontier_joins_the_policies_of_a_grid_with_their_intervals() -> None:
+    policies = {f"LFG eta={eta}": lfg(SHARES, eta=eta) for eta in (1, 10, 100)} | {"UCB1": ucb1()}
+    found = run(policies, world=Environment(Bernoulli([0.8, 0.5, 0.3]), fractions=SHARES))
+    figure = figures.frontier(found)
+    assert legend_of(figure) == ["LFG", "UCB1"]
+    lines = [one for one in figure.axes[0].containers if isinstance(one, ErrorbarContainer)]
+    assert [len(np.asarray(one.lines[0].get_xdata())) for one in lines if one.lines[0] is not None] == [3, 1]
+    reward = found.policies["UCB1"].curves["reward"][-1]
+    (ucb,) = (line for line in figure.axes[0].get_lines() if len(np.asarray(line.get_xdata())) == 1)
+    assert float(np.asarray(ucb.get_ydata())[0]) == pytest.approx(reward.mean())
+    assert legend_of(figures.frontier([found, found])) == ["LFG", "UCB1"]
+    with pytest.raises(EvenhandError, match="no policy has both 'unfairnes' and 'reward'; these results have reward"):
+        figures.frontier(found, unfairness="unfairnes")
+
+
+def test_an_animation_has_a_frame_for_every_checkpoint(results: Results, tmp_path: Path) -> None:
+    path = figures.animate(results, tmp_path / "run.gif", "fair", seconds=2.0)
+    with Image.open(path) as film:
+        assert film.n_frames == len(results.rounds)  # type: ignore[attr-defined]
+    assert [one.name for one in tmp_path.iterdir()] == ["run.gif"]
+    with pytest.raises(EvenhandError, match=r"written as .gif or .mp4, got 'run.avi'"):
+        figures.animate(results, tmp_path / "run.avi")
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

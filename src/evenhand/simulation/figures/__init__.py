@@ -1,9 +1,27 @@
-"""Figures of results: curves with their bands and bounds, and shares of the rounds against promises."""
+"""Figures of results: measures over the rounds, shares and promises, arms over time, policies against each other."""
 
+from evenhand.simulation.figures.arms import arms_over_time, shares_over_time
 from evenhand.simulation.figures.bounds import bounds_of
+from evenhand.simulation.figures.comparison import frontier, paired_differences, spread_over_lanes
 from evenhand.simulation.figures.files import draw_all, save
+from evenhand.simulation.figures.film import animate
 from evenhand.simulation.figures.lines import curves
 from evenhand.simulation.figures.shares import fractions
 from evenhand.simulation.figures.style import COLOURS, DASHES, STYLE
 
-__all__ = ["COLOURS", "DASHES", "STYLE", "bounds_of", "curves", "draw_all", "fractions", "save"]
+__all__ = [
+    "COLOURS",
+    "DASHES",
+    "STYLE",
+    "animate",
+    "arms_over_time",
+    "bounds_of",
+    "curves",
+    "draw_all",
+    "fractions",
+    "frontier",
+    "paired_differences",
+    "save",
+    "shares_over_time",
+    "spread_over_lanes",
+]

@@ -202,7 +202,8 @@ def finish(figure: Figure, panels: list[Axes], title: str, note: str, width: str
 
     with mpl.rc_context(style_for(width)):
         for axes in panels:
-            if axes.get_xscale() == "linear" and axes.get_xlabel() == "round":
+            many = max(map(abs, axes.get_xlim())) >= 1000
+            if axes.get_xscale() == "linear" and (axes.get_xlabel() == "round" or many):
                 axes.xaxis.set_major_formatter(thousands)
             if axes.get_yscale() == "linear" and max(map(abs, axes.get_ylim())) >= 1000:
                 axes.yaxis.set_major_formatter(thousands)
