@@ -422,7 +422,8 @@ def test_shares_over_time_are_those_of_the_policy_with_its_promises(results: Res
     for arm, name in enumerate(("tea", "coffee", "cocoa")):
         share = results.policies["fair"].pulls[:, :, arm].mean(axis=1) / results.rounds
         np.testing.assert_allclose(np.asarray(drawn[name].get_ydata(), dtype=float), share, rtol=1e-12)
-    levels = sorted(float(line.get_ydata()[0]) for line in figure.axes[0].get_lines() if line.get_linestyle() == ":")
+    dotted = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == ":"]
+    levels = sorted(float(np.asarray(line.get_ydata())[0]) for line in dotted)
     assert levels == SHARES
     with pytest.raises(EvenhandError, match="there is no policy 'unfair'; did you mean 'fair'"):
         figures.shares_over_time(results, "unfair")

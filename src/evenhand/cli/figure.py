@@ -107,7 +107,7 @@ def drawn(results: Results, kind: Kind, measure: str, policy: str | None, width:
     """
     from evenhand.simulation import figures
 
-    style = {"title": title, "width": width}
+    style: dict[str, Any] = {"title": title, "width": width}
     if kind is Kind.CURVES:
         return figures.curves(results, measure, **style)
     if kind is Kind.DIFFERENCES:

@@ -74,10 +74,10 @@ def animate(
         axes.set_title(f"{plain(label)}, round {results.rounds[frame]:,}", fontsize=8, color="#555555", loc="left")
         return [*bars]
 
-    film = animation.FuncAnimation(figure, draw, frames=frames.tolist())  # type: ignore[arg-type]
+    film = animation.FuncAnimation(figure, draw, frames=frames.tolist())
     part = path.with_name(f".{path.stem}.part{path.suffix}")
     try:
-        film.save(part, writer=ENDINGS[path.suffix], fps=max(1.0, len(frames) / seconds), dpi=110)
+        film.save(part, writer=ENDINGS[path.suffix], fps=max(1, round(len(frames) / seconds)), dpi=110)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
