@@ -145,7 +145,7 @@ def frontier(
         >>> policies = {f"LFG eta={eta}": lfg([0.3, 0.3], eta=eta) for eta in (1, 10, 100)}
         >>> results = compare(policies, Environment(Bernoulli([0.9, 0.5])), horizon=50, lanes=4)
         >>> frontier(results).axes[0].get_xlabel()
-        'unfairness (plays)'
+        'missing plays, all arms (plays)'
     """
     runs = [results] if isinstance(results, Results) else list(results)
     families: dict[str, list[tuple[float, float, float, float]]] = {}
