@@ -66,6 +66,14 @@ def test_download(drinks: dict[str, Any], visiting: Visiting) -> None:
         assert download.value.suggested_filename == "drinks.csv"
         rounds = Path(download.value.path()).read_text().splitlines()
         assert len(rounds) == drinks["round"] + 1
+        for button, name, begin in (
+            ("Audit, as CSV", "drinks-audit.csv", "arm,retired,promised,"),
+            ("Figure, as SVG", "drinks-audit.svg", "<?xml"),
+        ):
+            with page.expect_download() as download:
+                page.get_by_role("button", name=button).click()
+            assert download.value.suggested_filename == name
+            assert Path(download.value.path()).read_text().startswith(begin)
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------

@@ -53,6 +53,8 @@ WANTED = {
     ("POST", "/v1/allocations/{name}/rewards"): "reward",
     ("POST", "/v1/allocations/{name}/totals"): "reward",
     ("GET", "/v1/allocations/{name}/audit"): "read",
+    ("GET", "/v1/allocations/{name}/audit.csv"): "read",
+    ("GET", "/v1/allocations/{name}/audit.svg"): "read",
     ("GET", "/v1/allocations/{name}/log"): "read",
 }
 #: Bodies with which the routes answer well.

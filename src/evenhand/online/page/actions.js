@@ -6,6 +6,8 @@ import { html } from './view.js';
 
 // [what it is, the path after that of the allocation, the name of the file where the service gives none]
 const FILES = [
+  ['Audit, as CSV', '/audit.csv', 'csv'],
+  ['Figure, as SVG', '/audit.svg', 'svg'],
   ['Log, as CSV', '/log?format=csv', 'csv'],
   ['Log, as Parquet', '/log?format=parquet', 'parquet'],
 ];

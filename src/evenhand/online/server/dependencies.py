@@ -43,6 +43,22 @@ def errors(*codes: str, body: bool = False) -> dict[int | str, dict[str, Any]]:
     return documented([*ALWAYS, *(BODY if body else ()), *codes])
 
 
+def text(description: str, *media_types: str) -> dict[int | str, dict[str, Any]]:
+    """The description of a successful answer that is not JSON.
+
+    Args:
+        description: what it is.
+        *media_types: that it can have.
+
+    Example:
+        >>> text("the log", "text/csv")[200]["description"]
+        'the log'
+    """
+    return {
+        200: {"description": description, "content": {kind: {"schema": {"type": "string"}} for kind in media_types}}
+    }
+
+
 # --- who calls --------------------------------------------------------------------------------------------------------
 
 

@@ -33,6 +33,7 @@ from evenhand.online.server.dependencies import (
     Rewarder,
     Services,
     errors,
+    text,
 )
 from evenhand.online.server.limits import (
     check_batch,
@@ -392,13 +393,6 @@ async def erase_arm(caller: Administrator, service: Services, name: Name, arm: A
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def _text(description: str, *media_types: str) -> Responses:
-    """The description of a successful answer that is not JSON."""
-    return {
-        200: {"description": description, "content": {kind: {"schema": {"type": "string"}} for kind in media_types}}
-    }
-
-
 UNCHANGED: Responses = {304: {"description": "nothing has happened since the answer with that ETag"}}
 
 
@@ -498,7 +492,7 @@ async def remove_webhook(
     "/v1/allocations/{name}/log",
     responses={
         **errors("unknown_allocation", "too_large", "invalid"),
-        **_text("the log", *requests.LOG_TYPES.values()),
+        **text("the log", *requests.LOG_TYPES.values()),
     },
     tags=["results"],
     response_class=StreamingResponse,
@@ -590,7 +584,7 @@ async def readyz(service: Services) -> Response:
 
 @router.get(
     "/metrics",
-    responses={**errors(), **_text("the metrics", "text/plain")},
+    responses={**errors(), **text("the metrics", "text/plain")},
     tags=["server"],
     response_class=Response,
 )
