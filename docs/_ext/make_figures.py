@@ -18,7 +18,6 @@ from evenhand.environment import (
     Bounded,
     ByReward,
     Decreasing,
-    Delay,
     Discounted,
     Fixed,
     Geometric,
@@ -28,6 +27,7 @@ from evenhand.environment import (
     Polynomial,
 )
 from evenhand.environment.availability import Independent
+from evenhand.environment.feedback import FeedbackModel
 from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.confidence import ConfidenceIntervals, optimistic_means
 from evenhand.policy.index import Index
@@ -102,29 +102,13 @@ def sleeping(folder: Path) -> None:
 
 def delays(folder: Path) -> None:
     """How many rewards are known how many rounds after the play, for some delay models."""
-    models: dict[str, Delay] = {
+    models: dict[str, FeedbackModel] = {
         "fixed, delay 30": Fixed(30),
         "geometric, success 0.05": Geometric(0.05),
         "pareto, tail 0.5": Pareto(0.5),
         "packet_loss, received 0.6": PacketLoss(0.6),
     }
-    figure, (axes,) = panels(1)
-    levels = np.linspace(0.0005, 1.0, 2000)
-    for place, (label, model) in enumerate(models.items()):
-        late = model.quantiles(levels, [0.5])[:, 0]
-        known = np.isfinite(late)
-        # From the play itself, and on to the right edge at the share that ever becomes known.
-        rounds = np.concatenate([[-0.3], late[known], [1e5]])
-        shares = np.concatenate([[0.0], levels[known], [levels[known].max()]])
-        axes.step(rounds, shares, where="post", color=figures.COLOURS[place], linewidth=1.6, label=label)
-    axes.set_xscale("symlog", linthresh=1.0, linscale=0.5)
-    axes.set_xlim(-0.3, 1e4)
-    axes.set_xticks([0, 1, 10, 100, 1000, 10_000], ["0", "1", "10", "100", "1,000", "10,000"])
-    axes.set_ylim(0.0, 1.04)
-    axes.set_xlabel("rounds since the play")
-    axes.set_ylabel("share of the rewards that is known")
-    figure.legend(loc="outside right upper", frameon=False)
-    figures.save(figure, folder / "delays")
+    figures.save(figures.delays(models), folder / "delays")
 
 
 def evidence(folder: Path) -> None:

@@ -25,6 +25,7 @@ class Kind(StrEnum):
     DIFFERENCES = "differences"
     LANES = "lanes"
     FRONTIER = "frontier"
+    DELAYS = "delays"
     ANIMATION = "animation"
 
 
@@ -35,7 +36,7 @@ def figure(
         typer.Argument(
             metavar="KIND",
             help="curves, shares, shares-over-time, arms-over-time, differences (paired), lanes (their spread), "
-            "frontier (reward against unfairness) or animation.",
+            "frontier (reward against unfairness), delays (when rewards become known) or animation.",
         ),
     ],
     out: Annotated[
@@ -118,5 +119,7 @@ def drawn(results: Results, kind: Kind, measure: str, policy: str | None, width:
         return figures.fractions(results, **style)
     if kind is Kind.FRONTIER:
         return figures.frontier(results, **style)
+    if kind is Kind.DELAYS:
+        return figures.delays(results, **style)
     of_one = figures.shares_over_time if kind is Kind.SHARES_OVER_TIME else figures.arms_over_time
     return of_one(results, policy, **style)

@@ -94,7 +94,7 @@ def read_setup(path: Path, **overrides: int | None) -> Setup:
 def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
     """The setup that `run_information` wrote down; see `evenhand.Results.setup`."""
     run = dict(information) | {name: value for name, value in overrides.items() if value is not None}
-    environment = _built("environment", "environment", information["environment"])
+    environment = environment_of(information)
     policies = {label: _built("policy", repr(label), table) for label, table in information["policies"].items()}
     metrics = tuple(_built("metric", f"metric {place}", table) for place, table in enumerate(information["metrics"]))
     if run["lanes"] != information["lanes"] and lane_rows(environment, *policies.values()):
@@ -111,6 +111,22 @@ def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
         checkpoints=[round for round in information["rounds"] if round <= run["horizon"]],
         metrics=metrics,
     )
+
+
+def environment_of(information: Mapping[str, Any]) -> Environment:
+    """The environment that `run_information` wrote down.
+
+    Raises:
+        ConfigurationError: a part of it is not registered.
+
+    Example:
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> world = Environment(Bernoulli([0.8, 0.2]))
+        >>> environment_of(run_information({}, world, lanes=1, seed=0, rounds=np.array([9]))).means
+        array([0.8, 0.2])
+    """
+    environment: Environment = _built("environment", "environment", information["environment"])
+    return environment
 
 
 def run_information(

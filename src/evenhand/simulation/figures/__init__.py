@@ -1,6 +1,7 @@
-"""Figures of results: measures over the rounds, shares and promises, arms over time, policies against each other."""
+"""Figures of results: measures over the rounds, shares, arms over time, policies against each other, delays."""
 
 from evenhand.simulation.figures.arms import arms_over_time, shares_over_time
+from evenhand.simulation.figures.arrivals import delays
 from evenhand.simulation.figures.bounds import bounds_of
 from evenhand.simulation.figures.comparison import frontier, paired_differences, spread_over_lanes
 from evenhand.simulation.figures.files import draw_all, save
@@ -17,6 +18,7 @@ __all__ = [
     "arms_over_time",
     "bounds_of",
     "curves",
+    "delays",
     "draw_all",
     "fractions",
     "frontier",

@@ -1,0 +1,195 @@
+"""When rewards become known: their delays, and what is known by when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.core.errors import EvenhandError
+from evenhand.core.state import Array
+from evenhand.environment.environment import Environment
+from evenhand.environment.feedback import FeedbackModel
+from evenhand.environment.kernel import Kernel
+from evenhand.environment.late import Delay
+from evenhand.environment.profiles import Profile
+from evenhand.environment.rewards import Bernoulli
+from evenhand.simulation.figures.style import LONGEST, finish, look, new_figure, plain, style_for
+from evenhand.simulation.results import Results
+from evenhand.simulation.setup import environment_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LEVELS = np.concatenate([np.linspace(0.0005, 0.999, 1000), np.linspace(0.999, 1.0, 101)[1:]])
+LATEST = 10_000  # rounds that are drawn, where no run says how many there are
+POINTS = 240  # of a curve
+SHOWN = 8  # arms that have a curve each
+
+Steps = tuple[Array, Array]  # rounds after the play, rising, and the share that is known from each of them on
+
+
+def delays(
+    source: Results | Environment | Mapping[str, FeedbackModel],
+    *,
+    means: Sequence[float] | Array = (0.5,),
+    title: str = "",
+    width: str = "",
+) -> Figure:
+    """The share of the rewards that is known so many rounds after the play, and so many rounds after the start.
+
+    The second panel is of an arm that plays evenly: of all its rewards up to a round, the share that has arrived. A
+    curve that ends below 1 shows rewards that are lost.
+
+    Args:
+        source: results or an environment, whose arms have a curve each where their delays differ (of more than eight,
+            the first and the last arms); or feedback models by label.
+        means: (arms,), in [0, 1], for models whose delays depend on the reward: probability of a reward of 1. Results
+            and environments have their own.
+        title: above the figure.
+        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
+
+    Returns:
+        An ordinary figure of matplotlib, with two panels.
+
+    Raises:
+        EvenhandError: a model has no distribution of delays, or there is no such width.
+
+    Example:
+        >>> from evenhand.environment import Geometric, PacketLoss
+        >>> figure = delays({"late": Geometric(0.05), "lost": PacketLoss(0.6)})
+        >>> [axes.get_xlabel() for axes in figure.axes]
+        ['rounds since the play', 'rounds since the start']
+    """
+    import matplotlib as mpl
+
+    found = _curves(source, np.asarray(means, dtype=float))
+    latest = _latest(source, found)
+    figure, panels = new_figure(found, width=width, panels=(1.0, 1.0))
+    if width:
+        figure.set_figheight(1.2 * figure.get_figheight())
+    grid = np.concatenate([[0.0], np.geomspace(1.0, latest, POINTS).round()])
+    with mpl.rc_context(style_for(width)):
+        for place, (name, steps) in enumerate(found.items()):
+            since = np.unique(np.concatenate([grid, steps[0] if len(steps[0]) < POINTS else []]))
+            style: dict[str, Any] = look(place, len(since)) | {"label": plain(name, LONGEST[width]), "linewidth": 1.6}
+            panels[0].plot(since, known_after(steps, since), drawstyle="steps-post", **style)
+            panels[1].plot(since[1:], known_by(steps, since[1:]), **style)
+        for axes, start in zip(panels, ("the play", "the start"), strict=True):
+            _scale(axes, latest)
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel(f"rounds since {start}")
+    figure.supylabel("share of rewards known", fontsize=panels[0].yaxis.label.get_fontsize())
+    finish(figure, panels, title, "above: a play's reward; below: the rewards of all plays so far", width)
+    return figure
+
+
+def known_after(steps: Steps, rounds: Array) -> Array:
+    """The share of the rewards that is known so many rounds after their plays.
+
+    Example:
+        >>> known_after((np.array([2.0, 5.0]), np.array([0.5, 1.0])), np.array([0.0, 2.0, 9.0]))
+        array([0. , 0.5, 1. ])
+    """
+    late, shares = steps
+    return np.concatenate([[0.0], shares])[np.searchsorted(late, rounds, side="right")]
+
+
+def known_by(steps: Steps, rounds: Array) -> Array:
+    """Of the rewards of all plays up to a round, counted from 1, the share that is known at its end.
+
+    Example:
+        >>> known_by((np.array([1.0]), np.array([1.0])), np.array([1.0, 2.0, 4.0]))
+        array([0.  , 0.5 , 0.75])
+    """
+    late, shares = steps
+    gains = np.diff(shares, prepend=0.0)
+    return np.maximum(rounds[:, None] - late, 0.0) @ gains / rounds
+
+
+def _scale(axes: Axes, latest: float) -> None:
+    from matplotlib.ticker import NullLocator
+
+    axes.set_xscale("symlog", linthresh=1.0, linscale=0.5)
+    axes.set_xlim(-0.1, latest)
+    ticks = [0, *(10**power for power in range(9) if 10**power <= latest)]
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_ylim(0.0, 1.05)
+
+
+def _latest(source: Any, found: Mapping[str, Steps]) -> float:
+    """The last round that is drawn: that of the run, or a little after the last reward."""
+    if isinstance(source, Results):
+        return max(10.0, float(source.rounds[-1]))
+    return min(float(LATEST), max(10.0, *(4.0 * float(late.max(initial=0.0)) for late, _ in found.values())))
+
+
+def _curves(source: Results | Environment | Mapping[str, FeedbackModel], means: Array) -> dict[str, Steps]:
+    if isinstance(source, Results):
+        return _of_world(environment_of(source.information))
+    if isinstance(source, Environment):
+        return _of_world(source)
+    found: dict[str, Steps] = {}
+    for label, model in source.items():
+        of_arms = _steps(model, label, means, None)
+        for arm, steps in enumerate(of_arms):
+            found[label if len(of_arms) == 1 else f"{label}, arm {arm + 1}"] = steps
+    if not found:
+        raise EvenhandError("there is no feedback model to draw; give at least one")
+    return found
+
+
+def _of_world(world: Environment) -> dict[str, Steps]:
+    """A curve for each arm, or one where all arms have the same."""
+    means = world.means if isinstance(world.rewards, Bernoulli) and world.means.ndim == 1 else np.full(world.arms, 0.5)
+    of_arms = _steps(world.feedback, "the environment", means, world)
+    if all(_same(of_arms[0], steps) for steps in of_arms):
+        return {"all arms": of_arms[0]}
+    arms = range(world.arms)
+    shown = arms if world.arms <= SHOWN else [*arms[: SHOWN // 2], *arms[-SHOWN // 2 :]]
+    return {world.names[arm]: of_arms[arm] for arm in shown}
+
+
+def _same(one: Steps, other: Steps) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _steps(model: FeedbackModel, label: str, means: Array, world: Environment | None) -> list[Steps]:
+    """When the rewards of each arm become known, or of all arms."""
+    if model.immediate:
+        return [(np.zeros(1), np.ones(1))]
+    if isinstance(model, Profile):
+        rounds = np.arange(min(model.longest, float(LATEST)) + 1.0)
+        return [(rounds, 1.0 - model.tail(rounds + 1.0))]
+    if isinstance(model, Kernel):
+        weights = model.weights(np.arange(LATEST)) if callable(model.weights) else model.weights
+        return [(np.arange(float(len(row))), np.cumsum(row)) for row in np.atleast_2d(weights)]
+    if not isinstance(model, Delay):
+        raise EvenhandError(f"{label}: {type(model).__name__} has no distribution of delays that could be drawn")
+    if model.biased and world is not None and not (isinstance(world.rewards, Bernoulli) and world.means.ndim == 1):
+        return [_of_levels(late) for late in _drawn(model, world)]
+    return [_of_levels(late) for late in model.quantiles(LEVELS, means).T]
+
+
+def _drawn(model: Delay, world: Environment) -> Array:
+    """The delays of each arm at `LEVELS`, from 400 of its rewards, (arms, levels)."""
+    rng = np.random.default_rng(0)
+    lanes = world.means.shape[0] if world.means.ndim == 2 else 1
+    rows = rng.integers(0, world.rewards.rows or 1, (400, 1))
+    rewards = world.rewards.draw(rng, rows, lanes).reshape(-1, world.arms)[:, :, None]
+    shape = (*rewards.shape[:2], len(LEVELS) // 4)
+    chances = np.broadcast_to((np.arange(shape[-1]) + 0.5) / shape[-1], shape)
+    arms = np.broadcast_to(np.arange(world.arms)[:, None], shape)
+    late = model.quantile(chances.ravel(), arms.ravel(), np.broadcast_to(rewards, shape).ravel())
+    ordered = np.sort(late.reshape(shape).swapaxes(0, 1).reshape(world.arms, -1), axis=1)
+    return ordered[:, np.ceil(LEVELS * ordered.shape[1]).astype(int) - 1]
+
+
+def _of_levels(late: Array) -> Steps:
+    """The distinct delays, and the largest level that each reaches."""
+    known = np.isfinite(late)
+    rounds, last = np.unique(late[known][::-1], return_index=True)
+    return rounds, LEVELS[known][::-1][last]
