@@ -22,6 +22,7 @@ export type Decision = Schemas["Decision"];
 export type DecisionOutcome = Schemas["DecisionOutcome"];
 export type DecisionRequest = Schemas["CountedRounds"] | Schemas["ListedRounds"];
 export type Event = Schemas["Event"];
+export type Preview = Schemas["Preview"];
 export type RewardResult = Schemas["RewardResult"];
 export type Webhook = Schemas["Webhook"];
 export type TotalResult = Schemas["TotalResult"];
@@ -44,6 +45,7 @@ export interface Options extends Limits {
 export type Client = ReturnType<typeof createClient>;
 
 const PAGE = 1000; // entries per page of a list
+const DRY_RUN = { query: { dry_run: true } }; // of requests that are to write nothing
 const REPORT = 20_000; // rewards and columns per report of a lease
 
 /**
@@ -144,7 +146,12 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
 
     /** Create an allocation; one that exists with the same settings is returned as it is. */
     async create(request: AllocationRequest): Promise<Allocation> {
-      return given((await http.POST("/v1/allocations", { body: request })).data);
+      return given((await http.POST("/v1/allocations", { body: request })).data) as Allocation;
+    },
+
+    /** What `create` would do with the same request, and what each arm would be promised; nothing is written. */
+    async previewCreate(request: AllocationRequest): Promise<Preview> {
+      return given((await http.POST("/v1/allocations", { params: DRY_RUN, body: request })).data) as Preview;
     },
 
     /** The allocations that the key is for. */
@@ -167,7 +174,13 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
     /** Change the promises of several arms, or close or reopen an allocation. */
     async update(name: string, patch: Schemas["AllocationPatch"], options: Once = {}): Promise<ChangeResult> {
       const parameters = { params: { path: path({ name }), header: header(options) } };
-      return given((await http.PATCH("/v1/allocations/{name}", { ...parameters, body: patch })).data);
+      return given((await http.PATCH("/v1/allocations/{name}", { ...parameters, body: patch })).data) as ChangeResult;
+    },
+
+    /** What `update` would do with the same patch, and what each arm would be promised; nothing is written. */
+    async previewUpdate(name: string, patch: Schemas["AllocationPatch"]): Promise<Preview> {
+      const params = { path: path({ name }), ...DRY_RUN };
+      return given((await http.PATCH("/v1/allocations/{name}", { params, body: patch })).data) as Preview;
     },
 
     /** The arms of an allocation, in their order, with their promises. */
@@ -184,7 +197,15 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
     /** Add an arm; its promise counts from the next round. */
     async add(name: string, arm: string, values: Schemas["ArmRequest"] = {}, options: Once = {}): Promise<ChangeResult> {
       const parameters = { params: { path: path({ name, arm }), header: header(options) } };
-      return given((await http.PUT("/v1/allocations/{name}/arms/{arm}", { ...parameters, body: values })).data);
+      return given(
+        (await http.PUT("/v1/allocations/{name}/arms/{arm}", { ...parameters, body: values })).data,
+      ) as ChangeResult;
+    },
+
+    /** What `add` would do with the same values, and what each arm would be promised; nothing is written. */
+    async previewAdd(name: string, arm: string, values: Schemas["ArmRequest"] = {}): Promise<Preview> {
+      const params = { path: path({ name, arm }), ...DRY_RUN };
+      return given((await http.PUT("/v1/allocations/{name}/arms/{arm}", { params, body: values })).data) as Preview;
     },
 
     /** Retire an arm, bring it back, change its promise, or rename it. */

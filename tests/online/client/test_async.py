@@ -41,6 +41,10 @@ WEBHOOK = {
     **{"failing": None, "disabled": None, "error": None, "secret": None},
 }
 ARM = {"arm": "tea", "retired": False, "fraction": 0.5, "penalty": None, "weight": None, "cap": None, "rate": None}
+PREVIEW = {
+    **{"changed": True, "round": 7, "plays": 1, "promised": 0.5, "arms": [ARM]},
+    **{"groups": [{"name": "hot", "arms": ["tea"], "at_least": 0.5, "at_most": None}], "begins": ["tea"]},
+}
 OUTCOME = {"id": "7", "round": 7, "time": DECIDED["time"], "arms": [], "available": ["tea"]}
 LEASED_ARMS = [{"arm": "tea", "count": 2, "propensity": 2 / 3}, {"arm": "mate", "count": 1, "propensity": 1 / 3}]
 LEASE = {
@@ -65,6 +69,7 @@ def drawn() -> LeasedDecisions:
 
 CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("create", lambda c: c.create("drinks", ["tea"], "ucb1", missing="never", seed=3), [DESCRIPTION]),
+    ("preview_create", lambda c: c.preview_create("drinks", ["tea"], "ucb1", missing="never"), [PREVIEW]),
     (
         "allocations",
         lambda c: c.allocations(),
@@ -88,6 +93,7 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("report", lambda c: c.report("drinks", drawn(), finished=True), [LEASE_REPORT]),
     ("total", lambda c: c.total("drinks", 3.5, 12, idempotency_key="a"), [{"round": 12, "status": "accepted"}]),
     ("add", lambda c: c.add("drinks", "mate", fraction=0.1, idempotency_key="a"), [CHANGED]),
+    ("preview_add", lambda c: c.preview_add("drinks", "mate", fraction=0.1), [PREVIEW]),
     ("retire", lambda c: c.retire("drinks", "mate", idempotency_key="a"), [CHANGED]),
     ("add_webhook", lambda c: c.add_webhook("drinks", "https://example.org", kinds=["decide"]), [WEBHOOK]),
     ("webhooks", lambda c: c.webhooks("drinks"), [{"webhooks": [WEBHOOK]}]),
@@ -96,6 +102,7 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("erase", lambda c: c.erase("drinks", "mate", idempotency_key="a"), [CHANGED]),
     ("bring_back", lambda c: c.bring_back("drinks", "mate", idempotency_key="a"), [CHANGED]),
     ("promise", lambda c: c.promise("drinks", {"tea": 0.2}, idempotency_key="a"), [CHANGED]),
+    ("preview_promise", lambda c: c.preview_promise("drinks", {"tea": 0.2}), [PREVIEW]),
     ("close_allocation", lambda c: c.close_allocation("drinks", idempotency_key="a"), [CHANGED]),
     ("reopen_allocation", lambda c: c.reopen_allocation("drinks", idempotency_key="a"), [CHANGED]),
     ("access", lambda c: c.access(), [ACCESS]),

@@ -124,9 +124,15 @@ def test_changes(client: Client, drinks: str) -> None:
     assert client.describe(drinks).retired == ("mate",)
     assert client.bring_back(drinks, "mate", fraction=0.5).version == 4
     assert {line.arm: line.promised for line in client.audit(drinks).lines} == {"tea": 0.0, "coffee": 0.1, "mate": 0.5}
-    with pytest.raises(ServiceError, match="together are promised") as caught:
-        client.promise(drinks, {"tea": 0.9})
-    assert caught.value.code == "infeasible"
+    for refuse in (client.promise, client.preview_promise):
+        with pytest.raises(ServiceError, match="together are promised") as caught:
+            refuse(drinks, {"tea": 0.9})
+        assert caught.value.code == "infeasible"
+    assert client.preview_promise(drinks, {"tea": 0.2}).begins == ("tea",)
+    assert client.preview_add(drinks, "chai", fraction=0.1).promised == pytest.approx(0.7)
+    settings: dict[str, Any] = {"missing": "never", "parameters": {"fractions": 0.1}}
+    assert client.preview_create("films", ["a", "b"], "fucb", **settings).promised == pytest.approx(0.2)
+    assert "films" not in [one.name for one in client.allocations()]
     client.close_allocation(drinks)
     with pytest.raises(ServiceError) as caught:
         client.decide(drinks)

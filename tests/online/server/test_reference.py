@@ -67,10 +67,10 @@ def test_requests_are_as_shown(kind: str, cell: str) -> None:
 
 def test_every_query_is_named(ask: Asking) -> None:
     for path, methods in ask.get("/openapi.json").json()["paths"].items():
-        for operation in methods.values():
+        for method, operation in methods.items():
             for parameter in operation.get("parameters", ()):
                 if parameter["in"] == "query":
-                    (cell,) = [cell for route, _, cell in rows(PAGE, "route") if route == f"`GET {path}`"]
+                    (cell,) = [cell for route, _, cell in rows(PAGE, "route") if route == f"`{method.upper()} {path}`"]
                     assert f"`{parameter['name']}`" in cell
 
 

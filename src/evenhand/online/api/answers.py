@@ -368,6 +368,40 @@ class ChangeResult(Answer):
 
 
 @dataclass(frozen=True)
+class GroupPromise(Answer):
+    """What is promised to a group of arms together."""
+
+    name: str
+    """of the group"""
+    arms: tuple[str, ...]
+    """its arms"""
+    at_least: float
+    """plays of its arms per round at least"""
+    at_most: float | None
+    """plays of its arms per round at most; null for no limit"""
+
+
+@dataclass(frozen=True)
+class Preview(Answer):
+    """What a request with `dry_run` would do; nothing has been written, and its promises can be kept."""
+
+    changed: bool
+    """whether anything would change; false where everything is so already"""
+    round: int
+    """the round after which it would take effect; 0 for a new allocation"""
+    plays: int
+    """arms that play per round"""
+    promised: float | None
+    """sum of the shares that are promised to arms; null where the algorithm promises none per arm"""
+    arms: tuple[Arm, ...]
+    """all arms, with what each would be promised"""
+    groups: tuple[GroupPromise, ...]
+    """that would be promised shares together"""
+    begins: tuple[str, ...]
+    """arms and groups whose promise would begin with the next round, so that what they are owed lapses"""
+
+
+@dataclass(frozen=True)
 class Event(Answer):
     """Something that happened to an allocation, as it is stored."""
 

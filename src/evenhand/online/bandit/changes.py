@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,43 @@ NEW_ARM: tuple[tuple[str, str, float | None], ...] = (
 )
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What a change would make of a bandit.
+
+    Attributes:
+        arms: from then on.
+        parameters: of the algorithm from then on.
+        begun: names of the arms whose promise begins.
+        groups_begun: names of the groups whose promise begins or ends.
+    """
+
+    arms: Arms
+    parameters: Mapping[str, Any]
+    begun: tuple[str, ...]
+    groups_begun: tuple[str, ...] = ()
+
+    def policy(self, memory: Memory, checked: bool = False) -> Policy:
+        """The policy from then on.
+
+        Args:
+            memory: of the bandit.
+            checked: whether the promises are known to be feasible; see `Memory.built`.
+
+        Raises:
+            InfeasiblePromise: the promised shares cannot be kept.
+        """
+        return memory.built(self.arms.names, self.parameters, checked, self.arms.retired)
+
+
 def add(memory: Memory, arm: str, values: Mapping[str, float], checked: bool = False) -> None:
     """Add an arm; see `evenhand.online.Bandit.add`."""
+    _change(memory, plan_add(memory, arm, values), checked)
+    memory.availability.clear()  # it is unknown whether the new arm would have been available
+
+
+def plan_add(memory: Memory, arm: str, values: Mapping[str, float]) -> Plan:
+    """What a bandit would be with a new arm; see `evenhand.online.Bandit.add`."""
     _check_changeable(memory)
     (arm,) = checked_names([arm])
     if arm in memory.arms.place:
@@ -56,8 +91,7 @@ def add(memory: Memory, arm: str, values: Mapping[str, float], checked: bool = F
     prior = parameters.get("prior")
     if prior is not None and np.ndim(prior) == 2:
         parameters["prior"] = [*prior, UNIFORM]
-    _change(memory, Arms((*memory.names, arm), memory.retired), parameters, [arm], checked)
-    memory.availability.clear()  # it is unknown whether the new arm would have been available
+    return Plan(Arms((*memory.names, arm), memory.retired), parameters, (arm,))
 
 
 def retire(memory: Memory, arm: str, checked: bool = False) -> None:
@@ -68,7 +102,8 @@ def retire(memory: Memory, arm: str, checked: bool = False) -> None:
         raise EvenhandError(f"arm {arm!r} is already retired")
     if len(memory.arms) - len(memory.retired) <= memory.plays:
         raise EvenhandError(f"arm {arm!r} cannot retire: plays = {memory.plays} needs at least as many arms")
-    _change(memory, Arms(memory.names, memory.retired | {arm}), _with_fraction(memory, arm, 0.0), [arm], checked)
+    arms = Arms(memory.names, memory.retired | {arm})
+    _change(memory, Plan(arms, _with_fraction(memory, arm, 0.0), (arm,)), checked)
 
 
 def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False) -> None:
@@ -77,7 +112,7 @@ def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False)
     if arm not in memory.retired:
         raise EvenhandError(f"arm {arm!r} is not retired")
     parameters = _with_fraction(memory, arm, validate.number("fraction", fraction, 0.0, 1.0))
-    _change(memory, Arms(memory.names, memory.retired - {arm}), parameters, [arm], checked)
+    _change(memory, Plan(Arms(memory.names, memory.retired - {arm}), parameters, (arm,)), checked)
     memory.availability.clear()  # it is unknown whether it would have been available
 
 
@@ -107,6 +142,19 @@ def promise(
     checked: bool = False,
 ) -> tuple[str, ...]:
     """Change promised shares; see `evenhand.online.Bandit.promise`."""
+    plan = plan_promise(memory, fractions, caps, groups)
+    if plan.parameters != memory.parameters:
+        _change(memory, plan, checked)
+    return (*plan.begun, *plan.groups_begun)
+
+
+def plan_promise(
+    memory: Memory,
+    fractions: Mapping[str, float] | None = None,
+    caps: Mapping[str, float] | None = None,
+    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+) -> Plan:
+    """What a bandit would be with other promises; see `evenhand.online.Bandit.promise`."""
     _check_changeable(memory)
     if fractions is None and caps is None and groups is None:
         raise EvenhandError("promise needs fractions, caps or groups")
@@ -119,9 +167,7 @@ def promise(
     begun: list[str] = []
     if groups is not None:
         parameters["groups"], begun = with_changes(memory, groups)
-    if parameters != memory.parameters:
-        _change(memory, memory.arms, parameters, list(changed), checked, begun)
-    return (*changed, *begun)
+    return Plan(memory.arms, parameters, tuple(changed), tuple(begun))
 
 
 def _with_shares(memory: Memory, name: str, given: Mapping[str, float]) -> tuple[list[float], list[str]]:
@@ -195,26 +241,16 @@ def _with_fraction(memory: Memory, arm: str, fraction: float) -> dict[str, Any]:
     return memory.parameters | {"fractions": shares}
 
 
-def _change(
-    memory: Memory,
-    arms: Arms,
-    parameters: Mapping[str, Any],
-    begun: Collection[str],
-    checked: bool,
-    groups_begun: Collection[str] = (),
-) -> None:
-    """Use other arms and parameters, all at once or not at all; the promises to ``begun`` begin with the next round.
+def _change(memory: Memory, plan: Plan, checked: bool) -> None:
+    """Use other arms and parameters, all at once or not at all; promises that begin do so with the next round.
 
     Args:
         memory: updated in place.
-        arms: from now on.
-        parameters: from now on.
-        begun: names of the arms whose promise begins.
+        plan: what it is from now on.
         checked: whether the promises are known to be feasible; see `Memory.built`.
-        groups_begun: names of the groups whose promise begins.
     """
-    policy, old = memory.built(arms.names, parameters, checked, arms.retired), len(memory.arms)
-    places = [arms.place[arm] for arm in begun]
+    policy, arms, old = plan.policy(memory, checked), plan.arms, len(memory.arms)
+    places = [arms.place[arm] for arm in plan.begun]
     state = _grown_state(memory, policy, old, len(arms))
     state.begun.rounds[places] = state.round
     state.begun.pulls[places] = state.tally.pulls[places]
@@ -222,12 +258,12 @@ def _change(
         state.fairness.rounds[places] = 0.0
         state.fairness.plays[places] = 0.0
     if isinstance(policy.fairness, BoundedShares):
-        state.fairness = _groups_begun(memory, policy, state, groups_begun)
+        state.fairness = _groups_begun(memory, policy, state, plan.groups_begun)
     statistics = grown(memory.statistics, Statistics.empty(len(arms)))
     _lapse(memory, statistics, [place for place in places if place < old])
     statistics.missed[old:] = state.round  # the rounds before an arm was added
     memory.leases.begin_promises(places)
-    memory.adopt(arms, parameters, policy)
+    memory.adopt(arms, plan.parameters, policy)
     memory.state, memory.statistics = state, statistics
     memory.version += 1
 

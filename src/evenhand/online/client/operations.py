@@ -27,6 +27,7 @@ from ..api.answers import (
     DecisionOutcome,
     LeaseReport,
     Missing,
+    Preview,
     RewardResult,
     TotalResult,
     Webhook,
@@ -42,6 +43,7 @@ Result = TypeVar("Result")
 Steps = Generator[tuple[Call, type[Any]], tuple[int, Any], Result]
 PAGE = 1000  # entries per page of a list
 REPORT = 20_000  # rewards and columns per report of a lease
+DRY_RUN = {"dry_run": "true"}  # the query of a request that is to write nothing
 
 
 def create(
@@ -81,11 +83,51 @@ def create(
     Raises:
         ServiceError: another allocation has that name (code ``"conflict"``), or the arguments are invalid.
     """
-    body = {
+    body = _new_allocation(name, arms, algorithm, missing, parameters or {}, plays, seed, window, rewards, start_from)
+    status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
+    return status == HTTPStatus.CREATED
+
+
+def preview_create(
+    name: str,
+    arms: Sequence[str],
+    algorithm: str | Mapping[str, Any],
+    *,
+    missing: Missing,
+    parameters: Mapping[str, Any] | None = None,
+    plays: int = 1,
+    seed: int | None = None,
+    window: float | None = None,
+    rewards: tuple[float, float] = (0.0, 1.0),
+    start_from: str | Mapping[str, tuple[int, float]] | None = None,
+) -> Steps[Preview]:
+    """What `create` would do with the same arguments, and what each arm would be promised; nothing is written.
+
+    Raises:
+        ServiceError: what `create` would raise, such as that promises cannot be kept (code ``"infeasible"``).
+    """
+    body = _new_allocation(name, arms, algorithm, missing, parameters or {}, plays, seed, window, rewards, start_from)
+    return (yield from _send(Call("POST", "/v1/allocations", body, query=DRY_RUN), Preview))[1]
+
+
+def _new_allocation(
+    name: str,
+    arms: Sequence[str],
+    algorithm: str | Mapping[str, Any],
+    missing: Missing,
+    parameters: Mapping[str, Any],
+    plays: int,
+    seed: int | None,
+    window: float | None,
+    rewards: tuple[float, float],
+    start_from: str | Mapping[str, tuple[int, float]] | None,
+) -> dict[str, Any]:
+    """The body of a request for a new allocation."""
+    body: dict[str, Any] = {
         "name": name,
         "arms": list(arms),
         "algorithm": algorithm,
-        "parameters": _infinity_as_string(parameters or {}),
+        "parameters": _infinity_as_string(parameters),
         "plays": plays,
         "seed": seed,
         "window": window,
@@ -96,8 +138,7 @@ def create(
         body["start_from"] = start_from
     elif start_from is not None:
         body["start_from"] = {arm: {"plays": number, "sum": total} for arm, (number, total) in start_from.items()}
-    status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
-    return status == HTTPStatus.CREATED
+    return body
 
 
 def allocations() -> Steps[tuple[AllocationSummary, ...]]:
@@ -317,8 +358,27 @@ def add(
         idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
     """
     values = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
-    body = {label: value for label, value in values.items() if value is not None}
-    return _write("PUT", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
+    return _write("PUT", path_to(name, "arms", arm), _given(values), idempotency_key, ChangeResult)
+
+
+def preview_add(
+    name: str,
+    arm: str,
+    *,
+    fraction: float | None = None,
+    penalty: float | None = None,
+    weight: float | None = None,
+    cap: float | None = None,
+    rate: float | None = None,
+) -> Steps[Preview]:
+    """What `add` would do with the same arguments, and what each arm would be promised; nothing is written."""
+    values = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
+    call = Call("PUT", path_to(name, "arms", arm), _given(values), query=DRY_RUN)
+    return (yield from _send(call, Preview))[1]
+
+
+def _given(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {label: value for label, value in values.items() if value is not None}
 
 
 def retire(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
@@ -360,13 +420,32 @@ def promise(
     An arm with that share already keeps its promise and what it is owed, as do the arms that are not named; the
     result's ``changed`` is False where all have theirs.
     """
+    return _write("PATCH", path_to(name), _promises(fractions, caps, groups), idempotency_key, ChangeResult)
+
+
+def preview_promise(
+    name: str,
+    fractions: Mapping[str, float] | None = None,
+    *,
+    caps: Mapping[str, float] | None = None,
+    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+) -> Steps[Preview]:
+    """What `promise` would do with the same arguments, and what each arm would be promised; nothing is written."""
+    call = Call("PATCH", path_to(name), _promises(fractions, caps, groups), query=DRY_RUN)
+    return (yield from _send(call, Preview))[1]
+
+
+def _promises(
+    fractions: Mapping[str, float] | None,
+    caps: Mapping[str, float] | None,
+    groups: Mapping[str, Mapping[str, Any] | None] | None,
+) -> dict[str, Any]:
+    """The body of a change of promises."""
     given = {"fractions": fractions, "caps": caps}
     body: dict[str, Any] = {
         key: _by_arm(key, "{'tea': 0.2}", shares) for key, shares in given.items() if shares is not None
     }
-    if groups is not None:
-        body["groups"] = dict(groups)
-    return _write("PATCH", path_to(name), body, idempotency_key, ChangeResult)
+    return body if groups is None else body | {"groups": dict(groups)}
 
 
 def close_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:

@@ -66,6 +66,15 @@ export class Service {
     return result;
   }
 
+  // What a change would do; nothing is written.
+  async preview(method, path, body, signal) {
+    const headers = { 'Content-Type': 'application/json' };
+    const answer = await this.send(`${path}?dry_run=true`, { method, body: JSON.stringify(body), headers }, signal);
+    const result = await read(answer);
+    if (!answer.ok) throw refusal(answer.status, result);
+    return result;
+  }
+
   // A file, with its name.
   async file(path, signal = UNENDED) {
     const answer = await this.send(path, {}, signal, DOWNLOAD);

@@ -52,7 +52,7 @@ export class Create extends Form {
   }
 
   set(change) {
-    this.setState(change, () => this.check());
+    this.setState({ ...change, error: null }, () => this.check());
   }
 
   promises() {
@@ -88,8 +88,8 @@ export class Create extends Form {
   check() {
     const body = this.body();
     const ready = body.arms.every(Boolean) && !this.fractions().includes(undefined);
-    if (ready) this.preview('POST', 'v1/allocations', { ...body, name: body.name || 'preview' });
-    else this.setState({ preview: null });
+    if (ready && body.name) this.preview('POST', 'v1/allocations', body);
+    else this.unpreview();
   }
 
   async submit(event) {
@@ -132,9 +132,7 @@ export class Create extends Form {
       ${this.choice('promise', 'What is promised?', texts, first)}
       ${this.select('algorithm', 'Algorithm', Object.entries(PROMISES[promise].algorithms))}
       <${ArmFields} arms=${arms} promises=${this.promises()} onChange=${(arms) => this.set({ arms })} />
-      ${this.promises()
-        ? html`<${Preview} fractions=${this.fractions()} plays=${Number(plays)} preview=${preview} />`
-        : html`<div class="preview" role="status">${preview?.text && html`<p><bdi>${preview.text}</bdi></p>`}</div>`}
+      <${Preview} fractions=${this.promises() ? this.fractions() : null} plays=${Number(plays)} preview=${preview} />
       ${this.choice('missing', 'What does a missing reward mean?', Object.entries(MISSING))}
       ${missing !== 'never' && html`<div class="row">
         ${this.text('window', 'Wait for a reward', { ...number, min: 0 })}

@@ -40,10 +40,11 @@ class Promises extends Form {
 
   typed(arm, text) {
     const typed = { ...this.state.typed, [arm]: text };
-    this.setState({ typed, saved: '', preview: null }, () => {
+    this.setState({ typed, saved: '', error: null }, () => {
       const fractions = this.changes();
       const values = Object.values(fractions);
       if (values.length && !values.includes(undefined)) this.preview('PATCH', address(this.props.name), { fractions });
+      else this.unpreview();
     });
   }
 
@@ -54,7 +55,8 @@ class Promises extends Form {
     if (Object.values(fractions).includes(undefined)) return;
     if (await this.attempt(() => service.change('PATCH', address(name), { fractions }))) {
       const saved = `${several(Object.keys(fractions).length, 'promise')} changed, from the next round on.`;
-      this.setState({ typed: {}, preview: null, saved });
+      this.unpreview();
+      this.setState({ typed: {}, saved });
       onChanged();
     }
   }
@@ -92,9 +94,10 @@ class NewArm extends Form {
   }
 
   typed(change) {
-    this.setState({ ...change, saved: '', preview: null }, () => {
+    this.setState({ ...change, saved: '', error: null }, () => {
       const [method, path, body, share] = this.request();
       if (this.state.arm.trim() && share !== undefined) this.preview(method, path, body);
+      else this.unpreview();
     });
   }
 
@@ -103,7 +106,8 @@ class NewArm extends Form {
     const [method, path, body, share] = this.request();
     if (share === undefined) return;
     if (await this.attempt(() => this.props.service.change(method, path, body))) {
-      this.setState({ arm: '', promise: '', preview: null, saved: `“${this.state.arm.trim()}” plays from the next round on.` });
+      this.unpreview();
+      this.setState({ arm: '', promise: '', saved: `“${this.state.arm.trim()}” plays from the next round on.` });
       this.props.onChanged();
     }
   }

@@ -1,7 +1,10 @@
 // The fields of arms and their promises, and what the service says of these before anything is written.
+import { several, share } from './format.js';
 import { Badge } from './health.js';
 import { fraction, percent } from './submit.js';
 import { html } from './view.js';
+
+const NAMED = 5; // arms in a sentence
 
 // A row per arm: its name, and the share that it is promised where the algorithm promises shares.
 export function ArmFields({ arms, promises, onChange }) {
@@ -34,18 +37,29 @@ export function PromiseField({ label, value, onInput, named }) {
     aria-label=${named} aria-invalid=${wrong} onInput=${({ target }) => onInput(target.value)} /></label>`;
 }
 
-// The sum as one types, and the verdict of the service a moment later.
+// The sum as one types, and the verdict of the service a moment later; `fractions` is null where none are promised.
 export function Preview({ fractions, plays, preview }) {
-  const wrong = fractions.includes(undefined);
-  const sum = fractions.reduce((total, one) => total + (one ?? 0), 0);
-  const rest = plays - sum;
-  const left = rest >= 0 ? `${percent(rest) || 0} % stay for the arms with the largest rewards` : 'more than there are';
-  const text = wrong ? 'A promised share is a number from 0 to 100.' : `Promised in all: ${percent(sum) || 0} % of the rounds; ${left}.`;
-  const state = wrong || rest < 0 || preview?.feasible === false ? 'bad' : preview?.feasible ? 'good' : null;
+  const wrong = fractions?.includes(undefined);
+  const sum = fractions?.reduce((total, one) => total + (one ?? 0), 0) ?? 0;
+  const over = sum > plays + 1e-9;
+  const state = wrong || over || preview?.feasible === false ? 'bad' : preview?.feasible ? 'good' : null;
+  const unkept = over || preview?.code === 'infeasible';
+  const verdict = state === 'good' ? (fractions ? 'Can be kept' : 'Possible') : unkept ? 'Cannot be kept' : 'Not possible';
   return html`<div class="preview" role="status">
-    <p>${text}</p>
-    ${state && html`<p><${Badge} state=${state} text=${state === 'good' ? 'Can be kept' : 'Cannot be kept'} />${' '}
-      <bdi>${preview?.text ?? ''}</bdi></p>`}
-    ${!state && preview?.text && html`<p><bdi>${preview.text}</bdi></p>`}
+    ${fractions && html`<p>${wrong ? 'A promised share is a number from 0 to 100.' : inAll(sum, plays)}</p>`}
+    ${state && html`<p><${Badge} state=${state} text=${verdict} /> <bdi>${preview?.text ?? then(preview)}</bdi></p>`}
   </div>`;
+}
+
+function inAll(sum, plays) {
+  const left = sum > plays + 1e-9 ? 'more than there are' : `${percent(plays - sum) || 0} % stay for the arms with the largest rewards`;
+  return `Promised in all: ${percent(sum) || 0} % of the rounds; ${left}.`;
+}
+
+// What each arm would be promised whose promise would change.
+function then(preview) {
+  if (!preview?.changed) return preview ? 'Everything is so already.' : '';
+  const arms = preview.arms.filter(({ arm }) => preview.begins.includes(arm)).map(({ arm, fraction }) => `${arm} ${share(fraction)}`);
+  const more = arms.length > NAMED ? ` and ${several(arms.length - NAMED, 'more arm', 'more arms')}` : '';
+  return arms.length ? `From the next round on: ${arms.slice(0, NAMED).join(', ')}${more}.` : '';
 }

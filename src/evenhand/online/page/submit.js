@@ -6,8 +6,7 @@ const PAUSE = 400; // ms without a key pressed, before a preview is requested
 
 export class Form extends Component {
   componentWillUnmount() {
-    clearTimeout(this.timer);
-    this.flight?.abort();
+    this.stop();
   }
 
   // Runs `work`, and shows its error; true if there was none.
@@ -26,20 +25,28 @@ export class Form extends Component {
 
   // Asks for a preview a little after the last key was pressed; an older answer never replaces a newer one.
   preview(method, path, body) {
-    if (!this.props.service.preview) return;
-    clearTimeout(this.timer);
-    this.flight?.abort();
+    this.unpreview();
     const flight = (this.flight = new AbortController());
     this.timer = setTimeout(async () => {
-      let preview;
+      let preview = null; // no answer is no verdict
       try {
-        preview = await this.props.service.preview(method, path, body, flight.signal);
+        preview = { feasible: true, ...(await this.props.service.preview(method, path, body, flight.signal)) };
       } catch (error) {
-        if (flight.signal.aborted) return;
-        preview = { feasible: null, text: errorOf(error).message };
+        if (error instanceof Refused) preview = { feasible: false, code: error.code, text: error.message };
       }
       if (!flight.signal.aborted) this.setState({ preview });
     }, PAUSE);
+  }
+
+  // Shows no preview, and waits for none.
+  unpreview() {
+    this.stop();
+    this.setState({ preview: null });
+  }
+
+  stop() {
+    clearTimeout(this.timer);
+    this.flight?.abort();
   }
 }
 

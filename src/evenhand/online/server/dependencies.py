@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Path, Request, Response, Security
+from fastapi import Depends, Header, Path, Query, Request, Response, Security
 from fastapi.openapi.models import HTTPBearer as BearerScheme
 from fastapi.routing import APIRoute
 from fastapi.security import SecurityScopes
@@ -153,6 +153,9 @@ async def once(
 
 
 Once = Annotated[dict[str, Any], Depends(once)]
+DryRun = Annotated[
+    bool, Query(description="whether to write nothing, and answer what the same request without it would do")
+]
 
 
 # --- the body ---------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from evenhand.online.server.dependencies import (
     ArmPath,
     Decider,
     DirectRoute,
+    DryRun,
     JsonBody,
     Name,
     Once,
@@ -54,6 +55,7 @@ from evenhand.online.store import (
     Describe,
     EraseArm,
     LeaseRounds,
+    PreviewChange,
     ReadArms,
     ReadAudit,
     ReadDecision,
@@ -235,7 +237,10 @@ async def total(
     "/v1/allocations",
     responses={
         **errors("infeasible", "conflict", "unknown_allocation", body=True),
-        200: {"model": answers.Allocation, "description": "it exists with the same settings"},
+        200: {
+            "model": answers.Allocation | answers.Preview,
+            "description": "it exists with the same settings; with `dry_run` what would be created",
+        },
     },
     tags=["allocations"],
     status_code=201,
@@ -247,11 +252,13 @@ async def create(
     message: Annotated[
         requests.AllocationRequest, Depends(JsonBody(requests.AllocationRequest, values_of_arms, check_new))
     ],
+    dry_run: DryRun = False,
 ) -> Response:
     """Create an allocation.
 
     If an allocation of that name exists with the same settings, nothing is created and the status is 200. Promised
-    shares that cannot be kept are refused.
+    shares that cannot be kept are refused. With `dry_run` nothing is written: the answer is a preview of what each arm
+    would be promised, or the error that the request itself would have.
 
     With `start_from` the policy learns beforehand from the evidence of another allocation, which the key must be
     allowed to read, or from counts. Its promises, its pending decisions and its keys are not taken over.
@@ -266,8 +273,14 @@ async def create(
         name: INFINITY.get(value, value) if isinstance(value, str) else value
         for name, value in options["parameters"].items()
     }
+    if dry_run:
+        return await _previewed(await run_in_threadpool(partial(service.store.preview, **options, rewards=(low, high))))
     new = await run_in_threadpool(partial(service.store.create, **options, rewards=(low, high), api_key=caller.id))
     return JsonResponse(await service.run(message.name, Describe()), 201 if new else 200)
+
+
+async def _previewed(preview: answers.Preview) -> Response:
+    return Response(await run_in_threadpool(encode_by_pieces, preview, "arms"), media_type="application/json")
 
 
 @router.get("/v1/allocations", responses=errors("invalid"), tags=["allocations"], response_model=answers.Allocations)
@@ -291,7 +304,7 @@ async def describe(caller: Reader, service: Services, name: Name) -> Response:
     "/v1/allocations/{name}",
     responses=errors("unknown_allocation", "unknown_arm", "infeasible", "key_reused", body=True),
     tags=["allocations"],
-    response_model=answers.ChangeResult,
+    response_model=answers.ChangeResult | answers.Preview,
 )
 async def update(
     caller: Administrator,
@@ -299,19 +312,24 @@ async def update(
     name: Name,
     message: Annotated[requests.AllocationPatch, Depends(JsonBody(requests.AllocationPatch, values_of_arms))],
     once: Once,
+    dry_run: DryRun = False,
 ) -> Response:
     """Change the promises of several arms, or close or reopen an allocation: all of it, or nothing.
 
     What an arm is owed under a new promise counts from the next round; what it was owed lapses. An arm that is promised
-    the share that it has keeps what it is owed. Promised shares that cannot be kept are refused.
+    the share that it has keeps what it is owed. Promised shares that cannot be kept are refused. With `dry_run` nothing
+    is written: the answer is a preview of what each arm would be promised, or the error that the request itself would
+    have.
     """
     tables = {} if message.groups is None else message.groups
     groups = {
         label: None if one is None else one.model_dump(exclude_none=True) for label, one in tables.items()
     } or None
-    return JsonResponse(
-        await service.run(name, UpdateAllocation(message.fractions, message.closed, message.caps, groups, **once))
-    )
+    options = {} if dry_run else once
+    change = UpdateAllocation(message.fractions, message.closed, message.caps, groups, **options)
+    if dry_run:
+        return await _previewed(await service.run(name, PreviewChange(change)))
+    return JsonResponse(await service.run(name, change))
 
 
 @router.get(
@@ -329,7 +347,10 @@ async def arms(caller: Reader, service: Services, name: Name, limit: Limit = PAG
     "/v1/allocations/{name}/arms/{arm:path}",
     responses={
         **errors("unknown_allocation", "conflict", "infeasible", "key_reused", body=True),
-        200: {"model": answers.ChangeResult, "description": "it is there with the same promise"},
+        200: {
+            "model": answers.ChangeResult | answers.Preview,
+            "description": "it is there with the same promise; with `dry_run` what would be promised",
+        },
     },
     tags=["allocations"],
     status_code=201,
@@ -342,13 +363,18 @@ async def add(
     arm: ArmPath,
     message: Annotated[requests.ArmRequest, Depends(JsonBody(requests.ArmRequest))],
     once: Once,
+    dry_run: DryRun = False,
 ) -> Response:
     """Add an arm; its promise counts from the next round.
 
-    If it is there with the same promise, nothing changes and the status is 200.
+    If it is there with the same promise, nothing changes and the status is 200. With `dry_run` nothing is written: the
+    answer is a preview of what each arm would be promised, or the error that the request itself would have.
     """
-    values = message.model_dump(exclude_none=True)
-    result = await service.run(name, AddArm(arm, values, max_arms=service.settings.max_arms, **once))
+    options = {} if dry_run else once
+    change = AddArm(arm, message.model_dump(exclude_none=True), max_arms=service.settings.max_arms, **options)
+    if dry_run:
+        return await _previewed(await service.run(name, PreviewChange(change)))
+    result = await service.run(name, change)
     return JsonResponse(result, 201 if result.changed else 200)
 
 

@@ -12,6 +12,7 @@ from evenhand.online.store.commands import Reward as Reward
 from evenhand.online.store.commands import Total as Total
 from evenhand.online.store.leases import LeaseRounds as LeaseRounds
 from evenhand.online.store.leases import ReportLease as ReportLease
+from evenhand.online.store.preview import PreviewChange as PreviewChange
 from evenhand.online.store.reading import Describe as Describe
 from evenhand.online.store.reading import ReadArms as ReadArms
 from evenhand.online.store.reading import ReadAudit as ReadAudit

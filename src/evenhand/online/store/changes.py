@@ -33,7 +33,7 @@ def _change(context: CommandContext, made: Iterable[tuple[str, Values]]) -> Chan
     allocation, bandit, changed = context.allocation, context.allocation.bandit, False
     round = int(bandit.state.round)
     for name, values in made:
-        facts, version = _json_values(values), bandit.version
+        facts, version = json_values(values), bandit.version
         apply_change(bandit, name, facts)
         if bandit.version != version or name in ("close", "reopen"):
             allocation.closed, changed = closed_after(name, allocation.closed), True
@@ -71,13 +71,17 @@ class AddArm(Command[ChangeResult]):
 
     def run(self, context: CommandContext) -> ChangeResult:
         """Add it."""
+        return _change(context, self.made(context))
+
+    def made(self, context: CommandContext) -> list[tuple[str, Values]]:
+        """The change that it makes, if any."""
         bandit = context.allocation.bandit
         if self.arm in bandit.arms.place:
             self._check_same(bandit)
-            return _change(context, [])
+            return []
         if self.max_arms is not None and len(bandit.names) >= self.max_arms:
             raise TooMuchWork(f"an allocation may have at most {self.max_arms:,} arms, got {len(bandit.names) + 1:,}")
-        return _change(context, [("add", {**self.values, "arm": self.arm})])
+        return [("add", {**self.values, "arm": self.arm})]
 
     def _check_same(self, bandit: Bandit) -> None:
         if self.arm in bandit.retired:
@@ -240,6 +244,10 @@ class UpdateAllocation(Command[ChangeResult]):
 
     def run(self, context: CommandContext) -> ChangeResult:
         """Change it."""
+        return _change(context, self.made(context))
+
+    def made(self, context: CommandContext) -> list[tuple[str, Values]]:
+        """The changes that it makes, in order."""
         made: list[tuple[str, Values]] = []
         place, promises = context.allocation.bandit.arms.place, {"fractions": self.fractions, "caps": self.caps}
         grouped = [group.get("arms", ()) for group in (self.groups or {}).values() if group]
@@ -252,7 +260,7 @@ class UpdateAllocation(Command[ChangeResult]):
             made.append(("promise", given))
         if self.closed is not None and self.closed != context.allocation.closed:
             made.append(("close" if self.closed else "reopen", {}))
-        return _change(context, made)
+        return made
 
 
 def _check_known(context: CommandContext, arm: str) -> None:
@@ -285,7 +293,7 @@ def per_arm(bandit: Bandit, arm: str) -> dict[str, Any]:
     return {name: value[place] for name, value in values if isinstance(value, list)}
 
 
-def _json_values(values: Values) -> dict[str, Any]:
+def json_values(values: Values) -> dict[str, Any]:
     """Values as they will be read from the event."""
     try:
         return json.loads(encode(values))  # type: ignore[no-any-return]

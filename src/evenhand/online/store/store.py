@@ -11,12 +11,12 @@ from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from evenhand import __version__
 from evenhand.core.errors import EvenhandError
-from evenhand.online.api.answers import Allocations, AllocationSummary, moment
+from evenhand.online.api.answers import Allocations, AllocationSummary, Preview, moment
 from evenhand.online.api.rules import ALLOCATION, SENTENCES, matches
 from evenhand.online.bandit.bandit import Bandit
 from evenhand.online.bandit.history import as_counts, learn_counts
@@ -31,6 +31,7 @@ from evenhand.online.store.compaction import compact
 from evenhand.online.store.database import LOG, Database
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event, created_by, settings_of
+from evenhand.online.store.preview import preview_of
 from evenhand.online.store.reading import Gauges, ReadEvidence, ReadGauges
 from evenhand.online.store.transaction import Observer
 from evenhand.online.store.writer import SNAPSHOT_EVERY, Writer
@@ -39,6 +40,28 @@ RESERVED = ("self", "arms", "algorithm", "plays", "seed", "missing", "rewards", 
 WORKERS = 8  # transactions at the same time
 IDLE_CHECK = 15.0  # seconds between looks for idle allocations, at most
 RETENTION_CHECK = 3600.0  # seconds between looks for old events
+
+
+def _exists(
+    connection: Connection, name: str, settings: Mapping[str, Any], learned: Mapping[str, Any], any_seed: bool
+) -> bool:
+    """Whether there is an allocation of that name.
+
+    Raises:
+        Conflict: it has other settings.
+    """
+    table = tables.allocations.c
+    existing = connection.execute(select(table.id).where(table.name == name)).scalar()
+    if existing is None:
+        return False
+    body = created_by(first_event(connection, existing, name, read_names(connection, existing)))["create"]
+    differ = [key for key in settings if body[key] != settings[key] and not (any_seed and key == "seed")]
+    same = body.get("source") == learned.get("source")
+    if not same or (learned.get("source") == "counts" and body["learned"] != learned["learned"]):
+        differ.append("evidence to start from")
+    if differ:
+        raise Conflict(f"there is already an allocation {name!r} with other {', '.join(differ)}")
+    return True
 
 
 class Store:
@@ -177,20 +200,64 @@ class Store:
             UnknownAllocation: there is no allocation to start from.
             EvenhandError: an argument is invalid, or the promises cannot be kept.
         """
+        options: dict[str, Any] = {"plays": plays, "window": window, "missing": missing, "rewards": rewards}
+        bandit, learned = self._made(name, arms, algorithm, parameters, seed, start_from, options)
+        try:
+            return self._create(name, bandit, learned, seed is None, api_key)
+        except IntegrityError:  # another process created one of that name at the same time
+            return self._create(name, bandit, learned, seed is None, api_key)
+
+    def preview(
+        self,
+        name: str,
+        arms: Sequence[str],
+        algorithm: str | Mapping[str, Any],
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        start_from: str | Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Preview:
+        """What `create` would do with the same arguments, and write nothing.
+
+        Raises:
+            EvenhandError: what `create` would raise.
+
+        Example:
+            >>> import tempfile
+            >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+            >>> preview = store.preview("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.2}})
+            >>> preview.changed, preview.promised, [(one.arm, one.fraction) for one in preview.arms]
+            (True, 0.2, [('tea', 0.0), ('coffee', 0.2)])
+            >>> store.allocations().allocations
+            ()
+            >>> store.close()
+        """
+        bandit, learned = self._made(name, arms, algorithm, parameters, seed, start_from, options)
+        with self.database.transaction(writes=False) as connection:
+            exists = _exists(connection, name, settings_of(bandit), learned, seed is None)
+        return preview_of(bandit.plays, bandit.arms, bandit.policy, bandit.parameters, changed=not exists)
+
+    def _made(
+        self,
+        name: str,
+        arms: Sequence[str],
+        algorithm: str | Mapping[str, Any],
+        parameters: Mapping[str, Any] | None,
+        seed: int | None,
+        start_from: str | Mapping[str, Any] | None,
+        options: Mapping[str, Any],
+    ) -> tuple[Bandit, dict[str, Any]]:
+        """A new bandit, and what its first event says of the evidence that it starts from."""
         if not matches(ALLOCATION, name):
             raise EvenhandError(f"the name of an allocation {SENTENCES[ALLOCATION]}; got {name!r}")
         drawn = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-        options: dict[str, Any] = {"plays": plays, "window": window, "missing": missing, "rewards": rewards}
         for parameter in parameters or {}:
             if not isinstance(parameter, str) or parameter in RESERVED:
                 raise EvenhandError(f"{parameter!r} is not a parameter of an algorithm")
         policy, others = apart(algorithm, parameters or {})
         bandit = Bandit(arms, policy, seed=drawn, **options, **others)
-        learned = self._start(name, bandit, start_from)
-        try:
-            return self._create(name, bandit, learned, seed is None, api_key)
-        except IntegrityError:  # another process created one of that name at the same time
-            return self._create(name, bandit, learned, seed is None, api_key)
+        return bandit, self._start(name, bandit, start_from)
 
     def _start(self, name: str, bandit: Bandit, start_from: str | Mapping[str, Any] | None) -> dict[str, Any]:
         """What the first event says of the evidence that the bandit starts from, and lets it learn from that."""
@@ -211,15 +278,7 @@ class Store:
     ) -> bool:
         table, settings = tables.allocations, settings_of(bandit)
         with self.database.transaction(writes=True) as connection:
-            existing = connection.execute(select(table.c.id).where(table.c.name == name)).scalar()
-            if existing is not None:
-                body = created_by(first_event(connection, existing, name, read_names(connection, existing)))["create"]
-                differ = [key for key in settings if body[key] != settings[key] and not (any_seed and key == "seed")]
-                same = body.get("source") == learned.get("source")
-                if not same or (learned.get("source") == "counts" and body["learned"] != learned["learned"]):
-                    differ.append("evidence to start from")
-                if differ:
-                    raise Conflict(f"there is already an allocation {name!r} with other {', '.join(differ)}")
+            if _exists(connection, name, settings, learned, any_seed):
                 return False
             now, body = self._clock(), settings | {"evenhand": __version__} | dict(learned)
             event = Event(1, now, "create", None, body, key=api_key).row(0, before="", place=bandit.arms.place)
