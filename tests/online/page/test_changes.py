@@ -29,7 +29,7 @@ def test_create_change_and_close(server: Server, visiting: Visiting) -> None:
         promises.nth(1).fill("30")
         said = page.get_by_role("status").filter(has_text="Promised in all")
         expect(said).to_contain_text("Promised in all: 110 % of the rounds; more than there are.")
-        expect(said).to_contain_text("Cannot be kept the promised shares cannot be kept: arms 'jazz', 'choir <b>'")
+        expect(said).to_contain_text("Cannot be kept arms 'jazz', 'choir <b>' together are promised 1.1")
         assert server.http.get("/v1/allocations/posters").status_code == 404, "a preview creates nothing"
         page.get_by_role("button", name="Create the allocation").click()
         expect(page.get_by_role("alert")).to_contain_text("together are promised 1.1 of the rounds")
@@ -45,7 +45,7 @@ def test_create_change_and_close(server: Server, visiting: Visiting) -> None:
         assert described["missing"] == "zero"
         page.get_by_role("link", name="Change arms and promises").click()
         page.get_by_label("Promised to jazz, per cent").fill("80")
-        expect(said).to_contain_text("Cannot be kept the promised shares cannot be kept")
+        expect(said).to_contain_text("Cannot be kept arms")
         page.get_by_label("Promised to jazz, per cent").fill("20")
         expect(said).to_contain_text("50 % stay for the arms with the largest rewards")
         expect(said).to_contain_text("Can be kept From the next round on: jazz 20.0 %.")

@@ -5,6 +5,7 @@ import { fraction, percent } from './submit.js';
 import { html } from './view.js';
 
 const NAMED = 5; // arms in a sentence
+const KNOWN = /^the promised shares cannot be kept: /; // what the badge before the text says already
 
 // A row per arm: its name, and the share that it is promised where the algorithm promises shares.
 export function ArmFields({ arms, promises, onChange }) {
@@ -47,7 +48,7 @@ export function Preview({ fractions, plays, preview }) {
   const verdict = state === 'good' ? (fractions ? 'Can be kept' : 'Possible') : unkept ? 'Cannot be kept' : 'Not possible';
   return html`<div class="preview" role="status">
     ${fractions && html`<p>${wrong ? 'A promised share is a number from 0 to 100.' : inAll(sum, plays)}</p>`}
-    ${state && html`<p><${Badge} state=${state} text=${verdict} /> <bdi>${preview?.text ?? then(preview)}</bdi></p>`}
+    ${state && html`<p><${Badge} state=${state} text=${verdict} /> <bdi>${preview?.text?.replace(KNOWN, '') ?? then(preview)}</bdi></p>`}
   </div>`;
 }
 
