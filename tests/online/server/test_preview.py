@@ -15,7 +15,10 @@ DRY = {"dry_run": "true"}
 GROUPED = {
     **DRINKS,
     "algorithm": "group_ucb",
-    "parameters": {"fractions": {"coffee": 0.2}, "groups": [{"name": "hot", "arms": ["tea", "coffee"], "at_least": 0.4}]},
+    "parameters": {
+        "fractions": {"coffee": 0.2},
+        "groups": [{"name": "hot", "arms": ["tea", "coffee"], "at_least": 0.4}],
+    },
 }
 #: Changes of an allocation that are accepted: the path after it, the method, and the body.
 CHANGES = [

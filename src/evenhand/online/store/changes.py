@@ -294,7 +294,12 @@ def per_arm(bandit: Bandit, arm: str) -> dict[str, Any]:
 
 
 def json_values(values: Values) -> dict[str, Any]:
-    """Values as they will be read from the event."""
+    """Values as they will be read from the event.
+
+    Example:
+        >>> json_values({"fractions": {"tea": 1}})
+        {'fractions': {'tea': 1}}
+    """
     try:
         return json.loads(encode(values))  # type: ignore[no-any-return]
     except (RecursionError, TypeError, ValueError) as error:

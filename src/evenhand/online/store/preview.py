@@ -79,6 +79,12 @@ def preview_of(
         changed: whether anything would change.
         round: after which it would decide.
         begins: names of the arms and groups whose promise would begin.
+
+    Example:
+        >>> from evenhand.online import Bandit
+        >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.0, 0.2])
+        >>> preview_of(1, bandit.arms, bandit.policy, bandit.parameters, changed=True).promised
+        0.2
     """
     columns = {name: parameters[key] for name, key, _ in NEW_ARM if isinstance(parameters.get(key), list)}
     if policy.fractions is not None:
