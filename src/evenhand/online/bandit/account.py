@@ -10,7 +10,14 @@ from evenhand.policy.groups import membership
 
 
 def account(memory: Memory) -> Account:
-    """The record of a bandit as it stands."""
+    """The record of a bandit as it stands.
+
+    Args:
+        memory: of the bandit.
+
+    Returns:
+        Everything that an audit is computed from, in plays, rounds and your unit of rewards.
+    """
     state, counts, fractions = memory.state, memory.statistics, memory.fractions
     promised = np.zeros(len(memory.arms), dtype=bool) if fractions is None else fractions > 0.0
     deficits = np.where(promised, memory.total_deficits(), -np.inf)

@@ -23,7 +23,14 @@ class Available(NamedTuple):
 
     @classmethod
     def of(cls, arms: Mask) -> Available:
-        """From a mask, (arms,)."""
+        """From a mask, (arms,).
+
+        Args:
+            arms: (arms,), whether each arm can play.
+
+        Returns:
+            The available arms, with the mask that policies take: None where all can play.
+        """
         return cls(arms, None if arms.all() else arms, np.packbits(arms).tobytes())
 
 
@@ -55,6 +62,9 @@ class Arms:
     def check(self, arm: object) -> None:
         """Refuse what is not the name of an arm.
 
+        Args:
+            arm: the name.
+
         Raises:
             EvenhandError: the name is not a string, or unknown.
         """
@@ -64,13 +74,27 @@ class Arms:
             raise EvenhandError(f"there is no arm {arm!r}{nearest(arm, self.names) * (len(self) <= HINTED)}")
 
     def check_active(self, arm: object, remedy: str) -> None:
-        """Refuse a name that is unknown or of a retired arm, with a remedy for the latter."""
+        """Refuse a name that is unknown or of a retired arm, with a remedy for the latter.
+
+        Args:
+            arm: the name.
+            remedy: what to do with a retired arm, for the message.
+
+        Raises:
+            EvenhandError: the name is not a string, unknown, or that of a retired arm.
+        """
         self.check(arm)
         if arm in self.retired:
             raise EvenhandError(f"arm {arm!r} is retired; {remedy}")
 
     def available(self, names: Iterable[str] | None) -> Available:
         """The arms that can play, by name; None for all that are not retired.
+
+        Args:
+            names: of the arms that can play.
+
+        Returns:
+            The available arms.
 
         Raises:
             EvenhandError: an arm is unknown, retired or named twice, or none is named.
@@ -100,6 +124,12 @@ class Arms:
 
 def checked_names(arms: Sequence[str]) -> tuple[str, ...]:
     """Names of arms.
+
+    Args:
+        arms: the names, each different from the others.
+
+    Returns:
+        (arms,), the names in their order.
 
     Raises:
         EvenhandError: there is none, two are equal, or one is blank, has white space around it, or is ``.`` or ``..``.

@@ -31,12 +31,20 @@ class RecentAvailability:
         self.clear = self.rounds.clear
 
     def frequencies(self) -> tuple[list[bytes], Array]:
-        """The different sets, and how often each occurred, as parts of 1."""
+        """The different sets, and how often each occurred, as parts of 1.
+
+        Returns:
+            The sets, each as the packed bits of a mask, and (sets,), the frequency of each in [0, 1].
+        """
         counts = Counter(self.rounds)
         return list(counts), np.array(list(counts.values()), dtype=float) / max(len(self.rounds), 1)
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON values: every set once, and the number of the set of each round."""
+        """Plain JSON values: every set once, and the number of the set of each round.
+
+        Returns:
+            ``sets``, each in base64, and ``rounds``, for each round the number of its set.
+        """
         numbers = {packed: number for number, packed in enumerate(dict.fromkeys(self.rounds))}
         return {
             "sets": [base64.b64encode(packed).decode() for packed in numbers],
@@ -44,7 +52,11 @@ class RecentAvailability:
         }
 
     def restore(self, plain: Mapping[str, Any]) -> None:
-        """Take over what `dump` wrote."""
+        """Take over what `dump` wrote.
+
+        Args:
+            plain: what `dump` returned.
+        """
         sets = [base64.b64decode(packed, validate=True) for packed in plain["sets"]]
         self.rounds.clear()
         self.rounds.extend(sets[number] for number in plain["rounds"])

@@ -98,6 +98,10 @@ class Bandit(Memory):
             propensities: whether to return the propensity of every available arm: exact where the policy has a closed
                 form, otherwise estimated from lanes that decide from the same state, which takes time.
 
+        Returns:
+            The decision: its id and round, the names of the arms that play, and their propensities where they are
+                known.
+
         Raises:
             EvenhandError: an arm is unknown, retired or named twice, none is available, or the policy cannot continue
                 beyond its horizon; no decision is made then.
@@ -110,6 +114,9 @@ class Bandit(Memory):
 
     def check_available(self, available: Iterable[str] | None) -> None:
         """Refuse what `decide` would refuse, without deciding; so several rounds can be checked first.
+
+        Args:
+            available: names of the arms that can play; None for all that are not retired.
 
         Raises:
             EvenhandError: an arm is unknown, retired or named twice, or none is named.
@@ -168,6 +175,9 @@ class Bandit(Memory):
 
         Only a log that remembers more decisions than the bandit can know that there was such a decision.
 
+        Args:
+            arm: name of the arm whose reward came.
+
         Raises:
             EvenhandError: the arm is unknown.
         """
@@ -180,12 +190,22 @@ class Bandit(Memory):
         return self.last_total is not None
 
     def due(self, now: float | None = None) -> bool:
-        """Whether the window of a decision has passed, or the time of a lease, so that `expire` would close it."""
+        """Whether the window of a decision has passed, or the time of a lease, so that `expire` would close it.
+
+        Args:
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            True if `expire` would close a decision or a lease now.
+        """
         due = self.next_due()
         return due is not None and due <= clock(now)
 
     def expire(self, now: float | None = None) -> dict[str, list[str]]:
         """Close the decisions whose window has passed, and leases that are over; `decide` and `observe` do this first.
+
+        Args:
+            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             The ids of these decisions, each with the arms whose rewards are missing.
@@ -217,6 +237,9 @@ class Bandit(Memory):
             units: whether the arms of a round follow from a hash of a unit, such as the id of a user, so that it keeps
                 its arm; the counts are then kept on average only.
             now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            The lease: its id, its times, and how often each arm plays in it.
 
         Raises:
             EvenhandError: an arm is unknown, retired or named twice, none is available, or the policy must see single
@@ -252,6 +275,9 @@ class Bandit(Memory):
             columns: of the last of these decisions, of a lease for units; at least of those that were not reported yet.
             finished: whether no more will be played; what was not reported is taken out of the account then.
             now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            What was taken of the report, and what the service knows of the lease now.
 
         Raises:
             LeaseError: there is no such lease, it is over, or other columns were reported before; its ``status`` says
@@ -328,6 +354,9 @@ class Bandit(Memory):
 
     def retire(self, arm: str) -> None:
         """Retire an arm: it does not play any more and its promise ends; its pending rewards are still taken.
+
+        Args:
+            arm: name of the arm.
 
         Raises:
             EvenhandError: it is unknown or retired, too few arms would be left, or the policy follows a fixed schedule.
@@ -409,6 +438,9 @@ class Bandit(Memory):
                 plays since it began. None for all, in the order of the arms.
             now: seconds since the epoch; None for the computer's clock.
 
+        Returns:
+            The audit, with one line per arm.
+
         Raises:
             EvenhandError: ``limit`` is less than 1.
         """
@@ -420,12 +452,22 @@ class Bandit(Memory):
     # --- saving -------------------------------------------------------------------------------------------------------
 
     def dump(self) -> dict[str, Any]:
-        """Everything as plain JSON values, from which `restored` makes an exact copy."""
+        """Everything as plain JSON values, from which `restored` makes an exact copy.
+
+        Returns:
+            The table.
+        """
         return saving.dump(self)
 
     @classmethod
     def restored(cls, plain: Any) -> Bandit:
         """The bandit that `dump` described.
+
+        Args:
+            plain: what `dump` returned, also after a way through JSON.
+
+        Returns:
+            A bandit whose next decisions are those that the first one would have made.
 
         Raises:
             StateError: the description is damaged, or of another format.
@@ -446,6 +488,9 @@ class Bandit(Memory):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file, completely or not at all.
 
+        Args:
+            path: of the file, which is replaced if it exists.
+
         Raises:
             StateError: the file cannot be written.
         """
@@ -454,6 +499,12 @@ class Bandit(Memory):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Bandit:
         """The bandit that `save` wrote; its next decisions are those that the saved one would have made.
+
+        Args:
+            path: of the file.
+
+        Returns:
+            The bandit.
 
         Raises:
             StateError: the file is missing, damaged or not a saved bandit.

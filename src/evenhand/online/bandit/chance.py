@@ -29,11 +29,25 @@ class Chance:
         self._state = self._bits.state
 
     def deciding(self, round: int) -> np.random.Generator:
-        """The stream of a round's decision; valid until the next one is asked for."""
+        """The stream of a round's decision; valid until the next one is asked for.
+
+        Args:
+            round: number of the round, from 1.
+
+        Returns:
+            A generator that gives the same numbers for the same seed and round.
+        """
         return self._at(DECIDING, round)
 
     def learning(self, time: int) -> np.random.Generator:
-        """The stream of the time-th feedback; valid until the next one is asked for."""
+        """The stream of the time-th feedback; valid until the next one is asked for.
+
+        Args:
+            time: which feedback it is, in the order in which they were taken.
+
+        Returns:
+            A generator that gives the same numbers for the same seed and time.
+        """
         return self._at(LEARNING, time)
 
     def _at(self, purpose: int, number: int) -> np.random.Generator:

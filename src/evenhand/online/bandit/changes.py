@@ -56,6 +56,9 @@ class Plan:
             memory: of the bandit.
             checked: whether the promises are known to be feasible; see `Memory.built`.
 
+        Returns:
+            The policy.
+
         Raises:
             InfeasiblePromise: the promised shares cannot be kept.
         """
@@ -63,13 +66,29 @@ class Plan:
 
 
 def add(memory: Memory, arm: str, values: Mapping[str, float], checked: bool = False) -> None:
-    """Add an arm; see `evenhand.online.Bandit.add`."""
+    """Add an arm; see `evenhand.online.Bandit.add`.
+
+    Args:
+        memory: of the bandit.
+        arm: name of the new arm.
+        values: its fraction, penalty, weight, cap or rate, by these names.
+        checked: whether the promises are known to be feasible, as when a stored change is replayed.
+    """
     _change(memory, plan_add(memory, arm, values), checked)
     memory.availability.clear()  # it is unknown whether the new arm would have been available
 
 
 def plan_add(memory: Memory, arm: str, values: Mapping[str, float]) -> Plan:
-    """What a bandit would be with a new arm; see `evenhand.online.Bandit.add`."""
+    """What a bandit would be with a new arm; see `evenhand.online.Bandit.add`.
+
+    Args:
+        memory: of the bandit, which does not change.
+        arm: name of the new arm.
+        values: its fraction, penalty, weight, cap or rate, by these names.
+
+    Returns:
+        The arms and the parameters with the new arm.
+    """
     _check_changeable(memory)
     (arm,) = checked_names([arm])
     if arm in memory.arms.place:
@@ -95,7 +114,13 @@ def plan_add(memory: Memory, arm: str, values: Mapping[str, float]) -> Plan:
 
 
 def retire(memory: Memory, arm: str, checked: bool = False) -> None:
-    """Retire an arm; see `evenhand.online.Bandit.retire`."""
+    """Retire an arm; see `evenhand.online.Bandit.retire`.
+
+    Args:
+        memory: of the bandit.
+        arm: name of the arm.
+        checked: as for `add`.
+    """
     _check_changeable(memory)
     memory.arms.check(arm)
     if arm in memory.retired:
@@ -107,7 +132,14 @@ def retire(memory: Memory, arm: str, checked: bool = False) -> None:
 
 
 def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False) -> None:
-    """Bring back a retired arm; see `evenhand.online.Bandit.bring_back`."""
+    """Bring back a retired arm; see `evenhand.online.Bandit.bring_back`.
+
+    Args:
+        memory: of the bandit.
+        arm: name of the arm.
+        fraction: its promised share of the rounds, in [0, 1].
+        checked: as for `add`.
+    """
     memory.arms.check(arm)
     if arm not in memory.retired:
         raise EvenhandError(f"arm {arm!r} is not retired")
@@ -117,7 +149,13 @@ def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False)
 
 
 def rename(memory: Memory, arm: str, name: str) -> None:
-    """Give an arm another name; see `evenhand.online.Bandit.rename`."""
+    """Give an arm another name; see `evenhand.online.Bandit.rename`.
+
+    Args:
+        memory: of the bandit.
+        arm: present name of the arm.
+        name: its new name.
+    """
     memory.arms.check(arm)
     (name,) = checked_names([name])
     if name == arm:
@@ -129,7 +167,12 @@ def rename(memory: Memory, arm: str, name: str) -> None:
 
 
 def use_names(memory: Memory, names: Sequence[str]) -> None:
-    """Use these names of the arms from now on, in their order."""
+    """Use these names of the arms from now on, in their order.
+
+    Args:
+        memory: of the bandit.
+        names: (arms,), the new names.
+    """
     retired = [names[memory.arms.place[arm]] for arm in memory.retired]
     memory.adopt(Arms(tuple(names), retired), memory.parameters, memory.policy)
 
@@ -141,7 +184,18 @@ def promise(
     groups: Mapping[str, Mapping[str, Any] | None] | None = None,
     checked: bool = False,
 ) -> tuple[str, ...]:
-    """Change promised shares; see `evenhand.online.Bandit.promise`."""
+    """Change promised shares; see `evenhand.online.Bandit.promise`.
+
+    Args:
+        memory: of the bandit.
+        fractions: promised shares of the rounds by arm, in [0, 1]; None to keep them.
+        caps: largest shares of the rounds by arm, in [0, 1]; None to keep them.
+        groups: what changes, by the names of groups; None in place of a table ends one.
+        checked: as for `add`.
+
+    Returns:
+        The names of the arms and groups whose promise is another now.
+    """
     plan = plan_promise(memory, fractions, caps, groups)
     if plan.parameters != memory.parameters:
         _change(memory, plan, checked)
@@ -154,7 +208,17 @@ def plan_promise(
     caps: Mapping[str, float] | None = None,
     groups: Mapping[str, Mapping[str, Any] | None] | None = None,
 ) -> Plan:
-    """What a bandit would be with other promises; see `evenhand.online.Bandit.promise`."""
+    """What a bandit would be with other promises; see `evenhand.online.Bandit.promise`.
+
+    Args:
+        memory: of the bandit, which does not change.
+        fractions: promised shares of the rounds by arm, in [0, 1]; None to keep them.
+        caps: largest shares of the rounds by arm, in [0, 1]; None to keep them.
+        groups: what changes, by the names of groups; None in place of a table ends one.
+
+    Returns:
+        The parameters with these promises, and the arms and groups whose promise changes.
+    """
     _check_changeable(memory)
     if fractions is None and caps is None and groups is None:
         raise EvenhandError("promise needs fractions, caps or groups")
@@ -200,6 +264,9 @@ def with_changes(
     Args:
         memory: of the bandit.
         given: what changes, by the names of groups; None ends one.
+
+    Returns:
+        The tables of all groups, and the names of the groups whose promise changed or ended.
     """
     if not isinstance(memory.policy.fairness, BoundedShares):
         raise EvenhandError(f"{memory.label} has no promises to groups; use group_ucb or group_ts")
@@ -316,6 +383,13 @@ def _grown_state(memory: Memory, policy: Policy, old: int, arms: int) -> State:
 
 def grown(old: Any, fresh: Any) -> Any:
     """A record with the values of ``old``, and those of ``fresh`` for the arms that ``old`` does not have.
+
+    Args:
+        old: record of arrays with the arms on the last axis.
+        fresh: a record of the same class at its start, with as many arms or more.
+
+    Returns:
+        A new record; neither of the two is changed.
 
     Example:
         >>> from evenhand.core.state import Tally

@@ -86,6 +86,9 @@ def estimated(memory: Memory, arms: Sequence[str], available: Iterable[str] | No
         arms: that play.
         available: names of the arms that could play; None for all that are not retired.
         silent: whether the policy had to decide without a reward of the round before.
+
+    Returns:
+        The propensity of every available arm.
     """
     able, before = memory.arms.available(available), _before(memory, silent)
     played = np.zeros(len(memory.arms), dtype=bool)
@@ -97,7 +100,16 @@ def estimated(memory: Memory, arms: Sequence[str], available: Iterable[str] | No
 
 
 def decided_again(memory: Memory, available: Iterable[str] | None, silent: bool) -> Decision:
-    """What this computer and this version decide for the next round; changes nothing. See `estimated`."""
+    """What this computer and this version decide for the next round; changes nothing. See `estimated`.
+
+    Args:
+        memory: before the decision.
+        available: names of the arms that could play; None for all that are not retired.
+        silent: whether the policy had to decide without a reward of the round before.
+
+    Returns:
+        The decision, (arms,) in its arrays.
+    """
     mask = memory.arms.available(available).mask
     before = _before(memory, silent)
     return memory.policy.choose(before, Observation(mask), memory.chance.deciding(before.clock))

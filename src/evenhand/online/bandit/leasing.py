@@ -44,6 +44,14 @@ def lease(
 ) -> tuple[answers.Lease, dict[str, Any]]:
     """Lease rounds; see `evenhand.online.Bandit.lease`.
 
+    Args:
+        memory: of the bandit.
+        decisions: number of rounds, from 1 to 1,000,000.
+        seconds: for which they may be played, up to a day.
+        available: names of the arms that can play; None for all that are not retired.
+        units: whether the arms of a round follow from a hash of a unit.
+        now: seconds since the epoch.
+
     Returns:
         The lease, and the facts that a log must have of it, for `evenhand.online.bandit.replay.replay_lease`.
     """
@@ -73,6 +81,9 @@ def lease(
 
 def check_leasable(memory: Memory) -> None:
     """Refuse a lease where the policy must see single rounds.
+
+    Args:
+        memory: of the bandit.
 
     Raises:
         EvenhandError: it must; the message has the remedy.
@@ -109,7 +120,16 @@ def _sees_rounds(part: Any, base: type) -> bool:
 
 
 def planned(memory: Memory, size: int, able: Available) -> Plan:
-    """How often each arm is to play in the next rounds; changes nothing."""
+    """How often each arm is to play in the next rounds; changes nothing.
+
+    Args:
+        memory: of the bandit.
+        size: number of rounds.
+        able: the arms that can play.
+
+    Returns:
+        The plan: plays per arm, arms per round, and the column of the first round.
+    """
     plays = min(memory.plays, int(np.count_nonzero(able.arms)))
     rng = memory.chance.deciding(memory.state.clock)
     floors = _promised(memory, size, plays, able.arms)
@@ -175,7 +195,14 @@ def _rounded(expected: Array, size: int, plays: int, draw: float) -> Places:
 
 
 def salt_of(seed: int) -> int:
-    """The salt of the hash of units: the same in all leases, so that a unit keeps its arm."""
+    """The salt of the hash of units: the same in all leases, so that a unit keeps its arm.
+
+    Args:
+        seed: of the bandit.
+
+    Returns:
+        From 0 to 2³² − 1.
+    """
     return int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
 
 
@@ -183,6 +210,15 @@ def record_lease(memory: Memory, facts: Mapping[str, Any], able: Available, now:
     """Record a lease, whether it was just granted or is read from a log.
 
     Its counts count as plays of its rounds from now on, for promises and for the policy.
+
+    Args:
+        memory: of the bandit.
+        facts: of the lease, as `lease` returns them.
+        able: the arms that can play.
+        now: seconds since the epoch.
+
+    Returns:
+        The lease.
     """
     state, size = memory.state, int(facts["decisions"])
     granted = Lease(
@@ -208,7 +244,16 @@ def record_lease(memory: Memory, facts: Mapping[str, Any], able: Available, now:
 
 
 def answer_of(memory: Memory, granted: Lease, seconds: float) -> answers.Lease:
-    """A lease as it is answered."""
+    """A lease as it is answered.
+
+    Args:
+        memory: of the bandit.
+        granted: the lease.
+        seconds: for which its rounds may be played.
+
+    Returns:
+        The lease by the names of its arms, with propensities in [0, 1].
+    """
     arms = zip(granted.places.tolist(), granted.counts.tolist(), strict=True)
     return answers.Lease(
         str(granted.first),
@@ -227,7 +272,11 @@ def answer_of(memory: Memory, granted: Lease, seconds: float) -> answers.Lease:
 
 
 def note_deficits(memory: Memory) -> None:
-    """Record the deficits as they are, before the account changes."""
+    """Record the deficits as they are, before the account changes.
+
+    Args:
+        memory: of the bandit.
+    """
     if memory.fractions is None:
         return
     counted = (memory.fractions > 0.0) & (memory.state.round > memory.state.begun.rounds)

@@ -146,6 +146,9 @@ class Memory:
             checked: whether the promises are known to be feasible, as they were when they were made.
             retired: names of the arms that do not play any more.
 
+        Returns:
+            The policy.
+
         Raises:
             EvenhandError: a parameter is missing, unknown or out of range.
             InfeasiblePromise: the promised shares cannot be kept by these arms.
@@ -153,14 +156,28 @@ class Memory:
         return policy_for(self.algorithm, parameters, names, self.plays, checked=checked, retired=retired)
 
     def adopt(self, arms: Arms, parameters: Mapping[str, Any], policy: Policy) -> None:
-        """Use these arms, parameters and policy from now on."""
+        """Use these arms, parameters and policy from now on.
+
+        Args:
+            arms: the arms.
+            parameters: the algorithm's.
+            policy: made from these parameters, for these arms.
+        """
         self.arms, self.parameters, self.policy = arms, dict(parameters), policy
         self.pending.arms = arms
         shares = policy.fractions
         self._fractions = None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(arms))
 
     def started(self, policy: Policy, arms: int) -> State:
-        """The state of a policy in which nothing has happened, and whose promises begin with round 1."""
+        """The state of a policy in which nothing has happened, and whose promises begin with round 1.
+
+        Args:
+            policy: that will decide.
+            arms: number of arms.
+
+        Returns:
+            The state before round 1.
+        """
         state = policy.start(arms, unit=self.unit)
         state.begun = Begun(np.zeros(arms), np.zeros(arms))
         return state
@@ -190,12 +207,26 @@ class Memory:
     def learn_sums(
         self, received: Array, sums: Array, given: Container[str] = (), answers: Answers | None = None
     ) -> None:
-        """Give the policy rewards that arrived together: (arms,) their numbers, and their sums on the scale [0, 1]."""
+        """Give the policy rewards that arrived together: (arms,) their numbers, and their sums on the scale [0, 1].
+
+        Args:
+            received: (arms,), numbers of rewards.
+            sums: (arms,), their sums on the scale [0, 1].
+            given: slots of the parts that do not learn from them, as a log has what they remember.
+            answers: which plays the rewards are of, for policies that weigh plays by their age; None for the others.
+        """
         self.learned += 1
         self.policy.observe(self.state, Feedback(received, sums, answers), self.chance.learning(self.learned), given)
 
     def find(self, decision: str) -> RewardRecord | None:
-        """The rewards of a decision, also of a leased one; None where there is none, or it is no longer remembered."""
+        """The rewards of a decision, also of a leased one; None where there is none, or it is no longer remembered.
+
+        Args:
+            decision: its id.
+
+        Returns:
+            The rewards by arm, with the time of the decision, or None.
+        """
         entry = self.pending.find(decision)
         if entry is not None or not len(self.leases) or not (decision.isascii() and decision.isdigit()):
             return entry
@@ -203,19 +234,36 @@ class Memory:
         return None if lease is None else lease.entry(int(decision), self.names)
 
     def write(self, decision: str, arm: str, reward: float) -> float:
-        """Record a reward that is accepted or late; returns when the decision was made or reported, in seconds."""
+        """Record a reward that is accepted or late; returns when the decision was made or reported, in seconds.
+
+        Args:
+            decision: its id.
+            arm: name of the arm.
+            reward: in your unit.
+
+        Returns:
+            Seconds since the epoch.
+        """
         lease = self.leases.of(int(decision))
         if lease is None:
             return self.pending.write(decision, arm, reward)
         return lease.write(int(decision), self.arms.place[arm], reward)
 
     def next_due(self) -> float | None:
-        """When the first window passes, or the first lease returns, in seconds; None for never."""
+        """When the first window passes, or the first lease returns, in seconds; None for never.
+
+        Returns:
+            Seconds since the epoch, or None.
+        """
         times = (self.pending.next_due(), self.leases.next_due(self.pending.window))
         return min((time for time in times if time is not None), default=None)
 
     def pending_counts(self) -> Array:
-        """(arms,), the number of rewards that can still arrive."""
+        """(arms,), the number of rewards that can still arrive.
+
+        Returns:
+            Counts, at least 0.
+        """
         if self.last_total is None:
             counts = self.statistics
             return self.state.tally.pulls - counts.learned_plays - counts.received - counts.lost
@@ -225,23 +273,41 @@ class Memory:
         """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised.
 
         The policy makes up for these.
+
+        Returns:
+            Plays.
         """
         if self._fractions is None:
             return np.zeros(len(self.arms))
         return deficits_of(self._fractions, self.state.round, self.state)
 
     def total_deficits(self) -> Array:
-        """(arms,), the plays behind all promises since the first one: these, and what lapsed with earlier promises."""
+        """(arms,), the plays behind all promises since the first one: these, and what lapsed with earlier promises.
+
+        Returns:
+            Plays.
+        """
         return self.deficits() + self.statistics.lapsed
 
     def worst_deficits(self) -> Array:
-        """(arms,), the largest of these at the end of any round so far; −inf where no promise has seen one."""
+        """(arms,), the largest of these at the end of any round so far; −inf where no promise has seen one.
+
+        Returns:
+            Plays.
+        """
         now = np.where(self.state.round > self.state.begun.rounds, self.total_deficits(), -np.inf)
         return np.maximum(self.statistics.worst, now)
 
 
 def checked_missing(missing: str | None, window: float | None) -> str:
     """What a missing reward means, which must be said where rewards can be missing.
+
+    Args:
+        missing: as the user gave it; None for ``"never"``.
+        window: seconds after which a missing reward is given up; None for never.
+
+    Returns:
+        ``"never"``, ``"lost"`` or ``"zero"``.
 
     Raises:
         EvenhandError: it is none of ``"never"``, ``"lost"`` and ``"zero"``, or does not fit the window.
@@ -267,6 +333,12 @@ def checked_missing(missing: str | None, window: float | None) -> str:
 
 def label_of(algorithm: str | Mapping[str, Any]) -> str:
     """The name of an algorithm, or the kinds of a table of parts.
+
+    Args:
+        algorithm: a name, or a table of parts.
+
+    Returns:
+        The name, or the kinds joined by ``+``.
 
     Example:
         >>> label_of({"index": "ucb", "fairness": {"kind": "deficit_first"}})
@@ -296,6 +368,9 @@ def policy_for(
         importing: how to find a part or an algorithm ``module:name``; None refuses them.
         checked: whether the promises are known to be feasible, as they were when they were made.
         retired: names of the arms that do not play any more.
+
+    Returns:
+        The policy.
 
     Raises:
         EvenhandError: a parameter is missing, unknown or out of range.
@@ -327,6 +402,13 @@ def apart(
 ) -> tuple[str | Mapping[str, Any], Mapping[str, Any]]:
     """An algorithm and its parameters for `Bandit`, where no parameter meets an argument of the same name.
 
+    Args:
+        algorithm: a name, or a table of parts.
+        parameters: of the algorithm.
+
+    Returns:
+        The first argument of `Bandit` after the arms, and its keyword arguments.
+
     Example:
         >>> apart("sw_ucb", {"window": 500})
         ({'algorithm': 'sw_ucb', 'window': 500}, {})
@@ -338,6 +420,13 @@ def apart(
 
 def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str, Any], dict[str, Any]]:
     """A policy's name or table of parts, and its parameters; those with one value per arm are taken out of the table.
+
+    Args:
+        algorithm: a name, a table with ``algorithm`` and its parameters, or a table of parts.
+        parameters: further parameters.
+
+    Returns:
+        The name or the table of parts, and the parameters.
 
     Example:
         >>> split({"algorithm": "fucb", "fractions": 0.1}, {})
@@ -371,6 +460,12 @@ def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str
 
 def seconds(now: float | None) -> float:
     """Seconds since the epoch; None for the computer's clock.
+
+    Args:
+        now: that the user gave.
+
+    Returns:
+        Seconds since the epoch.
 
     Raises:
         EvenhandError: it is not a finite number.

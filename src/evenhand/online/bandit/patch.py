@@ -30,6 +30,13 @@ def difference(old: Any, new: Any) -> dict[str, Any] | None:
     ``{"value": …}``           a number, a string, or None
     =========================  ===================================================
 
+    Args:
+        old: a record of arrays, or a value in one.
+        new: another of the same type.
+
+    Returns:
+        The difference as JSON can hold it, or None.
+
     Example:
         >>> from evenhand.core.state import Tally
         >>> difference(Tally(*np.zeros((3, 2))), Tally(np.array([0.0, 1.0]), *np.zeros((2, 2))))
@@ -60,6 +67,13 @@ def _array_difference(old: Any, new: NDArray[Any]) -> dict[str, Any] | None:
 
 def changed(old: T, patch: Any) -> T:
     """The record that ``old`` becomes with a `difference`; arrays are changed in place.
+
+    Args:
+        old: a record of arrays, or a value in one.
+        patch: what `difference` returned.
+
+    Returns:
+        The changed record: ``old`` itself where it is a record.
 
     Raises:
         StateError: the difference is not one of such a record.

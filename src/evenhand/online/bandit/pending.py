@@ -121,17 +121,40 @@ class PendingRewards:
         self.count += 1
 
     def find(self, id: str) -> RewardRecord | None:
-        """The rewards of a decision; None where there is none, or it is no longer remembered."""
+        """The rewards of a decision; None where there is none, or it is no longer remembered.
+
+        Args:
+            id: of the decision.
+
+        Returns:
+            The rewards by arm, None where they are missing; or None.
+        """
         row = self._row_of(id)
         return None if row is None else self._entry(row)
 
     def is_waiting(self, id: str) -> bool:
-        """Whether a decision has pending rewards."""
+        """Whether a decision has pending rewards.
+
+        Args:
+            id: of the decision.
+
+        Returns:
+            False also for a decision that is unknown or closed.
+        """
         row = self._row_of(id)
         return row is not None and self._status[row] == WAITING
 
     def write(self, id: str, arm: str, reward: float) -> float:
-        """Record a reward that is accepted or late; returns when the decision was made, in seconds."""
+        """Record a reward that is accepted or late; returns when the decision was made, in seconds.
+
+        Args:
+            id: of the decision.
+            arm: name of the arm, which played in it.
+            reward: in your unit.
+
+        Returns:
+            Seconds since the epoch.
+        """
         row = self._row(int(id))
         begin, end = row * self._width, (row + 1) * self._width
         self._rewards[self._places.index(self.arms.place[arm], begin, end)] = reward
@@ -141,12 +164,23 @@ class PendingRewards:
         return time
 
     def due(self, now: float) -> bool:
-        """Whether the window of the oldest waiting decision has passed."""
+        """Whether the window of the oldest waiting decision has passed.
+
+        Args:
+            now: seconds since the epoch.
+
+        Returns:
+            False also where there is no window.
+        """
         time = self.next_due()
         return time is not None and time <= now
 
     def next_due(self) -> float | None:
-        """When the window of the oldest waiting decision passes, in seconds; None where none ever does."""
+        """When the window of the oldest waiting decision passes, in seconds; None where none ever does.
+
+        Returns:
+            Seconds since the epoch, or None.
+        """
         if self.window is None or not self.count:
             return None
         while self._status[self._first] != WAITING:
@@ -154,7 +188,14 @@ class PendingRewards:
         return self._times[self._first] + self.window
 
     def overdue(self, now: float) -> dict[str, list[str]]:
-        """The decisions whose window has passed, each with the arms whose rewards are missing."""
+        """The decisions whose window has passed, each with the arms whose rewards are missing.
+
+        Args:
+            now: seconds since the epoch.
+
+        Returns:
+            Names of arms by the ids of decisions, the oldest first.
+        """
         overdue: dict[str, list[str]] = {}
         if self.window is None or not self.due(now):
             return overdue
@@ -166,7 +207,11 @@ class PendingRewards:
         return overdue
 
     def close(self, ids: Iterable[str]) -> None:
-        """Close these decisions: a reward of theirs is late from now on."""
+        """Close these decisions: a reward of theirs is late from now on.
+
+        Args:
+            ids: of decisions that are remembered.
+        """
         for id in ids:
             self._settle(self._row(int(id)), CLOSED)
 
@@ -179,7 +224,11 @@ class PendingRewards:
         self._remove_forgotten()
 
     def counts(self) -> Array:
-        """(arms,), the number of pending rewards."""
+        """(arms,), the number of pending rewards.
+
+        Returns:
+            Counts, at least 0.
+        """
         waiting = np.frombuffer(bytes(self._status), dtype=np.uint8) == WAITING
         missing = np.isnan(np.array(self._rewards)).reshape(-1, self._width) & waiting[:, None]
         places = np.array(self._places).reshape(-1, self._width)[missing]
@@ -188,7 +237,11 @@ class PendingRewards:
     # --- saving -------------------------------------------------------------------------------------------------------
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON values: columns with a row per decision, and the positions and values of the known rewards."""
+        """Plain JSON values: columns with a row per decision, and the positions and values of the known rewards.
+
+        Returns:
+            Lists by name, from which `restored` makes the pending rewards.
+        """
         status = np.frombuffer(bytes(self._status), dtype=np.uint8)
         rows = status != FORGOTTEN
         rounds, rewards = np.array(self._rounds)[rows], self._by_row(self._rewards)[rows].ravel()
@@ -207,6 +260,15 @@ class PendingRewards:
     @classmethod
     def restored(cls, arms: Arms, plays: int, window: float | None, plain: Mapping[str, Any]) -> PendingRewards:
         """The pending rewards that `dump` described, of a bandit with these arms.
+
+        Args:
+            arms: of the bandit.
+            plays: arms that play per round, at most.
+            window: seconds after which a missing reward is given up; None for never.
+            plain: what `dump` returned.
+
+        Returns:
+            The pending rewards.
 
         Raises:
             StateError: it is damaged.

@@ -40,6 +40,9 @@ def propensities(
         places: of all arms, by name.
         seed: of the lanes.
         available: names of the available arms.
+
+    Returns:
+        For each available arm its propensity in [0, 1], with its standard error, which is 0 where it is exact.
     """
     if before is None:
         values, stderr = np.asarray(decision.inclusion, dtype=float), np.zeros(len(places))
@@ -66,7 +69,14 @@ def _mean_inclusion(policy: Policy, before: State, mask: Mask | None, seed: Sequ
 
 
 def copied(state: T) -> T:
-    """A copy of a state, as `each_array` would make it, but faster, since one is made before every draw."""
+    """A copy of a state, as `each_array` would make it, but faster, since one is made before every draw.
+
+    Args:
+        state: a record of arrays, an array, or None.
+
+    Returns:
+        The copy, which shares no array with it.
+    """
     if isinstance(state, np.ndarray):
         return state.copy()
     kind: Any = type(state)

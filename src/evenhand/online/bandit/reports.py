@@ -43,6 +43,13 @@ class LeaseError(EvenhandError):
 def found(memory: Memory, id: str) -> Lease:
     """A lease by its id.
 
+    Args:
+        memory: of the bandit.
+        id: of the lease.
+
+    Returns:
+        The lease.
+
     Raises:
         LeaseError: there is no such lease among those that are remembered.
     """
@@ -62,6 +69,15 @@ def report(
     now: float,
 ) -> tuple[answers.LeaseReport, dict[str, Any] | None]:
     """Take a report of a lease; see `evenhand.online.Bandit.report`.
+
+    Args:
+        memory: of the bandit.
+        id: of the lease.
+        played: number of its decisions that were played so far.
+        rewards: by arm, the positions with rewards, counted from 0, and these rewards, in your unit.
+        columns: of the decisions that were not reported yet, of a lease for units.
+        finished: whether no more will be played.
+        now: seconds since the epoch.
 
     Returns:
         What was taken, and the facts that a log must have of it, for `evenhand.online.bandit.replay.replay_report`;
@@ -189,6 +205,11 @@ def _listed(rewards: Mapping[str, tuple[Places, Array]]) -> dict[str, dict[str, 
 def check_recorded(memory: Memory, lease: Lease, facts: Mapping[str, Any]) -> None:
     """Refuse a report of a log with rewards for which the lease does not wait.
 
+    Args:
+        memory: of the bandit.
+        lease: that is reported.
+        facts: of the report, as `report` returns them.
+
     Raises:
         StateError: it has such rewards.
     """
@@ -283,6 +304,10 @@ def record_return(memory: Memory, lease: Lease) -> None:
 
     Their plays are counted no more, and for the promises that they were meant for it is as if there had been no such
     rounds.
+
+    Args:
+        memory: of the bandit.
+        lease: whose rounds are returned.
     """
     arms, before, unplayed = len(memory.arms), lease.reserved(len(memory.arms)), lease.open
     note_deficits(memory)
@@ -296,7 +321,15 @@ def record_return(memory: Memory, lease: Lease) -> None:
 
 
 def overdue(memory: Memory, now: float) -> dict[str, int]:
-    """The leases with reported rounds whose window has passed, each with the number of those rounds."""
+    """The leases with reported rounds whose window has passed, each with the number of those rounds.
+
+    Args:
+        memory: of the bandit.
+        now: seconds since the epoch.
+
+    Returns:
+        Numbers of rounds, counted from the first of the lease, by the ids of leases.
+    """
     window, closed = memory.pending.window, dict[str, int]()
     if window is not None:
         for lease in memory.leases:

@@ -14,7 +14,17 @@ from evenhand.online.bandit.pending import RewardError, RewardRecord
 
 
 def observe(memory: Memory, decision: str, rewards: Mapping[str, float], now: float) -> dict[str, RewardStatus]:
-    """Take the rewards of a decision; see `evenhand.online.Bandit.observe`."""
+    """Take the rewards of a decision; see `evenhand.online.Bandit.observe`.
+
+    Args:
+        memory: of the bandit.
+        decision: its id.
+        rewards: by the names of arms that played in it, in your unit.
+        now: seconds since the epoch.
+
+    Returns:
+        For each arm ``"accepted"``, ``"duplicate"`` or ``"late"``.
+    """
     if not isinstance(decision, str):
         raise EvenhandError(f"a decision is identified by its id, a string such as '1'; got {decision!r}")
     if not isinstance(rewards, Mapping):
@@ -90,7 +100,12 @@ def _check_learnable(memory: Memory, decision: str) -> None:
 
 
 def observe_total(memory: Memory, value: float) -> None:
-    """Take the total of the round just decided; see `evenhand.online.Bandit.observe_total`."""
+    """Take the total of the round just decided; see `evenhand.online.Bandit.observe_total`.
+
+    Args:
+        memory: of the bandit.
+        value: the total, in your unit.
+    """
     value, round = validate.number("value", value), memory.state.round
     if memory.reward_range.low != 0.0:
         low, high = memory.reward_range
@@ -114,7 +129,13 @@ def observe_total(memory: Memory, value: float) -> None:
 
 
 def record_total(memory: Memory, value: float, given: Container[str] = ()) -> None:
-    """Record the total of the round just decided, whether it has just arrived or is read from a log."""
+    """Record the total of the round just decided, whether it has just arrived or is read from a log.
+
+    Args:
+        memory: of the bandit.
+        value: the total, in your unit.
+        given: slots of the parts that do not learn from it, as a log has what they remember.
+    """
     round = memory.state.round
     entry = memory.pending.find(str(round))
     places = [memory.arms.place[arm] for arm in ({} if entry is None else entry.rewards)]
@@ -125,6 +146,10 @@ def record_total(memory: Memory, value: float, given: Container[str] = ()) -> No
 
 def close(memory: Memory, now: float) -> dict[str, Any]:
     """Close the decisions whose window has passed, and take back leases whose time for reports is over.
+
+    Args:
+        memory: of the bandit.
+        now: seconds since the epoch.
 
     Returns:
         The facts that a log must have of it: ``closed``, the ids of the decisions with the arms whose rewards are
@@ -145,7 +170,13 @@ def close(memory: Memory, now: float) -> dict[str, Any]:
 
 
 def record_expiry(memory: Memory, facts: Mapping[str, Any], given: Container[str] = ()) -> None:
-    """Record what `close` found, whether just now or by a log."""
+    """Record what `close` found, whether just now or by a log.
+
+    Args:
+        memory: of the bandit.
+        facts: as `close` returns them.
+        given: slots of the parts that do not learn from it, as a log has what they remember.
+    """
     record_closed(memory, facts["closed"], given)
     reports.record_closed(memory, facts.get("leases", {}), given)
     for id in facts.get("returned", ()):

@@ -179,6 +179,9 @@ class Client:
         Args:
             name: of the allocation.
             after: sequence of the last event that is known; 0 for none.
+
+        Returns:
+            The events, in the order of their sequence; they are requested page by page while one goes through them.
         """
         following: int | None = after
         while following is not None:
@@ -309,7 +312,15 @@ class AsyncClient:
     access = _async_method(operations.access)
 
     async def events(self, name: str, after: int = 0) -> AsyncIterator[Event]:
-        """Like `Client.events`."""
+        """Like `Client.events`.
+
+        Args:
+            name: of the allocation.
+            after: sequence of the last event that is known; 0 for none.
+
+        Returns:
+            The events, in the order of their sequence.
+        """
         following: int | None = after
         while following is not None:
             page = await self._event_page(name, following)
@@ -326,7 +337,15 @@ class AsyncClient:
         until: int | None = None,
         estimate: bool = False,
     ) -> None:
-        """Like `Client.log`."""
+        """Like `Client.log`.
+
+        Args:
+            name: of the allocation.
+            path: file to write, which ends in ``.csv`` or ``.parquet``.
+            since: the first round.
+            until: the last round; None for the last one decided.
+            estimate: whether to estimate propensities that have no closed form, which takes time.
+        """
         target, call, media_type = operations.log(name, path, since, until, estimate)
         try:
             with whole(target) as temporary:

@@ -82,7 +82,14 @@ class LeasedDecisions:
         return 0 if self._clock() >= self._end else self.lease.decisions - self.played
 
     def propensity(self, arm: str) -> float:
-        """The probability with which an arm plays in any decision of the lease."""
+        """The probability with which an arm plays in any decision of the lease.
+
+        Args:
+            arm: name of the arm.
+
+        Returns:
+            In [0, 1]; 0 for an arm that does not play in this lease.
+        """
         return next((one.propensity for one in self.lease.arms if one.arm == arm), 0.0)
 
     def draw(self, unit: str | None = None) -> LeasedDecision:
@@ -90,6 +97,9 @@ class LeasedDecisions:
 
         Args:
             unit: whose arm it is, such as the id of a user, in a lease for units; the same one has the same arms.
+
+        Returns:
+            The decision: its position in the lease and the arms that play.
 
         Raises:
             LeaseOver: there is none left, or the time is over.
@@ -99,7 +109,19 @@ class LeasedDecisions:
         return decision
 
     def draw_many(self, count: int, units: Sequence[str] | None = None) -> list[LeasedDecision]:
-        """The next decisions; as for `draw`, with a unit for each of them."""
+        """The next decisions; as for `draw`, with a unit for each of them.
+
+        Args:
+            count: how many.
+            units: (count,), the unit of each, in a lease for units; None otherwise.
+
+        Returns:
+            (count,), the decisions in their order.
+
+        Raises:
+            LeaseOver: there are not so many left, or the time is over.
+            EvenhandError: units are missing, or the lease is not for units.
+        """
         return self._drawn(count, units)
 
     def _drawn(self, count: int, units: Sequence[str] | None) -> list[LeasedDecision]:
@@ -182,7 +204,12 @@ class LeasedDecisions:
             return {"played": played, "rewards": rewards} | columns, played == self.played and len(waiting) <= most
 
     def reported(self, body: dict[str, Any], report: LeaseReport) -> None:
-        """Take note that a body was reported: its rewards need not be reported again."""
+        """Take note that a body was reported: its rewards need not be reported again.
+
+        Args:
+            body: that was sent.
+            report: the service's answer to it.
+        """
         with self._lock:
             for arm, some in body["rewards"].items():
                 for position, value in zip(some["positions"], some["values"], strict=True):
@@ -202,6 +229,9 @@ def column_of(unit: str, salt: int, size: int) -> int:
         unit: such as the id of a user.
         salt: of the lease, from 0 to 2³² − 1.
         size: columns of the lease.
+
+    Returns:
+        The column, from 0 to ``size`` − 1.
 
     Example:
         >>> column_of("user-17", salt=1, size=1000), column_of("user-17", salt=2, size=1000)

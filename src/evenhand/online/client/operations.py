@@ -142,7 +142,11 @@ def _new_allocation(
 
 
 def allocations() -> Steps[tuple[AllocationSummary, ...]]:
-    """The allocations of the service."""
+    """The allocations of the service.
+
+    Returns:
+        A summary of each allocation that the key may see, by name.
+    """
     found, cursor = list[AllocationSummary](), None
     while True:
         page = yield from _get("/v1/allocations", answers.Allocations, limit=PAGE, cursor=cursor)
@@ -153,12 +157,26 @@ def allocations() -> Steps[tuple[AllocationSummary, ...]]:
 
 
 def describe(name: str) -> Steps[Allocation]:
-    """An allocation: its settings and its current round."""
+    """An allocation: its settings and its current round.
+
+    Args:
+        name: of the allocation.
+
+    Returns:
+        The allocation.
+    """
     return _get(path_to(name), Allocation)
 
 
 def arms(name: str) -> Steps[tuple[Arm, ...]]:
-    """The arms of an allocation, in their order, with their promises."""
+    """The arms of an allocation, in their order, with their promises.
+
+    Args:
+        name: of the allocation.
+
+    Returns:
+        One record per arm, retired arms among them.
+    """
     found, cursor = list[Arm](), None
     while True:
         page = yield from _get(path_to(name, "arms"), answers.Arms, limit=PAGE, cursor=cursor)
@@ -186,6 +204,9 @@ def decide(
         propensities: whether to return the propensities of all available arms, which takes time if they have no
             closed form.
         idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+
+    Returns:
+        The decision: its id and round, the names of the arms that play, and their propensities where they are known.
     """
     (decision,) = yield from decide_many(name, 1, available, propensities=propensities, idempotency_key=idempotency_key)
     return decision
@@ -207,6 +228,9 @@ def decide_many(
         available: the arms that can play in all of them.
         propensities: as for `decide`.
         idempotency_key: as for `decide`.
+
+    Returns:
+        The decisions, in the order of their rounds.
     """
     body: dict[str, Any] = {"propensities": propensities}
     if isinstance(rounds, SupportsIndex):
@@ -224,7 +248,15 @@ def decide_many(
 
 
 def decision(name: str, id: str) -> Steps[DecisionOutcome]:
-    """A decision, and what came of it: who could play, who played, and their rewards."""
+    """A decision, and what came of it: who could play, who played, and their rewards.
+
+    Args:
+        name: of the allocation.
+        id: of the decision.
+
+    Returns:
+        The decision, with the reward of each arm that played or None where it is not known.
+    """
     return _get(path_to(name, "decisions", id), DecisionOutcome)
 
 
@@ -257,6 +289,9 @@ def reward_many(
         name: of the allocation.
         rewards: ids of decisions, each with rewards by the names of arms.
         idempotency_key: as for `reward`.
+
+    Returns:
+        For each decision, in the order given, its id and what became of each reward or why they were refused.
     """
     body = {
         "rewards": [
@@ -289,6 +324,9 @@ def lease(
         available: names of the arms that can play; None for all that are not retired.
         units: whether the arms of a decision follow from a unit, such as the id of a user, so that it keeps its arm.
         idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+
+    Returns:
+        The leased decisions, to be drawn in this process without a further request.
     """
     body = {"decisions": decisions, "seconds": seconds, "available": _names(available), "units": units}
     begun = time.monotonic()  # before it was granted, so that no decision is drawn too late
@@ -305,6 +343,9 @@ def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Ste
         name: of the allocation.
         leased: the decisions.
         finished: whether no more will be drawn, so that the others are returned.
+
+    Returns:
+        The service's answer to the last part of the report.
     """
     path = path_to(name, "leases", leased.lease.id, "reports")
     while True:
@@ -326,6 +367,9 @@ def total(
         value: the total.
         round: which round it is, so that it cannot be credited to another one; None for the last one.
         idempotency_key: as for `reward`.
+
+    Returns:
+        The round to which the total was credited, and whether it was known before.
     """
     body = {"value": value, "round": round}
     return _write("POST", path_to(name, "totals"), body, idempotency_key, TotalResult)
@@ -356,6 +400,9 @@ def add(
         cap: its largest share of the rounds, if the algorithm has caps.
         rate: its guaranteed reward per round, if the algorithm has rates.
         idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+
+    Returns:
+        The round and version of the allocation after the change, and whether it changed anything.
     """
     values = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
     return _write("PUT", path_to(name, "arms", arm), _given(values), idempotency_key, ChangeResult)
@@ -382,25 +429,63 @@ def _given(values: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def retire(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
-    """Retire an arm: it plays no more and its promise ends; its rewards are still accepted."""
+    """Retire an arm: it plays no more and its promise ends; its rewards are still accepted.
+
+    Args:
+        name: of the allocation.
+        arm: name of the arm.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
     return _write("PATCH", path_to(name, "arms", arm), {"retired": True}, idempotency_key, ChangeResult)
 
 
 def bring_back(
     name: str, arm: str, *, fraction: float | None = None, idempotency_key: str | None = None
 ) -> Steps[ChangeResult]:
-    """Bring a retired arm back, with everything known of it and a promise that begins now."""
+    """Bring a retired arm back, with everything known of it and a promise that begins now.
+
+    Args:
+        name: of the allocation.
+        arm: name of the arm.
+        fraction: its promised share of the rounds, in [0, 1]; None for none.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
     body = {"retired": False} | ({} if fraction is None else {"fraction": fraction})
     return _write("PATCH", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
 
 
 def rename(name: str, arm: str, new: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
-    """Give an arm another name: it stays the same arm, also in earlier decisions, whose rewards have its new name."""
+    """Give an arm another name: it stays the same arm, also in earlier decisions, whose rewards have its new name.
+
+    Args:
+        name: of the allocation.
+        arm: present name of the arm.
+        new: its new name.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
     return _write("PATCH", path_to(name, "arms", arm), {"name": new}, idempotency_key, ChangeResult)
 
 
 def erase(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
-    """Erase the name of an arm, which may be that of a person: it is retired, and called ``erased-3`` or so."""
+    """Erase the name of an arm, which may be that of a person: it is retired, and called ``erased-3`` or so.
+
+    Args:
+        name: of the allocation.
+        arm: present name of the arm.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
     return _write("DELETE", path_to(name, "arms", arm), None, idempotency_key, ChangeResult)
 
 
@@ -419,6 +504,16 @@ def promise(
 
     An arm with that share already keeps its promise and what it is owed, as do the arms that are not named; the
     result's ``changed`` is False where all have theirs.
+
+    Args:
+        name: of the allocation.
+        fractions: promised shares of the rounds by arm, in [0, 1].
+        caps: largest shares of the rounds by arm, in [0, 1].
+        groups: tables by the names of groups.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
     """
     return _write("PATCH", path_to(name), _promises(fractions, caps, groups), idempotency_key, ChangeResult)
 
@@ -449,12 +544,28 @@ def _promises(
 
 
 def close_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
-    """Close an allocation: it decides no more; rewards are still accepted."""
+    """Close an allocation: it decides no more; rewards are still accepted.
+
+    Args:
+        name: of the allocation.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
     return _write("PATCH", path_to(name), {"closed": True}, idempotency_key, ChangeResult)
 
 
 def reopen_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
-    """Reopen a closed allocation."""
+    """Reopen a closed allocation.
+
+    Args:
+        name: of the allocation.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
     return _write("PATCH", path_to(name), {"closed": False}, idempotency_key, ChangeResult)
 
 
@@ -477,6 +588,9 @@ def add_webhook(
         kinds: of events that are sent; None for all.
         secret: ``whsec_`` and base64, with which they are signed; None for a new one, which the result has.
         after: sequence of the event before the first that is sent; None for the last one now.
+
+    Returns:
+        The webhook, with its id and, this once, its secret.
     """
     listed = None if kinds is None else list(kinds)
     body = {"url": url, "kinds": listed, "secret": secret, "after": after}
@@ -484,13 +598,28 @@ def add_webhook(
 
 
 def webhooks(name: str) -> Steps[tuple[Webhook, ...]]:
-    """The addresses to which events are sent, how far each is, and what is wrong with it."""
+    """The addresses to which events are sent, how far each is, and what is wrong with it.
+
+    Args:
+        name: of the allocation.
+
+    Returns:
+        The webhooks, without their secrets.
+    """
     answer = yield from _get(path_to(name, "webhooks"), answers.Webhooks)
     return answer.webhooks
 
 
 def remove_webhook(name: str, id: str) -> Steps[Webhook]:
-    """Remove an address: nothing is sent to it any more."""
+    """Remove an address: nothing is sent to it any more.
+
+    Args:
+        name: of the allocation.
+        id: of the webhook.
+
+    Returns:
+        The webhook that was removed.
+    """
     return (yield from _send(Call("DELETE", path_to(name, "webhooks", id)), Webhook))[1]
 
 
@@ -503,22 +632,47 @@ def audit(name: str, limit: int | None = None) -> Steps[Audit]:
     Args:
         name: of the allocation.
         limit: number of arms, those furthest behind their promise first; None for all, in their order.
+
+    Returns:
+        The audit, with one line per arm.
     """
     return _get(path_to(name, "audit"), Audit, limit=limit)
 
 
 def access() -> Steps[AccessInfo]:
-    """The access of the client's key."""
+    """The access of the client's key.
+
+    Returns:
+        The name and scopes of the key, and the allocations that it may use.
+    """
     return _get("/v1/access", AccessInfo)
 
 
 def event_page(name: str, after: int) -> Steps[answers.Events]:
-    """A page of events."""
+    """A page of events.
+
+    Args:
+        name: of the allocation.
+        after: sequence of the last event that is known; 0 for none.
+
+    Returns:
+        The next events, and the sequence after which to continue, None at the end.
+    """
     return _get(path_to(name, "events"), answers.Events, after=after, limit=PAGE)
 
 
 def log(name: str, path: str | PathLike[str], since: int, until: int | None, estimate: bool) -> tuple[Path, Call, str]:
     """Where the log of an allocation goes, the call, and the media type of its answer.
+
+    Args:
+        name: of the allocation.
+        path: file to write, which ends in ``.csv`` or ``.parquet``.
+        since: the first round.
+        until: the last round; None for the last one decided.
+        estimate: whether to estimate propensities that have no closed form.
+
+    Returns:
+        The path, the call, and the media type.
 
     Raises:
         DataError: the name of the file says no format.

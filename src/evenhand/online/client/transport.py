@@ -63,6 +63,13 @@ class Connection:
     def send(self, call: Call, shape: type[Record]) -> tuple[int, Record]:
         """The status of the answer to a call, and the answer as a record.
 
+        Args:
+            call: to send, repeated after a transient failure as far as its limits allow.
+            shape: class of the record.
+
+        Returns:
+            The status, such as 200, and the record.
+
         Raises:
             ServiceError: the service refuses the call.
             Unavailable: it cannot be reached or cannot answer, in all tries.
@@ -76,6 +83,11 @@ class Connection:
 
     def download(self, call: Call, path: Path, media_type: str) -> None:
         """Write an answer to a file in pieces, for as long as pieces arrive.
+
+        Args:
+            call: to send.
+            path: file to write.
+            media_type: that the answer must have.
 
         Raises:
             ServiceError: the service refuses the call.
@@ -155,7 +167,15 @@ class AsyncConnection:
         await self._http.aclose()
 
     async def send(self, call: Call, shape: type[Record]) -> tuple[int, Record]:
-        """Like `Connection.send`."""
+        """Like `Connection.send`.
+
+        Args:
+            call: to send.
+            shape: class of the record.
+
+        Returns:
+            The status, such as 200, and the record.
+        """
 
         async def use(response: httpx.Response, tries: Tries) -> tuple[int, Record]:
             return response.status_code, read(call, response, await _async_body(response, tries), shape)
@@ -163,7 +183,13 @@ class AsyncConnection:
         return await self._try(call, use)
 
     async def download(self, call: Call, path: Path, media_type: str) -> None:
-        """Like `Connection.download`."""
+        """Like `Connection.download`.
+
+        Args:
+            call: to send.
+            path: file to write.
+            media_type: that the answer must have.
+        """
 
         async def use(response: httpx.Response, tries: Tries) -> None:
             if (got := _other_type(response, media_type)) is not None:

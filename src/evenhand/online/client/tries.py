@@ -115,6 +115,9 @@ class Tries:
         Args:
             error: of the last try.
 
+        Returns:
+            Seconds, at least 0.
+
         Raises:
             Unavailable: there is no next try.
         """
@@ -159,7 +162,15 @@ class Tries:
 
 
 def failed(call: Call, error: httpx.HTTPError | httpx.InvalidURL) -> Transient | ServiceError:
-    """The error for a try without an answer."""
+    """The error for a try without an answer.
+
+    Args:
+        call: that was tried.
+        error: that httpx raised.
+
+    Returns:
+        A transient error, after which the call can be tried again, or one that is final.
+    """
     if isinstance(error, LOST):
         reason = f"{REASONS.get(type(error), 'the connection broke')} ({error})"
         sent, connected = not isinstance(error, UNSENT), not isinstance(error, httpx.ConnectError)
@@ -168,7 +179,16 @@ def failed(call: Call, error: httpx.HTTPError | httpx.InvalidURL) -> Transient |
 
 
 def refused(call: Call, response: httpx.Response, body: bytes) -> Transient | ServiceError:
-    """The error for an answer that is not successful."""
+    """The error for an answer that is not successful.
+
+    Args:
+        call: that was answered.
+        response: its status and headers.
+        body: of the answer.
+
+    Returns:
+        A transient error, after which the call can be tried again, or one that is final.
+    """
     if response.status_code not in TRANSIENT:
         return service_error(call, response, body)
     problem = problem_in(body)

@@ -30,6 +30,9 @@ def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
         timestamp: seconds since the epoch, its header ``webhook-timestamp``.
         body: as it is sent.
 
+    Returns:
+        ``v1,`` and the HMAC-SHA256 of id, timestamp and body in base64.
+
     Raises:
         EvenhandError: it is not the secret of an endpoint.
 

@@ -52,7 +52,11 @@ class Estimate:
         return self.value + NORMAL * self.stderr
 
     def to_json(self) -> dict[str, float | None]:
-        """Plain JSON values, None for NaN."""
+        """Plain JSON values, None for NaN.
+
+        Returns:
+            ``value``, ``stderr``, ``low`` and ``high``.
+        """
         return {name: _finite(getattr(self, name)) for name in ("value", "stderr", "low", "high")}
 
 
@@ -93,7 +97,12 @@ class Evaluation:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Plain JSON values.
+
+        Returns:
+            The result by the names that the command line's JSON has, such as ``estimates`` and
+                ``effective_sample_size``.
+        """
         return {
             "target": self.target,
             "rounds": self.rounds,

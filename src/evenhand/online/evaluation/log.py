@@ -96,11 +96,31 @@ class Log:
         """A log from a table in memory; see `read_log`, whose arguments these are.
 
         Rows are counted from 1 in messages.
+
+        Args:
+            frame: one row per play.
+            columns: other names of columns, such as ``{"reward": "bought"}``.
+            missing: ``"drop"`` or ``"zero"`` for plays without a reward; None refuses them.
+            rounds: ``"decision"``, or ``"row"`` where every row is a round.
+            source: what messages call the log.
+
+        Returns:
+            The log.
+
+        Raises:
+            DataError: a column is missing, or a cell is wrong.
         """
         return _log(frame, columns or {}, missing, rounds, source, np.arange(1, len(frame) + 1))
 
     def with_items(self, names: Iterable[str]) -> Log:
-        """The log with further items, which it never plays; available unless the log lists the available items."""
+        """The log with further items, which it never plays; available unless the log lists the available items.
+
+        Args:
+            names: of the items; those that the log has already are left out.
+
+        Returns:
+            A new log, or this one if it has all of them.
+        """
         more = tuple(dict.fromkeys(name for name in names if name not in self.items))
         if not more:
             return self
@@ -109,6 +129,9 @@ class Log:
 
     def by_position(self) -> dict[str, Log]:
         """One log per position, of its rows.
+
+        Returns:
+            The logs by position, in the order of the positions.
 
         Raises:
             DataError: there are no positions, or a round has several rows: their propensities are for being played at
@@ -170,6 +193,9 @@ def read_log(
             successes are reported. None refuses such a log.
         rounds: ``"decision"``, or ``"row"`` for a log in which the rows of a decision have separate propensities, each
             for being played in its position: then every row is a round.
+
+    Returns:
+        The log, in the order of time.
 
     Raises:
         DataError: the file or a column is missing, or a cell is wrong; with the file, the row and the column. Row 1 of

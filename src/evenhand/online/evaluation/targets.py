@@ -33,13 +33,23 @@ class Target(Protocol):
         ...
 
     def items(self) -> tuple[str, ...]:
-        """Items that the target can play and the log may lack."""
+        """Items that the target can play and the log may lack.
+
+        Returns:
+            Their names.
+        """
         ...
 
     def propensities(self, log: Log) -> Iterator[Array]:
         """The propensity of every item in each round, (rounds, items), in order and some rounds at a time.
 
         The propensities of a round may depend on the earlier rounds of the log and on nothing else.
+
+        Args:
+            log: whose rounds the target decides again.
+
+        Returns:
+            Arrays of (some rounds, items), each number in [0, 1].
         """
         ...
 
@@ -79,11 +89,22 @@ class FixedShares:
         return "uniform" if self.shares is None else "fixed shares"
 
     def items(self) -> tuple[str, ...]:
-        """The items with a share."""
+        """The items with a share.
+
+        Returns:
+            Their names.
+        """
         return tuple(name for name, share in (self.shares or {}).items() if share > 0.0)
 
     def propensities(self, log: Log) -> Iterator[Array]:
-        """The shares among the available items."""
+        """The shares among the available items.
+
+        Args:
+            log: whose rounds the target decides again.
+
+        Returns:
+            Arrays of (some rounds, items), each row with the sum 1.
+        """
         by_item = dict.fromkeys(log.items, 1.0) if self.shares is None else self.shares
         shares = np.array([by_item.get(name, 0.0) for name in log.items])
         size = max(1, CELLS // len(log.items))
@@ -155,11 +176,25 @@ class Learner:
         return label_of(self._split()[0]) if label is None else str(label)
 
     def items(self) -> tuple[str, ...]:
-        """None: it plays the items of the log."""
+        """None: it plays the items of the log.
+
+        Returns:
+            An empty tuple.
+        """
         return ()
 
     def propensities(self, log: Log) -> Iterator[Array]:
-        """The propensities of each round, given the rounds before."""
+        """The propensities of each round, given the rounds before.
+
+        Args:
+            log: from which the policy learns; its rewards must be in the range ``rewards``.
+
+        Returns:
+            Arrays of (some rounds, items), each number in [0, 1].
+
+        Raises:
+            EvenhandError: a reward is outside the range.
+        """
         limits = RewardRange.of(self.rewards)
         low, high = limits
         outside = (log.reward < low) | (log.reward > high)
@@ -235,6 +270,15 @@ def _logged(chosen: Decision, inclusion: Array, items: NDArray[np.intp], propens
 
 def as_target(target: Target | Mapping[str, float] | str) -> Target:
     """A target, from one, from shares by item, or from ``"uniform"``.
+
+    Args:
+        target: a `Target`, shares by item with a sum of 1, or ``"uniform"``.
+
+    Returns:
+        The target.
+
+    Raises:
+        EvenhandError: it is another string, or the shares do not sum to 1.
 
     Example:
         >>> as_target({"a": 1.0}).name, as_target("uniform").name

@@ -42,7 +42,14 @@ class Key:
     revoked: float | None
 
     def valid(self, now: float) -> bool:
-        """Whether it is neither revoked nor expired."""
+        """Whether it is neither revoked nor expired.
+
+        Args:
+            now: seconds since the epoch.
+
+        Returns:
+            False from the moment at which it expires.
+        """
         return self.revoked is None and (self.expires is None or now < self.expires)
 
 
@@ -84,6 +91,9 @@ class Keys:
             scopes: at least one.
             allocations: names of those that it is for, which need not exist; None for all.
             expires: when it is refused, in seconds since the epoch; None for never.
+
+        Returns:
+            The key, and its secret.
 
         Raises:
             EvenhandError: the name, a scope or an allocation is invalid, or it expires in the past.
@@ -140,13 +150,23 @@ class Keys:
             return replace(old, expires=ends), new, _insert(connection, new)
 
     def list(self) -> list[Key]:
-        """All keys, the oldest first, with those that expired or were revoked."""
+        """All keys, the oldest first, with those that expired or were revoked.
+
+        Returns:
+            The keys, without their secrets.
+        """
         with self._database.transaction(writes=False) as connection:
             rows = connection.execute(select(tables.keys).order_by(tables.keys.c.created, tables.keys.c.id))
             return [_key(row) for row in rows]
 
     def revoke(self, id: str) -> Key:
         """Revoke a key.
+
+        Args:
+            id: of the key.
+
+        Returns:
+            The key as it is now.
 
         Raises:
             EvenhandError: there is no such key, or it is already revoked.
@@ -162,19 +182,34 @@ class Keys:
         return replace(_key(row), revoked=now)
 
     def find(self, secret: str) -> Key | None:
-        """The key with this secret; None if there is none, it expired, or it was revoked."""
+        """The key with this secret; None if there is none, it expired, or it was revoked.
+
+        Args:
+            secret: that a caller sent.
+
+        Returns:
+            The key, or None.
+        """
         with self._database.transaction(writes=False) as connection:
             row = connection.execute(select(tables.keys).where(tables.keys.c.hash == hash_of(secret))).one_or_none()
         key = None if row is None else _key(row)
         return key if key is not None and key.valid(self._clock()) else None
 
     def by_hash(self) -> dict[str, Key]:
-        """All keys, with those that expired or were revoked, by the hashes of their secrets."""
+        """All keys, with those that expired or were revoked, by the hashes of their secrets.
+
+        Returns:
+            Keys by hash.
+        """
         with self._database.transaction(writes=False) as connection:
             return {row.hash: _key(row) for row in connection.execute(select(tables.keys))}
 
     def any(self) -> bool:
-        """Whether a key was ever created; a server without a valid key accepts no requests."""
+        """Whether a key was ever created; a server without a valid key accepts no requests.
+
+        Returns:
+            True also where all of them expired or were revoked.
+        """
         with self._database.transaction(writes=False) as connection:
             return connection.execute(select(tables.keys.c.id).limit(1)).first() is not None
 
@@ -193,7 +228,14 @@ class Keys:
 
 
 def hash_of(secret: str) -> str:
-    """The hash under which a secret is stored."""
+    """The hash under which a secret is stored.
+
+    Args:
+        secret: of a key.
+
+    Returns:
+        SHA-256 in 64 hexadecimal digits.
+    """
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -39,6 +39,9 @@ def compact(database: Database, name: str, before: float) -> Compacted:
         name: of the allocation.
         before: seconds since the epoch; the events before the first one at this time or later are replaced.
 
+    Returns:
+        The number of events that were removed, and the first round whose events are still there.
+
     Raises:
         UnknownAllocation: there is no allocation of that name.
         StateError: an event is damaged; see `evenhand.online.store.repair.restore`.

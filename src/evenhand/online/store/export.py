@@ -65,6 +65,12 @@ class LogLimits:
     def check(self, rounds: int, arms: int, characters: int, estimate: bool) -> None:
         """Refuse a log that is over the limits.
 
+        Args:
+            rounds: number of rounds in the log.
+            arms: number of arms.
+            characters: of the names of all arms together, as each row repeats them.
+            estimate: whether propensities are to be estimated.
+
         Raises:
             TooMuchWork: it is.
 
@@ -117,6 +123,9 @@ def log(
             every event.
         limits: of the log.
 
+    Returns:
+        Tables with these columns, some rounds each, in the order of the rounds.
+
     Raises:
         UnknownAllocation: there is no allocation of that name.
         TooMuchWork: the log is over the limits.
@@ -150,6 +159,12 @@ def log(
 
 def write_log(database: Database, name: str, path: Path, estimate: bool = False) -> int:
     """Write the log to a CSV or Parquet file, which is written whole or not at all.
+
+    Args:
+        database: of the service.
+        name: of the allocation.
+        path: of the file; its suffix, ``.csv`` or ``.parquet``, selects the format.
+        estimate: whether to estimate missing propensities.
 
     Returns:
         The number of rows.
@@ -201,6 +216,18 @@ def stream_log(
 ) -> Iterator[bytes]:
     """The bytes of the log as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece.
 
+    Args:
+        database: of the service.
+        name: of the allocation.
+        format: ``"csv"`` or ``"parquet"``.
+        since: the first round.
+        until: the last round; None for the last one decided.
+        estimate: whether to estimate missing propensities.
+        limits: of the log.
+
+    Returns:
+        The pieces of the file, in order.
+
     Raises:
         UnknownAllocation: there is no allocation of that name.
     """
@@ -216,6 +243,9 @@ def read_event_page(database: Database, name: str, after: int = 0, limit: int = 
         name: of the allocation.
         after: sequence of the event before the first.
         limit: events at most.
+
+    Returns:
+        The events, and the sequence after which to continue, None at the end.
 
     Raises:
         UnknownAllocation: there is no allocation of that name.
@@ -261,6 +291,12 @@ def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
     """A log as a CSV file, in pieces; a name that a spreadsheet would take for a formula has an apostrophe before it.
 
     `evenhand.online.evaluation.log.read_log` takes the apostrophe away again.
+
+    Args:
+        frames: pieces of a log, in order.
+
+    Returns:
+        The pieces of the file, the first one with the header.
     """
     for number, frame in enumerate(frames):
         frame = frame.assign(item_id=frame["item_id"].str.replace(FORMULA, r"'\g<0>", regex=True))
@@ -272,6 +308,12 @@ def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
 
 def as_parquet(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
     """A log as a Parquet file, in pieces, with one row group per frame and the declared type for every column.
+
+    Args:
+        frames: pieces of a log, in order.
+
+    Returns:
+        The pieces of the file.
 
     Example:
         >>> empty = pd.DataFrame(columns=list(COLUMNS)).astype(COLUMNS)

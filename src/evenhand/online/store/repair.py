@@ -70,6 +70,9 @@ def restore(database: Database, name: str, removed: Path, from_snapshot: bool | 
         removed: file to write, which must not exist: the events that are removed, as `export_events` writes them.
         from_snapshot: whether to go on from the snapshot, or back; None where there is only one way.
 
+    Returns:
+        What was kept and what was removed.
+
     Raises:
         UnknownAllocation: there is no allocation of that name.
         StateError: not even its first event is in order; it can only be erased. Or there is no sound snapshot after
@@ -136,6 +139,10 @@ def _after_snapshot(
 def erase(database: Database, name: str) -> int:
     """Erase an allocation with everything that is stored of it.
 
+    Args:
+        database: of the service.
+        name: of the allocation.
+
     Returns:
         The number of events that it had.
 
@@ -154,6 +161,11 @@ def erase(database: Database, name: str) -> int:
 
 def export_events(database: Database, name: str, path: Path) -> int:
     """Write all events of an allocation to a file of JSON lines, as they are stored.
+
+    Args:
+        database: of the service.
+        name: of the allocation.
+        path: file to write, which must not exist.
 
     Returns:
         Their number.

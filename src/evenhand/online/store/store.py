@@ -125,6 +125,9 @@ class Store:
             upgrade: whether to bring tables of an earlier version to this one.
             **options: further arguments of the class.
 
+        Returns:
+            The store, to be closed with `close`.
+
         Raises:
             EvenhandError: it is not such a database, its tables are of another version, or it does not exist and must
                 not be created.
@@ -297,6 +300,9 @@ class Store:
             limit: allocations at most; None for all.
             cursor: `next` of the page before; None for the first page.
             names: of those that are listed; None for all.
+
+        Returns:
+            The page, and where the next one begins.
         """
         table = tables.allocations.c
         query = select(table.name, table.algorithm, table.arms, table.round, table.closed, table.created)
@@ -316,6 +322,13 @@ class Store:
         """Queue a command of an allocation; the future has its answer when its events are committed.
 
         The future raises `UnknownAllocation`, `StoreUnavailable`, or the error for which the command was refused.
+
+        Args:
+            name: of the allocation.
+            command: such as `Decide` or `Reward`.
+
+        Returns:
+            The future of the answer.
         """
         with self._lock:
             writer = self._writers.get(name)
@@ -326,11 +339,28 @@ class Store:
         return future
 
     def run(self, name: str, command: Command[Answer]) -> Answer:
-        """Run a command of an allocation, and wait for its answer."""
+        """Run a command of an allocation, and wait for its answer.
+
+        Args:
+            name: of the allocation.
+            command: such as `Decide` or `Reward`.
+
+        Returns:
+            The answer of the command.
+
+        Raises:
+            UnknownAllocation: there is no allocation of that name.
+            StoreUnavailable: the database cannot be used.
+            EvenhandError: the command was refused; nothing has changed then.
+        """
         return self.submit(name, command).result()
 
     def loaded(self) -> list[str]:
-        """The allocations that are in memory."""
+        """The allocations that are in memory.
+
+        Returns:
+            Their names.
+        """
         with self._lock:
             return [name for name, writer in self._writers.items() if writer.in_memory]
 
@@ -342,6 +372,9 @@ class Store:
 
         Args:
             timeout: seconds to wait.
+
+        Returns:
+            Gauges by the names of allocations.
         """
         table = tables.allocations.c
         try:
@@ -367,6 +400,12 @@ class Store:
 
         It does not load the allocation.
 
+        Args:
+            name: of the allocation.
+
+        Returns:
+            A string that is equal as long as nothing happens, or None.
+
         Raises:
             UnknownAllocation: there is no allocation of that name.
         """
@@ -377,14 +416,22 @@ class Store:
     # --- upkeep -------------------------------------------------------------------------------------------------------
 
     def leave_idle(self, idle: float) -> None:
-        """Let allocations leave memory to which no command came for so many seconds."""
+        """Let allocations leave memory to which no command came for so many seconds.
+
+        Args:
+            idle: seconds.
+        """
         with self._lock:
             writers = list(self._writers.values())
         for writer in writers:
             writer.leave_if_idle(idle)
 
     def compact(self, retention: float) -> None:
-        """Replace the events of all allocations that are older than so many seconds by their state."""
+        """Replace the events of all allocations that are older than so many seconds by their state.
+
+        Args:
+            retention: seconds.
+        """
         for name in [summary.name for summary in self.allocations().allocations]:
             if self._closing.is_set():
                 return

@@ -49,6 +49,10 @@ def verify(database: Database, names: Sequence[str] = (), redecide: bool = False
         redecide: whether to decide every round again as well, and compare; equal decisions can be expected only of a
             computer with a like processor, the same NumPy, and the same version of Evenhand.
 
+    Returns:
+        The number of verified events by allocation, since which round each has its events, and the faults that were
+            found.
+
     Raises:
         EvenhandError: it is not a database of the service, or one of a later version.
         UnknownAllocation: there is no allocation of a given name.
