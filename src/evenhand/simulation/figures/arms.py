@@ -97,9 +97,9 @@ def arms_over_time(results: Results, label: str | None = None, *, title: str = "
     arms = len(results.names)
     figure, (axes,) = new_figure([], width=width)
     with mpl.rc_context(style_for(width)):
-        figure.set_figheight(max(2.4, min(12.0, 1.3 + 0.24 * arms)))
+        figure.set_figheight(max(2.4, min(7.5, 1.3 + 0.16 * arms) if width else min(12.0, 1.3 + 0.24 * arms)))
         mesh = axes.pcolormesh(edges, np.arange(arms + 1) - 0.5, between.T, cmap="cividis", vmin=0.0, rasterized=True)
-        figure.colorbar(mesh, ax=axes, label="share of the rounds")
+        figure.colorbar(mesh, ax=axes, aspect=8.0 * figure.get_figheight(), label="share of the rounds")
     step = max(1, -(-arms // 40))
     axes.set_yticks(np.arange(0, arms, step), [plain(name, LONGEST[width] * 2 // 3) for name in results.names[::step]])
     axes.set_ylim(arms - 0.5, -0.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy as np
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
 from evenhand.simulation.figures.arms import policy_in
-from evenhand.simulation.figures.lines import limits
+from evenhand.simulation.figures.lines import limits, name_left_out, not_hiding
 from evenhand.simulation.figures.style import COLOURS, LONGEST, MARKERS, extent, finish, look, new_figure, plain
 from evenhand.simulation.results import Results
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FAMILY = re.compile(r"\s+\w+=.*$")  # the values of a grid, at the end of a label
@@ -50,21 +51,23 @@ def paired_differences(
         ['thompson']
     """
     base = policy_in(results, against)
-    shown = {label: curve for label, curve in _with(results, measure).items() if label != base}
-    if base not in _with(results, measure):
+    known = _with(results, measure)
+    if base not in known:
         raise EvenhandError(f"{base!r} has no measure {measure!r}")
-    figure, (axes,) = new_figure(shown, width=width)
-    axes.axhline(0.0, color="black", linewidth=0.8, label="_")
-    for place, label in enumerate(results.policies):
-        if label in shown:
-            values = shown[label] - results.policies[base].curves[measure]
-            style: dict[str, Any] = look(place, len(results.rounds))
+    shown = {label: curve - known[base] for label, curve in known.items() if label != base}
+    low = not_hiding(shown)
+    figure, panels = new_figure(shown, width=width, panels=(1.0, 1.4) if len(low) < len(shown) else (1.0,))
+    for axes, part in zip(panels, (shown, low), strict=False):
+        axes.axhline(0.0, color="black", linewidth=0.8, label="_")
+        for label, values in part.items():
+            style: dict[str, Any] = look(list(results.policies).index(label), len(results.rounds))
             axes.plot(results.rounds, values.mean(axis=1), label=plain(label, LONGEST[width]), linewidth=1.6, **style)
             axes.fill_between(results.rounds, *limits(values, "95%"), color=style["color"], alpha=0.2, linewidth=0)
-    axes.set_xlabel("round")
-    axes.set_ylabel(f"{results.measures[measure].axis}, less that of {plain(base, 20)}")
+    panels[-1].set_xlabel("round")
+    panels[-1].set_ylabel(f"{results.measures[measure].axis}, less that of {plain(base, 20)}")
     caption = f"mean over {results.information['lanes']} lanes of paired differences; band: 95 % confidence interval"
-    finish(figure, [axes], title, caption, width)
+    finish(figure, panels, title, caption, width)
+    name_left_out(panels, shown, low, width)
     return figure
 
 
@@ -93,24 +96,33 @@ def spread_over_lanes(results: Results, measure: str, *, title: str = "", width:
         4
     """
     shown = _with(results, measure)
-    names = [plain(label, LONGEST[width]) for label in shown]
-    figure, (axes,) = new_figure([], width=width, inches=4.6 + 0.085 * max(map(extent, names)))
-    figure.set_figheight(1.3 + 0.42 * len(shown))
-    rng = np.random.default_rng(0)  # so that points of equal value lie beside each other
-    for row, (label, curve) in enumerate(shown.items()):
-        place = list(results.policies).index(label)
-        values, colour = curve[-1], COLOURS[place % len(COLOURS)]
-        heights = row + rng.uniform(-0.24, 0.24, len(values))
-        axes.scatter(
-            values, heights, s=10, color=colour, alpha=0.45, linewidths=0, marker=MARKERS[place % len(MARKERS)]
-        )
-        axes.vlines(np.median(values), row - 0.34, row + 0.34, color="black", linewidth=1.8)
-    axes.set_yticks(np.arange(len(shown)), names)
-    axes.set_ylim(len(shown) - 0.5, -0.5)
-    axes.set_xlabel(results.measures[measure].axis)
+    last = {label: curve[-1:] for label, curve in shown.items()}
+    low = not_hiding(last)
+    parts = [last, low] if len(low) < len(last) else [last]
+    rows = tuple(len(part) + 0.5 for part in parts)
+    letters = max(extent(plain(label, LONGEST[width])) for label in shown)
+    figure, panels = new_figure([], width=width, inches=4.6 + 0.085 * letters, panels=rows, sharex=False)
+    figure.set_figheight(0.9 + 0.42 * sum(rows) + 0.4 * (len(parts) - 1))
+    for axes, part in zip(panels, parts, strict=True):
+        _clouds(axes, part, list(results.policies))
+        axes.set_yticks(np.arange(len(part)), [plain(label, LONGEST[width]) for label in part])
+        axes.set_ylim(len(part) - 0.5, -0.5)
+    panels[-1].set_xlabel(results.measures[measure].axis)
     lanes = results.information["lanes"]
-    finish(figure, [axes], title, f"{lanes} lanes after {results.rounds[-1]:,} rounds; bar: median", width)
+    finish(figure, panels, title, f"{lanes} lanes after {results.rounds[-1]:,} rounds; bar: median", width)
+    name_left_out(panels, last, low, width)
     return figure
+
+
+def _clouds(axes: Axes, shown: Mapping[str, Array], policies: Sequence[str]) -> None:
+    """A row of points for each policy, and its median."""
+    rng = np.random.default_rng(0)  # so that points of equal value lie beside each other
+    for row, (label, values) in enumerate(shown.items()):
+        place = policies.index(label)
+        heights = row + rng.uniform(-0.24, 0.24, values.shape[1])
+        style: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
+        axes.scatter(values[0], heights, s=10, alpha=0.45, linewidths=0, **style)
+        axes.vlines(np.median(values), row - 0.34, row + 0.34, color="black", linewidth=1.8)
 
 
 def frontier(
@@ -158,26 +170,28 @@ def frontier(
         raise EvenhandError(
             f"no policy has both {unfairness!r} and {reward!r}; these results have {', '.join(runs[0].measures)}"
         )
-    figure, (axes,) = new_figure(families, width=width)
-    for place, (family, points) in enumerate(families.items()):
-        x, x_reach, y, y_reach = np.array(sorted(points)).T
-        style = look(place, len(points)) | {"markevery": None}
-        axes.errorbar(
-            x,
-            y,
-            xerr=x_reach,
-            yerr=y_reach,
-            label=plain(family, LONGEST[width]),
-            elinewidth=0.9,
-            linewidth=1.2,
-            **style,
-        )
-    axes.set_xlabel(runs[0].measures[unfairness].axis)
-    axes.set_ylabel(runs[0].measures[reward].axis)
+    ends = {family: np.array([[point[0]] for point in points]) for family, points in families.items()}
+    low = not_hiding(ends)
+    two = len(low) < len(ends)
+    figure, panels = new_figure(families, width=width, panels=(1.0, 1.4) if two else (1.0,), sharex=False)
+    for axes, part in zip(panels, (ends, low), strict=False):
+        for place, (family, points) in enumerate(families.items()):
+            if family in part:
+                _whiskers(axes, points, plain(family, LONGEST[width]), place)
+    panels[-1].set_xlabel(runs[0].measures[unfairness].axis)
+    panels[-1].set_ylabel(runs[0].measures[reward].axis)
     lanes = runs[0].information["lanes"]
     caption = f"after {runs[0].rounds[-1]:,} rounds, mean of {lanes} lanes; whiskers: 95 % confidence intervals"
-    finish(figure, [axes], title, caption, width)
+    finish(figure, panels, title, caption, width)
+    name_left_out(panels, ends, low, width)
     return figure
+
+
+def _whiskers(axes: Axes, points: Sequence[tuple[float, float, float, float]], label: str, place: int) -> None:
+    x, x_reach, y, y_reach = np.array(sorted(points)).T
+    style: dict[str, Any] = look(place, len(points)) | {"markevery": None, "linewidth": 1.2, "elinewidth": 0.9}
+    style["markersize"] = max(4.5, 8.0 - place)  # of points on each other both are seen
+    axes.errorbar(x, y, xerr=x_reach, yerr=y_reach, label=label, **style)
 
 
 def _with(results: Results, measure: str) -> dict[str, Array]:

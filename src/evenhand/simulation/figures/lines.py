@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +72,7 @@ def curves(
         raise EvenhandError(f"these results have no measure {measure!r}{nearest(measure, results.measures)}")
     if band not in BANDS:
         raise EvenhandError(f"there is no band {band!r}{nearest(band, BANDS)}")
-    low = _not_hiding(shown) if split and "y" not in log else shown
+    low = not_hiding(shown) if split and "y" not in log else shown
     two = len(low) < len(shown)
     figure, panels = new_figure(_labels(shown, bounds), width=width, panels=(1.0, 1.4) if two else (1.0,))
     for axes, part in zip(panels, (shown, low), strict=False):
@@ -93,9 +93,7 @@ def curves(
     if lanes > 1 and BANDS[band]:
         caption += f"; band: {BANDS[band]}"
     finish(figure, panels, title, caption, width)
-    if two:
-        without = ", ".join(plain(label) for label in shown if label not in low)
-        panels[1].set_title(f"without {without}", fontsize=8 if not width else 6, color="#555555", loc="left")
+    name_left_out(panels, shown, low, width)
     return figure
 
 
@@ -147,8 +145,39 @@ def _draw(axes: Axes, results: Results, values: Array, label: str, place: int, b
         )
 
 
-def _not_hiding(shown: Mapping[str, Array]) -> dict[str, Array]:
-    """The curves that remain to be seen without those that reach many times as high; all where none does."""
+def name_left_out(panels: Sequence[Axes], shown: Mapping[str, Array], low: Mapping[str, Array], width: str) -> None:
+    """Say above the second panel, if there is one, what it leaves out.
+
+    Args:
+        panels: from the top.
+        shown: what the first panel shows, by label.
+        low: what the second panel shows.
+        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
+
+    Example:
+        >>> from evenhand.simulation.figures.style import new_figure
+        >>> _, panels = new_figure([], panels=(1.0, 1.0))
+        >>> name_left_out(panels, {"UCB1": np.ones(1), "FUCB": np.zeros(1)}, {"FUCB": np.zeros(1)}, "")
+        >>> panels[1].get_title(loc="left")
+        'without UCB1'
+    """
+    if len(low) < len(shown):
+        without = ", ".join(plain(label, LONGEST[width]) for label in shown if label not in low)
+        panels[1].set_title(f"without {without}", fontsize=8 if not width else 6, color="#555555", loc="left")
+
+
+def not_hiding(shown: Mapping[str, Array]) -> dict[str, Array]:
+    """The curves that remain to be seen without those that reach many times as high; all where none does.
+
+    Args:
+        shown: (checkpoints, lanes), by label.
+
+    Example:
+        >>> list(not_hiding({"a": np.ones((1, 1)), "b": 7.0 * np.ones((1, 1)), "c": 2.0 * np.ones((1, 1))}))
+        ['a', 'b', 'c']
+        >>> list(not_hiding({"a": np.ones((1, 1)), "b": 70.0 * np.ones((1, 1))}))
+        ['a']
+    """
     heights = {label: float(np.nanmax(np.abs(curve.mean(axis=1)))) for label, curve in shown.items()}
     ordered = sorted(heights, key=lambda label: heights[label])
     for place in range(len(ordered) - 1, 0, -1):

@@ -70,7 +70,9 @@ def fractions(results: Results, *, title: str = "", width: str = "") -> Figure:
     else:
         names = max(extent(plain(name, LONGEST[width])) for name in results.names)
         figure, panels = new_figure(labels, width=width, inches=5.0 + LETTER * names)
-        figure.set_figheight(1.6 + 0.16 * policies + arms * max(0.26 if not width else 0.19, 0.085 * policies))
+        figure.set_figheight(
+            1.6 + (0.0 if width else 0.1 * policies) + arms * max(0.26 if not width else 0.19, 0.085 * policies)
+        )
         _rows(panels[0], results, LONGEST[width])
     lanes = results.information["lanes"]
     whisker = "; whisker: 95 % confidence interval" if lanes > 1 and arms <= ROWS else ""

@@ -140,7 +140,12 @@ def _charmaps() -> tuple[frozenset[int], ...]:
 
 
 def new_figure(
-    labels: Iterable[str], *, width: str = "", panels: tuple[float, ...] = (1.0,), inches: float = 6.4
+    labels: Iterable[str],
+    *,
+    width: str = "",
+    panels: tuple[float, ...] = (1.0,),
+    inches: float = 6.4,
+    sharex: bool = True,
 ) -> tuple[Figure, list[Axes]]:
     """A figure and its panels below each other, with room for a legend beside them, or below in a paper.
 
@@ -149,6 +154,7 @@ def new_figure(
         width: ``"column"``, ``"text"`` or ``""``.
         panels: relative heights.
         inches: width without the legend where ``width`` is empty.
+        sharex: whether all panels have the same x axis.
 
     Returns:
         The figure, and its panels from the top.
@@ -165,13 +171,11 @@ def new_figure(
     shown = [plain(label, LONGEST[width]) for label in labels]
     with mpl.rc_context(style):
         if width:
-            below = 0.16 * -(-len(shown) // _columns(shown, width))
-            size = (WIDTHS[width], 0.62 * min(WIDTHS[width], 5.2) * (0.6 + 0.4 * len(panels)) + below)
+            size = (WIDTHS[width], 0.62 * min(WIDTHS[width], 5.2) * (0.6 + 0.4 * len(panels)))
         else:
-            beside = max(2.2, 0.9 + LETTER * max(map(extent, shown), default=0))
-            size = (inches + beside, max(4.0 if len(panels) == 1 else 5.4, 0.9 + 0.24 * len(shown)))
+            size = (inches + _beside(shown), max(4.0 if len(panels) == 1 else 5.4, 0.9 + 0.24 * len(shown)))
         figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots(len(panels), 1, sharex=len(panels) > 1, height_ratios=panels, squeeze=False)
+        axes = figure.subplots(len(panels), 1, sharex=sharex, height_ratios=panels, squeeze=False)
         return figure, list(axes[:, 0])
 
 
@@ -201,20 +205,70 @@ def finish(figure: Figure, panels: list[Axes], title: str, note: str, width: str
     import matplotlib as mpl
 
     with mpl.rc_context(style_for(width)):
-        for axes in panels:
-            many = max(map(abs, axes.get_xlim())) >= 1000
-            if axes.get_xscale() == "linear" and (axes.get_xlabel() == "round" or many):
-                axes.xaxis.set_major_formatter(thousands)
-            if axes.get_yscale() == "linear" and max(map(abs, axes.get_ylim())) >= 1000:
-                axes.yaxis.set_major_formatter(thousands)
         handles, labels = panels[0].get_legend_handles_labels()
-        place: Any = "outside lower center" if width else "outside right upper"
+        beside = _beside(labels) if handles and not width else 0.0
+        room = figure.get_figwidth() - beside - 0.2
+        large, small = (9, 6) if width else (11, 8)
+        above, caption = wrapped(title, room, large), wrapped(note, room - _names(panels[0], width), small)
         columns = _columns(labels, width) if width else 1
+        more = above.count("\n") * large + caption.count("\n") * small + (large if width and title else 0)
+        tall = figure.get_figheight() / len(panels) - 0.2
+        below = 0.16 * -(-len(labels) // columns) if width else 0.0
+        figure.set_figheight(figure.get_figheight() + 1.3 * more / 72.0 + below)
+        for axes in panels:
+            _numbers(axes, room if width else 99.0)
+            axes.set_xlabel(wrapped(axes.get_xlabel(), room - 0.4, mpl.rcParams["font.size"]))
+            axes.set_ylabel(wrapped(axes.get_ylabel(), tall, mpl.rcParams["font.size"]))
+        place: Any = "outside lower center" if width else "outside right upper"
         if handles:
             figure.legend(handles, labels, loc=place, ncols=columns, frameon=False)
         if title:
-            figure.suptitle(title, fontsize=11 if not width else 9)
-        panels[0].set_title(note, fontsize=6 if width else 8, color="#555555", loc="left", wrap=True)
+            figure.suptitle(above, fontsize=large, x=0.5 * (1.0 - beside / figure.get_figwidth()))
+        panels[0].set_title(caption, fontsize=small, color="#555555", loc="left")
+
+
+def _numbers(axes: Axes, room: float) -> None:
+    """Thousands on the axes, and no more numbers below than there is room for, in inches."""
+    from matplotlib.ticker import MaxNLocator
+
+    widest = max(map(abs, axes.get_xlim()))
+    if axes.get_xscale() == "linear" and (axes.get_xlabel() == "round" or widest >= 1000):
+        axes.xaxis.set_major_formatter(thousands)
+        number = 0.075 * len(thousands(widest)) + 0.12
+        if (room - _names(axes, "column")) / number < 6:
+            axes.xaxis.set_major_locator(
+                MaxNLocator(max(1, int((room - _names(axes, "column")) / number) - 1), steps=[1, 2, 5, 10])
+            )
+    if axes.get_yscale() == "linear" and max(map(abs, axes.get_ylim())) >= 1000:
+        axes.yaxis.set_major_formatter(thousands)
+
+
+def _names(axes: Axes, width: str) -> float:
+    """The inches that the names or numbers at the left take, about."""
+    names = (label.get_text() for label in axes.get_yticklabels())
+    letters = max((4.0 if "mathdefault" in name else extent(name) for name in names), default=0.0)
+    return 0.45 + letters * (0.065 if width else LETTER)
+
+
+def _beside(labels: Iterable[str]) -> float:
+    """The inches of a legend beside the panels, about."""
+    return max(2.2, 0.9 + LETTER * max(map(extent, labels), default=0.0))
+
+
+def wrapped(text: str, inches: float, points: float) -> str:
+    """A text in lines that are no longer than the inches, about; words are not broken.
+
+    Example:
+        >>> wrapped("what the policies did", inches=1.0, points=10)
+        'what the\\npolicies did'
+    """
+    most = 72.0 * inches / (0.54 * points)
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and extent(f"{lines[-1]} {word}") > most:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return "\n".join(lines)
 
 
 def thousands(value: float, position: Any = None) -> str:
