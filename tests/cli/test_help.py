@@ -68,7 +68,7 @@ def test_no_summary_is_cut_and_values_are_called_as_people_call_them(
 def test_the_commands_are_grouped_by_what_they_are_for(helps: dict[tuple[str, ...], tuple[str, set[str]]]) -> None:
     text = helps[()][0]
     study, rest = text.partition("Study policies:")[2].split("Use a policy:")
-    use, prove = rest.split("Look into logs and prove what happened:")
+    use, prove = rest.split("Evaluate logs and verify events:")
     for name, section in (("simulate", study), ("serve", use), ("db", use), ("verify", prove)):
         assert f"\n  {name} " in section
 

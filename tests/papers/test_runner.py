@@ -433,7 +433,7 @@ def test_an_interrupt_keeps_what_is_finished(words: list[str], tmp_path: Path) -
     assert process.returncode == 130
     assert "interrupted" in errors
     assert (
-        f"finished runs are saved, {'without --again ' if words else ''}the same command continues from there" in errors
+        f"finished runs are saved; {'without --again ' if words else ''}the same command continues from there" in errors
     )
     assert "Traceback" not in errors
     runs = tmp_path / "reproduction" / "quick"

@@ -37,7 +37,7 @@ def algorithms(
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the algorithms by what they promise; with a name: equation, promise, parameters, citation and BibTeX.
+    """List the algorithms by promise, or show one: equation, promise, parameters, citation and BibTeX.
 
     Examples:
 
@@ -73,7 +73,7 @@ def algorithms(
     elif chosen:
         show_algorithms(chosen)
     else:
-        note(f"no algorithm that promises {promise!r} is made for {feedback!r} feedback; leave out one of the options")
+        note(f"no algorithm with the promise {promise!r} supports {feedback!r} feedback; leave out one of the options")
 
 
 def as_plain(entry: Algorithm) -> dict[str, Any]:

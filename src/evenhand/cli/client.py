@@ -30,7 +30,7 @@ app = App(
 )
 changes = App("Change the arms or the promises of an allocation, or close it.")
 app.add_typer(changes, name="change")
-webhooks = App("Send the events of an allocation to addresses, signed.")
+webhooks = App("Send the events of an allocation to webhook URLs, signed.")
 app.add_typer(webhooks, name="webhook")
 
 Url = Annotated[
@@ -41,15 +41,18 @@ Url = Annotated[
         help="Address of the service; EVENHAND_KEY holds the API key if it requires one.",
     ),
 ]
-Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="Seconds to wait for an answer, with all repetitions.")]
+Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="Seconds to wait for an answer, including retries.")]
 Wait = Annotated[
-    bool, typer.Option("--wait", help="Try again until --timeout where no service runs yet, as while it restarts.")
+    bool,
+    typer.Option("--wait", help="Retry until --timeout if the service is not running, for example during a restart."),
 ]
 Arm = Annotated[str, typer.Argument(metavar="ARM", help="Name of the arm.")]
 IdempotencyKey = Annotated[
     str | None,
     typer.Option(
-        "--idempotency-key", metavar="KEY", help="Key of an earlier call; what that call did is not done again."
+        "--idempotency-key",
+        metavar="KEY",
+        help="Idempotency key; a call with the key of an earlier one is not carried out again.",
     ),
 ]
 Fraction = Annotated[
@@ -126,20 +129,20 @@ def create(
         typer.Argument(
             metavar="ALGORITHM",
             autocompletion=algorithm_names,
-            help="One that `evenhand algorithms` lists, a table of parts, or a .toml or .json file with one.",
+            help="Name from `evenhand algorithms`, a table of parts, or a .toml or .json file with such a table.",
         ),
     ],
-    arm: Annotated[list[str], typer.Option(metavar="ARM", help="Name of an arm; repeat for more.")],
+    arm: Annotated[list[str], typer.Option(metavar="ARM", help="Name of an arm; can be repeated.")],
     missing: Annotated[
         Literal["never", "lost", "zero"],
         typer.Option(
-            help="What a missing reward means: 'zero' where only successes are reported, 'lost' where it says nothing, "
-            "both after --window; 'never' where every reward is reported at some time, also those of 0.",
+            help="Meaning of a reward that is missing after --window: 'zero' if only successes are reported, 'lost' "
+            "if it is unknown. Or 'never' if every reward is reported eventually, including zeros.",
         ),
     ],
     set_: Settings = None,
     plays: Annotated[int, typer.Option(min=1, help="Arms that play per round.")] = 1,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all randomness. Default: drawn.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed. Default: drawn at random.")] = None,
     window: Annotated[
         float | None,
         typer.Option(help="Seconds after a decision in which its rewards are accepted. Default: no limit."),
@@ -149,12 +152,12 @@ def create(
         str | None,
         typer.Option(
             metavar="NAME|COUNTS",
-            help="Another allocation whose evidence the policy learns from beforehand, or counts by arm, such as "
-            "'{tea = {plays = 120, sum = 31}}'. They count for no promise.",
+            help="Allocation whose rewards the policy starts from, or counts by arm, such as "
+            "'{tea = {plays = 120, sum = 31}}'. They do not count towards promises.",
         ),
     ] = None,
 ) -> Answer:
-    """Create an allocation; it is no error if it exists with exactly the same settings.
+    """Create an allocation; succeeds if it already exists with exactly the same settings.
 
     Examples:
 
@@ -176,7 +179,7 @@ def create(
         rewards=_range(rewards),
         start_from=_counts(start_from),
     )
-    text = f"created allocation {name}" if new else f"allocation {name} exists already, with the same settings"
+    text = f"created allocation {name}" if new else f"allocation {name} already exists with the same settings"
     return Answer({"name": name, "new": new}, lambda: print(text))
 
 
@@ -230,7 +233,7 @@ def decide(
     name: Name,
     count: Annotated[int, typer.Option(min=1, help="Number of rounds to decide.")] = 1,
     available: Annotated[
-        list[str] | None, typer.Option(metavar="ARM", help="Arm that is available; repeat for more. Default: all.")
+        list[str] | None, typer.Option(metavar="ARM", help="Arm that is available; can be repeated. Default: all.")
     ] = None,
     propensities: Annotated[
         bool, typer.Option("--propensities", help="Return the propensity of every available arm; may take time.")
@@ -257,7 +260,7 @@ def decide(
 def decision(
     client: Client, name: Name, id: Annotated[str, typer.Argument(metavar="ID", help="Id of the decision.")]
 ) -> Answer:
-    """Show a decision and what came of it: who could play, who played, and their rewards.
+    """Show a decision: the available arms, the arms that played, and their rewards.
 
     Examples:
 
@@ -271,7 +274,7 @@ def decision(
 
 @request(app)
 def arms(client: Client, name: Name) -> Answer:
-    """List the arms of an allocation with their promises, in their order.
+    """List the arms of an allocation with their promises.
 
     Examples:
 
@@ -290,7 +293,7 @@ def events(
     after: Annotated[int, typer.Option(min=0, help="Sequence of the last event that is known.")] = 0,
     limit: Annotated[int, typer.Option(min=1, help="Largest number of events.")] = 100,
 ) -> Answer:
-    """List what happened to an allocation, in order.
+    """List the events of an allocation, in order.
 
     Examples:
 
@@ -312,7 +315,7 @@ def reward(
     rewards: Annotated[list[str], typer.Argument(metavar="ARM=REWARD", help="Reward of each arm.")],
     again: IdempotencyKey = None,
 ) -> Answer:
-    """Report the rewards of a decision; the exit status is 1 if one of them was not accepted.
+    """Send the rewards of a decision; the exit status is 1 if a reward was not accepted.
 
     Examples:
 
@@ -336,7 +339,7 @@ def total(
     round: Annotated[int | None, typer.Option(min=1, help="Round of the sum. Default: the last one.")] = None,
     again: IdempotencyKey = None,
 ) -> Answer:
-    """Report the anonymous sum of rewards that arrived in the last round.
+    """Send the anonymous sum of rewards that arrived in the last round.
 
     Examples:
 
@@ -459,7 +462,7 @@ def rename(
     new: Annotated[str, typer.Argument(metavar="NEW", help="New name of the arm.")],
     again: IdempotencyKey = None,
 ) -> Answer:
-    """Give an arm another name: it stays the same arm, also in earlier decisions, and keeps its promise.
+    """Rename an arm, also in earlier decisions; its plays, rewards and promise stay.
 
     Examples:
 
@@ -470,7 +473,7 @@ def rename(
 
 @request(changes)
 def erase(client: Client, name: Name, arm: Arm, again: IdempotencyKey = None) -> Answer:
-    """Erase the name of an arm, such as that of a person: it is retired, and called erased-3 or so from now on.
+    """Retire an arm and erase its name, such as that of a person; its new name is like erased-3.
 
     Examples:
 
@@ -490,7 +493,7 @@ def promise(
     ] = None,
     again: IdempotencyKey = None,
 ) -> Answer:
-    """Promise arms other shares of the rounds from now on; arms with these shares already keep what they are owed.
+    """Change the promised shares of arms from now on; arms whose share does not change keep their deficit.
 
     Examples:
 
@@ -506,7 +509,7 @@ def promise(
 
 @request(changes)
 def close(client: Client, name: Name, again: IdempotencyKey = None) -> Answer:
-    """Close an allocation: it decides no more rounds; rewards are still accepted.
+    """Close an allocation: it makes no more decisions, but still accepts rewards.
 
     Examples:
 
@@ -538,7 +541,7 @@ def add_webhook(
         int | None, typer.Option(min=0, help="Sequence of the event before the first one. Default: the last one now.")
     ] = None,
 ) -> Answer:
-    """Register an address to which events are sent; shows the secret with which they are signed, once.
+    """Register a webhook URL; shows the signing secret once.
 
     Examples:
 
@@ -550,7 +553,7 @@ def add_webhook(
 
 @request(webhooks, "list")
 def list_webhooks(client: Client, name: Name) -> Answer:
-    """List the addresses to which events are sent, how far each is, and what is wrong with it.
+    """List the webhooks with their positions and errors.
 
     Examples:
 
@@ -566,7 +569,7 @@ def list_webhooks(client: Client, name: Name) -> Answer:
 def remove_webhook(
     client: Client, name: Name, id: Annotated[str, typer.Argument(metavar="ID", help="Id of the webhook.")]
 ) -> Answer:
-    """Remove an address: nothing is sent to it any more.
+    """Remove a webhook; no more events are sent to it.
 
     Examples:
 
@@ -580,7 +583,7 @@ def _changed(change: ChangeResult) -> Answer:
     if change.changed:
         text = f"changed: version {change.version}, from round {change.round + 1} on"
     else:
-        text = f"nothing changed: it is so already, version {change.version}"
+        text = f"nothing changed, version {change.version}"
     return Answer(change.to_json(), lambda: print(text))
 
 

@@ -30,8 +30,8 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="ALGORITHM",
-            help="Evaluate an algorithm that learns from the log: a name, one of your own as 'mine:function', a table "
-            "of parts, or a .toml or .json file with one.",
+            help="Evaluate an algorithm that learns from the log: a name, your own as 'module:function', a table of "
+            "parts, or a .toml or .json file with such a table.",
         ),
     ] = None,
     set_: Settings = None,
@@ -40,30 +40,30 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="MEANING",
-            help="Plays without a reward: 'zero' counts 0, 'drop' leaves them out. Default: an error.",
+            help="How to treat plays without a reward: 'zero' counts them as 0, 'drop' omits them. Default: an error.",
         ),
     ] = None,
-    by_position: Annotated[bool, typer.Option("--by-position", help="Also evaluate each position by itself.")] = False,
+    by_position: Annotated[bool, typer.Option("--by-position", help="Also evaluate each position separately.")] = False,
     rows: Annotated[
-        bool, typer.Option("--rows", help="Every row is a round, also where a decision has several rows.")
+        bool, typer.Option("--rows", help="Treat every row as a round, even if a decision has several rows.")
     ] = False,
     column: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN=NAME", help="Name of a column in the file, such as reward=bought; repeat for more."
+            metavar="COLUMN=NAME", help="Name of a column in the file, such as reward=bought; can be repeated."
         ),
     ] = None,
     seed: Seed = 0,
     lanes: Annotated[
         int | None,
-        typer.Option(min=1, help="Draws of an algorithm whose propensities have no closed form. Default: 100."),
+        typer.Option(min=1, help="Number of draws to estimate propensities without a closed form. Default: 100."),
     ] = None,
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate from a log what another policy would earn per round, and how often it would play each item.
 
-    By inverse propensity scores (IPS), self-normalised (SNIPS) and doubly robust (DR), with 95 % intervals.
+    Uses inverse propensity scores (IPS), self-normalised (SNIPS) and doubly robust (DR), with 95 % intervals.
 
     Examples:
 
@@ -123,9 +123,9 @@ def target_of(
         draws = LANES if lanes is None else lanes
         return Learner(table, parameters(settings), seed, draws, importing=importing_from(folder))
     if shares is None or algorithm is not None:
-        raise ConfigurationError("the policy to evaluate must be given by either --shares or --algorithm")
+        raise ConfigurationError("give the policy to evaluate by either --shares or --algorithm")
     if settings:
-        raise ConfigurationError("--set sets parameters of an --algorithm; --shares has none")
+        raise ConfigurationError("--set needs --algorithm, because --shares has no parameters")
     return FixedShares(None if shares == "uniform" else _shares(shares))
 
 
@@ -146,7 +146,7 @@ def _shares_file(path: Path) -> dict[str, float]:
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read as JSON: {error}") from None
     if not isinstance(shares, dict):
-        raise DataError(f'{path} must hold an object with the share of every item, such as {{"a": 0.2, "b": 0.8}}')
+        raise DataError(f'{path} must contain an object with the share of every item, such as {{"a": 0.2, "b": 0.8}}')
     try:
         return {name: validate.number(f"the share of {name!r}", share, 0.0, 1.0) for name, share in shares.items()}
     except EvenhandError as error:

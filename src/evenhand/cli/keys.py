@@ -26,18 +26,18 @@ Expires = Annotated[
     typer.Option(metavar="WHEN", help="A time from now (12h, 90d) or a date (2026-12-31, UTC). Default: never."),
 ]
 
-app = App("Create, roll, list and revoke API keys, which define what a client of the service may do.")
+app = App("Create, roll, list and revoke the API keys of the service.")
 
 
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the key's user, shown in lists and logs.")],
     scope: Annotated[
-        list[str], typer.Option(metavar="SCOPE", help="'administer', 'decide', 'reward' or 'read'; repeat for more.")
+        list[str], typer.Option(metavar="SCOPE", help="'administer', 'decide', 'reward' or 'read'; can be repeated.")
     ],
     allocation: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Allocation that the key is for; repeat for more. Default: all."),
+        typer.Option(metavar="NAME", help="Allocation that the key is limited to; can be repeated. Default: all."),
     ] = None,
     expires: Expires = None,
     database: Database = "evenhand.db",
@@ -66,9 +66,9 @@ def roll(
     database: Database = "evenhand.db",
     as_json: AsJson = False,
 ) -> None:
-    """Create a key in place of another one, which expires after the overlap; print the new secret.
+    """Replace a key by a new one, and print its secret; the old key expires after the overlap.
 
-    The new key has the name, the scopes, the allocations and the length of life of the old one.
+    The new key has the name, the scopes, the allocations and the lifetime of the old one.
 
     Examples:
 
@@ -83,7 +83,7 @@ def roll(
 
 @app.command("list")
 def list_(database: Database = "evenhand.db", as_json: AsJson = False) -> None:
-    """List the keys, including those that expired or were revoked.
+    """List the keys, including expired and revoked ones.
 
     Examples:
 

@@ -27,12 +27,12 @@ from evenhand.cli.table import table
 from evenhand.core.errors import EvenhandError
 
 app = App(
-    "Fair sequential decisions: policies that keep promises to every arm, simulated and compared, and in use.",
+    "Simulate, compare and run fair bandit policies with late feedback.",
     name="evenhand",
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-STUDY, USE, PROVE = "Study policies", "Use a policy", "Look into logs and prove what happened"
+STUDY, USE, PROVE = "Study policies", "Use a policy", "Evaluate logs and verify events"
 #: Set by a shell that asks for completions.
 COMPLETING = "_EVENHAND_COMPLETE"
 

@@ -50,14 +50,14 @@ Import = Annotated[
         "--import",
         metavar="FILE_OR_MODULE",
         callback=import_own,
-        help="Python file or module with parts and algorithms of your own; repeat for more.",
+        help="Python file or module with your own parts and algorithms; can be repeated.",
     ),
 ]
 ConfigPath = Annotated[
     Path,
     typer.Argument(metavar="CONFIG.toml", help="Configuration file, or a .parquet file of earlier results."),
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed of all randomness.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Random seed.")]
 Lanes = Annotated[int | None, typer.Option(min=1, help="Independent replications.")]
 Horizon = Annotated[int | None, typer.Option(min=1, help="Rounds.")]
 Jobs = Annotated[int, typer.Option(help="Number of processes; -1 uses every core. The results do not depend on it.")]
@@ -71,7 +71,7 @@ AsJson = Annotated[
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="Parameter of the algorithm, as in a configuration; repeat for more."
+        "--set", metavar="NAME=VALUE", help="Parameter of the algorithm, as in a configuration; can be repeated."
     ),
 ]
 Database = Annotated[

@@ -32,7 +32,7 @@ def reproduce(
         typer.Argument(
             metavar="EXPERIMENT",
             autocompletion=_ids,
-            help="Ids such as C-1, papers such as huang2020, or all. Left out: list them.",
+            help="Ids such as C-1, papers such as huang2020, or all. Default: list the experiments.",
             show_default=False,
         ),
     ] = None,
@@ -40,19 +40,19 @@ def reproduce(
     data: Annotated[
         list[Path] | None,
         typer.Option(
-            help="File or folder of real data: MovieLens, Outbrain, Coupon, a conversion log; repeat for more."
+            help="File or folder of real data: MovieLens, Outbrain, Coupon, a conversion log; can be repeated."
         ),
     ] = None,
     jobs: Jobs = 2,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for results, figures and the report.")] = Path(
         "reproduction"
     ),
-    again: Annotated[bool, typer.Option("--again", help="Run experiments again that have results already.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Run experiments again even if they have results.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the papers' experiments again: figures, and a verdict on every claim, in one report.
+    """Reproduce the papers' experiments, with a report of the figures and a verdict on every claim.
 
-    Finished experiments are not run again; interrupted work continues where it stopped.
+    Finished experiments are not run again. An interrupted command continues where it stopped.
 
     Examples:
 
@@ -72,7 +72,7 @@ def reproduce(
         run(names, place, as_json)
     except KeyboardInterrupt as interrupt:
         remedy = "without --again the same command continues" if again else "the same command continues"
-        raise Interrupted(f"{str(interrupt) or 'interrupted'}; finished runs are saved, {remedy} from there") from None
+        raise Interrupted(f"{str(interrupt) or 'interrupted'}; finished runs are saved; {remedy} from there") from None
 
 
 def store(out: Path, quick: bool, data: Sequence[Path], jobs: int, again: bool) -> Store:
@@ -104,7 +104,7 @@ def show(place: Store, as_json: bool) -> None:
     console.print(table)
     total = sum(facts["seconds"] or 0.0 for facts in listed)
     console.print(
-        f"all of them: about {report.duration(total)} of processor time, with two free cores half as long"
+        f"all of them: about {report.duration(total)} of processor time, or half of that with two free cores"
         f"{' in quick size' if place.quick else '; --quick runs smaller ones'}"
     )
 

@@ -14,7 +14,8 @@ def serve(
     host: Annotated[
         str,
         typer.Option(
-            metavar="HOST", help="Host name or address to listen on; any but those of this computer require an API key."
+            metavar="HOST",
+            help="Host name or address to listen on; addresses other than those of this computer require an API key.",
         ),
     ] = "127.0.0.1",
     port: Annotated[
@@ -27,17 +28,17 @@ def serve(
     max_arms: Annotated[int, typer.Option(min=1, help="Largest number of arms per allocation.")] = 100_000,
     max_work: Annotated[int, typer.Option(min=1, help="Largest number of decisions × arms per request.")] = 500_000,
     max_rate: Annotated[float, typer.Option(min=0.01, help="Requests per second and key.")] = 1000.0,
-    max_concurrent: Annotated[int, typer.Option(min=1, help="Requests at a time per key.")] = 200,
-    max_logs: Annotated[int, typer.Option(min=1, help="Logs that are downloaded at a time per key.")] = 2,
+    max_concurrent: Annotated[int, typer.Option(min=1, help="Concurrent requests per key.")] = 200,
+    max_logs: Annotated[int, typer.Option(min=1, help="Concurrent log downloads per key.")] = 2,
     max_seconds: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="Seconds that a log may take to write.")
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Time limit for writing a log, in seconds.")
     ] = 60.0,
     max_connections: Annotated[int, typer.Option(min=1, help="Largest number of open connections.")] = 1000,
     no_keys: Annotated[
         bool,
         typer.Option(
             "--no-keys",
-            help="Answer requests from this computer without a key, as long as there is none; not behind a proxy.",
+            help="Answer requests from this computer without a key while no key exists; do not use it behind a proxy.",
         ),
     ] = False,
     log_level: Annotated[
@@ -47,20 +48,22 @@ def serve(
         str, typer.Option(metavar="FORMAT", help="'text', or 'json' with an object per line.")
     ] = "text",
     upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="First bring the tables of the database to this version.")
+        bool, typer.Option("--upgrade", help="Upgrade the tables of the database before starting.")
     ] = False,
     wait: Annotated[
         float,
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="Seconds to wait for a database that cannot be reached yet, as it is starting.",
+            help="Seconds to wait for a database that is not reachable yet.",
         ),
     ] = 0.0,
     idle: Annotated[
         float,
         typer.Option(
-            min=1, metavar="SECONDS", help="Seconds without a request after which an allocation leaves memory."
+            min=1,
+            metavar="SECONDS",
+            help="Seconds without a request after which an allocation is unloaded from memory.",
         ),
     ] = 600.0,
     retention: Annotated[
@@ -68,7 +71,7 @@ def serve(
         typer.Option(
             min=0.01,
             metavar="DAYS",
-            help="Days for which events are kept; older ones are replaced by their state. Default: for ever.",
+            help="Days to keep events; older ones are replaced by their state. Default: forever.",
         ),
     ] = None,
     private_webhooks: Annotated[
@@ -79,10 +82,10 @@ def serve(
     ] = False,
     own: Import = None,
 ) -> None:
-    """Serve allocations over HTTP: decisions, rewards and audits for programs, and a page for people.
+    """Run the HTTP service, with decisions, rewards and audits for programs, and a web page.
 
-    Every request needs an API key, except with --no-keys. SIGTERM and SIGINT stop it after it has answered
-    the requests in progress.
+    Every request needs an API key, except with --no-keys. SIGTERM and SIGINT stop the service after it has
+    answered the requests in progress.
 
     Examples:
 

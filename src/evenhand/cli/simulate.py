@@ -66,12 +66,12 @@ def simulate(
     wide: Annotated[bool, typer.Option("--wide", help="Print every arm and measure, with standard errors.")] = False,
     against: Annotated[
         str | None,
-        typer.Option(metavar="LABEL", help="Print the differences of the other policies to this one, lane by lane."),
+        typer.Option(metavar="LABEL", help="Print the paired differences of the other policies to this one."),
     ] = None,
 ) -> None:
-    """Run the policies of a configuration; say which kept its promises, write results and figures to a folder.
+    """Run a simulation, report which policies kept their promises, and write results and figures.
 
-    A .parquet file of earlier results in place of the configuration runs the same simulation again.
+    Pass a .parquet file of earlier results instead of a configuration to run the same simulation again.
 
     Examples:
 

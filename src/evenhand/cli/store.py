@@ -31,7 +31,7 @@ def export(
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the log of an allocation to a file, one row per play, as `evenhand evaluate` reads it.
+    """Write the log of an allocation to a file for `evenhand evaluate`, with one row per play.
 
     Examples:
 
@@ -62,7 +62,7 @@ def verify(
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
-    """Apply the events of allocations again, and compare the result with everything stored; writes nothing.
+    """Replay the events of allocations, and compare the result with the stored state; read-only.
 
     Examples:
 
@@ -89,7 +89,7 @@ db = App("Maintain the database of the service.")
 
 @db.command()
 def upgrade(database: Database = "evenhand.db") -> None:
-    """Bring the tables of a database to this version of Evenhand; make a backup first.
+    """Upgrade the tables of a database to this version of Evenhand; make a backup first.
 
     Examples:
 
@@ -109,7 +109,7 @@ def backup(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the copy.")],
     database: Database = "evenhand.db",
 ) -> None:
-    """Copy an SQLite database as it is at one moment, also while it is served.
+    """Make a consistent copy of an SQLite database, even while it is in use.
 
     Examples:
 
@@ -133,17 +133,17 @@ def restore(
         bool | None,
         typer.Option(
             "--from-snapshot/--back",
-            help="Go on from a sound snapshot after the damage, or back to the last event in order. "
-            "Default: back, where there is no such snapshot.",
+            help="Continue from an intact snapshot after the damage, or go back to the last valid event. Default: "
+            "back, if there is no such snapshot.",
             show_default=False,
         ),
     ] = None,
     database: Database = "evenhand.db",
     own: Import = None,
 ) -> None:
-    """Take a damaged allocation back to its last event in order, or let it go on from a later snapshot.
+    """Restore a damaged allocation to its last valid event, or to a later snapshot.
 
-    The events that are damaged, and those after them or up to the snapshot, are moved to a file.
+    The damaged events, and those after them or up to the snapshot, are moved to a file.
 
     Examples:
 
@@ -156,7 +156,7 @@ def restore(
     file = Path(f"{name}-removed.jsonl") if removed == Path() else removed
     with _database(database, read_only=False) as opened:
         found = restore(opened, name, file, from_snapshot)
-    note(f"{name} stands after event {found.last:,}; {found.removed:,} events were moved to {file}")
+    note(f"{name} is restored to event {found.last:,}; {found.removed:,} events were moved to {file}")
 
 
 @db.command()
@@ -173,9 +173,9 @@ def compact(
     database: Database = "evenhand.db",
     own: Import = None,
 ) -> None:
-    """Replace the events of an allocation before a time by one event that holds the state after them.
+    """Replace the events of an allocation before a given time by one event with the resulting state.
 
-    Pending decisions are kept in that state. Back up the database first, or export the log: the events are gone.
+    The state includes pending decisions. The events are deleted: back up the database or export the log first.
 
     Examples:
 
@@ -185,7 +185,10 @@ def compact(
 
     with _database(database, read_only=False) as opened:
         found = compact(opened, name, before.replace(tzinfo=UTC).timestamp())
-    note(f"{found.removed:,} events of {name} were replaced by their state; later ones begin at round {found.since:,}")
+    note(
+        f"{found.removed:,} events of {name} were replaced by their state; the remaining events begin at round "
+        f"{found.since:,}"
+    )
 
 
 @db.command()
@@ -194,7 +197,7 @@ def erase(
     database: Database = "evenhand.db",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Erase an allocation with everything that is stored of it.
+    """Erase an allocation and all its stored data.
 
     Examples:
 
@@ -215,7 +218,7 @@ def export_all(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New file to write, of JSON lines.")],
     database: Database = "evenhand.db",
 ) -> None:
-    """Write the events of an allocation to a file, from which `evenhand db import` makes it again.
+    """Write the events of an allocation to a file for `evenhand db import`.
 
     Examples:
 
@@ -235,7 +238,7 @@ def import_all(
     database: Database = "evenhand.db",
     own: Import = None,
 ) -> None:
-    """Make an allocation from the events in a file.
+    """Create an allocation from the events in a file.
 
     Examples:
 
@@ -245,7 +248,7 @@ def import_all(
 
     with _database(database, read_only=False) as opened:
         events = import_events(opened, file, name)
-    note(f"{name} stands after {events:,} events")
+    note(f"{name} has {events:,} events")
 
 
 @contextmanager

@@ -387,7 +387,7 @@ def test_create_takes_parameters_as_a_configuration_has_them(served: str, run: R
     described = client.describe(name)
     assert described.parameters == {"fractions": [0.0, 0.2], "eta": 20.0}
     assert (described.window, described.missing, described.rewards, described.seed) == (60.0, "zero", (0.0, 5.0), 5)
-    assert run(*words, "--rewards", "0,5").out == f"allocation {name} exists already, with the same settings\n"
+    assert run(*words, "--rewards", "0,5").out == f"allocation {name} already exists with the same settings\n"
     other = run(*words, "--rewards", "0,6")
     assert other.status == 2
     assert "with other rewards" in other.err
@@ -457,7 +457,7 @@ def test_changes_by_commands(served: str, run: Run, client: Client) -> None:
         "changed": True,
     }
     same = run("change", "promise", served, "coffee=0.1", "mate=0.3").out
-    assert same == "nothing changed: it is so already, version 2\n"
+    assert same == "nothing changed, version 2\n"
     assert not client.promise(served, {"coffee": 0.1}).changed
     assert run("change", "retire", served, "mate").status == 0
     assert run("change", "bring-back", served, "mate", "--fraction", "0.5").status == 0

@@ -716,13 +716,13 @@ def test_command_shows_tables(command: Command) -> None:
     [
         ((), "either --shares or --algorithm"),
         (("--shares", "uniform", "--algorithm", "ucb1"), "either --shares or --algorithm"),
-        (("--shares", "uniform", "--set", "a=1"), "--set sets parameters of an --algorithm"),
+        (("--shares", "uniform", "--set", "a=1"), "--set needs --algorithm"),
         (("--shares", "tea"), "--shares must have the form ITEM=SHARE,…, such as a=0.2,b=0.8; got 'tea'"),
         (("--shares", "tea=half"), "--shares must have the form"),
         (("--shares", "tea=0.5,tea=0.5"), "names 'tea' twice"),
         (("--shares", "tea=0.5"), "shares must sum to 1, they sum to 0.5"),
         (("--shares", "none.json"), "there is no file none.json"),
-        (("--shares", "list.json"), "list.json must hold an object"),
+        (("--shares", "list.json"), "list.json must contain an object"),
         (("--shares", "text.json"), "text.json: the share of 'tea' must be a number"),
         (("--shares", "broken.json"), "broken.json cannot be read as JSON"),
         (

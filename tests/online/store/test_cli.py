@@ -201,7 +201,7 @@ def test_old_events_are_replaced_by_their_state(run: Run) -> None:
     words = ("db", "compact", "drinks", "--before")
     assert "0 events of drinks were replaced by their state" in run(*words, "2000-01-01")[2]
     assert (
-        "11 events of drinks were replaced by their state; later ones begin at round 6" in run(*words, "3000-01-01")[2]
+        "11 events of drinks were replaced by their state; the remaining events begin at round 6" in run(*words, "3000-01-01")[2]
     )
     assert run("verify", "drinks") == (0, "drinks: 1 events from round 6 on result in the stored state\n", "")
     assert run("db", "compact", "drinks", "--before", "yesterday")[0] == 2
@@ -213,9 +213,9 @@ def test_restore_asks_which_way_to_go(run: Run) -> None:
     status, _, error = run("db", "restore", "drinks")
     assert status == 2
     assert "can go back to event 7: what came later is lost to it (--back); or go on from the snapshot" in error
-    note = "drinks stands after event 11; 4 events were moved to drinks-removed.jsonl"
+    note = "drinks is restored to event 11; 4 events were moved to drinks-removed.jsonl"
     assert note in run("db", "restore", "drinks", "--from-snapshot")[2]
-    note = "drinks stands after event 11; 0 events were moved to more.jsonl"
+    note = "drinks is restored to event 11; 0 events were moved to more.jsonl"
     assert note in run("db", "restore", "drinks", "--removed", "more.jsonl")[2]
     assert run("verify")[0] == 0
 
