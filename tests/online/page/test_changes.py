@@ -68,6 +68,43 @@ def test_create_change_and_close(server: Server, visiting: Visiting) -> None:
         assert audit(server, "posters")["closed"]
 
 
+def test_every_algorithm_can_be_chosen_with_its_parameters(server: Server, visiting: Visiting) -> None:
+    with visiting() as seen:
+        seen.pardoned.append("422")
+        page = seen.open()
+        page.get_by_role("link", name="New allocation").click()
+        algorithm = page.get_by_label("Algorithm")
+        expect(algorithm.locator("option:checked")).to_have_text("F-TS (f_ts)")
+        found: list[str] = []
+        for promise in page.get_by_role("group", name="What is promised?").get_by_role("radio").all():
+            promise.check()
+            found += algorithm.evaluate("select => [...select.options].map(({ value }) => value)")
+        listed = server.http.get("/v1/algorithms").json()["algorithms"]
+        assert sorted(found) == [one["name"] for one in listed]
+        page.get_by_label("Name of the allocation").fill("quotas")
+        page.get_by_label("Arm 1", exact=True).fill("a")
+        page.get_by_label("Arm 2", exact=True).fill("b")
+        page.get_by_label("A reward per round for each arm").check()
+        page.get_by_label("rates").fill("0.7")
+        page.get_by_label("horizon").fill("1000")
+        said = page.locator(".preview")
+        expect(said).to_have_text("Possible ")
+        page.get_by_label("rates").fill("-1")
+        expect(said).to_contain_text("Not possible rates")
+        page.get_by_label("Shares for groups of arms").check()
+        page.get_by_label("groups").fill('[{"name": "both", "arms": ["a", "b"], "at_least": 0.25}]')
+        page.get_by_text("More parameters").click()
+        page.get_by_label("eta").fill("2,5")
+        expect(said).to_contain_text("Can be kept Groups: both at least 25.0 %.")
+        page.get_by_role("button", name="Create the allocation").click()
+        expect(page.get_by_role("heading", level=1, name="quotas")).to_be_visible()
+        described = server.http.get("/v1/allocations/quotas").json()
+        assert described["algorithm"] == "group_ts"
+        assert described["parameters"]["eta"] == 2.5
+        assert described["parameters"]["groups"][0]["at_least"] == 0.25
+        assert "horizon" not in described["parameters"]
+
+
 def test_download(drinks: dict[str, Any], visiting: Visiting) -> None:
     with visiting() as seen:
         page = seen.open("drinks")

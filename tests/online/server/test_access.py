@@ -34,6 +34,7 @@ WANTED = {
     ("GET", "/readyz"): HEALTH,
     ("GET", "/metrics"): "read",
     ("GET", "/v1/access"): ANY_KEY,
+    ("GET", "/v1/algorithms"): ANY_KEY,
     ("POST", "/v1/allocations"): "administer",
     ("GET", "/v1/allocations"): "read",
     ("GET", "/v1/allocations/{name}"): "read",
@@ -248,7 +249,7 @@ def test_a_key_for_another_allocation_is_refused(
 ) -> None:
     scopes = SCOPES if scope == ANY_KEY else [scope]
     keyed.key = store.keys.create("films only", scopes, allocations=["films"])[1]
-    fine = path in ("/v1/access", "/v1/allocations") and method == "GET"
+    fine = path in ("/v1/access", "/v1/algorithms", "/v1/allocations") and method == "GET"
     assert status_of(keyed, method, path) == (200 if fine else 403)
     assert keyed(method, path.replace("{name}", "nothing"), json=BODIES.get((method, path))).status_code in (403, 200)
     if fine and path == "/v1/allocations":

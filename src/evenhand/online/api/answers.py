@@ -463,6 +463,49 @@ class Webhooks(Answer):
 
 
 @dataclass(frozen=True)
+class AlgorithmParameter(Answer):
+    """A parameter of an algorithm."""
+
+    name: str
+    """of the parameter"""
+    type: Literal["number", "integer", "boolean", "string", "per_arm", "value"]
+    """`per_arm`: a number for all arms, a list in their order, or numbers by name; `value`: a string, list or table"""
+    required: bool
+    """whether an allocation must have it"""
+    default: Any
+    """its value where it is left out; null for none, or for one that is computed"""
+    description: str
+    """what it means"""
+
+
+@dataclass(frozen=True)
+class AlgorithmInfo(Answer):
+    """An algorithm that allocations can have."""
+
+    name: str
+    """by which it is requested"""
+    summary: str
+    """what it does"""
+    promises: Literal["share", "merit", "group", "reward", "none"]
+    """a minimum `share` of the rounds to each arm, a share in proportion to `merit`, shares to a `group` of arms, a
+    `reward` per round to each arm, or `none`"""
+    promise: str
+    """what it promises, exactly"""
+    made_for: tuple[Literal["delayed", "dependent", "anonymous", "changing"], ...]
+    """rewards that arrive late, delays that depend on the reward, sums that name no arm, means that change; none of
+    these: rewards that are immediate"""
+    parameters: tuple[AlgorithmParameter, ...]
+    """beside those of every allocation, such as `plays`"""
+
+
+@dataclass(frozen=True)
+class Algorithms(Answer):
+    """The algorithms that allocations can have, by name."""
+
+    algorithms: tuple[AlgorithmInfo, ...]
+
+
+@dataclass(frozen=True)
 class AccessInfo(Answer):
     """The access of a caller."""
 

@@ -2,23 +2,24 @@
 import { ReadOnly, administers } from './access.js';
 import { ArmFields, Preview } from './fields.js';
 import { link } from './route.js';
+import { Parameters, promisesShares, valuesOf } from './parameters.js';
 import { Form, Problem, fraction } from './submit.js';
 import { html } from './view.js';
 
-// What can be promised, with the algorithms that keep it: [name, what one should know of it].
+// What can be promised, in the words of the form, and the algorithm that is chosen at first.
 const PROMISES = {
-  minimum: {
-    text: 'A minimum share of the rounds for some arms; the best arms get the rest',
-    algorithms: { f_ts: 'F-TS: Thompson sampling, arms in arrears first', fucb: 'FUCB: confidence bounds, arms in arrears first' },
-  },
-  merit: {
-    text: 'Shares in proportion to the merit of each arm',
-    algorithms: { fcts_d: 'FCTS-D: shares by merit, from a posterior' },
-  },
-  none: {
-    text: 'Nothing: the best arms get all',
-    algorithms: { thompson: 'Thompson sampling', ucb1: 'UCB1', kl_ucb: 'KL-UCB' },
-  },
+  share: ['A minimum share of the rounds for some arms; the best arms get the rest', 'f_ts'],
+  merit: ['Shares in proportion to the merit of each arm', 'fcts_d'],
+  group: ['Shares for groups of arms, and largest shares', 'group_ts'],
+  reward: ['A reward per round for each arm', 'bandit_q'],
+  none: ['Nothing: the best arms get all', 'thompson'],
+};
+
+const MADE_FOR = {
+  delayed: 'rewards that arrive late',
+  dependent: 'delays that depend on the reward',
+  anonymous: 'sums that name no arm',
+  changing: 'means that change',
 };
 
 const MISSING = {
@@ -30,12 +31,26 @@ const MISSING = {
 const UNITS = { minutes: 60, hours: 3600, days: 86400 };
 const NAME = '[A-Za-z0-9][A-Za-z0-9._\\-]*';
 
+// What an algorithm is called: the begin of its summary.
+const called = ({ name, summary }) => {
+  const [title, ...more] = summary.split(':');
+  return more.length ? `${title} (${name})` : name;
+};
+
+function About({ algorithm }) {
+  const kinds = algorithm.made_for.map((kind) => MADE_FOR[kind]);
+  return html`<p class="note">${algorithm.summary} Promise: ${algorithm.promise}
+    ${kinds.length > 0 && html` Made for ${kinds.join(', ')}.`}</p>`;
+}
+
 export class Create extends Form {
   state = {
     name: '',
     arms: [{ arm: '', promise: '' }, { arm: '', promise: '' }],
-    promise: 'minimum',
+    algorithms: [],
+    promise: 'share',
     algorithm: 'f_ts',
+    texts: { merit: '{"kind": "linear"}' },
     missing: 'zero',
     window: '1',
     unit: 'days',
@@ -47,16 +62,32 @@ export class Create extends Form {
     error: null,
   };
 
-  componentDidMount() {
+  async componentDidMount() {
     this.name?.focus();
+    const loading = (this.loading = new AbortController());
+    try {
+      const { algorithms } = await this.props.service.get('v1/algorithms', loading.signal);
+      this.setState({ algorithms });
+    } catch (error) {
+      if (!loading.signal.aborted) this.setState({ error: { message: `The algorithms could not be loaded: ${error.message}` } });
+    }
+  }
+
+  componentWillUnmount() {
+    super.componentWillUnmount();
+    this.loading?.abort();
   }
 
   set(change) {
     this.setState({ ...change, error: null }, () => this.check());
   }
 
+  algorithm() {
+    return this.state.algorithms.find(({ name }) => name === this.state.algorithm);
+  }
+
   promises() {
-    return this.state.promise === 'minimum';
+    return promisesShares(this.algorithm());
   }
 
   fractions() {
@@ -64,11 +95,11 @@ export class Create extends Form {
   }
 
   parameters() {
-    if (this.state.promise === 'merit') return { merit: { kind: 'linear' } };
-    if (!this.promises()) return {};
+    const values = valuesOf(this.algorithm(), this.state.texts);
+    if (!this.promises()) return values;
     const fractions = this.fractions();
     const kept = this.state.arms.map(({ arm }, at) => [arm.trim(), fractions[at]]).filter(([, share]) => share > 0);
-    return { fractions: Object.fromEntries(kept) };
+    return { ...values, fractions: Object.fromEntries(kept) };
   }
 
   body() {
@@ -87,7 +118,7 @@ export class Create extends Form {
 
   check() {
     const body = this.body();
-    const ready = body.arms.every(Boolean) && !this.fractions().includes(undefined);
+    const ready = body.arms.every(Boolean) && this.algorithm() && !this.fractions().includes(undefined);
     if (ready && body.name) this.preview('POST', 'v1/allocations', body);
     else this.unpreview();
   }
@@ -121,16 +152,20 @@ export class Create extends Form {
   form() {
     const { arms, promise, missing, preview, busy, error, plays } = this.state;
     const number = { type: 'number', step: 'any' };
-    const first = (key) => ({ algorithm: Object.keys(PROMISES[key].algorithms)[0] });
-    const texts = Object.entries(PROMISES).map(([key, { text }]) => [key, text]);
+    const first = (key) => ({ algorithm: PROMISES[key][1] });
+    const promises = Object.entries(PROMISES).map(([key, [text]]) => [key, text]);
+    const algorithm = this.algorithm();
+    const matching = this.state.algorithms.filter(({ promises }) => promises === promise);
     return html`<form class="form" onSubmit=${(event) => this.submit(event)}>
       ${this.text('name', 'Name of the allocation: letters, digits, . _ -', {
         pattern: NAME,
         maxlength: 100,
         ref: (node) => (this.name = node),
       })}
-      ${this.choice('promise', 'What is promised?', texts, first)}
-      ${this.select('algorithm', 'Algorithm', Object.entries(PROMISES[promise].algorithms))}
+      ${this.choice('promise', 'What is promised?', promises, first)}
+      ${this.select('algorithm', 'Algorithm', matching.map((one) => [one.name, called(one)]))}
+      ${algorithm && html`<${About} algorithm=${algorithm} />
+        <${Parameters} algorithm=${algorithm} texts=${this.state.texts} onInput=${(texts) => this.set({ texts })} />`}
       <${ArmFields} arms=${arms} promises=${this.promises()} onChange=${(arms) => this.set({ arms })} />
       <${Preview} fractions=${this.promises() ? this.fractions() : null} plays=${Number(plays)} preview=${preview} />
       ${this.choice('missing', 'What does a missing reward mean?', Object.entries(MISSING))}
@@ -145,7 +180,7 @@ export class Create extends Form {
       <${Problem} error=${error} />
       <div class="row"><button type="submit" class="main" disabled=${busy}>Create the allocation</button>
         <a class="button" href="#/">Cancel</a></div>
-      <p class="note">Other algorithms, groups and caps: <code>evenhand client create</code>, or the <a href="docs">routes</a>.</p>
+      <p class="note">A policy of parts that you choose: <code>evenhand client create</code>, or the <a href="docs">routes</a>.</p>
     </form>`;
   }
 

@@ -57,10 +57,14 @@ function inAll(sum, plays) {
   return `Promised in all: ${percent(sum) || 0} % of the rounds; ${left}.`;
 }
 
-// What each arm would be promised whose promise would change.
+// What each arm would be promised whose promise would change, and what the groups of a new allocation.
 function then(preview) {
   if (!preview?.changed) return preview ? 'Everything is so already.' : '';
+  if (preview.groups.length && !preview.begins.length) return `Groups: ${preview.groups.map(bounds).join(', ')}.`;
   const arms = preview.arms.filter(({ arm }) => preview.begins.includes(arm)).map(({ arm, fraction }) => `${arm} ${share(fraction)}`);
   const more = arms.length > NAMED ? ` and ${several(arms.length - NAMED, 'more arm', 'more arms')}` : '';
   return arms.length ? `From the next round on: ${arms.slice(0, NAMED).join(', ')}${more}.` : '';
 }
+
+const bounds = ({ name, at_least, at_most }) =>
+  `${name} at least ${share(at_least)}${at_most === null ? '' : `, at most ${share(at_most)}`}`;

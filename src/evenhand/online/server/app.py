@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from evenhand import __version__
 from evenhand.online.api.errors import Problem
 from evenhand.online.api.problems import add_exception_handlers
-from evenhand.online.server import downloads, routes, static
+from evenhand.online.server import algorithms, downloads, routes, static
 from evenhand.online.server.dependencies import JsonBody
 from evenhand.online.server.metrics import Metrics
 from evenhand.online.server.middleware import RequestMiddleware
@@ -24,7 +24,7 @@ from evenhand.online.store import Store
 if TYPE_CHECKING:
     from fastapi.telemetry import TelemetryConfig
 
-ROUTERS = (routes.direct, routes.router, downloads.router, static.router)
+ROUTERS = (routes.direct, routes.router, algorithms.router, downloads.router, static.router)
 DESCRIPTION = """Fair sequential decisions: which arm gets the next opportunity, with a promised share for every arm.
 
 Every decision and reward is durable before it is answered. Each route names the scope that it requires; as long as no
