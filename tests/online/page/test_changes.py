@@ -92,9 +92,11 @@ def test_every_algorithm_can_be_chosen_with_its_parameters(server: Server, visit
         page.get_by_label("rates").fill("-1")
         expect(said).to_contain_text("Not possible rates")
         page.get_by_label("Shares for groups of arms").check()
-        page.get_by_label("groups").fill('[{"name": "both", "arms": ["a", "b"], "at_least": 0.25}]')
+        page.get_by_role("textbox", name="groups", exact=True).fill(
+            '[{"name": "both", "arms": ["a", "b"], "at_least": 0.25}]'
+        )
         page.get_by_text("More parameters").click()
-        page.get_by_label("eta").fill("2,5")
+        page.get_by_role("textbox", name="eta", exact=True).fill("2,5")
         expect(said).to_contain_text("Can be kept Groups: both at least 25.0 %.")
         page.get_by_role("button", name="Create the allocation").click()
         expect(page.get_by_role("heading", level=1, name="quotas")).to_be_visible()

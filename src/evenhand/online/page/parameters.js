@@ -47,7 +47,7 @@ function Field({ of, text, onInput }) {
     ${['', 'true', 'false'].map((value) => html`<option value=${value} selected=${value === text}>${value || `default: ${usual}`}</option>`)}
   </select>`;
   const input = html`<input id=${id} aria-describedby=${about} value=${text} required=${required} autocomplete="off"
-    spellcheck="false" inputmode=${type === 'number' || type === 'integer' ? 'decimal' : 'text'}
+    spellcheck=${false} inputmode=${type === 'number' || type === 'integer' ? 'decimal' : 'text'}
     placeholder=${EXAMPLES[name] ?? usual} onInput=${typed} />`;
   return html`<div class="parameter"><label for=${id}><code>${name}</code></label>
     ${type === 'boolean' ? choice : input}
