@@ -51,6 +51,13 @@ def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Pol
 
     What is not given comes from the surroundings, or is the default of the part.
 
+    Args:
+        table: of a policy, as in a configuration.
+        surroundings: what is known of the arms and the run.
+
+    Returns:
+        The policy.
+
     Raises:
         ConfigurationError: an algorithm, a kind or a parameter is unknown, missing or out of range; every fault has a
             line.
@@ -69,6 +76,12 @@ def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Pol
 
 def half_range(means: Array) -> Array:
     """Half the distance between the best and the worst mean, (1,) or (lanes, 1).
+
+    Args:
+        means: (…, arms), mean rewards.
+
+    Returns:
+        The half distance in the unit of the means, at least 0.
 
     Example:
         >>> import numpy as np
@@ -103,6 +116,13 @@ def _by_algorithm(table: Mapping[str, object], surroundings: Surroundings) -> Po
 
 def entry_of(name: object, importing: Callable[[str], object] | None = None) -> Algorithm:
     """The algorithm of a name, or the user's own function ``module:name``.
+
+    Args:
+        name: of a registered algorithm, or ``module:name``.
+        importing: how to find ``module:name``; None refuses it.
+
+    Returns:
+        The algorithm.
 
     Raises:
         ConfigurationError: there is none.
@@ -202,6 +222,12 @@ def _missing(algorithm: str, name: str, surroundings: Surroundings) -> str:
 
 def importing_from(folder: Path | None) -> Callable[[str], Any]:
     """How to find ``module:name`` beside a file of the user's own.
+
+    Args:
+        folder: in which a module that is not installed is looked for; None for the present one.
+
+    Returns:
+        A function from ``module:name`` to the object.
 
     Example:
         >>> importing_from(None)("math:floor")(2.5)

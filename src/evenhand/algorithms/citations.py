@@ -86,6 +86,12 @@ class Paper:
 def parse(text: str) -> dict[str, Paper]:
     r"""The entries of a BibTeX file in the format of ``citations.bib``, by key.
 
+    Args:
+        text: of the file.
+
+    Returns:
+        The papers by their keys, in the order of the file.
+
     Example:
         >>> print(parse("@misc{hart2022,\n  author = {Hart, Ann B.},\n}\n")["hart2022"].fields)
         {'author': 'Hart, Ann B.'}

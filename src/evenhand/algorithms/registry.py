@@ -141,6 +141,12 @@ def algorithm(paper: str | None = None, bound: Bound | None = None) -> Callable[
 def find(name: str) -> Algorithm:
     """The algorithm of that name.
 
+    Args:
+        name: of the algorithm.
+
+    Returns:
+        The algorithm.
+
     Raises:
         ConfigurationError: there is none; names the nearest.
 

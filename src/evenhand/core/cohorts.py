@@ -46,6 +46,13 @@ class Answers:
     def at_once(cls, received: NDArray[np.generic], rewards: NDArray[np.generic]) -> Answers:
         """Rewards of the round that ends now, from how many there are and their sum, (…, arms) each.
 
+        Args:
+            received: (…, arms), number of rewards per arm, 0 or 1.
+            rewards: (…, arms), their sums, on the scale [0, 1].
+
+        Returns:
+            Answers with an age of 0.
+
         Raises:
             EvenhandError: several rewards arrived for one arm, so that some belong to earlier rounds.
         """
@@ -79,7 +86,14 @@ class Delays:
 
     @classmethod
     def empty(cls, shape: tuple[int, ...]) -> Delays:
-        """Nothing has arrived."""
+        """Nothing has arrived.
+
+        Args:
+            shape: (…, arms).
+
+        Returns:
+            Counts of 0.
+        """
         bins, no = (*shape[:-1], BINS, shape[-1]), np.zeros(shape, dtype=bool)
         return cls(np.zeros(bins), np.zeros(bins), np.zeros(shape), np.full(shape, FIRST_LOOK), no, no.copy())
 
@@ -145,13 +159,25 @@ class Cohorts:
 
     @classmethod
     def empty(cls, shape: tuple[int, ...], tested: bool = False) -> Cohorts:
-        """Nothing has happened, for arrays of such a shape (…, arms)."""
+        """Nothing has happened, for arrays of such a shape (…, arms).
+
+        Args:
+            shape: (…, arms).
+            tested: whether to watch if rewards depend on their delays.
+
+        Returns:
+            Counts of 0.
+        """
         # Segments come first in memory, so that sums over them are fast for many lanes.
         counts = np.moveaxis(np.zeros((SEGMENTS, 3, *shape)), (0, 1), (-3, -2))
         return cls(counts, Delays.empty(shape) if tested else None)
 
     def pull(self, played: Mask) -> None:
-        """Count the pulls of a new round, (…, arms); two old segments of one length become one."""
+        """Count the pulls of a new round, (…, arms); two old segments of one length become one.
+
+        Args:
+            played: (…, arms), who plays.
+        """
         counts, before, level = self.counts, self.round, 0
         self.round += 1
         carried = np.zeros(counts[..., 0, :, :].shape)

@@ -84,7 +84,15 @@ class StateError(EvenhandError):
 
 
 def nearest(name: str, known: Iterable[object]) -> str:
-    """A hint at the nearest known name, or at all of them where none is near."""
+    """A hint at the nearest known name, or at all of them where none is near.
+
+    Args:
+        name: that is unknown.
+        known: the names that there are.
+
+    Returns:
+        The end of a message, from its semicolon on.
+    """
     names = {str(one).lower(): one for one in known}
     close = difflib.get_close_matches(str(name).lower(), list(names), n=1, cutoff=0.5)
     return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(map(str, names.values()))}"

@@ -62,6 +62,9 @@ def whole(path: Path, private: bool = False) -> Iterator[Path]:
 def check_folder(folder: Path) -> None:
     """Make the folder, and complain before any work if nothing can be written there.
 
+    Args:
+        folder: to make, with the folders that it is in.
+
     Raises:
         EvenhandError: the folder cannot be made or written to.
 

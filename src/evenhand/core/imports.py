@@ -51,6 +51,13 @@ def import_source(source: str, folder: Path | None = None) -> ModuleType:
 def import_object(name: str, folder: Path | None = None) -> Any:
     """The object ``module:name``; for a module that the user names, never one that data from elsewhere name.
 
+    Args:
+        name: ``module:name``, or the path of a Python file before the colon.
+        folder: in which a module that is not installed is looked for; None for the present one.
+
+    Returns:
+        The object.
+
     Raises:
         ConfigurationError: there is no such module, or it has no such object.
 
@@ -68,6 +75,13 @@ def import_object(name: str, folder: Path | None = None) -> Any:
 
 def same_definition(one: type | Callable[..., Any], other: type | Callable[..., Any]) -> bool:
     """Whether two classes or functions are one definition, loaded twice: again, or as a script and as a module.
+
+    Args:
+        one: a class or function.
+        other: another.
+
+    Returns:
+        True where name and file agree.
 
     Example:
         >>> from evenhand.policy.selection import Categorical, TopM

@@ -138,6 +138,12 @@ def register(slot: str, kind: str, cls: type) -> None:
 def kinds(slot: str) -> dict[str, type]:
     """The classes of a slot by their names, with those of installed packages (entry points ``evenhand.parts``).
 
+    Args:
+        slot: such as ``"index"``.
+
+    Returns:
+        The classes by their names, in the order of their definition.
+
     Example:
         >>> sorted(kinds("merit"))
         ['linear', 'power', 'softmax', 'table', 'threshold']
@@ -204,6 +210,12 @@ def plain(part: object) -> Any:
 
     Arrays become lists; infinity and NaN become the strings ``"inf"``, ``"-inf"`` and ``"nan"``; rows of `PerLane`
     become ``{"per_lane": [...]}``.
+
+    Args:
+        part: the part, or a value in one.
+
+    Returns:
+        The plain form.
 
     Raises:
         StateError: a part is not registered, or an argument is a function, which has no plain form.

@@ -41,7 +41,15 @@ class Tally:
 
     @classmethod
     def empty(cls, shape: Shape, cohorts: Cohorts | None = None) -> Tally:
-        """A tally of nothing: zeros of the given shape."""
+        """A tally of nothing: zeros of the given shape.
+
+        Args:
+            shape: (arms,) or (lanes, arms).
+            cohorts: counts by age; None where the policy needs none.
+
+        Returns:
+            The tally.
+        """
         return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape), cohorts)
 
 
@@ -203,12 +211,27 @@ class PerLane(np.ndarray[Any, np.dtype[np.float64]]):
 
 
 def rows(record: T, lanes: NDArray[np.intp]) -> T:
-    """A copy of a record with only the given lanes in its arrays."""
+    """A copy of a record with only the given lanes in its arrays.
+
+    Args:
+        record: whose arrays have the lanes on the first axis.
+        lanes: (some lanes,), their numbers from 0.
+
+    Returns:
+        The copy.
+    """
     return each_array(record, lambda array: array[lanes])
 
 
 def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
     """A copy of a record with every array in it changed; what is no array stays as it is.
+
+    Args:
+        record: an array, a record of arrays and records, or anything else.
+        change: from an array to its replacement.
+
+    Returns:
+        The copy.
 
     Example:
         >>> each_array(Tally.empty((2,)), lambda array: array + 1.0).pulls
@@ -223,6 +246,13 @@ def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
 
 def for_lanes(part: T, lanes: slice) -> T:
     """A copy of a part in which every `PerLane` parameter is cut to the given lanes.
+
+    Args:
+        part: with parameters of (lanes, …).
+        lanes: the lanes to keep.
+
+    Returns:
+        The copy, or the part itself where it has no such parameter.
 
     Example:
         >>> from evenhand.environment.rewards import Bernoulli
@@ -244,6 +274,12 @@ def for_lanes(part: T, lanes: slice) -> T:
 
 def dump(record: object) -> Any:
     """A state or any record in it as plain JSON values; floats are kept exactly.
+
+    Args:
+        record: the record.
+
+    Returns:
+        The plain values, from which `restore` makes the record.
 
     Example:
         >>> from evenhand.core.state import Tally, dump

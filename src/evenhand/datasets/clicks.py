@@ -155,6 +155,13 @@ def synthetic(rounds: int, arms: int, seed: int = 0, drift: float = 0.01, burst:
 def one_hot(winners: NDArray[np.integer], arms: int) -> Array:
     """A table in which the given arm of each step pays 1, (steps, arms).
 
+    Args:
+        winners: (steps,), numbers of arms from 0.
+        arms: number of arms.
+
+    Returns:
+        Rewards, 0 or 1.
+
     Example:
         >>> import numpy as np
         >>> one_hot(np.array([1, 0]), arms=2)

@@ -89,7 +89,14 @@ class Conversions:
 
     def figures(self, points: int = 41) -> dict[str, Any]:
         """A summary that stands for the log: numbers of clicks and conversions, and equally spaced quantiles
-        of the delays in clicks of the ad's own week."""
+        of the delays in clicks of the ad's own week.
+
+        Args:
+            points: number of quantiles.
+
+        Returns:
+            ``clicks``, ``sales`` and ``delays`` by ad.
+        """
         levels = np.linspace(0.0, 1.0, points)
         weeks = [np.quantile(rows[:, 0] * rows[:, 1] / WEEK, levels) for rows in self.delays]
         return {
@@ -101,6 +108,16 @@ class Conversions:
 
 def visits(rows: Array, click_rate: float = CLICK_RATE) -> Array:
     """Delays in page visits, from rows of seconds and clicks per week.
+
+    Args:
+        rows: (conversions, 2), seconds until the conversion and the ad's clicks per week.
+        click_rate: clicks per page visit, in (0, 1].
+
+    Returns:
+        (conversions,), whole numbers of visits.
+
+    Raises:
+        EvenhandError: the click rate is not in (0, 1].
 
     Example:
         >>> import numpy as np

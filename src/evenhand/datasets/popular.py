@@ -50,6 +50,12 @@ class Histograms:
     def environment(self, more_than: int) -> Environment:
         """The films with more ratings than ``more_than`` as arms.
 
+        Args:
+            more_than: ratings, at least 0.
+
+        Returns:
+            An environment with one arm per film.
+
         Raises:
             DataError: there is no such film, or not all of them have counts.
         """
@@ -70,6 +76,12 @@ class Histograms:
     def above(self, more_than: int) -> int:
         """How many films have more ratings than that.
 
+        Args:
+            more_than: ratings.
+
+        Returns:
+            A number of films.
+
         Example:
             >>> shipped().above(177)
             31
@@ -78,6 +90,12 @@ class Histograms:
 
     def threshold(self, films: int) -> int:
         """The number of ratings that as near as possible to ``films`` films exceed; with ties, the larger number.
+
+        Args:
+            films: number of films that are wanted.
+
+        Returns:
+            A number of ratings.
 
         Example:
             >>> shipped().threshold(13)

@@ -143,6 +143,14 @@ class Sheet:
     def whole(self, row: int, column: str, cell: str) -> int:
         """The whole number of at least 0 in a cell.
 
+        Args:
+            row: of the file, for the message.
+            column: of the cell, for the message.
+            cell: what it holds.
+
+        Returns:
+            The number.
+
         Raises:
             DataError: there is none.
         """
@@ -154,6 +162,14 @@ class Sheet:
     def number(self, row: int, column: str, cell: str) -> float:
         """The finite number in a cell.
 
+        Args:
+            row: of the file, for the message.
+            column: of the cell, for the message.
+            cell: what it holds.
+
+        Returns:
+            The number.
+
         Raises:
             DataError: there is none.
         """
@@ -163,7 +179,17 @@ class Sheet:
         return value
 
     def fault(self, row: int, column: str, cell: str, why: str) -> DataError:
-        """The error that a cell is wrong, to be raised."""
+        """The error that a cell is wrong, to be raised.
+
+        Args:
+            row: of the file.
+            column: of the cell.
+            cell: what it holds.
+            why: what is wrong with it, after "is".
+
+        Returns:
+            The error.
+        """
         return DataError(f"{self.path}, row {row}, column {column}: {cell!r} is {why}")
 
     def _numbered(self) -> Iterator[tuple[int, list[str]]]:
@@ -236,6 +262,12 @@ class Block:
     def numbers(self, column: str) -> NDArray[np.float64]:
         """The finite numbers of a column, (rows,).
 
+        Args:
+            column: its name.
+
+        Returns:
+            The numbers.
+
         Raises:
             DataError: a cell holds none.
         """
@@ -248,6 +280,12 @@ class Block:
     def whole(self, column: str) -> NDArray[np.int64]:
         """The whole numbers of a column, (rows,).
 
+        Args:
+            column: its name.
+
+        Returns:
+            The numbers, smaller than 2⁵³ in absolute value.
+
         Raises:
             DataError: a cell holds none.
         """
@@ -256,7 +294,16 @@ class Block:
         return values.astype(np.int64)
 
     def refuse(self, column: str, wrong: NDArray[np.bool_], why: str) -> None:
-        """Raise an error for the first of the rows (rows,) that are wrong."""
+        """Raise an error for the first of the rows (rows,) that are wrong.
+
+        Args:
+            column: its name.
+            wrong: whether each row is wrong.
+            why: what is wrong, after "is".
+
+        Raises:
+            DataError: a row is wrong.
+        """
         if wrong.any():
             row = self.frame.index[wrong][0]
             value = self.frame[column].loc[row]
@@ -265,6 +312,12 @@ class Block:
 
 def number_or_nan(cell: str) -> float:
     """The number in a cell; NaN where there is none.
+
+    Args:
+        cell: what it holds.
+
+    Returns:
+        The number, which may be infinite, or NaN.
 
     Example:
         >>> number_or_nan(" 2.5"), number_or_nan("tea")

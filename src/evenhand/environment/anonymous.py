@@ -65,7 +65,15 @@ class AnonymousFeedback(FeedbackModel):
 
     @abstractmethod
     def flow(self, lanes: int, rounds: int) -> Flow:
-        """The profile at work on so many lanes, with nothing under way."""
+        """The profile at work on so many lanes, with nothing under way.
+
+        Args:
+            lanes: number of lanes.
+            rounds: number of rounds.
+
+        Returns:
+            What takes the totals earned in each round and gives the sums that arrive.
+        """
 
     def open(self, shape: Shape, rounds: int) -> Sums:
         """A channel for lanes of the given shape (…, arms), with nothing under way."""
@@ -81,7 +89,16 @@ class Sums:
         self._under_way = np.zeros(math.prod(shape[:-1]))
 
     def send(self, played: Mask, earned: NDArray[Any], chance: Array | None) -> Feedback:
-        """Take the plays and totals of a round, (…, arms); return the round's sum, credited to the arms that play."""
+        """Take the plays and totals of a round, (…, arms); return the round's sum, credited to the arms that play.
+
+        Args:
+            played: who plays.
+            earned: totals of the arms that play, 0 for the others.
+            chance: (…, arms), uniform numbers in [0, 1); None where the profile draws nothing.
+
+        Returns:
+            The feedback of the round.
+        """
         ones = np.ones(self._shape[-1])
         totals = np.reshape(earned @ ones, -1)
         arms = (-1, self._shape[-1])
@@ -109,7 +126,16 @@ class Delayed:
         self._delays, self._wheel = delays, TimingWheel(lanes, rounds, np.dtype(float))
 
     def step(self, earned: Array, played: Mask, chance: Array | None) -> Array:
-        """The sum that arrives in this round, (lanes,)."""
+        """The sum that arrives in this round, (lanes,).
+
+        Args:
+            earned: (lanes,) or (lanes, arms), totals of the round.
+            played: (lanes, arms), who plays.
+            chance: (lanes, arms), uniform numbers in [0, 1); None where no delay is drawn.
+
+        Returns:
+            Sums in the unit of the totals.
+        """
         plays = np.flatnonzero(earned)
         delays = self._delays(plays, played, chance)
         self._wheel.put(delays, plays // played.shape[1], earned.reshape(-1)[plays])

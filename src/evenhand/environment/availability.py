@@ -54,7 +54,14 @@ class Availability(Part, ABC):
         """
 
     def distribution(self, arms: int) -> tuple[Mask, Array] | None:
-        """Every set of available arms (sets, arms) with its probability (sets,); None if they cannot be listed."""
+        """Every set of available arms (sets, arms) with its probability (sets,); None if they cannot be listed.
+
+        Args:
+            arms: number of arms.
+
+        Returns:
+            The sets and probabilities that sum to 1, or None.
+        """
         return None
 
     def inclusion(self, plays: int) -> Callable[[Array], Array] | None:

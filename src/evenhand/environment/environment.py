@@ -172,6 +172,9 @@ class Environment(Part):
     def check_horizon(self, horizon: int) -> None:
         """Refuse a horizon beyond the end of the log.
 
+        Args:
+            horizon: T, rounds of the run.
+
         Raises:
             EvenhandError: the log holds fewer rounds than ``horizon``.
         """
@@ -273,6 +276,12 @@ class World:
 
     def step(self, decision: Decision) -> Outcome:
         """The end of the round: what the played arms earned, in the user's unit, and the feedback, on [0, 1].
+
+        Args:
+            decision: who plays.
+
+        Returns:
+            The outcome of the round.
 
         Raises:
             EvenhandError: the round has not been observed, or a reward is outside the given range.

@@ -53,11 +53,23 @@ class FeedbackModel(Part, ABC):
     named: bool = False  # whether each reward comes with the pull that it belongs to
 
     def check(self, arms: int) -> None:
-        """Raise `EvenhandError` if a parameter is for another number of arms; by default any number fits."""
+        """Raise `EvenhandError` if a parameter is for another number of arms; by default any number fits.
+
+        Args:
+            arms: number of arms of the environment.
+        """
 
     @abstractmethod
     def open(self, shape: Shape, rounds: int) -> Channel:
-        """A channel for lanes of the given shape (…, arms) and that many rounds, with nothing under way."""
+        """A channel for lanes of the given shape (…, arms) and that many rounds, with nothing under way.
+
+        Args:
+            shape: (…, arms).
+            rounds: number of rounds of the run.
+
+        Returns:
+            The channel.
+        """
 
     def open_for(self, means: Array, unit: Unit | None, shape: Shape, rounds: int) -> Channel:
         """A channel for an environment: it takes rewards in the user's unit and returns them on the scale [0, 1].
@@ -86,7 +98,16 @@ class Scaled:
         self._channel, self._unit = channel, unit
 
     def send(self, played: Mask, earned: NDArray[Any], chance: Array | None) -> Feedback:
-        """Take rewards in the unit; return feedback on the scale [0, 1]."""
+        """Take rewards in the unit; return feedback on the scale [0, 1].
+
+        Args:
+            played: (…, arms), who plays.
+            earned: (…, arms), rewards in the unit, 0 for arms that do not play.
+            chance: (…, arms), uniform numbers in [0, 1); None where the model draws nothing.
+
+        Returns:
+            The feedback of the round.
+        """
         return self._channel.send(played, (earned - self._unit.low * played) / self._unit.width, chance)
 
 
@@ -110,5 +131,14 @@ class Immediate(FeedbackModel):
         return self
 
     def send(self, played: Mask, earned: NDArray[Any], chance: Array | None) -> Feedback:
-        """Everything that was earned, now."""
+        """Everything that was earned, now.
+
+        Args:
+            played: (…, arms), who plays.
+            earned: (…, arms), rewards, 0 for arms that do not play.
+            chance: is not used.
+
+        Returns:
+            The feedback of the round.
+        """
         return Feedback(received=played, rewards=earned)

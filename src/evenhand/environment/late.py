@@ -154,7 +154,16 @@ class Late:
         self._wheel: TimingWheel | None = None
 
     def send(self, played: Mask, earned: NDArray[Any], chance: Array | None) -> Feedback:
-        """Take the plays and rewards of a round, (…, arms); return what becomes known at its end."""
+        """Take the plays and rewards of a round, (…, arms); return what becomes known at its end.
+
+        Args:
+            played: who plays.
+            earned: rewards, 0 for arms that do not play.
+            chance: (…, arms), uniform numbers in [0, 1); None where no delay is drawn.
+
+        Returns:
+            The feedback of the round, on the scale [0, 1].
+        """
         places = np.flatnonzero(played)
         rewards = earned.ravel()[places]
         level = np.zeros(len(places)) if chance is None else chance.ravel()[places]

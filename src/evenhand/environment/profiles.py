@@ -49,7 +49,14 @@ class Profile(AnonymousFeedback):
 
     @abstractmethod
     def tail(self, lags: Array) -> Array:
-        """The part of a total that arrives after so many rounds (1, 2, …) or later, on average, in [0, 1]."""
+        """The part of a total that arrives after so many rounds (1, 2, …) or later, on average, in [0, 1].
+
+        Args:
+            lags: rounds, from 1 on.
+
+        Returns:
+            Of the shape of ``lags``.
+        """
 
     def tail_sums(self) -> tuple[float, float]:
         """The sums over lags 1, 2, … of `tail` and of its square, in rounds; inf where a sum has no limit."""
@@ -115,7 +122,16 @@ class RandomDelay(Profile):
         return np.clip((self.high + 1.0 - lags) / (self.high - self.low + 1.0), 0.0, 1.0)
 
     def delays(self, plays: NDArray[np.intp], played: Mask, chance: Array | None) -> Array:
-        """The delay of each of the given plays, (n,)."""
+        """The delay of each of the given plays, (n,).
+
+        Args:
+            plays: (n,), places of the plays in (lanes, arms), counted flat.
+            played: (lanes, arms), who plays.
+            chance: (lanes, arms), uniform numbers in [0, 1).
+
+        Returns:
+            Rounds, from ``low`` to ``high``.
+        """
         assert chance is not None
         return np.asarray(self.low + np.floor(chance.reshape(-1)[plays] * (self.high - self.low + 1)))
 

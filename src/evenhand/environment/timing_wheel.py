@@ -49,7 +49,13 @@ class TimingWheel:
         self._later: dict[int, list[Parcel]] = {}
 
     def put(self, delays: NDArray[np.float64], places: NDArray[np.intp], rewards: NDArray[Any]) -> None:
-        """Rewards of the present round that become known after ``delays`` whole rounds; each place at most once."""
+        """Rewards of the present round that become known after ``delays`` whole rounds; each place at most once.
+
+        Args:
+            delays: (n,), whole rounds, at least 0.
+            places: (n,), where the rewards belong, counted flat.
+            rewards: (n,), their values.
+        """
         due = delays + self._now
         edge = (self._now // self._block + 2) * self._block
         near = due < min(edge, self._rounds)

@@ -57,6 +57,13 @@ def threshold(number: Array, delta: float) -> Array:
     of 3000 Bernoulli rewards it was exceeded in 1.8 % (mean 0.5) and 0.8 % (mean 0.1) with δ = 0.1, in none with
     δ = 0.01.
 
+    Args:
+        number: n, rewards so far.
+        delta: δ in (0, 1), probability of a false alarm.
+
+    Returns:
+        Of the shape of ``number``.
+
     Example:
         >>> threshold(np.array([100.0]), delta=0.01).round(2)
         array([12.61])

@@ -32,7 +32,14 @@ class Intervals(Part, ABC):
 
     @abstractmethod
     def of(self, state: State) -> tuple[Array, Array]:
-        """The lower and the upper end, each (…, arms), in [0, 1]."""
+        """The lower and the upper end, each (…, arms), in [0, 1].
+
+        Args:
+            state: of the policy.
+
+        Returns:
+            The ends.
+        """
 
 
 @part("confidence", "hoeffding")
@@ -146,6 +153,12 @@ def _ratio(merit: Merit, means: Array, available: Mask | None) -> Array:
 
 def as_confidence(value: Intervals | Mapping[str, object]) -> Intervals:
     """Confidence intervals, given as such or by their plain form.
+
+    Args:
+        value: the intervals.
+
+    Returns:
+        The intervals.
 
     Raises:
         EvenhandError: they are not.

@@ -134,6 +134,12 @@ class Custom(Merit):
 def as_merit(value: MeritLike) -> Merit:
     """A merit function, given as one, by its plain form, or as any function of the mean (`Custom`).
 
+    Args:
+        value: the merit function.
+
+    Returns:
+        The merit function.
+
     Raises:
         EvenhandError: it is none of them, or not positive.
 

@@ -40,15 +40,36 @@ class Evidence(Part, ABC):
         return None
 
     def tally(self, state: State) -> Tally:
-        """The counts that the evidence goes by: those of the state, or what is not forgotten of them."""
+        """The counts that the evidence goes by: those of the state, or what is not forgotten of them.
+
+        Args:
+            state: of the policy.
+
+        Returns:
+            The tally, (…, arms) in its arrays.
+        """
         return state.tally
 
     def counted(self, state: State) -> Array | None:
-        """Rewards that the evidence still rests on, (…, arms), where it forgets others; None where it rests on all."""
+        """Rewards that the evidence still rests on, (…, arms), where it forgets others; None where it rests on all.
+
+        Args:
+            state: of the policy.
+
+        Returns:
+            Numbers of rewards, or None.
+        """
         return None
 
     def changes(self, state: State) -> Array | None:
-        """Changes of its mean that were found of each arm, (…, arms); None where none are looked for."""
+        """Changes of its mean that were found of each arm, (…, arms); None where none are looked for.
+
+        Args:
+            state: of the policy.
+
+        Returns:
+            Numbers of changes, or None.
+        """
         return None
 
     @abstractmethod
@@ -64,10 +85,21 @@ class Evidence(Part, ABC):
         return None
 
     def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays; called before the round and the pulls in ``state`` are counted up."""
+        """Record who plays; called before the round and the pulls in ``state`` are counted up.
+
+        Args:
+            state: of the policy; ``state.evidence`` is updated in place.
+            decision: of the round.
+        """
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived; called after the tally in ``state`` is updated."""
+        """Record what arrived; called after the tally in ``state`` is updated.
+
+        Args:
+            state: of the policy; ``state.evidence`` is updated in place.
+            feedback: of the round.
+            rng: for what is drawn.
+        """
 
 
 @part("evidence", "received")
@@ -182,6 +214,12 @@ class Mature(Evidence):
 def counts_by_age(tally: Tally) -> Array:
     """See `evenhand.core.cohorts.Cohorts.by_age`.
 
+    Args:
+        tally: with cohorts.
+
+    Returns:
+        (3, ages, …, arms): pulls, those with a reward, and the sum of these.
+
     Example:
         >>> from evenhand.core.cohorts import Cohorts
         >>> from evenhand.core.state import Tally
@@ -200,6 +238,9 @@ def at_best_age(tally: Tally) -> Array:
     """Pulls n, those with a reward f, and the sum of these y, at the age of each arm of which most is known.
 
     It is the age with the smallest ``(n − f)/n + 1/sqrt(n)``, the youngest of equal ones.
+
+    Args:
+        tally: with cohorts.
 
     Returns:
         (3, …, arms)
@@ -229,6 +270,12 @@ EvidenceLike = Evidence | str | Mapping[str, object]
 
 def as_evidence(value: EvidenceLike) -> Evidence:
     """A piece of evidence, given as one, by its kind, or by its plain form.
+
+    Args:
+        value: the evidence.
+
+    Returns:
+        The evidence.
 
     Raises:
         EvenhandError: there is no such kind.

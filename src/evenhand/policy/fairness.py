@@ -140,14 +140,37 @@ class Fairness(Part, ABC):
         """The most plays that an arm can be behind its promised share after so many rounds, all arms being available.
 
         The default allows for a promise that is kept in the long run only: K plays and 2 % of the rounds.
+
+        Args:
+            arms: K, number of arms.
+            rounds: number of rounds.
+            plays: m, arms that play per round.
+
+        Returns:
+            Plays.
         """
         return arms + 0.02 * rounds
 
     def check(self, arms: int, plays: int) -> None:
-        """Complain if the promise cannot be meant for that many arms and plays per round."""
+        """Complain if the promise cannot be meant for that many arms and plays per round.
+
+        Args:
+            arms: K, number of arms.
+            plays: m, arms that play per round.
+
+        Raises:
+            EvenhandError: it cannot.
+        """
 
     def start(self, shape: Shape) -> Any:
-        """What the part remembers beside the tally, before the first round; None for nothing."""
+        """What the part remembers beside the tally, before the first round; None for nothing.
+
+        Args:
+            shape: (arms,) or (lanes, arms).
+
+        Returns:
+            The part's memory, which stands in ``state.fairness``.
+        """
         return None
 
     @abstractmethod
@@ -160,10 +183,21 @@ class Fairness(Part, ABC):
         """
 
     def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays; called before the round and the pulls in ``state`` are counted up."""
+        """Record who plays; called before the round and the pulls in ``state`` are counted up.
+
+        Args:
+            state: of the policy; ``state.fairness`` is updated in place.
+            decision: of the round.
+        """
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived."""
+        """Record what arrived.
+
+        Args:
+            state: of the policy; ``state.fairness`` is updated in place.
+            feedback: of the round.
+            rng: for what is drawn.
+        """
 
 
 @part("fairness", "none")
@@ -373,6 +407,13 @@ class VirtualQueue(Fairness):
 
 def weighed(weights: Array, score: Array) -> Array:
     """``w_i score_i``, and 0 where the weight is 0, however large the score.
+
+    Args:
+        weights: (arms,) or (lanes, arms), at least 0.
+        score: (…, arms), which may be infinite.
+
+    Returns:
+        (…, arms).
 
     Example:
         >>> weighed(np.array([2.0, 0.0]), np.array([0.5, np.inf])).tolist()

@@ -35,6 +35,12 @@ KEYS = ("name", "arms", "at_least", "at_most", "exactly")
 def as_groups(values: Iterable[GroupLike]) -> tuple[Group, ...]:
     """Groups from tables with ``name``, ``arms`` and ``at_least``, ``at_most`` or, for both, ``exactly``.
 
+    Args:
+        values: the tables.
+
+    Returns:
+        The groups, with all their keys.
+
     Raises:
         EvenhandError: a key is unknown or missing, a value is out of range, or two groups have one name.
 
@@ -91,6 +97,16 @@ class GroupsBegun:
 def membership(groups: Sequence[Group], arms: int) -> Array:
     """(arms, groups), 1 where an arm is in a group.
 
+    Args:
+        groups: with the places of their arms, from 0.
+        arms: number of arms.
+
+    Returns:
+        0 or 1.
+
+    Raises:
+        EvenhandError: a group has an arm that does not exist.
+
     Example:
         >>> membership(as_groups([{"name": "north", "arms": [0, 2]}]), arms=3).ravel()
         array([1., 0., 1.])
@@ -106,6 +122,12 @@ def membership(groups: Sequence[Group], arms: int) -> Array:
 def floors_of(groups: Sequence[Group]) -> Array:
     """(groups,), what each is promised at least, in plays per round.
 
+    Args:
+        groups: the groups.
+
+    Returns:
+        Plays per round, at least 0.
+
     Example:
         >>> floors_of(as_groups([{"name": "north", "arms": [0], "exactly": 0.5}]))
         array([0.5])
@@ -115,6 +137,12 @@ def floors_of(groups: Sequence[Group]) -> Array:
 
 def caps_of(groups: Sequence[Group]) -> Array:
     """(groups,), the most that each may have, in plays per round; the number of its arms where there is no cap.
+
+    Args:
+        groups: the groups.
+
+    Returns:
+        Plays per round.
 
     Example:
         >>> caps_of(as_groups([{"name": "north", "arms": [0, 2]}]))

@@ -33,7 +33,14 @@ class Hold(Part):
     random: ClassVar[bool] = False
 
     def start(self, shape: Shape) -> Any:
-        """What the hold remembers, before the first round; None for nothing."""
+        """What the hold remembers, before the first round; None for nothing.
+
+        Args:
+            shape: (arms,) or (lanes, arms).
+
+        Returns:
+            The part's memory, which stands in ``state.hold``.
+        """
         return None
 
     def continued(self, state: State, observation: Observation, rng: np.random.Generator) -> tuple[Mask | None, Any]:
@@ -56,14 +63,32 @@ class Hold(Part):
         return None
 
     def longest(self, rounds: int) -> float:
-        """The most rounds that a choice can last within so many rounds."""
+        """The most rounds that a choice can last within so many rounds.
+
+        Args:
+            rounds: number of rounds.
+
+        Returns:
+            Rounds, at least 1.
+        """
         return 1.0
 
     def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays, and which lanes chose anew."""
+        """Record who plays, and which lanes chose anew.
+
+        Args:
+            state: of the policy; ``state.hold`` is updated in place.
+            decision: of the round.
+        """
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived."""
+        """Record what arrived.
+
+        Args:
+            state: of the policy; ``state.hold`` is updated in place.
+            feedback: of the round.
+            rng: for what is drawn.
+        """
 
 
 @part("hold", "every_round")
@@ -107,6 +132,12 @@ class PowerSize(Size):
 
     def last(self, rounds: int) -> float:
         """The size of the last hold that is complete after so many rounds, if there is one; else 1.
+
+        Args:
+            rounds: number of rounds.
+
+        Returns:
+            Rounds, at least 1.
 
         Example:
             >>> PowerSize(2.0).last(rounds=14), PowerSize(2.0).last(rounds=13)
@@ -174,6 +205,12 @@ SizeLike = Size | Callable[[Array], Array] | Mapping[str, object]
 
 def as_size(value: SizeLike) -> Size:
     """A size, given as one, by its plain form, or as any function of k.
+
+    Args:
+        value: the size.
+
+    Returns:
+        The size.
 
     Raises:
         EvenhandError: it is none of them, or the function does not rise.

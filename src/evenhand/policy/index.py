@@ -59,14 +59,31 @@ class Index(Part, ABC):
         """
 
     def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays; called before the round and the pulls in ``state`` are counted up."""
+        """Record who plays; called before the round and the pulls in ``state`` are counted up.
+
+        Args:
+            state: of the policy; ``state.index`` is updated in place.
+            decision: of the round.
+        """
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived; called after the tally in ``state`` is updated."""
+        """Record what arrived; called after the tally in ``state`` is updated.
+
+        Args:
+            state: of the policy; ``state.index`` is updated in place.
+            feedback: of the round.
+            rng: for what is drawn.
+        """
 
 
 def as_index(value: Index | str | Mapping[str, object]) -> Index:
     """An index, given as one, by its kind, or by its plain form.
+
+    Args:
+        value: the index.
+
+    Returns:
+        The index.
 
     Raises:
         EvenhandError: there is no such kind.
@@ -235,7 +252,14 @@ class BetaSample(Index):
         return Trials(np.zeros(shape))
 
     def successes(self, state: State) -> tuple[Array, Array]:
-        """Successes and trials of every arm, as the evidence sees them; each (…, arms)."""
+        """Successes and trials of every arm, as the evidence sees them; each (…, arms).
+
+        Args:
+            state: of the policy.
+
+        Returns:
+            Successes and trials, at least 0.
+        """
         tally = self.evidence.tally(state)
         if tally is state.tally:
             return self.evidence.of(Tally(tally.pulls, tally.received, state.index.successes, tally.cohorts))

@@ -19,6 +19,13 @@ STEPS = 12  # of Newton's iteration, which is then as exact as the numbers
 def log_likelihood(sums: Array, counts: Array) -> Array:
     """``S ln(S/n) + (n − S) ln(1 − S/n)``, the largest log-likelihood of n trials with S successes; 0 where n = 0.
 
+    Args:
+        sums: S, in [0, n].
+        counts: n, at least 0.
+
+    Returns:
+        At most 0, of the common shape.
+
     Example:
         >>> log_likelihood(np.array([1.0, 0.0]), np.array([2.0, 5.0])).round(4)
         array([-1.3863,  0.    ])

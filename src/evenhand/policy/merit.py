@@ -454,6 +454,10 @@ def _power(x: Array, exponent: float) -> Array:
 def check_positive(what: str, smallest: float) -> None:
     """Refuse a merit function whose smallest value is not above 0.
 
+    Args:
+        what: the function, for the message.
+        smallest: its smallest value.
+
     Raises:
         EvenhandError: names the function and the value.
 

@@ -18,7 +18,15 @@ class MixingRule(Part, ABC):
 
     @abstractmethod
     def mixing(self, round: int, arms: int) -> float:
-        """γ in [0, 1] of a round, counted from 1."""
+        """γ in [0, 1] of a round, counted from 1.
+
+        Args:
+            round: t ≥ 1.
+            arms: K, number of arms.
+
+        Returns:
+            γ.
+        """
 
 
 @part("mixing", "constant")
@@ -68,18 +76,46 @@ class Phases(MixingRule):
 
     @abstractmethod
     def delay(self, round: int) -> int:
-        """d ≥ 1 of a round, counted from 1."""
+        """d ≥ 1 of a round, counted from 1.
+
+        Args:
+            round: t ≥ 1.
+
+        Returns:
+            d, in rounds.
+        """
 
     @abstractmethod
     def horizon_of(self, round: int) -> int:
-        """T of the phase that a round is in, the one by which its rates are set."""
+        """T of the phase that a round is in, the one by which its rates are set.
+
+        Args:
+            round: t ≥ 1.
+
+        Returns:
+            T, in rounds.
+        """
 
     @abstractmethod
     def begins(self, round: int) -> bool:
-        """Whether a phase begins with the round, and everything that was learned is forgotten."""
+        """Whether a phase begins with the round, and everything that was learned is forgotten.
+
+        Args:
+            round: t ≥ 1.
+
+        Returns:
+            True in the first round of a phase.
+        """
 
     def delay_after(self, round: int) -> int:
-        """The delay of the phase after the one that a round is in."""
+        """The delay of the phase after the one that a round is in.
+
+        Args:
+            round: t ≥ 1.
+
+        Returns:
+            d, in rounds.
+        """
         return self.delay(self.horizon_of(round) + 1)
 
     def mixing(self, round: int, arms: int) -> float:
@@ -95,6 +131,13 @@ class Phases(MixingRule):
 
         An update needs a marker (probability q) after 2d − 1 rounds without one. η balances the terms ``ln K/η`` and
         ``η K n/2`` of the regret of exponential weights on losses.
+
+        Args:
+            round: t ≥ 1.
+            arms: K, number of arms.
+
+        Returns:
+            η > 0.
 
         Source: Cesa-Bianchi, Gentile & Mansour 2018, section 3.
         """
@@ -198,11 +241,25 @@ class DoubledHorizon(MixingRule):
     exponent: float = field(default=0.5, converter=validate.positive)
 
     def horizon_of(self, round: int) -> int:
-        """T_k of the phase that a round is in, counted from 1."""
+        """T_k of the phase that a round is in, counted from 1.
+
+        Args:
+            round: t ≥ 1.
+
+        Returns:
+            T_k, in rounds.
+        """
         return self.first_horizon << self._doublings(round)
 
     def begins(self, round: int) -> bool:
-        """Whether a phase begins with the round, and everything that was learned is forgotten."""
+        """Whether a phase begins with the round, and everything that was learned is forgotten.
+
+        Args:
+            round: t ≥ 1.
+
+        Returns:
+            True in the first round of a phase.
+        """
         return round - 1 == ((1 << self._doublings(round)) - 1) * self.first_horizon
 
     def mixing(self, round: int, arms: int) -> float:
@@ -216,6 +273,12 @@ class DoubledHorizon(MixingRule):
 
 def as_doubled(value: DoubledHorizon | Mapping[str, object]) -> DoubledHorizon:
     """Phases of doubled length, given as such or by their plain form.
+
+    Args:
+        value: the phases.
+
+    Returns:
+        The phases.
 
     Raises:
         EvenhandError: they are not.
@@ -232,6 +295,12 @@ def as_doubled(value: DoubledHorizon | Mapping[str, object]) -> DoubledHorizon:
 
 def as_mixing(value: MixingRule | float | Mapping[str, object]) -> MixingRule:
     """A mixing rule, given as one, as a number in [0, 1], or by its plain form.
+
+    Args:
+        value: the rule.
+
+    Returns:
+        The rule.
 
     Raises:
         EvenhandError: it is neither.
@@ -250,6 +319,12 @@ def as_mixing(value: MixingRule | float | Mapping[str, object]) -> MixingRule:
 
 def as_phases(value: Phases | Mapping[str, object]) -> Phases:
     """Phases, given as such or by their plain form.
+
+    Args:
+        value: the phases.
+
+    Returns:
+        The phases.
 
     Raises:
         EvenhandError: they are not.

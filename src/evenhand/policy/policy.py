@@ -216,7 +216,16 @@ class Policy(Part):
         return decision
 
     def choose(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
-        """Who is to play the next round; changes nothing but the random stream. See `decide`."""
+        """Who is to play the next round; changes nothing but the random stream. See `decide`.
+
+        Args:
+            state: before the round.
+            observation: what is known of it: who is available.
+            rng: for what is drawn.
+
+        Returns:
+            The decision, to be recorded with `apply`.
+        """
         observation = _in_shape(observation, state)
         held, chance = self.hold.continued(state, observation, rng)
         if held is None:
@@ -337,6 +346,9 @@ class Policy(Part):
 def check_fit(policy: Policy) -> None:
     """Complain about parts that do not fit, with the remedy.
 
+    Args:
+        policy: the policy.
+
     Raises:
         EvenhandError: as the policy could not keep what its parts promise, or could not choose at all.
 
@@ -401,6 +413,12 @@ def check_fit(policy: Policy) -> None:
 def as_policy(value: Policy | str | Mapping[str, object]) -> Policy:
     """A policy, given as one or by its plain form, a table for each part.
 
+    Args:
+        value: the policy.
+
+    Returns:
+        The policy.
+
     Raises:
         EvenhandError: it is neither.
 
@@ -447,6 +465,12 @@ def _has_rows(part: Any) -> bool:
 
 def parts_in(part: Any) -> Iterator[Part]:
     """All parts that a part is made of, however deep inside.
+
+    Args:
+        part: a part, or anything else.
+
+    Returns:
+        The parts, outer ones before those inside them.
 
     Example:
         >>> list(parts_in(UCB(evidence="optimistic")))

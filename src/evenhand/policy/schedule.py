@@ -39,32 +39,81 @@ class Schedule(Part):
         return None
 
     def check(self, arms: int, plays: int) -> None:
-        """Complain if the plan is meant for another number of arms or plays."""
+        """Complain if the plan is meant for another number of arms or plays.
+
+        Args:
+            arms: K, number of arms.
+            plays: m, arms that play per round.
+
+        Raises:
+            EvenhandError: it is.
+        """
 
     def start(self, shape: Shape) -> Any:
-        """What the schedule remembers, before the first round; None for nothing."""
+        """What the schedule remembers, before the first round; None for nothing.
+
+        Args:
+            shape: (arms,) or (lanes, arms).
+
+        Returns:
+            The part's memory, which stands in ``state.schedule``.
+        """
         return None
 
     def forced(self, state: State, observation: Observation) -> Mask | None:
         """The arms that play whatever the other parts say, (…, arms); None where the other parts decide all lanes.
 
         A lane without a forced arm is left to the other parts.
+
+        Args:
+            state: of the policy.
+            observation: what is known of the round.
+
+        Returns:
+            Who plays, or None.
         """
         return None
 
     def plan(self, claim: Claim, state: State, observation: Observation) -> Claim:
-        """The claim to go by, given what the fairness part says."""
+        """The claim to go by, given what the fairness part says.
+
+        Args:
+            claim: of the fairness part.
+            state: of the policy.
+            observation: what is known of the round.
+
+        Returns:
+            The claim that the selection gets.
+        """
         return claim
 
     def rounds(self, arms: int) -> float:
-        """The rounds that the plan takes for itself before the other parts decide."""
+        """The rounds that the plan takes for itself before the other parts decide.
+
+        Args:
+            arms: K, number of arms.
+
+        Returns:
+            Rounds, at least 0.
+        """
         return 0.0
 
     def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays; called before the round and the pulls in ``state`` are counted up."""
+        """Record who plays; called before the round and the pulls in ``state`` are counted up.
+
+        Args:
+            state: of the policy; ``state.schedule`` is updated in place.
+            decision: of the round.
+        """
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived."""
+        """Record what arrived.
+
+        Args:
+            state: of the policy; ``state.schedule`` is updated in place.
+            feedback: of the round.
+            rng: for what is drawn.
+        """
 
 
 @part("schedule", "none")
@@ -339,7 +388,14 @@ class PhasedElimination(Schedule):
     alone: ClassVar[bool] = True
 
     def length(self, phase: int) -> int:
-        """n_m, the rounds that every arm still in has played at the end of phase m; 0 for m = 0."""
+        """n_m, the rounds that every arm still in has played at the end of phase m; 0 for m = 0.
+
+        Args:
+            phase: m ≥ 0.
+
+        Returns:
+            Rounds.
+        """
         return 0 if phase == 0 else math.ceil(self._length(phase, self.rule))
 
     def _length(self, phase: int, rule: str) -> float:

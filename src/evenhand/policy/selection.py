@@ -38,18 +38,46 @@ class Selection(Part, ABC):
     explores: bool = False
 
     def start(self, shape: Shape) -> Any:
-        """What the selection remembers, before the first round; None for nothing."""
+        """What the selection remembers, before the first round; None for nothing.
+
+        Args:
+            shape: (arms,) or (lanes, arms).
+
+        Returns:
+            The part's memory, which stands in ``state.selection``.
+        """
         return None
 
     @abstractmethod
     def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
-        """The arms that play, and the probability with which each was chosen given the claim, both (…, arms)."""
+        """The arms that play, and the probability with which each was chosen given the claim, both (…, arms).
+
+        Args:
+            claim: a ranking or shares, as ``takes`` says.
+            state: of the policy.
+            observation: what is known of the round.
+            rng: for what is drawn.
+
+        Returns:
+            Who plays, and probabilities in [0, 1].
+        """
 
     def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays; called before the round and the pulls in ``state`` are counted up."""
+        """Record who plays; called before the round and the pulls in ``state`` are counted up.
+
+        Args:
+            state: of the policy; ``state.selection`` is updated in place.
+            decision: of the round.
+        """
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived."""
+        """Record what arrived.
+
+        Args:
+            state: of the policy; ``state.selection`` is updated in place.
+            feedback: of the round.
+            rng: for what is drawn.
+        """
 
 
 @part("selection", "top_m")

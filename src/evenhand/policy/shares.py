@@ -53,7 +53,14 @@ def proportional(weights: Array, plays: int | Array, available: Mask | None = No
 
 
 def require_finite(totals: Array) -> None:
-    """Complain about weights whose sum is infinite or NaN."""
+    """Complain about weights whose sum is infinite or NaN.
+
+    Args:
+        totals: sums of weights.
+
+    Raises:
+        EvenhandError: one is infinite or NaN.
+    """
     if not np.isfinite(totals).all():
         raise EvenhandError("the weights of the arms must be finite; a fairness part gave infinity or NaN")
 

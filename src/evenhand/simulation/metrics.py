@@ -79,7 +79,13 @@ class Run:
         self._cache: dict[str, Array] = {}
 
     def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
-        """Take in one round; ``pulls`` (lanes, arms) are the plays up to and including it."""
+        """Take in one round; ``pulls`` (lanes, arms) are the plays up to and including it.
+
+        Args:
+            pulls: plays so far.
+            decision: of the round.
+            outcome: of the round.
+        """
         self.round, self.pulls, self.decision, self.outcome = decision.round, pulls, decision, outcome
         earned = self.earned
         np.add(earned, outcome.earned, earned)
@@ -194,23 +200,57 @@ class Metric(Part, ABC):
         return Measure(self.name, self.label, self.unit)
 
     def applies(self, baseline: Baseline) -> bool:
-        """Whether the metric is meaningful for a policy with this baseline; where not, it is left out."""
+        """Whether the metric is meaningful for a policy with this baseline; where not, it is left out.
+
+        Args:
+            baseline: what the policy is measured against.
+
+        Returns:
+            Whether it is.
+        """
         return True
 
     def obstacle(self, baseline: Baseline) -> str:
-        """Why a metric that applies cannot be computed; empty where it can."""
+        """Why a metric that applies cannot be computed; empty where it can.
+
+        Args:
+            baseline: what the policy is measured against.
+
+        Returns:
+            The reason, for the reader of a table.
+        """
         return ""
 
     def start(self, run: Run) -> Any:
-        """What the metric remembers, before the first round; None for nothing."""
+        """What the metric remembers, before the first round; None for nothing.
+
+        Args:
+            run: before its first round.
+
+        Returns:
+            The metric's memory.
+        """
         return None
 
     def see(self, memory: Any, run: Run) -> None:
-        """Take in a round; updates ``memory`` in place."""
+        """Take in a round; updates ``memory`` in place.
+
+        Args:
+            memory: that `start` made.
+            run: at the end of the round.
+        """
 
     @abstractmethod
     def value(self, memory: Any, run: Run) -> Array:
-        """The value at a checkpoint, (lanes,)."""
+        """The value at a checkpoint, (lanes,).
+
+        Args:
+            memory: that `start` made.
+            run: at the end of the round.
+
+        Returns:
+            The values, in the metric's unit.
+        """
 
 
 class MetricRecorder:
@@ -231,7 +271,13 @@ class MetricRecorder:
         self.curves: dict[str, Array] = {metric.name: np.zeros((checkpoints, lanes)) for metric in metrics}
 
     def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
-        """Take in one round; ``pulls`` (lanes, arms) are the plays up to and including it."""
+        """Take in one round; ``pulls`` (lanes, arms) are the plays up to and including it.
+
+        Args:
+            pulls: plays so far.
+            decision: of the round.
+            outcome: of the round.
+        """
         run = self._run
         run.see(pulls, decision, outcome)
         for see, memory in self._watching:
@@ -259,6 +305,13 @@ class MetricRecorder:
 
 def chosen(metrics: Sequence[Metric], baseline: Baseline) -> tuple[list[Metric], dict[str, str]]:
     """The metrics that can be measured, and the reasons for those that apply but cannot.
+
+    Args:
+        metrics: those that were requested.
+        baseline: what the policy is measured against.
+
+    Returns:
+        The metrics, and the reasons by the names of the others.
 
     Example:
         >>> from evenhand.algorithms import ucb1
@@ -309,6 +362,12 @@ def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> Non
 def over_arms(values: Array) -> Array:
     """Sums over the arms; a product is faster than a sum over a short last axis.
 
+    Args:
+        values: (…, arms).
+
+    Returns:
+        (…,).
+
     Example:
         >>> over_arms(np.array([[1.0, 2.0], [3.0, 4.0]]))
         array([3., 7.])
@@ -318,6 +377,13 @@ def over_arms(values: Array) -> Array:
 
 def weighted(values: Array, weights: Array) -> Array:
     """Sums over the arms, weighted by (arms,) or (lanes, arms).
+
+    Args:
+        values: (lanes, arms).
+        weights: of the arms.
+
+    Returns:
+        (lanes,).
 
     Example:
         >>> weighted(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 0.5]))

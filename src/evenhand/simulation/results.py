@@ -38,7 +38,14 @@ class PolicyResult:
 
     @classmethod
     def joined(cls, blocks: Sequence[PolicyResult]) -> PolicyResult:
-        """The blocks of lanes, side by side."""
+        """The blocks of lanes, side by side.
+
+        Args:
+            blocks: of the same policy and the same checkpoints.
+
+        Returns:
+            The result of all lanes.
+        """
         if len(blocks) == 1:
             return blocks[0]
         curves = {name: np.concatenate([block.curves[name] for block in blocks], axis=1) for name in blocks[0].curves}
@@ -143,7 +150,14 @@ class Results:
         return pd.concat(frames, ignore_index=True).astype({"policy": "category"})
 
     def summary(self, quantiles: Sequence[float] = QUANTILES) -> pd.DataFrame:
-        """Mean, standard error and quantiles over the lanes, for each policy, checkpoint and measure."""
+        """Mean, standard error and quantiles over the lanes, for each policy, checkpoint and measure.
+
+        Args:
+            quantiles: in [0, 1].
+
+        Returns:
+            One row per policy, checkpoint and measure.
+        """
         import pandas as pd
 
         frames = []
@@ -231,6 +245,12 @@ class Results:
         """Write ``curves``, ``arms`` and ``estimates.parquet``, each with all that is needed to run it again.
 
         Each file appears whole or not at all.
+
+        Args:
+            folder: to write to, which is made if it does not exist.
+
+        Returns:
+            The folder.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -251,6 +271,12 @@ class Results:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Results:
         """The results that `save` wrote.
+
+        Args:
+            folder: of the files.
+
+        Returns:
+            The results.
 
         Raises:
             DataError: a file is missing, damaged or not Evenhand's.
@@ -292,7 +318,14 @@ class Results:
 
 
 def mean_and_error(values: NDArray[Any]) -> tuple[Array, Array]:
-    """Mean and standard error over the last axis; the error is NaN for a single lane."""
+    """Mean and standard error over the last axis; the error is NaN for a single lane.
+
+    Args:
+        values: (…, lanes).
+
+    Returns:
+        (…,), means and standard errors.
+    """
     lanes = values.shape[-1]
     spread = np.full(values.shape[:-1], np.nan) if lanes < 2 else values.std(axis=-1, ddof=1) / np.sqrt(lanes)
     return values.mean(axis=-1), spread

@@ -92,7 +92,18 @@ def read_setup(path: Path, **overrides: int | None) -> Setup:
 
 
 def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
-    """The setup that `run_information` wrote down; see `evenhand.Results.setup`."""
+    """The setup that `run_information` wrote down; see `evenhand.Results.setup`.
+
+    Args:
+        information: what the results' files say of the run.
+        **overrides: other ``lanes``, ``horizon`` or ``seed``; None keeps the written one.
+
+    Returns:
+        The setup.
+
+    Raises:
+        ConfigurationError: a part is not registered, or does not fit other lanes or another horizon.
+    """
     run = dict(information) | {name: value for name, value in overrides.items() if value is not None}
     environment = environment_of(information)
     policies = {label: _built("policy", repr(label), table) for label, table in information["policies"].items()}
@@ -115,6 +126,12 @@ def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
 
 def environment_of(information: Mapping[str, Any]) -> Environment:
     """The environment that `run_information` wrote down.
+
+    Args:
+        information: what the results' files say of the run.
+
+    Returns:
+        The environment.
 
     Raises:
         ConfigurationError: a part of it is not registered.
@@ -175,6 +192,12 @@ def run_information(
 
 def lane_rows(*parts: Any) -> list[int]:
     """The number of rows of every parameter that is given per lane, in parts and the parts within them.
+
+    Args:
+        *parts: the parts.
+
+    Returns:
+        Numbers of lanes.
 
     Example:
         >>> from evenhand.environment.rewards import Bernoulli

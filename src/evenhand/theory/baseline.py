@@ -65,7 +65,14 @@ class Baseline:
         return any(one is not None and one.ndim > 1 for one in values)
 
     def for_lanes(self, lanes: slice) -> Baseline:
-        """The rows of the given lanes."""
+        """The rows of the given lanes.
+
+        Args:
+            lanes: the lanes to keep.
+
+        Returns:
+            The baseline of these lanes.
+        """
         cut: dict[str, Any] = {}
         for names, axes in ((BY_ARM, 2), (BY_LANE, 1)):
             cut |= {name: getattr(self, name)[lanes] for name in names if np.ndim(getattr(self, name)) == axes}

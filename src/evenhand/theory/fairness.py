@@ -39,6 +39,12 @@ class ExpectedFairness:
     def holds(self, alpha: float) -> bool | None:
         """Whether the policy is α-fair; None where the interval leaves it open.
 
+        Args:
+            alpha: α, an exponent of at least 0.
+
+        Returns:
+            True, False or None.
+
         Example:
             >>> found = ExpectedFairness(alpha=0.8, low=0.7, high=0.9, round=100, arm=0)
             >>> found.holds(0.5), found.holds(1.0), found.holds(0.75)

@@ -168,6 +168,13 @@ def optimal_penalized(
 def merits_of(merit: Merit, means: Array) -> Array:
     """The merit of every arm, (…, arms).
 
+    Args:
+        merit: the merit function.
+        means: (…, arms), mean rewards in [0, 1].
+
+    Returns:
+        Of the shape of ``means``, above 0.
+
     Raises:
         EvenhandError: a mean is not in [0, 1], where merit is defined.
     """

@@ -58,7 +58,13 @@ class DeficitHistory:
         self.next = (last // self.stride + 1) * self.stride
 
     def note(self, round: int, place: int, deficit: float) -> None:
-        """Record the deficit of an arm at the end of a round, right before it plays or its promise ends."""
+        """Record the deficit of an arm at the end of a round, right before it plays or its promise ends.
+
+        Args:
+            round: number of the round.
+            place: of the arm, counted from 0.
+            deficit: plays; negative where it is ahead.
+        """
         if round > self.next - self.stride and deficit > self.peaks.get(place, -math.inf):
             self.peaks[place] = deficit
 
@@ -137,6 +143,12 @@ class DeficitHistory:
     @classmethod
     def restored(cls, plain: Mapping[str, Any]) -> DeficitHistory:
         """The history that `dump` described.
+
+        Args:
+            plain: what `dump` returned.
+
+        Returns:
+            The history.
 
         Raises:
             StateError: it is damaged.

@@ -75,6 +75,9 @@ def _counts(arm: object, value: Any, names: Sequence[str], limits: RewardRange) 
 def check_learns_from_counts(memory: Memory) -> None:
     """Refuse a policy whose evidence is more than a number of rewards per arm and their sum.
 
+    Args:
+        memory: of the bandit.
+
     Raises:
         EvenhandError: with the reason.
 
@@ -149,6 +152,12 @@ def learn_counts(memory: Memory, counts: Mapping[str, Counts], source: str) -> N
 
 def counts_of(memory: Memory) -> dict[str, Counts]:
     """What another bandit can start from: the known rewards of every arm, and what it learned beforehand.
+
+    Args:
+        memory: of the bandit.
+
+    Returns:
+        Counts by the names of arms; arms without a known reward are left out.
 
     Raises:
         EvenhandError: the bandit has totals only, which name no arm.

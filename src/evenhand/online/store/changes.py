@@ -74,7 +74,17 @@ class AddArm(Command[ChangeResult]):
         return _change(context, self.made(context))
 
     def made(self, context: CommandContext) -> list[tuple[str, Values]]:
-        """The change that it makes, if any."""
+        """The change that it makes, if any.
+
+        Args:
+            context: of the command.
+
+        Returns:
+            The kind of the change and its values; empty if the arm is there already.
+
+        Raises:
+            EvenhandError: there is such an arm with other values, or there are too many arms.
+        """
         bandit = context.allocation.bandit
         if self.arm in bandit.arms.place:
             self._check_same(bandit)
@@ -247,7 +257,17 @@ class UpdateAllocation(Command[ChangeResult]):
         return _change(context, self.made(context))
 
     def made(self, context: CommandContext) -> list[tuple[str, Values]]:
-        """The changes that it makes, in order."""
+        """The changes that it makes, in order.
+
+        Args:
+            context: of the command.
+
+        Returns:
+            Kinds of changes, each with its values.
+
+        Raises:
+            EvenhandError: an arm is unknown.
+        """
         made: list[tuple[str, Values]] = []
         place, promises = context.allocation.bandit.arms.place, {"fractions": self.fractions, "caps": self.caps}
         grouped = [group.get("arms", ()) for group in (self.groups or {}).values() if group]
@@ -287,7 +307,15 @@ def _rename(context: CommandContext, change: str, arm: str, name: str) -> Change
 
 
 def per_arm(bandit: Bandit, arm: str) -> dict[str, Any]:
-    """The fraction, penalty and weight of an arm, as far as the algorithm has one per arm."""
+    """The fraction, penalty and weight of an arm, as far as the algorithm has one per arm.
+
+    Args:
+        bandit: that has the arm.
+        arm: its name.
+
+    Returns:
+        The values by these names.
+    """
     place = bandit.arms.place[arm]
     values = ((name, bandit.parameters.get(parameter)) for name, parameter, _ in NEW_ARM)
     return {name: value[place] for name, value in values if isinstance(value, list)}
@@ -295,6 +323,15 @@ def per_arm(bandit: Bandit, arm: str) -> dict[str, Any]:
 
 def json_values(values: Values) -> dict[str, Any]:
     """Values as they will be read from the event.
+
+    Args:
+        values: of a change.
+
+    Returns:
+        The values.
+
+    Raises:
+        EvenhandError: they are not plain JSON values.
 
     Example:
         >>> json_values({"fractions": {"tea": 1}})

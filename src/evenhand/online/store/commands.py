@@ -65,11 +65,25 @@ class CommandContext:
     carried_out: list[tuple[Command[Any], Any]] = field(default_factory=list)
 
     def record(self, kind: str, round: int, body: Mapping[str, Any]) -> None:
-        """Record an event that the bandit has applied."""
+        """Record an event that the bandit has applied.
+
+        Args:
+            kind: of the event, such as ``"decide"``.
+            round: that it is about.
+            body: what happened.
+        """
         self.allocation.record(kind, self.now, round, body, self.api_key)
 
     def earlier(self, kind: str, round: int) -> list[Event]:
-        """All events of a kind about a round, in order."""
+        """All events of a kind about a round, in order.
+
+        Args:
+            kind: of the events, such as ``"reward"``.
+            round: that they are about.
+
+        Returns:
+            The events, those that are not yet written to the database among them.
+        """
         table = tables.events.c
         where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
         rows = self.connection.execute(EVENTS.where(*where).order_by(table.sequence)).all()
@@ -77,7 +91,14 @@ class CommandContext:
         return [event_of(row, self.allocation.names) for row in rows] + unwritten
 
     def decided(self, round: int) -> tuple[Event | None, list[Event]]:
-        """The decision of a round, also of a leased one that was played, and its rewards; None where there is none."""
+        """The decision of a round, also of a leased one that was played, and its rewards; None where there is none.
+
+        Args:
+            round: the round.
+
+        Returns:
+            The decision, and the events with its rewards.
+        """
         decisions, rewards = self.earlier("decide", round), self.earlier("reward", round)
         if decisions:
             return decisions[0], rewards
@@ -119,7 +140,14 @@ class Command(ABC, Generic[Answer]):
 
     @abstractmethod
     def run(self, context: CommandContext) -> Answer:
-        """Carry it out; nothing has changed if it raises."""
+        """Carry it out; nothing has changed if it raises.
+
+        Args:
+            context: of the command.
+
+        Returns:
+            The answer, which has a JSON form.
+        """
 
     def digest(self) -> str:
         """A hash of the request in canonical JSON, which does not depend on the order of names or on Python."""
@@ -130,6 +158,12 @@ class Command(ABC, Generic[Answer]):
 
 def canonical(value: Any) -> str:
     """JSON with sorted names, without spaces, and with whole numbers as integers: equal values are equal texts.
+
+    Args:
+        value: of JSON.
+
+    Returns:
+        The text.
 
     Example:
         >>> canonical({"value": 1.0, "round": 3}) == canonical({"round": 3.0, "value": 1})
@@ -319,7 +353,15 @@ def _observe_forgotten(
 
 
 def round_of(bandit: Bandit, decision: str) -> int | None:
-    """The round of a decision by its id; None if there is no such decision."""
+    """The round of a decision by its id; None if there is no such decision.
+
+    Args:
+        bandit: that decided.
+        decision: its id.
+
+    Returns:
+        The round, from 1, or None.
+    """
     round = int(decision) if decision.isascii() and decision.isdigit() and len(decision) < 19 else 0
     return round if 0 < round <= bandit.state.round and str(round) == decision else None
 

@@ -124,6 +124,12 @@ class Database:
     def transaction(self, writes: bool) -> Iterator[Connection]:
         """A transaction: all of it is committed durably, or nothing.
 
+        Args:
+            writes: whether it may write.
+
+        Yields:
+            The connection, for the time of the transaction.
+
         Raises:
             StoreUnavailable: the database cannot be reached or written to, or its file was moved away or replaced.
         """
@@ -261,7 +267,13 @@ class Database:
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that all have the same columns; into PostgreSQL with one statement, whatever their number."""
+    """Insert rows that all have the same columns; into PostgreSQL with one statement, whatever their number.
+
+    Args:
+        connection: in a transaction that writes.
+        table: to insert into.
+        rows: values by the names of columns.
+    """
     if len(rows) == 1 or connection.dialect.name != "postgresql":
         connection.execute(insert(table), rows)
         return
@@ -277,7 +289,16 @@ Columns = Sequence[Column[Any]]
 
 
 def one_of(connection: Connection, columns: Columns, rows: Sequence[Sequence[Any]]) -> ColumnElement[bool]:
-    """The condition that some columns have the values of one of these rows, of which there may be hundreds."""
+    """The condition that some columns have the values of one of these rows, of which there may be hundreds.
+
+    Args:
+        connection: whose dialect is used.
+        columns: of one table.
+        rows: values, in the order of the columns.
+
+    Returns:
+        The condition.
+    """
     if connection.dialect.name != "postgresql":
         return tuple_(*columns).in_(rows)
     names = [str(one.name) for one in columns]

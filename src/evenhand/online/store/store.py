@@ -223,6 +223,18 @@ class Store:
     ) -> Preview:
         """What `create` would do with the same arguments, and write nothing.
 
+        Args:
+            name: of the allocation.
+            arms: names of the arms.
+            algorithm: a name, or a table of parts.
+            parameters: of the algorithm.
+            seed: of the random streams; None for one that is drawn.
+            start_from: name of another allocation, or counts by arm; None for no evidence.
+            **options: further arguments of `Bandit`.
+
+        Returns:
+            What the promises mean for each arm, and whether the allocation would be new.
+
         Raises:
             EvenhandError: what `create` would raise.
 

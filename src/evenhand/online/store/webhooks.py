@@ -107,7 +107,14 @@ class WebhookStore:
         return replace(_webhook(stored), secret=secret)
 
     def listed(self, name: str) -> Webhooks:
-        """The webhooks of an allocation, without their secrets."""
+        """The webhooks of an allocation, without their secrets.
+
+        Args:
+            name: of the allocation.
+
+        Returns:
+            The webhooks, the oldest first.
+        """
         table = tables.webhooks
         with self.database.transaction(writes=False) as connection:
             where = table.c.allocation == row_of(connection, name).id
@@ -116,6 +123,13 @@ class WebhookStore:
 
     def remove(self, name: str, id: str) -> Webhook:
         """Remove a webhook: nothing is sent to its address any more.
+
+        Args:
+            name: of the allocation.
+            id: of the webhook.
+
+        Returns:
+            The webhook that was removed.
 
         Raises:
             UnknownWebhook: the allocation has none with that id.
@@ -142,7 +156,14 @@ class WebhookStore:
             return [(row.id, row.name) for row in connection.execute(query.where(*where))]
 
     def claim(self, id: str) -> Row[Any] | None:
-        """Be the one server that delivers to a webhook for a minute; None where another one is."""
+        """Be the one server that delivers to a webhook for a minute; None where another one is.
+
+        Args:
+            id: of the webhook.
+
+        Returns:
+            Its row, or None.
+        """
         table, now = tables.webhooks, self._clock()
         taken = update(table).where(table.c.id == id, table.c.disabled.is_(None), *_free(now))
         with self.database.transaction(writes=True) as connection:

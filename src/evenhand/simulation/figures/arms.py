@@ -113,6 +113,13 @@ def arms_over_time(results: Results, label: str | None = None, *, title: str = "
 def policy_in(results: Results, label: str | None) -> str:
     """The label of a policy of the results; None stands for the first.
 
+    Args:
+        results: of a simulation.
+        label: of the policy, or None.
+
+    Returns:
+        The label.
+
     Raises:
         EvenhandError: there is no such policy.
 
@@ -133,6 +140,13 @@ def policy_in(results: Results, label: str | None) -> str:
 
 def promised_by(results: Results, label: str) -> Array | None:
     """The shares that a policy is judged by, (arms,), on average over lanes; None where nothing is promised.
+
+    Args:
+        results: of a simulation.
+        label: of the policy.
+
+    Returns:
+        Shares of the rounds, or None.
 
     Example:
         >>> from evenhand import simulate

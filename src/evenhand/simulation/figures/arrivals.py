@@ -89,6 +89,13 @@ def delays(
 def known_after(steps: Steps, rounds: Array) -> Array:
     """The share of the rewards that is known so many rounds after their plays.
 
+    Args:
+        steps: the delays, and the shares that are known after each.
+        rounds: (n,), at least 0.
+
+    Returns:
+        (n,), in [0, 1].
+
     Example:
         >>> known_after((np.array([2.0, 5.0]), np.array([0.5, 1.0])), np.array([0.0, 2.0, 9.0]))
         array([0. , 0.5, 1. ])
@@ -99,6 +106,13 @@ def known_after(steps: Steps, rounds: Array) -> Array:
 
 def known_by(steps: Steps, rounds: Array) -> Array:
     """Of the rewards of all plays up to a round, counted from 1, the share that is known at its end.
+
+    Args:
+        steps: the delays, and the shares that are known after each.
+        rounds: (n,), from 1 on.
+
+    Returns:
+        (n,), in [0, 1].
 
     Example:
         >>> known_by((np.array([1.0]), np.array([1.0])), np.array([1.0, 2.0, 4.0]))

@@ -70,6 +70,12 @@ def look(place: int, points: int) -> dict[str, Any]:
 def style_for(width: str) -> dict[Any, Any]:
     """The settings of matplotlib for a figure of a width.
 
+    Args:
+        width: ``"column"``, ``"text"``, or ``""`` for the screen.
+
+    Returns:
+        Values by the names of matplotlib's ``rcParams``.
+
     Raises:
         EvenhandError: there is no such width.
 
@@ -118,6 +124,12 @@ def plain(name: str, longest: int = LONGEST[""]) -> str:
 
 def extent(text: str) -> float:
     """The width of a text in letters of the Latin alphabet, about.
+
+    Args:
+        text: the text.
+
+    Returns:
+        Letters.
 
     Example:
         >>> extent("tea"), extent("□□")
@@ -258,6 +270,14 @@ def _beside(labels: Iterable[str]) -> float:
 def wrapped(text: str, inches: float, points: float) -> str:
     """A text in lines that are no longer than the inches, about; words are not broken.
 
+    Args:
+        text: words with spaces between them.
+        inches: width of the space.
+        points: size of the letters.
+
+    Returns:
+        The lines, with line feeds between them.
+
     Example:
         >>> wrapped("what the policies did", inches=1.0, points=10)
         'what the\\npolicies did'
@@ -273,6 +293,13 @@ def wrapped(text: str, inches: float, points: float) -> str:
 
 def thousands(value: float, position: Any = None) -> str:
     """A number of an axis.
+
+    Args:
+        value: the number.
+        position: is not used; matplotlib gives it.
+
+    Returns:
+        The number with commas.
 
     Example:
         >>> thousands(12000.0)

@@ -85,7 +85,16 @@ class Bound:
         return f"bounds {self.measure}{when} ({self.source}) if {premises}"
 
     def violated(self, policy: Policy, environment: Environment, baseline: Baseline) -> list[Premise]:
-        """The premises that do not hold."""
+        """The premises that do not hold.
+
+        Args:
+            policy: that the bound is for.
+            environment: that it plays in.
+            baseline: what it is measured against.
+
+        Returns:
+            The premises, in their order.
+        """
         return [premise for premise in self.holds_if if not premise.holds(policy, environment, baseline)]
 
     def evaluate(self, policy: Policy, environment: Environment, baseline: Baseline, rounds: Numbers) -> Array | None:

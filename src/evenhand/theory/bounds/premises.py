@@ -41,6 +41,12 @@ class Premise:
 def premise(sentence: str) -> Callable[[Test], Premise]:
     """Turns a test into a premise, named after the function.
 
+    Args:
+        sentence: the premise in words.
+
+    Returns:
+        A decorator for the test.
+
     Example:
         >>> @premise("there are two arms")
         ... def two_arms(policy, environment, baseline):
@@ -77,6 +83,12 @@ def parameter(path: str, value: object, sentence: str) -> Premise:
 
 def default_exploration(value: float) -> Premise:
     """The premise that the exploration of a UCB index is the theorem's.
+
+    Args:
+        value: of the theorem.
+
+    Returns:
+        The premise.
 
     Example:
         >>> default_exploration(2.0).sentence
