@@ -527,6 +527,26 @@ def test_policies_shown_by_themselves_can_be_loaded(path: str, tmp_path: Path) -
             assert len(config.load(tmp_path / "shown.toml").policies) == block.content.count("[[policies]]")
 
 
+SURROUNDINGS = """
+horizon = 4
+lanes = 2
+[[policies]]
+algorithm = "ucb1"
+[environment]
+arms = ["Ann", "Ben", "Cem"]
+rewards = { kind = "bernoulli", means = [0.6, 0.5, 0.4] }
+"""
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if "```toml\n" in page(path)])
+def test_lines_of_a_configuration_can_be_loaded(path: str, tmp_path: Path) -> None:
+    """What is neither a whole file nor a policy are keys of the environment."""
+    for block in EXAMPLES.blocks(page(path)):
+        if block.language == "toml" and not block.file and not block.content.startswith("[[policies]]"):
+            (tmp_path / "shown.toml").write_text(SURROUNDINGS + block.content, encoding="utf-8")
+            assert config.load(tmp_path / "shown.toml").environment.arms == 3
+
+
 def test_python_of_the_readme_runs_in_its_order() -> None:
     names: dict[str, Any] = {}
     for block in EXAMPLES.blocks((ROOT / "README.md").read_text(encoding="utf-8")):
