@@ -21,7 +21,7 @@ from evenhand.cli.output import note, print_json
 from evenhand.core.errors import ConfigurationError, EvenhandError
 
 if TYPE_CHECKING:
-    from evenhand.online.api.answers import ChangeResult
+    from evenhand.online.api.answers import ChangeResult, Preview
     from evenhand.online.client import Client, ServiceError
 
 app = App(
@@ -54,6 +54,9 @@ IdempotencyKey = Annotated[
         metavar="KEY",
         help="Idempotency key; a call with the key of an earlier one is not carried out again.",
     ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Write nothing; show what each arm would be promised, or what is wrong.")
 ]
 Fraction = Annotated[
     float | None, typer.Option(min=0.0, max=1.0, help="Share of the rounds promised to the arm. Default: none.")
@@ -148,6 +151,7 @@ def create(
         typer.Option(help="Seconds after a decision in which its rewards are accepted. Default: no limit."),
     ] = None,
     rewards: Annotated[str, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward.")] = "0,1",
+    dry_run: DryRun = False,
     start_from: Annotated[
         str | None,
         typer.Option(
@@ -167,18 +171,18 @@ def create(
 
       evenhand client create drinks2 thompson --arm tea --arm mate --missing never --start-from drinks
     """
-    new = client.create(
-        name,
-        arm,
-        policy(algorithm)[0],
-        parameters=parameters(set_ or []),
-        plays=plays,
-        seed=seed,
-        window=window,
-        missing=missing,
-        rewards=_range(rewards),
-        start_from=_counts(start_from),
-    )
+    options: dict[str, Any] = {
+        "parameters": parameters(set_ or []),
+        "plays": plays,
+        "seed": seed,
+        "window": window,
+        "missing": missing,
+        "rewards": _range(rewards),
+        "start_from": _counts(start_from),
+    }
+    if dry_run:
+        return _previewed(client.preview_create(name, arm, policy(algorithm)[0], **options))
+    new = client.create(name, arm, policy(algorithm)[0], **options)
     text = f"created allocation {name}" if new else f"allocation {name} already exists with the same settings"
     return Answer({"name": name, "new": new}, lambda: print(text))
 
@@ -420,6 +424,7 @@ def add(
     rate: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Guaranteed reward, if the algorithm has rates.")
     ] = None,
+    dry_run: DryRun = False,
     again: IdempotencyKey = None,
 ) -> Answer:
     """Add an arm; its promise counts from the next round.
@@ -429,6 +434,8 @@ def add(
       evenhand client change add drinks mate --fraction 0.1
     """
     given = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
+    if dry_run:
+        return _previewed(client.preview_add(name, arm, **given))
     return _changed(client.add(name, arm, **given, idempotency_key=again))
 
 
@@ -491,6 +498,7 @@ def promise(
     group: Annotated[
         list[str] | None, typer.Option(metavar="NAME=TABLE", help="New promise of a group, such as {at_least=0.2}.")
     ] = None,
+    dry_run: DryRun = False,
     again: IdempotencyKey = None,
 ) -> Answer:
     """Change the promised shares of arms from now on; arms whose share does not change keep their deficit.
@@ -499,11 +507,15 @@ def promise(
 
       evenhand client change promise drinks coffee=0.1 mate=0.3
 
+      evenhand client change promise drinks coffee=0.4 --dry-run
+
       evenhand client change promise drinks --cap coffee=0.5 --group "hot={arms=['tea', 'coffee'], at_least=0.4}"
     """
     by_arm = numbers("FRACTIONS", "ARM=SHARE", "coffee=0.1", fractions) if fractions else None
     caps = numbers("--cap", "ARM=SHARE", "coffee=0.5", cap) if cap else None
     groups = parameters(group, "--group", "NAME=TABLE", "hot={at_least=0.2}") if group else None
+    if dry_run:
+        return _previewed(client.preview_promise(name, by_arm, caps=caps, groups=groups))
     return _changed(client.promise(name, by_arm, caps=caps, groups=groups, idempotency_key=again))
 
 
@@ -585,6 +597,18 @@ def _changed(change: ChangeResult) -> Answer:
     else:
         text = f"nothing changed, version {change.version}"
     return Answer(change.to_json(), lambda: print(text))
+
+
+def _previewed(preview: Preview) -> Answer:
+    from evenhand.cli.tables_of_client import show_arms
+
+    def show() -> None:
+        print(
+            f"nothing was written; from round {preview.round + 1} on:" if preview.changed else "nothing would change:"
+        )
+        show_arms(preview.arms)
+
+    return Answer(preview.to_json(), show)
 
 
 # --- the connection ---------------------------------------------------------------------------------------------------

@@ -382,6 +382,7 @@ def test_create_takes_parameters_as_a_configuration_has_them(served: str, run: R
     name = f"{served}-2"
     words = ["create", name, "tscsf_b", "--arm", "tea", "--arm", "coffee", "--plays", "1", "--window", "60"]
     words += ["--missing", "zero", "--set", "fractions={coffee=0.2}", "--set", "eta=20.0", "--seed", "5"]
+    assert run(*words, "--dry-run").out.startswith("nothing was written; from round 1 on:\n")
     done = run(*words, "--rewards", "0,5", "--json")
     assert (done.status, done.output) == (0, {"name": name, "new": True})
     described = client.describe(name)
@@ -459,6 +460,11 @@ def test_changes_by_commands(served: str, run: Run, client: Client) -> None:
     same = run("change", "promise", served, "coffee=0.1", "mate=0.3").out
     assert same == "nothing changed, version 2\n"
     assert not client.promise(served, {"coffee": 0.1}).changed
+    dry = run("change", "promise", served, "coffee=0.6", "--dry-run").out
+    assert dry.startswith("nothing was written; from round 1 on:\n")
+    assert [line.split()[:2] for line in dry.splitlines()[4:-1]] == [["tea", "0"], ["coffee", "0.6"], ["mate", "0.3"]]
+    assert run("change", "promise", served, "coffee=0.8", "--dry-run").status == 2
+    assert run("change", "add", served, "chai", "--fraction", "0.1", "--dry-run", "--json").output["begins"] == ["chai"]
     assert run("change", "retire", served, "mate").status == 0
     assert run("change", "bring-back", served, "mate", "--fraction", "0.5").status == 0
     assert {line.arm: line.promised for line in client.audit(served).lines} == {"tea": 0.0, "coffee": 0.1, "mate": 0.5}
