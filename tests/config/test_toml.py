@@ -187,7 +187,7 @@ def test_drawn_means_differ_between_lanes_and_follow_the_seed() -> None:
             "environment.rewards: Beta rewards need either a and b, or means",
         ),
         ({"environment": {}}, "environment: give either rewards or a dataset"),
-        ({"environment": {"dataset": "films", "arms": ["a"]}}, "a dataset brings its own arms"),
+        ({"environment": {"dataset": "films", "arms": ["a"]}}, "a dataset has its own arms"),
         (
             {"environment": {"rewards": BERNOULLI, "feedback": {"kind": "geom"}}},
             "environment.feedback: unknown kind 'geom'",
@@ -320,18 +320,16 @@ def test_logs_are_refused_unless_they_speak_of_the_same_arms(tmp_path: Path) -> 
     table = {"kind": "table", "path": "log.csv"}
     data: dict[str, Any] = {"horizon": 1, "policies": [{"algorithm": "ucb1"}]}
     environment = {"rewards": table, "availability": {"kind": "log", "path": "awake.csv"}}
-    with pytest.raises(EvenhandError, match=r"awake\.csv is headed coffee, tea; the arms are tea, coffee"):
+    with pytest.raises(EvenhandError, match=r"awake\.csv are coffee, tea, but the arms are tea, coffee"):
         config.parse({**data, "environment": environment}, tmp_path)
-    with pytest.raises(
-        EvenhandError, match="arms must be those that head the reward table, in this order: tea, coffee"
-    ):
+    with pytest.raises(EvenhandError, match="arms must be the columns of the reward table, in this order: tea, coffee"):
         config.parse({**data, "environment": {"rewards": table, "arms": ["tea", "milk"]}}, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("policy", "complaint"),
     [
-        ({"eta": 20, "grid": {"eta": [5]}}, "grid.eta and the policy both give 'eta'"),
+        ({"eta": 20, "grid": {"eta": [5]}}, "'eta' is set both in grid.eta and in the policy: remove one of them"),
         ({"grid": {"eta": []}}, "policies[0].grid.eta must be a list with at least one value, got []"),
     ],
 )
@@ -469,7 +467,7 @@ def test_no_kind_of_feedback_is_left_out() -> None:
         ({"kind": "empirical", "path": 3}, "environment.feedback.path must be a string, got 3"),
         (
             {"kind": "empirical", "path": "others.csv"},
-            "environment.feedback: the log of delays others.csv is headed tea, coffee, cocoa; the a",
+            "environment.feedback: the columns of the log of delays others.csv are tea, coffee, cocoa, but the a",
         ),
         ({"kind": "empirical", "path": "broken.csv"}, "broken.csv, row 2, column 2: 'soon' is not a delay"),
         ({"kind": "empirical", "path": "nowhere.csv"}, "environment.feedback: there is no file "),
@@ -912,7 +910,7 @@ def test_a_dataset_takes_other_feedback_and_stakes(folder: Path) -> None:
         ({"kind": "films", "folder": "x"}, "environment.dataset: unknown key 'folder'; did you mean 'order'?"),
         (
             {"kind": "films", "order": "shuffled"},
-            "environment.dataset: users can be shuffled in a log only: give its path",
+            "environment.dataset: users can only be shuffled in a log: give its path",
         ),
         (
             {"kind": "films", "path": ".", "order": "mixed"},
@@ -937,7 +935,7 @@ def test_a_dataset_takes_other_feedback_and_stakes(folder: Path) -> None:
             "environment.dataset: this log holds conversions only, and none of the clicks that did ",
         ),
         ({"kind": "conversions", "click_rate": 0}, "environment.dataset.click_rate must be above 0, got 0"),
-        ({"kind": "conversions", "ads": 3}, "environment.dataset: ads can be chosen from a log only: give its path"),
+        ({"kind": "conversions", "ads": 3}, "environment.dataset: ads can only be chosen from a log: give its path"),
         ({"kind": "conversions", "path": "log.tsv", "ads": 0}, "environment.dataset.ads must be at least 1, got 0"),
         ({"kind": "conversions", "path": "log.tsv"}, "log.tsv holds clicks on 2 ads, fewer than ads = 10"),
         ({"kind": "conversions", "path": "delays.csv"}, "delays.csv has 1 columns separated by tabs"),
@@ -961,8 +959,11 @@ def test_places_are_told_in_the_words_of_the_file(folder: Path) -> None:
 def test_a_dataset_stands_instead_of_rewards(folder: Path) -> None:
     for more, complaint in (
         ({"rewards": BERNOULLI}, "environment: give either rewards or a dataset"),
-        ({"availability": {"kind": "always"}}, "environment: a dataset brings its own arms and availability"),
-        ({"arms": ["a"] * 10}, "environment: a dataset brings its own arms and availability"),
+        (
+            {"availability": {"kind": "always"}},
+            "environment: a dataset has its own arms and availability: remove these keys",
+        ),
+        ({"arms": ["a"] * 10}, "environment: a dataset has its own arms and availability: remove these keys"),
     ):
         with pytest.raises(ConfigurationError, match=complaint):
             of_dataset("conversions", folder, **more)

@@ -154,7 +154,7 @@ def late(level: Any, arm: Any, reward: Any) -> Any:
 
 
 def test_functions_have_no_plain_form() -> None:
-    with pytest.raises(StateError, match=r"the function late cannot be written down: make it a registered part"):
+    with pytest.raises(StateError, match=r"the function late cannot be saved: make it a registered part"):
         plain(Environment(Bernoulli([0.5, 0.25]), feedback=Custom(late)))
 
 

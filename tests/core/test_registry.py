@@ -258,11 +258,11 @@ FAULTS: dict[str, tuple[str, Any, str]] = {
         "queue must be 'exact' or 'recursive', got 'long'\n"
         "unknown key 'size'; known: kind, fractions, eta, weights, queue",
     ),
-    "code": ("index", {"kind": "os:system"}, "unknown kind 'os:system': a part of one's own must be registered first"),
+    "code": ("index", {"kind": "os:system"}, "unknown kind 'os:system': register your own parts first"),
     "code inside": (
         "index",
         {"kind": "ucb", "evidence": {"kind": "os:system"}},
-        "evidence: unknown kind 'os:system': a part of one's own must be registered first",
+        "evidence: unknown kind 'os:system': register your own parts first",
     ),
 }
 
@@ -331,7 +331,7 @@ def registry_as_before() -> Any:
 
 def test_an_own_class_is_found_only_where_that_is_allowed() -> None:
     table = {"kind": "mine:Own", "level": 0.25}
-    with pytest.raises(ConfigurationError, match=r"^unknown kind 'mine:Own': a part of one's own must be registered"):
+    with pytest.raises(ConfigurationError, match=r"^unknown kind 'mine:Own': register your own parts first"):
         build("index", table)
     own = build("index", table, OBJECTS.__getitem__)
     assert own == Own(0.25)
@@ -360,7 +360,7 @@ def test_a_name_is_given_once() -> None:
     register("index", "own_of_this_test", First)  # once more is fine: a module may be loaded again
     with pytest.raises(
         EvenhandError,
-        match=r"^two classes are registered as index 'own_of_this_test': .*First and .*Own; give one another name$",
+        match=r"^two classes are registered as index 'own_of_this_test': .*First and .*Own; rename one of them$",
     ):
         register("index", "own_of_this_test", Own)
     with pytest.raises(EvenhandError, match=r"^there is no slot 'indx'; did you mean 'index'\?$"):

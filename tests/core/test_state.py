@@ -112,21 +112,21 @@ def damaged(change: Callable[[dict[str, Any]], object]) -> Callable[[], Any]:
 DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a field is missing": (
         lambda plain: plain["tally"].pop("pulls"),
-        r"^the saved Tally should have \['cohorts', 'pulls', .*\], it has \['cohorts', 'received', 'rewards'\]$",
+        r"^the saved Tally must have \['cohorts', 'pulls', .*\], got \['cohorts', 'received', 'rewards'\]$",
     ),
     "a field is foreign": (
         lambda plain: plain["tally"].update(regret=1.0),
-        r"^the saved Tally should have .*, it has \['cohorts', 'pulls', 'received', 'regret', 'rewards'\]$",
+        r"^the saved Tally must have .*, got \['cohorts', 'pulls', 'received', 'regret', 'rewards'\]$",
     ),
-    "a record is no record": (lambda plain: plain.update(tally=[1, 2]), r"^the saved Tally .*, it has list$"),
-    "a memory is missing": (lambda plain: plain.update(index=None), r"^the saved Trials .*, it has NoneType$"),
+    "a record is no record": (lambda plain: plain.update(tally=[1, 2]), r"^the saved Tally .*, got list$"),
+    "a memory is missing": (lambda plain: plain.update(index=None), r"^the saved Trials .*, got NoneType$"),
     "an array is no array": (
         lambda plain: plain["tally"].update(pulls=[1.0, 2.0]),
-        "^a saved array should have 'dtype' and 'values'",
+        "^a saved array must have 'dtype' and 'values'",
     ),
     "an array is short": (
         lambda plain: plain["tally"]["pulls"].update(values=[1.0]),
-        r"^a saved array has shape \(1,\), this policy needs \(2,\)$",
+        r"^a saved array has shape \(1,\), but this policy needs \(2,\)$",
     ),
     "an array is ragged": (lambda plain: plain["tally"]["pulls"].update(values=[[1.0], [1.0, 2.0]]), "array"),
     "an array holds words": (lambda plain: plain["tally"]["pulls"].update(values=["a", "b"]), "array"),
@@ -149,9 +149,9 @@ def test_a_state_of_another_policy_is_refused() -> None:
         restore(recursive.start(2), dump(after(exact)))
     with pytest.raises(StateError):
         restore(exact.start(2), dump(after(recursive)))
-    with pytest.raises(StateError, match=r"shape \(2,\), this policy needs \(3,\)"):
+    with pytest.raises(StateError, match=r"shape \(2,\), but this policy needs \(3,\)"):
         restore(ucb1().start(3), dump(after(ucb1())))
-    with pytest.raises(StateError, match=r"shape \(2,\), this policy needs \(4, 2\)"):
+    with pytest.raises(StateError, match=r"shape \(2,\), but this policy needs \(4, 2\)"):
         restore(ucb1().start(2, lanes=4), dump(after(ucb1())))
 
 
@@ -271,7 +271,7 @@ def test_each_lane_of_a_simulation_has_its_own_parameters(monkeypatch: pytest.Mo
 
 def test_lanes_and_rows_must_agree() -> None:
     policy = fair_random(PerLane(np.array([[0.1, 0.2], [0.2, 0.1]])))
-    with pytest.raises(EvenhandError, match=r"^a parameter is given for 2 lanes, but lanes = 3$"):
+    with pytest.raises(EvenhandError, match=r"^a parameter is given for 2 lanes, but lanes = 3; use lanes = 2$"):
         simulate(policy, Environment(Bernoulli([0.9, 0.1])), 10, lanes=3)
 
 

@@ -620,13 +620,13 @@ def test_one_number_of_an_adversary_is_for_all_lanes(answer: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (np.ones(2), r"^the adversary returned shape \(2,\) in round 3; a delay for each of the 3 lanes is needed, or"),
-        (np.ones((3, 4)), r"^the adversary returned shape \(3, 4\) in round 3; a delay for each of the 3 lanes"),
-        (np.ones((3, 1)), r"^the adversary returned shape \(3, 1\) in round 3; a delay for each of the 3 lanes"),
-        (-1, r"^the adversary returned -1\.0 in round 3; a delay is at least 0$"),
-        ([1.0, -0.5, 2.0], r"^the adversary returned \[1\.0, -0\.5, 2\.0\] in round 3; a delay is at least 0$"),
-        (math.nan, r"^the adversary returned nan in round 3; a delay is at least 0$"),
-        ([1.0, math.nan, 2.0], r"^the adversary returned \[1\.0, nan, 2\.0\] in round 3; a delay is at least 0$"),
+        (np.ones(2), r"^the adversary returned shape \(2,\) in round 3; it must return one delay for all lanes, or"),
+        (np.ones((3, 4)), r"^the adversary returned shape \(3, 4\) in round 3; it must return one delay for all lanes"),
+        (np.ones((3, 1)), r"^the adversary returned shape \(3, 1\) in round 3; it must return one delay for all lanes"),
+        (-1, r"^the adversary returned -1\.0 in round 3; delays must be at least 0$"),
+        ([1.0, -0.5, 2.0], r"^the adversary returned \[1\.0, -0\.5, 2\.0\] in round 3; delays must be at least 0$"),
+        (math.nan, r"^the adversary returned nan in round 3; delays must be at least 0$"),
+        ([1.0, math.nan, 2.0], r"^the adversary returned \[1\.0, nan, 2\.0\] in round 3; delays must be at least 0$"),
     ],
 )
 def test_wrong_answers_of_an_adversary_are_named_with_the_step(answer: Any, message: str) -> None:
@@ -724,7 +724,7 @@ def test_a_model_of_a_plain_form_gives_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["adversary", "kernel, function"])
 def test_a_function_has_no_plain_form(name: str) -> None:
-    with pytest.raises(StateError, match=r"^the function .* cannot be written down: make it a registered part"):
+    with pytest.raises(StateError, match=r"^the function .* cannot be saved: make it a registered part"):
         plain(MODELS[name])
 
 
@@ -755,7 +755,7 @@ def test_the_best_arm_may_differ_between_lanes() -> None:
 
 
 def test_without_an_environment_the_best_arm_must_be_given() -> None:
-    with pytest.raises(EvenhandError, match=r"^best must be the index of an arm where there is no environment"):
+    with pytest.raises(EvenhandError, match=r"^best must be the index of an arm, because there is no environment"):
         NonOblivious(2).flow(lanes=1, rounds=5)
 
 

@@ -131,12 +131,12 @@ def test_the_distribution_of_a_log_counts_its_rows() -> None:
         (lambda: Independent(["often"]), "probabilities must be numbers, one per arm"),  # type: ignore[list-item]
         (lambda: Joint([[1, 0]], [0.5, 0.5]), "there are 1 sets but 2 probabilities"),
         (lambda: Joint([[1, 0], [0, 1]], [0.5, 0.4]), "probabilities must sum to 1, it sums to 0.9"),
-        (lambda: Joint([[1, 0.5]], [1.0]), r"sets must hold 0 \(asleep\) or 1 \(available\)"),
+        (lambda: Joint([[1, 0.5]], [1.0]), r"sets must contain 0 \(asleep\) or 1 \(available\)"),
         (lambda: Joint([[1, 0], [1]], [0.5, 0.5]), "sets must be rows of equal length"),
         (lambda: Joint([], []), "sets must be rows of equal length"),
         (lambda: Joint([[1, float("nan")]], [1.0]), r"sets\[0\]\[1\] must be a number in \[0, 1\], got nan"),
         (lambda: Logged([[1, 2]]), r"table\[0\]\[1\] must be a number in \[0, 1\], got 2.0"),
-        (lambda: Logged([[1, 0.5]]), r"table must hold 0 \(asleep\) or 1 \(available\)"),
+        (lambda: Logged([[1, 0.5]]), r"table must contain 0 \(asleep\) or 1 \(available\)"),
         (lambda: Logged([1, 0]), r"table must be rows of equal length, got shape \(2,\)"),  # type: ignore[list-item]
     ],
 )

@@ -89,7 +89,7 @@ def test_a_configuration_has_them_all(tmp_path: object) -> None:
         (lambda: Piecewise([[0.5], [1.4]], [1, 5]), r"pieces\[1\]\[0\] must be a number in \[0, 1\]"),
         (lambda: Sinusoidal([0.5], 0.6, 10), "take smaller amplitudes"),
         (lambda: Sinusoidal([0.5], 0.1, 0), "period must be above 0"),
-        (lambda: Environment(TABLE).check_horizon(601), "the log holds only 600 rounds"),
+        (lambda: Environment(TABLE).check_horizon(601), "the log has only 600 rounds"),
     ],
 )
 def test_wrong_arguments_are_refused(make: object, message: str) -> None:

@@ -674,7 +674,7 @@ def test_logs_must_be_of_the_same_length() -> None:
 @pytest.mark.parametrize("name", ["table", "table with blanks", "table, shuffled", "categorical, logged"])
 def test_a_horizon_beyond_the_log_is_refused(name: str) -> None:
     environment = ENVIRONMENTS[name]
-    message = f"horizon = {ROUNDS + 1}, but the log holds only {ROUNDS} rounds"
+    message = f"horizon = {ROUNDS + 1}, but the log has only {ROUNDS} rounds; use a horizon of at most {ROUNDS}"
     with pytest.raises(EvenhandError, match=message):
         start(environment, ROUNDS + 1)
     with pytest.raises(EvenhandError, match=message):

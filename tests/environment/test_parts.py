@@ -207,7 +207,7 @@ def test_lanes_cut_what_differs_between_them() -> None:
     ids=lambda p: type(p).__name__,
 )
 def test_functions_have_no_plain_form(part: Part) -> None:
-    with pytest.raises(StateError, match=r"^the function .*<lambda> cannot be written down"):
+    with pytest.raises(StateError, match=r"^the function .*<lambda> cannot be saved"):
         plain(part)
 
 

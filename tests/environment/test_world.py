@@ -72,7 +72,7 @@ def test_a_step_needs_an_observation() -> None:
 def test_a_round_is_observed_once() -> None:
     world = start(COINS)
     world.observe()
-    with pytest.raises(EvenhandError, match=r"^round 1 has been observed already; call step\(decision\) next$"):
+    with pytest.raises(EvenhandError, match=r"^round 1 has already been observed; call step\(decision\) next$"):
         world.observe()
 
 
@@ -92,7 +92,9 @@ def test_there_is_no_round_after_the_horizon() -> None:
     world = start(COINS, rounds=2)
     all_play(world)
     all_play(world)
-    with pytest.raises(EvenhandError, match=r"^all 2 rounds have been played; start the environment anew, or with a l"):
+    with pytest.raises(
+        EvenhandError, match=r"^all 2 rounds have been played; start the environment again, or with a l"
+    ):
         world.observe()
     with pytest.raises(EvenhandError, match=r"^round 3 has not been observed"):
         world.step(decision(world))
@@ -104,7 +106,9 @@ def test_a_free_pull_comes_before_round_1(steps: int) -> None:
     world.observe()
     if steps:
         world.step(decision(world))
-    with pytest.raises(EvenhandError, match=r"^free_pull comes before round 1, which has begun; start the environment"):
+    with pytest.raises(
+        EvenhandError, match=r"^free_pull must be called before round 1, which has begun; start the environment"
+    ):
         world.free_pull()
 
 

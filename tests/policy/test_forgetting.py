@@ -226,16 +226,16 @@ def test_a_share_that_is_kept_finds_a_change_of_an_arm_that_looked_poor() -> Non
         (lambda: SinceLastChange(delta=0.0), "delta must be between 0 and 1"),
         (
             lambda: Mean(BetaSample(Forgetting(window=5)), BetaSample("optimistic")),
-            "first and second must forget alike.*: give both the same discount or window",
+            "first and second must forget in the same way.*: give both the same discount or window",
         ),
-        (lambda: ConfidenceIntervals(9.0, lower=Forgetting(window=5)), "lower and upper must forget alike"),
+        (lambda: ConfidenceIntervals(9.0, lower=Forgetting(window=5)), "lower and upper must forget in the same way"),
         (
             lambda: Elimination(ConfidenceIntervals(9.0, lower=Forgetting(window=5), upper=Forgetting(window=5))),
             "evidence must depend on the tally alone",
         ),
         (
             lambda: Policy(fairness=DeficitFirst(0.1), schedule=PeriodicExploration(0.1)),
-            "use no schedule, as promised shares explore, too",
+            "use no schedule, because promised shares also explore",
         ),
     ],
 )

@@ -105,14 +105,20 @@ def test_membership_and_the_plain_form() -> None:
         ("north", r"^groups must be a list of tables such as .*, got 'north'$"),
         ([3], r"^groups\[0\] must be a table"),
         ([{"name": "n", "arms": [0], "at_leats": 0.1}], r"^groups\[0\] has an unknown key 'at_leats'; did you mean"),
-        ([{"name": " ", "arms": [0]}], r"^groups\[0\]\.name must be a string without white space around it, got ' '$"),
-        ([{"name": "n", "arms": []}], r"^groups: the group 'n' needs arms, a list of at least one, got \[\]$"),
+        (
+            [{"name": " ", "arms": [0]}],
+            r"^groups\[0\]\.name must be a string without surrounding white space, got ' '$",
+        ),
+        ([{"name": "n", "arms": []}], r"^groups: the group 'n' needs arms, a list with at least one arm, got \[\]$"),
         ([{"name": "n", "arms": [-1]}], "an arm of the group 'n' must be at least 0, got -1$"),
         ([{"name": "n", "arms": [1, 1]}], "the group 'n' names an arm twice$"),
         ([{"name": "n", "arms": [1], "at_least": math.nan}], "at_least of the group 'n' must be a number of at least"),
-        ([{"name": "n", "arms": [1], "at_least": 0.2, "at_most": 0.1}], "promised at least 0.2 and at most 0.1$"),
-        ([{"name": "n", "arms": [1], "exactly": 0.2, "at_most": 0.3}], "has exactly beside at_least or at_most"),
-        ([NORTH, NORTH], "two groups have the name 'north'; give each its own$"),
+        (
+            [{"name": "n", "arms": [1], "at_least": 0.2, "at_most": 0.1}],
+            "promised at least 0.2 and at most 0.1; at_least must not exceed at_most$",
+        ),
+        ([{"name": "n", "arms": [1], "exactly": 0.2, "at_most": 0.3}], "has exactly together with at_least or at_most"),
+        ([NORTH, NORTH], "two groups have the name 'north'; give each its own name$"),
     ],
 )
 def test_a_wrong_group_is_refused(groups: Any, message: str) -> None:
@@ -123,5 +129,5 @@ def test_a_wrong_group_is_refused(groups: Any, message: str) -> None:
 def test_what_does_not_fit_the_arms_is_refused() -> None:
     with pytest.raises(EvenhandError, match=r"fractions\[1\] is 0.3, above caps\[1\], which is 0.2"):
         BoundedShares([0.0, 0.3], [1.0, 0.2])
-    with pytest.raises(EvenhandError, match="the group 'north' has an arm 2, of 2 from 0"):
+    with pytest.raises(EvenhandError, match="the group 'north' has an arm 2, but arms are numbered from 0 to 1"):
         group_ucb(groups=[NORTH]).start(2)

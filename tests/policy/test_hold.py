@@ -82,11 +82,11 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "another count": (lambda: HoldFor(PowerSize(), "both"), "^count must be"),
     "equal sizes": (
         lambda: HoldFor(lambda k: 0.0 * k + 3.0),
-        r"^size: the sizes of holds must rise, but f\(1000\) is no more than f\(1\) = 3$",
+        r"^size: the sizes of holds must increase, but f\(1000\) is no more than f\(1\) = 3$",
     ),
     "a fall": (
         lambda: HoldFor(lambda k: np.where(k == 7.0, 2.0, k)),
-        r"^size: the sizes of holds must rise, but f\(7\) = 2 is below f\(6\) = 6$",
+        r"^size: the sizes of holds must increase, but f\(7\) = 2 is below f\(6\) = 6$",
     ),
     "below 1": (
         lambda: HoldFor(lambda k: k - 0.5),

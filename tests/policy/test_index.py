@@ -624,7 +624,7 @@ def test_what_does_not_grow_must_have_its_shape_and_what_grows_must_not_shrink()
     for name, values in (("recent", [0.0]), ("logs", [0.0, 0.0, 0.0]), ("recent", [[0.0] * 9, [0.0] * 9])):
         plain = dump(policy.start(2))
         plain["index"][name]["values"] = values
-        with pytest.raises(StateError, match=r"^a saved array has shape \(.*\), this policy needs \(.\,\)$"):
+        with pytest.raises(StateError, match=r"^a saved array has shape \(.*\), but this policy needs \(.\,\)$"):
             restore(policy.start(2), plain)
 
 

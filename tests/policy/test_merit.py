@@ -475,7 +475,7 @@ def test_bad_parameters_are_refused(build: Any, message: str) -> None:
 
 
 def test_a_function_of_a_single_number_is_refused() -> None:
-    with pytest.raises(EvenhandError, match=r"^a merit function must take an array of means; this one says: "):
+    with pytest.raises(EvenhandError, match=r"^a merit function must take an array of means; this one raised: "):
         Custom(only_one)  # type: ignore[arg-type]
 
 

@@ -43,7 +43,7 @@ def fairness(claim: Callable[[Any, Any], Any], memory: Any = None) -> Policy:
         ),
         (index(lambda state: [1, 2, 3]), r"^Own.score must return an array .* got a list"),
         (index(lambda state: np.zeros(2)), r"^Own.score must return an array .* got shape \(2,\)"),
-        (fairness(lambda score, state: score), "^Own.claim must return Ranking, as Own.gives says, got ndarray"),
+        (fairness(lambda score, state: score), "^Own.claim must return Ranking, as Own.gives declares, got ndarray"),
         (fairness(lambda score, state: Shares(score)), "^Own.claim must return Ranking, .* got Shares"),
         (fairness(lambda score, state: Ranking(score), {}), "^Own.start must return a dataclass .*, got a dict"),
     ],

@@ -419,16 +419,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "two that decide when": (
         {"schedule": Quotas(2), "hold": HoldFor(PowerSize(2.0))},
-        "Quotas decides single rounds, HoldFor makes choices last: give one of them",
+        "Quotas decides single rounds, but HoldFor holds choices for several rounds: use one of them",
     ),
     "a schedule alone and a promise": (
         {"fairness": DeficitFirst(SHARES), "schedule": PhasedElimination(60)},
-        "PhasedElimination decides every round alone and keeps no promise: use fairness=NoPromise(), or no schedule",
+        "PhasedElimination decides every round itself and keeps no promise: use fairness=NoPromise(), or no schedule",
     ),
     "shares of choices for shares of rounds": (
         {"fairness": MERIT, "selection": Categorical(), "hold": HoldFor(PowerSize(2.0))},
-        "HoldFor holds arms the longer the more often they were chosen, so that MeritShares would not give them their "
-        "shares of the rounds: use HoldFor(size, count='all')",
+        "HoldFor holds an arm for longer the more often it was chosen, so MeritShares could not keep the promised "
+        "shares: use HoldFor(size, count='all')",
     ),
     "no part": ({"index": 3}, "index must be an object such as UCB(), got 3"),
     "a name for a part": ({"fairness": "none"}, "fairness must be an object such as NoPromise(), got 'none'"),

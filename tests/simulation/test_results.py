@@ -283,7 +283,7 @@ def test_lanes_of_parameters_by_lane_cannot_be_changed(tmp_path: Path) -> None:
     world = Environment(Bernoulli(PerLane(np.full((2, 2), 0.5))))
     path = compare([ucb1()], world, 5, 2, progress=False).save(tmp_path) / "curves.parquet"
     with pytest.raises(
-        ConfigurationError, match=r"curves\.parquet: its parameters were made for 2 lanes; run it with as many"
+        ConfigurationError, match=r"curves\.parquet: its parameters are for 2 lanes; run it with lanes = 2"
     ):
         read_setup(path, lanes=3)
 
@@ -361,9 +361,9 @@ def test_a_parquet_file_of_others_is_refused(tmp_path: Path) -> None:
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="has format 99, this version reads format 2"):
+    with pytest.raises(DataError, match="has format 99, but this version reads format 2"):
         read_table(stamped(tmp_path / "later.parquet", b'{"format": 99}'))
-    with pytest.raises(DataError, match="has format None, this version reads format 2"):
+    with pytest.raises(DataError, match="has format None, but this version reads format 2"):
         read_table(stamped(tmp_path / "later.parquet", b"{}"))
 
 

@@ -190,7 +190,9 @@ def _value(name: str, value: object, surroundings: Surroundings) -> object:
         return [_placed(group, surroundings.names) for group in value]
     if name == "penalties" and isinstance(value, Mapping) and value.get("kind") == "half_range":
         if surroundings.means is None:
-            raise ConfigurationError("penalties of kind 'half_range' need mean rewards, which are unknown here")
+            raise ConfigurationError(
+                "penalties of kind 'half_range' need mean rewards, which are unknown here; give numbers instead"
+            )
         return half_range(surroundings.means)
     return value
 

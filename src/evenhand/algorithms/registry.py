@@ -130,7 +130,7 @@ def algorithm(paper: str | None = None, bound: Bound | None = None) -> Callable[
     def enter(build: F) -> F:
         known = ALGORITHMS.get(build.__name__)
         if known is not None and not same_definition(known.build, build):
-            raise EvenhandError(f"there are two algorithms named {build.__name__!r}; give one another name")
+            raise EvenhandError(f"there are two algorithms named {build.__name__!r}; rename one of them")
         publication = None if paper is None else PAPERS[paper]
         ALGORITHMS[build.__name__] = Algorithm(build.__name__, build, publication, bound)
         return build

@@ -64,7 +64,7 @@ def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
     if ("rewards" in table) == ("dataset" in table):
         faults.append(ConfigurationError("give either rewards or a dataset"))
     if "dataset" in table and {"arms", "availability"} & set(table):
-        faults.append(ConfigurationError("a dataset brings its own arms and availability"))
+        faults.append(ConfigurationError("a dataset has its own arms and availability: remove these keys"))
     if faults:
         raise EvenhandError.together(faults)
     errors = _Collected()
@@ -122,7 +122,7 @@ def rewards(table: Any, names: tuple[str, ...] | None, run: RunSettings) -> tupl
     if values.get("kind") == "table" and "path" in values:
         headed, values["values"] = logs.read_rewards(_path(values, run))
         if names not in (None, headed):
-            raise EvenhandError(f"arms must be those that head the reward table, in this order: {', '.join(headed)}")
+            raise EvenhandError(f"arms must be the columns of the reward table, in this order: {', '.join(headed)}")
         names = headed
     if values.get("kind") == "varying" and "path" in values:
         headed, values["probabilities"] = logs.read_rewards(_path(values, run))
@@ -184,7 +184,7 @@ def _films(path: Path | None = None, order: str = "log") -> Environment:
     if path is not None:
         return movielens.load(path).environment(order)
     if order != "log":
-        raise EvenhandError("users can be shuffled in a log only: give its path")
+        raise EvenhandError("users can only be shuffled in a log: give its path")
     return movielens.films()
 
 
@@ -203,7 +203,7 @@ def _conversions(
     if path is not None:
         return conversions.load(path, ads or conversions.ADS).environment(rates, click_rate)
     if ads is not None:
-        raise EvenhandError("ads can be chosen from a log only: give its path")
+        raise EvenhandError("ads can only be chosen from a log: give its path")
     return conversions.shipped(rates or "scaled_conversions", click_rate)
 
 
@@ -341,5 +341,6 @@ def _check_arms(what: str, path: str, headed: tuple[str, ...], names: tuple[str,
     """Refuse a file whose columns are not the arms."""
     if headed != names:
         raise EvenhandError(
-            f"the {what} {path} is headed {', '.join(headed)}; the arms are {', '.join(names)}, in this order"
+            f"the columns of the {what} {path} are {', '.join(headed)}, but the arms are {', '.join(names)}: give "
+            "both in the same order"
         )

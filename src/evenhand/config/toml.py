@@ -238,7 +238,7 @@ def _grid(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         if not isinstance(values, list) or not values:
             raise ConfigurationError(f"grid.{key} must be a list with at least one value, got {values!r}")
         if key in given:
-            raise ConfigurationError(f"grid.{key} and the policy both give {key!r}")
+            raise ConfigurationError(f"{key!r} is set both in grid.{key} and in the policy: remove one of them")
     points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
     return [
         (" ".join([label, *(f"{key}={_short(one)}" for key, one in point.items())]), given | point) for point in points

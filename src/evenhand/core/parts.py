@@ -128,7 +128,7 @@ def register(slot: str, kind: str, cls: type) -> None:
     known = _KINDS[slot].get(kind)
     if known is not None and not same_definition(known, cls):
         raise EvenhandError(
-            f"two classes are registered as {slot} {kind!r}: {_path(known)} and {_path(cls)}; give one another name"
+            f"two classes are registered as {slot} {kind!r}: {_path(known)} and {_path(cls)}; rename one of them"
         )
     check_definition(slot, cls)
     _KINDS[slot][kind] = cls
@@ -241,7 +241,7 @@ def plain(part: object) -> Any:
     if part is None or isinstance(part, str | int | float | bool):
         return part
     what = f"the function {part.__qualname__}" if isinstance(part, FunctionType) else repr(part)
-    raise StateError(f"{what} cannot be written down: make it a registered part (evenhand.core.parts.part)")
+    raise StateError(f"{what} cannot be saved: make it a registered part (evenhand.core.parts.part)")
 
 
 def class_of(
@@ -271,7 +271,7 @@ def class_of(
         raise ConfigurationError(f"needs a kind{nearest('', names)}" if kind is None else f"unknown kind {kind!r}")
     if ":" in kind and kind not in kinds(slot):
         if importing is None:
-            raise ConfigurationError(f"unknown kind {kind!r}: a part of one's own must be registered first")
+            raise ConfigurationError(f"unknown kind {kind!r}: register your own parts first")
         cls = importing(kind)
         if not isinstance(cls, type) or not (attrs.has(cls) or issubclass(cls, Part)):
             raise ConfigurationError(f"kind {kind!r} must name the class of a part, got {cls!r}")

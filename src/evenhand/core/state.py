@@ -321,12 +321,15 @@ def restore(template: T, plain: Any, grown: bool = False) -> T:
         return _restored_array(template, plain, grown)  # type: ignore[return-value]
     if not dataclasses.is_dataclass(template) or isinstance(template, type):
         if type(plain) is not type(template):
-            raise StateError(f"found {plain!r} in a saved state where this policy has {template!r}")
+            raise StateError(
+                f"the saved state has {plain!r} where this policy has {template!r}: restore it with "
+                "the policy that it was saved from"
+            )
         return plain
     names = {field.name for field in dataclasses.fields(template)}
     if not isinstance(plain, dict) or set(plain) != names:
         found = sorted(plain) if isinstance(plain, dict) else type(plain).__name__
-        raise StateError(f"the saved {type(template).__name__} should have {sorted(names)}, it has {found}")
+        raise StateError(f"the saved {type(template).__name__} must have {sorted(names)}, got {found}")
     if isinstance(template, State) and not (type(plain["round"]) is int and plain["round"] >= 0):
         raise StateError(f"the round of a saved state must be a whole number, got {plain['round']!r}")
     grows: frozenset[str] = getattr(template, "grows", frozenset())
@@ -335,14 +338,14 @@ def restore(template: T, plain: Any, grown: bool = False) -> T:
 
 def _restored_array(template: NDArray[Any], plain: Any, grown: bool) -> NDArray[Any]:
     if not isinstance(plain, dict) or set(plain) != {"dtype", "values"}:
-        raise StateError("a saved array should have 'dtype' and 'values'")
+        raise StateError("a saved array must have 'dtype' and 'values'")
     if plain["dtype"] != str(template.dtype):
-        raise StateError(f"a saved array is of type {plain['dtype']!r}, this policy needs {str(template.dtype)!r}")
+        raise StateError(f"a saved array has type {plain['dtype']!r}, but this policy needs {str(template.dtype)!r}")
     try:
         array = np.array(plain["values"], dtype=template.dtype)
     except (TypeError, ValueError) as error:
-        raise StateError(f"a saved array does not hold what its type says: {error}") from None
+        raise StateError(f"the values of a saved array do not match its type: {error}") from None
     longer = grown and array.shape[:-1] == template.shape[:-1] and array.shape[-1] >= template.shape[-1]
     if array.shape != template.shape and not longer:
-        raise StateError(f"a saved array has shape {array.shape}, this policy needs {template.shape}")
+        raise StateError(f"a saved array has shape {array.shape}, but this policy needs {template.shape}")
     return array

@@ -61,7 +61,7 @@ class NonOblivious(AnonymousFeedback):
     def flow(self, lanes: int, rounds: int) -> Flow:
         """Totals under way, and the number of the best arm's plays in a row."""
         if self.best is None:
-            raise EvenhandError("best must be the index of an arm where there is no environment to take it from")
+            raise EvenhandError("best must be the index of an arm, because there is no environment to take it from")
         return self._flow(np.full(lanes, self.best), rounds)
 
     def open_for(self, means: Array, unit: Unit | None, shape: Shape, rounds: int) -> Channel:
@@ -152,11 +152,11 @@ class _Memory:
         self._round += 1
         if delays.shape not in ((), (len(played),)):
             raise EvenhandError(
-                f"the adversary returned shape {delays.shape} in round {self._round}; a delay for each of the "
-                f"{len(played)} lanes is needed, or one for all"
+                f"the adversary returned shape {delays.shape} in round {self._round}; it must return one delay for "
+                f"all lanes, or one for each of {len(played)}"
             )
         if not (delays >= 0.0).all():
             raise EvenhandError(
-                f"the adversary returned {delays.tolist()} in round {self._round}; a delay is at least 0"
+                f"the adversary returned {delays.tolist()} in round {self._round}; delays must be at least 0"
             )
         return np.asarray(np.floor(np.broadcast_to(delays, len(played))[plays // played.shape[1]]))

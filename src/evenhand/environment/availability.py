@@ -163,7 +163,7 @@ class Independent(Availability):
 def _sets(value: Rows) -> Mask:
     sets = validate.table("", value, 0.0, 1.0)
     if not np.isin(sets, (0.0, 1.0)).all():
-        raise EvenhandError("must hold 0 (asleep) or 1 (available), one column per arm")
+        raise EvenhandError("must contain 0 (asleep) or 1 (available), with one column per arm")
     return sets.astype(bool)
 
 

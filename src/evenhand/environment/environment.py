@@ -179,7 +179,9 @@ class Environment(Part):
             EvenhandError: the log holds fewer rounds than ``horizon``.
         """
         if self.rows is not None and self.rows < horizon:
-            raise EvenhandError(f"horizon = {horizon}, but the log holds only {self.rows} rounds")
+            raise EvenhandError(
+                f"horizon = {horizon}, but the log has only {self.rows} rounds; use a horizon of at most {self.rows}"
+            )
 
     def start(self, horizon: int, lanes: int, seed: np.random.SeedSequence) -> World:
         """The environment at work for one block of lanes.
@@ -248,7 +250,7 @@ class World:
         if environment.rewards.rows is not None:
             raise EvenhandError("a log of rewards has no round before the first; run without free_start")
         if self.round or self._observed:
-            raise EvenhandError("free_pull comes before round 1, which has begun; start the environment anew")
+            raise EvenhandError("free_pull must be called before round 1, which has begun; start the environment again")
         self._channel = self._open(self.horizon + 1)
         earned = environment.rewards.draw(self._rng_free, np.zeros((1, 1), dtype=np.intp), self.lanes)[0]
         chance = self._rng_free.random(shape) if self._random else None
@@ -263,10 +265,10 @@ class World:
             EvenhandError: the round has been observed already, or the horizon has been reached.
         """
         if self._observed:
-            raise EvenhandError(f"round {self.round + 1} has been observed already; call step(decision) next")
+            raise EvenhandError(f"round {self.round + 1} has already been observed; call step(decision) next")
         if self.round == self.horizon:
             raise EvenhandError(
-                f"all {self.horizon} rounds have been played; start the environment anew, or with a longer horizon"
+                f"all {self.horizon} rounds have been played; start the environment again, or with a longer horizon"
             )
         self._observed = True
         self._place = self.round % self._stretch

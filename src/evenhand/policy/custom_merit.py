@@ -64,7 +64,7 @@ class Custom(Merit):
         try:
             merits = np.asarray(self.function(self._grid), dtype=float)
         except (TypeError, ValueError) as error:
-            raise EvenhandError(f"a merit function must take an array of means; this one says: {error}") from None
+            raise EvenhandError(f"a merit function must take an array of means; this one raised: {error}") from None
         if merits.shape != self._grid.shape or not np.isfinite(merits).all():
             raise EvenhandError("a merit function must return one finite number for each mean in [0, 1]")
         return merits

@@ -309,7 +309,8 @@ def shared_evidence(one: Evidence | None, other: Evidence | None, names: str) ->
         return one or other
     if one.memory() != other.memory():
         raise EvenhandError(
-            f"{names} must forget alike, as they share one memory, got {one!r} and {other!r}: give both the same "
+            f"{names} must forget in the same way, because they share one memory, got {one!r} and {other!r}: give "
+            "both the same "
             "discount or window"
         )
     return one

@@ -54,7 +54,7 @@ def as_groups(values: Iterable[GroupLike]) -> tuple[Group, ...]:
     names = [group["name"] for group in groups]
     for name in names:
         if names.count(name) > 1:
-            raise EvenhandError(f"two groups have the name {name!r}; give each its own")
+            raise EvenhandError(f"two groups have the name {name!r}; give each its own name")
     return groups
 
 
@@ -66,21 +66,23 @@ def _group(place: int, table: object) -> Group:
             raise EvenhandError(f"[{place}] has an unknown key {key!r}{nearest(str(key), KEYS)}")
     name, arms = table.get("name"), table.get("arms")
     if not isinstance(name, str) or not name.strip() or name != name.strip():
-        raise EvenhandError(f"[{place}].name must be a string without white space around it, got {name!r}")
+        raise EvenhandError(f"[{place}].name must be a string without surrounding white space, got {name!r}")
     if isinstance(arms, str) or not isinstance(arms, Sequence) or len(arms) == 0:
-        raise EvenhandError(f"the group {name!r} needs arms, a list of at least one, got {arms!r}")
+        raise EvenhandError(f"the group {name!r} needs arms, a list with at least one arm, got {arms!r}")
     places = [validate.whole(f"an arm of the group {name!r}", arm, low=0) for arm in arms]
     if len(set(places)) < len(places):
         raise EvenhandError(f"the group {name!r} names an arm twice")
     low, high = table.get("at_least"), table.get("at_most")
     if table.get("exactly") is not None:
         if low is not None or high is not None:
-            raise EvenhandError(f"the group {name!r} has exactly beside at_least or at_most; give one of them")
+            raise EvenhandError(f"the group {name!r} has exactly together with at_least or at_most; remove one of them")
         low = high = table["exactly"]
     least = 0.0 if low is None else validate.number(f"at_least of the group {name!r}", low, 0.0)
     most = None if high is None else validate.number(f"at_most of the group {name!r}", high, 0.0)
     if most is not None and most < least:
-        raise EvenhandError(f"the group {name!r} is promised at least {least:g} and at most {most:g}")
+        raise EvenhandError(
+            f"the group {name!r} is promised at least {least:g} and at most {most:g}; at_least must not exceed at_most"
+        )
     return Group(name=name, arms=places, at_least=least, at_most=most)
 
 
@@ -114,7 +116,10 @@ def membership(groups: Sequence[Group], arms: int) -> Array:
     members = np.zeros((arms, len(groups)))
     for place, group in enumerate(groups):
         if max(group["arms"]) >= arms:
-            raise EvenhandError(f"the group {group['name']!r} has an arm {max(group['arms'])}, of {arms} from 0")
+            raise EvenhandError(
+                f"the group {group['name']!r} has an arm {max(group['arms'])}, but arms are "
+                f"numbered from 0 to {arms - 1}"
+            )
         members[group["arms"], place] = 1.0
     return members
 

@@ -451,4 +451,4 @@ def _check_rises(size: Callable[[Array], Array]) -> None:
     if falls.size or sizes[-1] <= sizes[0]:
         where = f"f({falls[0] + 2}) = {sizes[falls[0] + 1]:g} is below" if falls.size else "f(1000) is no more than"
         what = f"f({falls[0] + 1}) = {sizes[falls[0]]:g}" if falls.size else f"f(1) = {sizes[0]:g}"
-        raise EvenhandError(f"the sizes of holds must rise, but {where} {what}")
+        raise EvenhandError(f"the sizes of holds must increase, but {where} {what}")

@@ -177,7 +177,7 @@ class Policy(Part):
         if self.fractions is not None:
             validate.one_per_arm("fractions", self.fractions, arms)
             if lanes is None and self.fractions.ndim > 1:
-                raise EvenhandError("fractions has several rows; PerLane(fractions) gives each lane one of them")
+                raise EvenhandError("fractions has several rows; use PerLane(fractions) to give each lane one row")
         self.fairness.check(arms, self.plays)
         self.schedule.check(arms, self.plays)
         self._check_floor(arms)
@@ -291,7 +291,7 @@ class Policy(Part):
         claim = self.fairness.claim(score, state)
         if not isinstance(claim, self.fairness.gives):
             owner, given, gives = (one.__name__ for one in (type(self.fairness), type(claim), self.fairness.gives))
-            raise EvenhandError(f"{owner}.claim must return {gives}, as {owner}.gives says, got {given}")
+            raise EvenhandError(f"{owner}.claim must return {gives}, as {owner}.gives declares, got {given}")
         claim = self.schedule.plan(claim, state, observation)
         return self.selection.select(claim, state, observation, rng)
 
@@ -380,33 +380,35 @@ def check_fit(policy: Policy) -> None:
         )
     if not isinstance(schedule, NoSchedule) and not isinstance(hold, EveryRound):
         raise EvenhandError(
-            f"{name['schedule']} decides single rounds, {name['hold']} makes choices last: give one of them"
+            f"{name['schedule']} decides single rounds, but {name['hold']} holds choices for several rounds: use "
+            "one of them"
         )
     if schedule.alone and not isinstance(fairness, NoPromise):
         raise EvenhandError(
-            f"{name['schedule']} decides every round alone and keeps no promise: use "
+            f"{name['schedule']} decides every round itself and keeps no promise: use "
             "fairness=NoPromise(), or no schedule"
         )
     if isinstance(schedule, PeriodicExploration) and fairness.promises:
         raise EvenhandError(
-            f"{name['schedule']} takes rounds away from the arms to which {name['fairness']} owes them: use no "
-            "schedule, as promised shares explore, too, or fairness=NoPromise()"
+            f"{name['schedule']} uses rounds that {name['fairness']} owes to other arms: use no schedule, because "
+            "promised shares also explore, or fairness=NoPromise()"
         )
     if schedule.free and policy.named:
-        raise EvenhandError(f"{name['schedule']} pulls arms before round 1, which have no age: leave free out")
+        raise EvenhandError(f"{name['schedule']} pulls arms before round 1, and these pulls have no age: omit free")
     if policy.named and getattr(hold, "credit", "all") != "all":
         raise EvenhandError(
-            f"{name['hold']} with credit='second_half' is for anonymous sums, and counts by age are for rewards that "
+            f"{name['hold']} with credit='second_half' needs anonymous sums, but counts by age need rewards that "
             "name their pull: use credit='all', or other evidence"
         )
     if isinstance(selection, ExplorationFloor) and not isinstance(hold, EveryRound):
         raise EvenhandError(
-            f"{name['selection']} draws anew in every round, {name['hold']} makes choices last: use hold=EveryRound()"
+            f"{name['selection']} draws in every round, but {name['hold']} holds choices for several rounds: use "
+            "hold=EveryRound()"
         )
     if not hold.equal and fairness.promises and not issubclass(fairness.gives, Ranking):
         raise EvenhandError(
-            f"{name['hold']} holds arms the longer the more often they were chosen, so that {name['fairness']} would "
-            "not give them their shares of the rounds: use HoldFor(size, count='all')"
+            f"{name['hold']} holds an arm for longer the more often it was chosen, so {name['fairness']} could not "
+            "keep the promised shares: use HoldFor(size, count='all')"
         )
 
 

@@ -40,7 +40,10 @@ def read_table(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
     if not isinstance(information, dict):
         raise DataError(f"{path} is a Parquet file, but not one that Evenhand wrote")
     if information.get("format") != FORMAT:
-        raise DataError(f"{path} has format {information.get('format')!r}, this version reads format {FORMAT}")
+        raise DataError(
+            f"{path} has format {information.get('format')!r}, but this version reads format {FORMAT}; "
+            "read it with the version that wrote it"
+        )
     return information, frame
 
 

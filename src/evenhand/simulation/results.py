@@ -287,7 +287,9 @@ class Results:
         for name in ("arms", "estimates"):
             same, others[name] = read_table(folder / f"{name}.parquet")
             if same != information:
-                raise DataError(f"{folder / name}.parquet is of another run than curves.parquet beside it")
+                raise DataError(
+                    f"{folder / name}.parquet belongs to a different run than curves.parquet in the same folder"
+                )
         try:
             return cls._of_tables(information, curves, others["arms"], others["estimates"])
         except (KeyError, ValueError, TypeError) as error:

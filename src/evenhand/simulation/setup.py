@@ -109,7 +109,9 @@ def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
     policies = {label: _built("policy", repr(label), table) for label, table in information["policies"].items()}
     metrics = tuple(_built("metric", f"metric {place}", table) for place, table in enumerate(information["metrics"]))
     if run["lanes"] != information["lanes"] and lane_rows(environment, *policies.values()):
-        raise ConfigurationError(f"its parameters were made for {information['lanes']} lanes; run it with as many")
+        raise ConfigurationError(
+            f"its parameters are for {information['lanes']} lanes; run it with lanes = {information['lanes']}"
+        )
     if run["horizon"] != information["horizon"]:
         for label, policy in policies.items():
             _check_horizon(label, policy, information["horizon"])
@@ -237,5 +239,5 @@ def _check_horizon(label: str, policy: Policy, horizon: int) -> None:
 
     if policy.name in ALGORITHMS and "horizon" in ALGORITHMS[policy.name].parameters:
         raise ConfigurationError(
-            f"{label!r} was made for a horizon of {horizon}; run it with that, or from its configuration"
+            f"{label!r} is for a horizon of {horizon}; run it with horizon = {horizon}, or run its configuration"
         )

@@ -259,10 +259,10 @@ def _labelled(policies: Mapping[str, Policy] | Sequence[Policy]) -> dict[str, Po
     pairs = policies.items() if isinstance(policies, Mapping) else [(p.name or "policy", p) for p in policies]
     labels = [label for label, _ in pairs]
     if not labels:
-        raise EvenhandError("there is no policy to simulate")
+        raise EvenhandError("there is no policy to simulate; give at least one")
     for label in labels:
         if labels.count(label) > 1:
-            raise EvenhandError(f"{labels.count(label)} policies are labelled {label!r}; give each a label of its own")
+            raise EvenhandError(f"{labels.count(label)} policies are labelled {label!r}; give each its own label")
     return dict(pairs)
 
 
@@ -270,7 +270,7 @@ def _check_lanes(environment: Environment, policies: Mapping[str, Policy], lanes
     """Parameters that differ between lanes must have as many rows as there are lanes."""
     for rows in lane_rows(environment, *policies.values()):
         if rows != lanes:
-            raise EvenhandError(f"a parameter is given for {rows} lanes, but lanes = {lanes}")
+            raise EvenhandError(f"a parameter is given for {rows} lanes, but lanes = {lanes}; use lanes = {rows}")
 
 
 def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> None:
@@ -284,7 +284,7 @@ def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> No
     able = [name for name, algorithm in ALGORITHMS.items() if not algorithm.example().bounded]
     raise EvenhandError(
         f"{quoted} {'needs' if len(needing) == 1 else 'need'} rewards of a finite range, and "
-        f"{type(environment.rewards).__name__} has none; algorithms that can take it: {', '.join(able)}"
+        f"{type(environment.rewards).__name__} has none; algorithms that do not need one: {', '.join(able)}"
     )
 
 
@@ -311,8 +311,8 @@ def _check_memory(kept: int, arms: int, measures: int) -> None:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > memory:
         raise EvenhandError(
-            f"the results would take {needed / 1e9:,.0f} GB, this machine has {memory / 1e9:,.0f}: "
-            "ask for fewer lanes or checkpoints"
+            f"the results would take {needed / 1e9:,.0f} GB, but this machine has {memory / 1e9:,.0f} GB: use fewer "
+            "lanes or checkpoints"
         )
 
 

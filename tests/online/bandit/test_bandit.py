@@ -477,7 +477,7 @@ def test_parameters_of_many_kinds_can_be_saved() -> None:
 
 def test_a_function_of_ones_own_is_refused_when_saved() -> None:
     bandit = Bandit(ARMS, "fcts_d", merit=Custom(lambda mean: 1.0 + mean))
-    with pytest.raises(EvenhandError, match=r"cannot be saved with this merit: the function .* cannot be written down"):
+    with pytest.raises(EvenhandError, match=r"cannot be saved with this merit: the function .* cannot be saved"):
         bandit.dump()
 
 

@@ -75,7 +75,7 @@ def test_a_table_of_parts_in_place_of_an_algorithm(on: Asking) -> None:
     assert shown["parameters"] == {"fractions": [0.0, 0.5]}
     assert on.get(ALL).json()["allocations"][0]["algorithm"] == "empirical_mean + deficit_first"
     for wrong, sentence in (
-        ({"index": "mine:KLUCB"}, "a part of one's own must be registered first"),
+        ({"index": "mine:KLUCB"}, "register your own parts first"),
         ({"indx": "ucb"}, "give an algorithm, or a table for one of index, fairness"),
         ({"index": "ucb", "fairness": {"kind": "merit_shares", "merit": "linear"}}, "use selection=DependentRounding"),
     ):
