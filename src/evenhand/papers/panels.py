@@ -9,19 +9,23 @@ import matplotlib as mpl
 import numpy as np
 
 from evenhand.papers.verdicts import count_lanes
-from evenhand.simulation.figures import COLOURS, DASHES, STYLE
+from evenhand.simulation.figures import style as styles
+from evenhand.simulation.figures.lines import limits
+from evenhand.simulation.figures.style import COLOURS, DASHES, HATCHES, look, style_for
 from evenhand.simulation.measures import MEASURES
-from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from evenhand.core.state import Array
     from evenhand.papers.experiment import CompletedRun
 
 WIDTH, HEIGHT = 4.1, 3.1  # inches of a panel
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+MARKERS = styles.MARKERS
+#: Some figures have more policies than others have colours.
+PALETTE = (*COLOURS, "#332288", "#882255", "#000000", "#B8C400", "#7B5CD6")
 
 
 def grid(panels: int, draw: Callable[[int, Axes], None], columns: int = 3, note: str = "") -> Figure:
@@ -37,7 +41,7 @@ def grid(panels: int, draw: Callable[[int, Axes], None], columns: int = 3, note:
 
     across = min(columns, panels)
     down = -(-panels // across)
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(style_for("")):
         figure = Figure(figsize=(max(across * WIDTH, 6.4), down * HEIGHT + 1.0), layout="constrained")
         axes = figure.subplots(down, across, squeeze=False).flat
         for number, ax in enumerate(axes):
@@ -67,7 +71,7 @@ def curves(
     title: str = "",
     order: Iterable[str] | None = None,
 ) -> None:
-    """A measure over the rounds: means over the lanes with a band of one standard error, one line per policy.
+    """A measure over the rounds: means over the lanes with their 95 % intervals as a band, one line per policy.
 
     Args:
         axes: to draw on.
@@ -81,11 +85,22 @@ def curves(
     names = _names(run, labels)
     place_of = {name: place for place, name in enumerate(order or names.values())}
     for label, name in names.items():
-        mean, error = mean_and_error(run.results.policies[label].curves[measure])
-        look = line(place_of[name])
-        axes.plot(run.results.rounds, mean, label=name, linewidth=1.5, **look)
-        band(axes, run.results.rounds, mean - error, mean + error, look["color"])
+        values, place = run.results.policies[label].curves[measure], place_of[name]
+        style: dict[str, Any] = look(place, len(run.results.rounds)) | {"markersize": 3.5} | line(place)
+        style["markerfacecolor"] = style["color"]
+        if "x" in log:
+            style["markevery"] = (0.02 * (place % 6), 0.14)  # by distance, as the rounds are not evenly spread
+        axes.plot(run.results.rounds, values.mean(axis=1), label=name, linewidth=1.5, **style)
+        band(axes, run.results.rounds, *limits(values, "95%"), style["color"])
     finish(axes, "round", MEASURES[measure].measure.axis, log, title)
+
+
+def mean_and_reach(values: NDArray[Any]) -> tuple[Array, Array]:
+    """Mean over the last axis, the lanes, and half the length of its 95 % interval."""
+    by_row = np.atleast_2d(values)
+    mean = values.mean(axis=-1)
+    high = limits(by_row.reshape(-1, by_row.shape[-1]), "95%")[1].reshape(mean.shape)
+    return mean, high - mean
 
 
 def band(axes: Axes, x: Any, low: Array, high: Array, colour: str) -> None:
@@ -93,9 +108,10 @@ def band(axes: Axes, x: Any, low: Array, high: Array, colour: str) -> None:
     axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
 
 
-def points(axes: Axes, x: Any, y: Any, error: Any, name: str, place: int, **look: Any) -> None:
+def points(axes: Axes, x: Any, y: Any, error: Any, name: str, place: int, **style: Any) -> None:
     """The line of a number, counted from 0, with a marker and an error bar at every point, unless ``error`` is None."""
-    axes.errorbar(x, y, error, label=name, marker=MARKERS[place], **(line(place) | look))
+    shape: dict[str, Any] = {"marker": MARKERS[place], "elinewidth": 0.9} | line(place) | style
+    axes.errorbar(x, y, error, label=name, **shape)
 
 
 def bars(
@@ -107,7 +123,7 @@ def bars(
     *,
     group: float,
     fill: float,
-    **look: Any,
+    **style: Any,
 ) -> None:
     """One bar per arm, with whiskers unless ``error`` is None: the one of a number in a group of ``of`` side by side.
 
@@ -119,11 +135,12 @@ def bars(
         error: half the length of the whiskers, (arms,).
         group: width of a group; arms are 1 apart.
         fill: the part of its place that a bar fills.
-        look: colour, and label if the legend has it.
+        style: colour, and label if the legend has it.
     """
     width = group / of
     middle = np.arange(len(heights)) - group / 2.0 + (place + 0.5) * width
-    axes.bar(middle, heights, fill * width, yerr=error, error_kw={"linewidth": 0.8}, **look)
+    shape: dict[str, Any] = {"hatch": HATCHES[place % len(HATCHES)], "edgecolor": "white", "linewidth": 0.0}
+    axes.bar(middle, heights, fill * width, yerr=error, error_kw={"linewidth": 0.8}, **(shape | style))
 
 
 def name_arms(axes: Axes, run: CompletedRun) -> None:
@@ -158,13 +175,12 @@ def finish(axes: Axes, x: str, y: str, log: str = "", title: str = "") -> None:
 
 def line(place: int) -> dict[str, Any]:
     """Colour and dashes of the line of a number, counted from 0."""
-    dashes = DASHES[(place + place // len(COLOURS)) % len(DASHES)]  # other dashes when the colours repeat
-    return {"color": COLOURS[place % len(COLOURS)], "linestyle": dashes}
+    return {"color": PALETTE[place % len(PALETTE)], "linestyle": DASHES[(place + place // len(DASHES)) % len(DASHES)]}
 
 
 def lanes_of(run: CompletedRun, shown: str = "bands") -> str:
     """What the bands, bars or whiskers are, for the small print."""
-    return f"means of {count_lanes(run)} lanes; {shown}: ± 1 standard error"
+    return f"means of {count_lanes(run)} lanes; {shown}: 95 % confidence intervals"
 
 
 def _names(run: CompletedRun, labels: Sequence[str] | Mapping[str, str] | None) -> dict[str, str]:

@@ -14,7 +14,6 @@ from evenhand.papers import panels
 from evenhand.papers.beyond.claims import lower_than, together
 from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs
 from evenhand.papers.verdicts import Test, at, below, within
-from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,7 +96,7 @@ def over_shares(runs: Runs) -> Figure:
     run = runs["d3"]
 
     def panel(number: int, axes: Axes) -> None:
-        found = [mean_and_error(delays(run, f"r = {share}")) for share in SHARES]
+        found = [panels.mean_and_reach(delays(run, f"r = {share}")) for share in SHARES]
         means, errors = [float(mean) for mean, _ in found], [float(error) for _, error in found]
         panels.points(axes, list(SHARES), means, errors, "fair GLR", 0)
         panels.finish(axes, "promised share r", "rounds until most plays are the new best arm's", log="xy")

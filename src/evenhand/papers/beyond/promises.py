@@ -10,7 +10,6 @@ from evenhand.core.state import Array
 from evenhand.papers import panels
 from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs
 from evenhand.papers.verdicts import above, at, below, shares, within
-from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +80,7 @@ def of_brands(runs: Runs) -> Figure:
 
     def panel(number: int, axes: Axes) -> None:
         label = (GROUPS, ARMS, FREE)[number]
-        mean, error = mean_and_error(shares(run, label).T)
+        mean, error = panels.mean_and_reach(shares(run, label).T)
         panels.bars(axes, 0, 1, mean, error, group=0.8, fill=1.0, color=panels.line(number)["color"])
         panels.name_arms(axes, run)
         axes.set_ylim(0.0, 1.0)
@@ -98,7 +97,7 @@ def of_floors(runs: Runs) -> Figure:
 
     def panel(number: int, axes: Axes) -> None:
         for place, label in enumerate((MIX, CLIP)):
-            mean, error = mean_and_error(late_shares(run, label).T)
+            mean, error = panels.mean_and_reach(late_shares(run, label).T)
             look = {"color": panels.line(place)["color"], "label": label}
             panels.bars(axes, place, 2, mean, error, group=0.8, fill=0.9, **look)
         axes.axhline(FLOOR, color="black", linewidth=0.8, label="promised floor")

@@ -11,7 +11,6 @@ import numpy as np
 from evenhand.papers import panels
 from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Runs
 from evenhand.papers.verdicts import Test, above, at, below, count_lanes, ratio_below
-from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +84,7 @@ def over_spreads(runs: Runs) -> Figure:
     def panel(number: int, axes: Axes) -> None:
         measure = (REGRET, "stuck")[number]
         for place, label in enumerate((PUBLISHED, HALF)):
-            ends = [mean_and_error(at(runs[part], label, measure)) for part in NAMES]
+            ends = [panels.mean_and_reach(at(runs[part], label, measure)) for part in NAMES]
             means, errors = (np.array(values, dtype=float) for values in zip(*ends, strict=True))
             look = {"color": panels.line(place)["color"], "label": label}
             panels.bars(axes, place, 2, means, errors, group=0.8, fill=0.9, **look)
@@ -94,7 +93,7 @@ def over_spreads(runs: Runs) -> Figure:
         axes.set_ylabel(("composite regret in the end", "share of lanes on a worse arm")[number])
 
     some = runs["h-delay-10-30"]
-    note = f"after {some.setup.horizon:,} rounds; means of {count_lanes(some)} lanes ± 1 standard error"
+    note = f"after {some.setup.horizon:,} rounds; means of {count_lanes(some)} lanes with their 95 % intervals"
     return panels.grid(2, panel, columns=2, note=note)
 
 

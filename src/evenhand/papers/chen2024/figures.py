@@ -13,7 +13,6 @@ from evenhand.papers.chen2024.claims import CODE, MEASURES, POLICIES, TS
 from evenhand.papers.experiment import CompletedRun, Runs
 from evenhand.papers.verdicts import at, shares
 from evenhand.simulation import measures
-from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +57,7 @@ def over_delays(parts: Sequence[str]) -> Callable[[Runs], Figure]:
 
         def panel(number: int, axes: Axes) -> None:
             for place, label in enumerate(first.results.policies):
-                ends = [mean_and_error(at(runs[part], label, MEASURES[number])) for part in parts]
+                ends = [panels.mean_and_reach(at(runs[part], label, MEASURES[number])) for part in parts]
                 means, errors = zip(*ends, strict=True)
                 colour = _colour(label.removesuffix(CODE))
                 panels.points(axes, delays, means, errors, label, place, color=colour, markersize=5)
@@ -66,7 +65,7 @@ def over_delays(parts: Sequence[str]) -> Callable[[Runs], Figure]:
             panels.finish(axes, "fixed delay (rounds)", measures.MEASURES[MEASURES[number]].measure.axis)
             axes.set_xticks(delays)
 
-        note = f"after {first.setup.horizon:,} rounds; means of {first.setup.lanes} lanes ± 1 standard error"
+        note = f"after {first.setup.horizon:,} rounds; means of {first.setup.lanes} lanes with their 95 % intervals"
         return panels.grid(2, panel, columns=2, note=note)
 
     return draw
@@ -112,7 +111,7 @@ def _shares(run: CompletedRun, names: dict[str, str], title: str, axes: Axes) ->
     of = len(names) + 1
     bars = partial(panels.bars, axes, of=of, group=0.86, fill=0.95)
     for place, (label, name) in enumerate(names.items()):
-        mean, _ = mean_and_error(shares(run, label).T)
+        mean, _ = panels.mean_and_reach(shares(run, label).T)
         bars(place, heights=mean, color=_colour(name))
     bars(len(names), heights=np.asarray(run.results.promised[TS]), color="#111111", label="optimal fair policy")
     panels.name_arms(axes, run)

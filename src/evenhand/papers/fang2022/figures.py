@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from evenhand.papers import panels
 from evenhand.papers.experiment import CompletedRun, Runs
 from evenhand.papers.fang2022 import claims
 from evenhand.papers.fang2022.claims import POLICIES, SETTINGS, Frontier, penalised_regret
-from evenhand.papers.verdicts import at, count_lanes
-from evenhand.simulation.results import mean_and_error
+from evenhand.papers.verdicts import at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +29,7 @@ def over_horizons(runs: Runs) -> Figure:
         rounds = runs[part].results.rounds
         for place, name in enumerate(POLICIES):
             regrets = [penalised_regret(runs[part], name, one) for one in rounds.tolist()]
-            _points(axes, rounds, *mean_and_error(np.array(regrets)), name, place)
+            _points(axes, rounds, *panels.mean_and_reach(np.array(regrets)), name, place)
         panels.finish(axes, "T (rounds)", "penalised regret (reward)", title=f"K = {arms}, τ = {tau}")
 
     return panels.grid(len(SETTINGS), panel, note=panels.lanes_of(_any(runs), "bars"))
@@ -43,9 +42,12 @@ def over_scale(runs: Runs) -> Figure:
     def panel(number: int, axes: Axes) -> None:
         case, part, name = cells[number]
         path = {eta: plays * claims.promised(runs[part]) for eta, plays in claims.missing(runs[part], name).items()}
-        mean, error = mean_and_error(np.moveaxis(np.array(list(path.values())), 1, -1))
+        mean, error = panels.mean_and_reach(np.moveaxis(np.array(list(path.values())), 1, -1))
         for arm, (middle, reach) in enumerate(zip(mean.T, error.T, strict=True)):
-            look = panels.line(arm) | {"marker": panels.MARKERS[arm], "markersize": 3}
+            look: dict[str, Any] = panels.line(arm) | {
+                "marker": panels.MARKERS[arm % len(panels.MARKERS)],
+                "markersize": 3,
+            }
             axes.plot(list(path), middle, label=f"arm {arm + 1}", **look)
             panels.band(axes, list(path), middle - reach, middle + reach, look["color"])
         axes.set_xlim(-0.05, 1.05)
@@ -63,14 +65,17 @@ def frontiers(parts: Mapping[str, str]) -> Callable[[Runs], Figure]:
             part, where = list(parts.items())[number]
             fronts = {name: Frontier.everywhere(runs[part], name) for name in POLICIES}
             for place, (name, front) in enumerate(fronts.items()):
-                _points(axes, front.unfairness.mean(axis=-1), front.reward.mean(axis=-1), None, name, place)
-            drawn = [front.reward.mean(axis=1) for front in fronts.values()]
-            rest = np.concatenate([*drawn[:-1], drawn[-1][:-1]])  # without LFG at η = 1
-            axes.set_ylim(rest.min() - 0.06 * np.ptp(rest), rest.max() + 0.06 * np.ptp(rest))
+                missing, across = panels.mean_and_reach(front.unfairness)
+                _points(axes, missing, *panels.mean_and_reach(front.reward), name, place, xerr=across)
+            ends = [panels.mean_and_reach(front.reward) for front in fronts.values()]
+            ends[-1] = (ends[-1][0][:-1], ends[-1][1][:-1])  # without LFG at η = 1
+            low = min(float((mean - reach).min()) for mean, reach in ends)
+            high = max(float((mean + reach).max()) for mean, reach in ends)
+            axes.set_ylim(low - 0.04 * (high - low), high + 0.04 * (high - low))
             panels.finish(axes, "unfairness (plays missing)", "total expected reward", title=_title(where, runs[part]))
 
-        lanes = count_lanes(_any(runs))
-        note = f"means of {lanes} lanes; a marker is a value of the parameter; LFG at η = 1 may lie below what is drawn"
+        what = "a marker is a value of the parameter; LFG at η = 1 may lie below what is drawn"
+        note = f"{panels.lanes_of(_any(runs), 'whiskers')}; {what}"
         return panels.grid(len(parts), panel, note=note)
 
     return draw
@@ -83,7 +88,7 @@ def over_gaps(runs: Runs) -> Figure:
         part, (kind, case) = list(claims.GAP_CASES.items())[number]
         run = runs[part]
         places, inverse = claims.arms_of(part, run)
-        mean, error = mean_and_error(claims.plays_of(run, places).T)
+        mean, error = panels.mean_and_reach(claims.plays_of(run, places).T)
         axes.errorbar(inverse, mean, error, label="arms", linestyle="none", marker="o", markersize=5, color="#000000")
         level = claims.level_of(run, places)[0]
         axes.axhline(level, label="fairness level τT", color=panels.line(0)["color"], linewidth=1.2)
@@ -111,7 +116,7 @@ def beside_the_others(runs: Runs) -> Figure:
         for place, name in ((0, claims.HARD), (2, claims.COMMIT)):
             labels = [name if place == 0 else f"{name} T={one}" for one in rounds]
             found = [at(commit, label, "penalized_regret", one) for label, one in zip(labels, rounds, strict=True)]
-            panels.points(axes, rounds, *mean_and_error(np.array(found)), name, place)
+            panels.points(axes, rounds, *panels.mean_and_reach(np.array(found)), name, place)
         panels.finish(axes, "T (rounds)", "penalised regret (reward)", log="x", title="setting 1, K = 5, τ = 0.2")
 
     return panels.grid(3, panel, note=panels.lanes_of(promises, "bands and bars"))

@@ -28,7 +28,6 @@ from evenhand.papers.huang2020.claims import (
     opt_nf,
 )
 from evenhand.papers.verdicts import at, shares
-from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,7 +160,7 @@ def _regret_panel(axes: Axes, run: CompletedRun, end: str, title: str) -> None:
     inset = axes.inset_axes((0.47, 0.5, 0.5, 0.46))
     early = run.results.rounds <= ZOOM
     for label, name in labels.items():
-        mean, _ = mean_and_error(run.results.policies[label].curves[REGRET][early])
+        mean, _ = panels.mean_and_reach(run.results.policies[label].curves[REGRET][early])
         inset.plot(run.results.rounds[early], mean, linewidth=1.0, **_look(name))
     for plot, named in ((axes, True), (inset, False)):
         plot.axhline(0.0, color="black", linewidth=0.9, label="Opt-F" if named else None)
@@ -188,7 +187,7 @@ def _shares_panel(axes: Axes, run: CompletedRun, end: str, title: str) -> None:
     """Final shares of the rounds, one bar per policy, and what was promised."""
     labels, arms = _labels(run, end), len(run.results.names)
     for place, (label, name) in enumerate(labels.items()):
-        mean, error = mean_and_error(shares(run, label).T)
+        mean, error = panels.mean_and_reach(shares(run, label).T)
         look = {"label": name, "color": _look(name)["color"]}
         panels.bars(axes, place, len(labels), mean, error, group=0.84, fill=0.92, **look)
     promised = np.broadcast_to(np.asarray(run.results.promised[next(iter(labels))]), arms)
@@ -200,11 +199,14 @@ def _shares_panel(axes: Axes, run: CompletedRun, end: str, title: str) -> None:
 
 def _fixed_eta(axes: Axes, run: CompletedRun, name: str, colour: str) -> None:
     rounds = bounded_rounds(run)
-    mean, error = mean_and_error(run.results.policies[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :])
+    mean, error = panels.mean_and_reach(run.results.policies[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :])
     low, middle, high = (_logarithm(values) for values in (mean - error, mean, mean + error))
-    axes.plot(rounds, middle, color=colour, linewidth=1.5, label=f"{name}: regret")
+    look: dict[str, Any] = {"color": colour, "marker": panels.MARKERS[PAIR.index(name)], "markersize": 4}
+    look["markevery"] = (0.0, 0.14)
+    axes.plot(rounds, middle, linewidth=1.5, label=f"{name}: regret", **look)
     panels.band(axes, rounds, low, high, colour)
-    axes.plot(rounds, np.log(bound(run, name, rounds)), color=colour, linestyle="--", label=f"{name}: bound")
+    bounds = np.log(bound(run, name, rounds))
+    axes.plot(rounds, bounds, linestyle="--", label=f"{name}: bound", fillstyle="none", **look)
 
 
 def _eta_by_horizon(axes: Axes, run: CompletedRun, name: str, colour: str) -> None:
@@ -213,7 +215,7 @@ def _eta_by_horizon(axes: Axes, run: CompletedRun, name: str, colour: str) -> No
     bounds = [float(bound(run, name, end, eta)) for end, eta in etas.items()]
     look: dict[str, Any] = {"color": colour, "marker": panels.MARKERS[PAIR.index(name)], "markersize": 4}
     axes.plot(list(etas), _logarithm(np.array(means)), label=f"{name}: regret", **look)
-    axes.plot(list(etas), np.log(bounds), color=colour, linestyle="--", label=f"{name}: bound")
+    axes.plot(list(etas), np.log(bounds), linestyle="--", label=f"{name}: bound", fillstyle="none", **look)
 
 
 def _logarithm(values: Array) -> Array:
@@ -229,7 +231,7 @@ def _ratings_panel(axes: Axes, run: CompletedRun, attribute: str) -> None:
     labels = [name + end for end in (BALANCED, FREE) for name in RATED]
     for place, label in enumerate(labels):
         found = excess_stars(run, label, attribute).T + truth[:, np.newaxis]
-        mean, error = mean_and_error(found)
+        mean, error = panels.mean_and_reach(found)
         look = {"color": panels.line(place % len(RATED))["color"], "marker": panels.MARKERS[place]}
         look |= {"linestyle": "", "fillstyle": "full" if BALANCED in label else "none"}
         where = places - 0.35 + 0.7 * place / (len(labels) - 1)

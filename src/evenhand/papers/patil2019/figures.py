@@ -9,7 +9,6 @@ from evenhand.papers import panels
 from evenhand.papers.experiment import CompletedRun, Runs
 from evenhand.papers.patil2019.claims import ETAS, label_of
 from evenhand.papers.verdicts import at
-from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +35,7 @@ def over_a_million(runs: Runs) -> Figure:
 
     def panel(number: int, axes: Axes) -> None:
         for place, (label, measure) in enumerate((("UCB1", "regret"), ("FUCB", "r_regret"))):
-            mean, error = mean_and_error(run.results.policies[label].curves[measure])
+            mean, error = panels.mean_and_reach(run.results.policies[label].curves[measure])
             name = f"{'regret' if measure == 'regret' else 'r-regret'} of {label}"
             panels.points(axes, run.results.rounds, mean, error, name, place)
         panels.finish(axes, "round", "regret (reward)", log="x")
@@ -63,6 +62,6 @@ def over_eta(runs: Runs) -> Figure:
 
 
 def _eta_line(axes: Axes, run: CompletedRun, surplus: str, measure: str, name: str, place: int) -> None:
-    found = [mean_and_error(at(run, label_of(surplus, eta), measure) / run.setup.horizon) for eta in ETAS]
+    found = [panels.mean_and_reach(at(run, label_of(surplus, eta), measure) / run.setup.horizon) for eta in ETAS]
     means, errors = [float(mean) for mean, _ in found], [float(error) for _, error in found]
     panels.points(axes, [float(eta) for eta in ETAS], means, errors, name, place)

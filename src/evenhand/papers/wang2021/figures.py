@@ -94,15 +94,15 @@ def combinations(parts: Sequence[str]) -> Callable[[Runs], Figure]:
 
 
 def _stuck_bars(axes: Axes, run: CompletedRun, labels: Sequence[str], order: Sequence[str], title: str) -> None:
-    names = {CHOICE: "ARS-UCB\nk², α = 4", UCB: "UCB\nα = 4", UCB1: "UCB1", BOUND_GIVEN: "ODAAF,\nboth given"}
-    names |= {MEAN_GIVEN: "ODAAF,\nmean given", COMPOSITE: "ODAAF,\ncomposite", VARIANCE_GIVEN: "ODAAF,\nvariance"}
+    names = {CHOICE: "ARS-UCB k², α = 4", UCB: "UCB α = 4", UCB1: "UCB1", BOUND_GIVEN: "ODAAF, both given"}
+    names |= {MEAN_GIVEN: "ODAAF, mean given", COMPOSITE: "ODAAF, composite", VARIANCE_GIVEN: "ODAAF, variance"}
     for place, label in enumerate(labels):
         share, low, high = stuck_share(run, label)
         colour = panels.line(order.index(label))["color"]
         axes.bar(place, share, 0.7, color=colour)
         axes.errorbar(place, share, [[share - low], [high - share]], color="black", capsize=3, linewidth=1)
     panels.finish(axes, "", "share of lanes stuck", title=title)
-    axes.set_xticks(range(len(labels)), [names[label] for label in labels], fontsize=8)
+    axes.set_xticks(range(len(labels)), [names[label] for label in labels], fontsize=8, rotation=35, ha="right")
     axes.set_ylim(0.0, 1.03)
 
 
