@@ -223,16 +223,17 @@ def _save(results: Results, setup: Setup, out: Path, figures: bool) -> list[str]
 
 def _figures_of(folder: Path) -> list[Path]:
     """The figures of an earlier run in the folder, which would be taken for those of this one."""
+    from evenhand.simulation.figures.files import FORMATS, KINDS, file_names
     from evenhand.simulation.files import read_table
     from evenhand.simulation.measures import MEASURES
 
     try:
-        own = read_table(folder / "curves.parquet")[0]["own"]
+        information = read_table(folder / "curves.parquet")[0]
+        measures, policies = [*MEASURES, *information["own"]], list(information["policies"])
     except (EvenhandError, KeyError):
         return []
-    return [
-        folder / f"{name}.{end}" for name in (*MEASURES, *own, "selection_fractions") for end in ("png", "svg", "pdf")
-    ]
+    names = [name for kind in KINDS for name in file_names(kind, measures, policies)]
+    return [folder / f"{name}.{end}" for name in names for end in FORMATS]
 
 
 def _draw(results: Results, setup: Setup, folder: Path) -> list[str]:
@@ -241,8 +242,8 @@ def _draw(results: Results, setup: Setup, folder: Path) -> list[str]:
 
     asked = setup.figures
     bounds = bounds_of(setup.policies, setup.environment, results.rounds) if asked.bounds else {}
-    style: dict[str, Any] = {"band": asked.band, "width": asked.width, "formats": asked.formats}
+    style: dict[str, Any] = {"band": asked.band, "width": asked.width, "formats": asked.formats, "kinds": asked.kinds}
     names = draw_all(results, folder, bounds, asked.log, asked.title, **style)
     first, *others = asked.formats
     also = [f"and each as {' and '.join(f'.{one}' for one in others)}"] if others else []
-    return [f"{name}.{first}" for name in names] + also
+    return [f"{name}.{first}" for name in names] + also if names else []

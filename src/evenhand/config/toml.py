@@ -42,6 +42,9 @@ RIGHT = {
 Count = Annotated[int, Field(ge=1, strict=True)]
 
 
+Kind = Literal["curves", "shares", "shares-over-time", "arms-over-time", "differences", "lanes", "frontier", "delays"]
+
+
 class Figures(BaseModel):
     """The section ``[figures]``."""
 
@@ -53,6 +56,7 @@ class Figures(BaseModel):
     band: Literal["95%", "standard error", "lanes", "none"] = "95%"
     width: Literal["", "column", "text"] = ""
     formats: Annotated[list[Literal["png", "svg", "pdf"]], Field(min_length=1)] = ["png", "svg"]
+    kinds: Annotated[list[Kind], Field(min_length=1)] = ["curves", "shares"]
 
 
 class Config(BaseModel):
@@ -145,9 +149,14 @@ def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overr
         seed=config.seed,
         checkpoints=config.checkpoints,
         spacing=config.spacing,
-        figures=FiguresSettings(**{**config.figures.model_dump(), "formats": tuple(config.figures.formats)}),
+        figures=_figures(config.figures),
         metrics=metrics,
     )
+
+
+def _figures(asked: Figures) -> FiguresSettings:
+    lists = {"formats": tuple(asked.formats), "kinds": tuple(asked.kinds)}
+    return FiguresSettings(**{**asked.model_dump(), **lists})
 
 
 def _settings(data: Mapping[str, Any]) -> tuple[Config, list[EvenhandError]]:

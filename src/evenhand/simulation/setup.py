@@ -36,6 +36,7 @@ class FiguresSettings:
         band: around curves: ``"95%"``, ``"standard error"``, ``"lanes"`` or ``"none"``.
         width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
         formats: of the files: ``"png"``, ``"svg"``, ``"pdf"``.
+        kinds: which figures are drawn, see `evenhand.simulation.figures.KINDS`.
     """
 
     bounds: bool = False
@@ -44,6 +45,7 @@ class FiguresSettings:
     band: str = "95%"
     width: str = ""
     formats: tuple[str, ...] = ("png", "svg")
+    kinds: tuple[str, ...] = ("curves", "shares")
 
 
 @frozen(eq=False)

@@ -54,6 +54,8 @@ def paired_differences(
     known = _with(results, measure)
     if base not in known:
         raise EvenhandError(f"{base!r} has no measure {measure!r}")
+    if len(known) == 1:
+        raise EvenhandError(f"only {base!r} has the measure {measure!r}; a difference needs a second policy")
     shown = {label: curve - known[base] for label, curve in known.items() if label != base}
     low = not_hiding(shown)
     figure, panels = new_figure(shown, width=width, panels=(1.0, 1.4) if len(low) < len(shown) else (1.0,))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.files import write_whole
 from evenhand.core.state import Array
+from evenhand.simulation.figures.arms import arms_over_time, shares_over_time
+from evenhand.simulation.figures.arrivals import delays
+from evenhand.simulation.figures.comparison import frontier, paired_differences, spread_over_lanes
 from evenhand.simulation.figures.lines import curves
 from evenhand.simulation.figures.shares import fractions
 from evenhand.simulation.figures.style import STYLE, installed
@@ -19,6 +23,17 @@ from evenhand.simulation.results import Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: Kinds of figures of results, by the names that a configuration and ``evenhand figure`` have for them.
+KINDS: dict[str, Callable[..., Figure]] = {
+    "curves": curves,
+    "shares": fractions,
+    "shares-over-time": shares_over_time,
+    "arms-over-time": arms_over_time,
+    "differences": paired_differences,
+    "lanes": spread_over_lanes,
+    "frontier": frontier,
+    "delays": delays,
+}
 #: Formats of files → options of matplotlib.
 FORMATS: dict[str, dict[str, Any]] = {
     "png": {"dpi": 160},
@@ -71,8 +86,12 @@ def draw_all(
     band: str = "95%",
     width: str = "",
     formats: Sequence[str] = ("png", "svg"),
+    kinds: Sequence[str] = ("curves", "shares"),
 ) -> list[str]:
-    """Every figure of the results, into ``folder``; returns their names.
+    """Every figure of some kinds, into ``folder``; returns their names.
+
+    What the results do not allow is left out: differences of a single policy, a frontier where nothing is promised, the
+    delays of an adversary.
 
     Args:
         results: of a simulation.
@@ -83,9 +102,13 @@ def draw_all(
         band: around the curves, see `curves`.
         width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
         formats: of the files, see `save`.
+        kinds: of `KINDS`.
 
     Returns:
         The names of the figures, without endings.
+
+    Raises:
+        EvenhandError: there is no such kind, band, width or format.
 
     Example:
         >>> import pathlib, tempfile
@@ -97,10 +120,56 @@ def draw_all(
         >>> draw_all(results, pathlib.Path(tempfile.mkdtemp()))
         ['regret', 'time_averaged_regret', 'selection_fractions']
     """
-    names = [name for name in results.measures if name != "reward"]
-    for name in names:
-        bound = (bounds or {}).get(name)
-        figure = curves(results, name, bounds=bound, log=log, title=title, band=band, width=width)
-        save(figure, folder / name, formats)
-    save(fractions(results, title=title, width=width), folder / "selection_fractions", formats)
-    return [*names, "selection_fractions"]
+    for kind in kinds:
+        if kind not in KINDS:
+            raise EvenhandError(f"there is no kind of figure {kind!r}{nearest(kind, KINDS)}")
+    style: dict[str, Any] = {"title": title, "width": width}
+    drawn = []
+    for kind in dict.fromkeys(kinds):
+        subjects = _subjects(kind, list(results.measures), list(results.policies))
+        for name, subject in zip(
+            file_names(kind, list(results.measures), list(results.policies)), subjects, strict=True
+        ):
+            if kind == "curves":
+                bound = (bounds or {}).get(subject)
+                figure = curves(results, subject, bounds=bound, log=log, band=band, **style)
+            else:
+                try:
+                    figure = KINDS[kind](results, *([subject] if subject else []), **style)
+                except EvenhandError:
+                    continue
+            save(figure, folder / name, formats)
+            drawn.append(name)
+    return drawn
+
+
+def file_names(kind: str, measures: Sequence[str], policies: Sequence[str]) -> list[str]:
+    """The names of the files, without endings, that `draw_all` writes for a kind.
+
+    Args:
+        kind: of `KINDS`.
+        measures: names of the results' measures.
+        policies: their labels.
+
+    Example:
+        >>> file_names("curves", ["reward", "regret"], ["UCB1"]), file_names("arms-over-time", [], ["LFG / 1", "b"])
+        (['regret'], ['arms_over_time_LFG_1', 'arms_over_time_b'])
+    """
+    if kind == "curves":
+        return _subjects(kind, measures, policies)
+    if kind == "shares":
+        return ["selection_fractions"]
+    stem = kind.replace("-", "_")
+    ends = [re.sub(r"[^\w.=]+", "_", subject).strip("_.") for subject in _subjects(kind, measures, policies)]
+    twice = {end for end in ends if ends.count(end) > 1}
+    numbered = [f"{end}_{place + 1}" if end in twice else end for place, end in enumerate(ends)]
+    return [f"{stem}_{end}" if end else stem for end in numbered]
+
+
+def _subjects(kind: str, measures: Sequence[str], policies: Sequence[str]) -> list[str]:
+    """What the figures of a kind are about, each: a measure, a policy, or nothing in particular."""
+    if kind == "curves":
+        return [name for name in measures if name != "reward"]
+    if kind in ("differences", "lanes"):
+        return list(measures)
+    return list(policies) if kind.endswith("-over-time") else [""]
