@@ -26,6 +26,7 @@ from algorithm_pages import escaped as _text
 from algorithm_pages import table as _table
 from evenhand import Environment, Policy, simulate
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
+from evenhand.core.glossary import terms
 from evenhand.environment import Bounded
 from evenhand.environment.rewards import Winners
 from evenhand.policy.evidence import Evidence
@@ -268,6 +269,12 @@ def modules(packages: str) -> str:
     return "\n\n".join(pieces)
 
 
+def glossary() -> str:
+    """Every word of the glossary, with links between them."""
+    entries = ["\n".join([term.name, *term.forms, f"  {term.text}"]) for term in terms().values()]
+    return "```{glossary}\n" + "\n\n".join(entries) + "\n```"
+
+
 MAKERS: dict[str, Callable[..., str]] = {
     **algorithm_pages.MAKERS,
     "bounds": bounds,
@@ -275,6 +282,7 @@ MAKERS: dict[str, Callable[..., str]] = {
     "experiments": experiments,
     "finding": finding,
     "full_run": full_run,
+    "glossary": glossary,
     "commands": commands,
     "measures": measures,
     "modules": modules,

@@ -17,6 +17,7 @@ from evenhand.cli import client, keys
 from evenhand.cli.algorithms import algorithms
 from evenhand.cli.evaluate import evaluate
 from evenhand.cli.figure import figure
+from evenhand.cli.glossary import glossary
 from evenhand.cli.help import App
 from evenhand.cli.output import Interrupted
 from evenhand.cli.reproduce import reproduce
@@ -180,6 +181,7 @@ app.command(rich_help_panel=STUDY)(simulate)
 app.command(rich_help_panel=STUDY)(table)
 app.command(rich_help_panel=STUDY)(figure)
 app.command(rich_help_panel=STUDY)(reproduce)
+app.command(rich_help_panel=STUDY)(glossary)
 app.command(rich_help_panel=USE)(serve)
 app.add_typer(keys.app, name="keys", rich_help_panel=USE)
 app.add_typer(client.app, name="client", rich_help_panel=USE)

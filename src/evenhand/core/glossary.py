@@ -1,0 +1,77 @@
+"""The words of the project and what they mean, read from ``glossary.toml``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+
+from evenhand.core.errors import EvenhandError, nearest
+
+LINK = re.compile(r"\{term\}`([^`<]+?)(?: <[^`>]*>)?`")
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word and what it means.
+
+    Attributes:
+        name: the word.
+        text: its meaning, in Markdown; ``{term}`` links to another word.
+        forms: other forms of the word, such as its plural.
+
+    Example:
+        >>> Term("index", "The part that gives each arm its {term}`score`.").plain
+        'The part that gives each arm its score.'
+    """
+
+    name: str
+    text: str
+    forms: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> str:
+        """The meaning without Markdown."""
+        return re.sub(r"[*`]", "", LINK.sub(r"\1", self.text))
+
+
+def terms() -> dict[str, Term]:
+    """All words, in the order of the alphabet.
+
+    Returns:
+        The words by their names.
+
+    Example:
+        >>> terms()["horizon"].text
+        'T, the number of rounds.'
+    """
+    tables = tomllib.loads(files("evenhand.core").joinpath("glossary.toml").read_text(encoding="utf-8"))
+    return {name: Term(name, one["text"], tuple(one.get("forms", ()))) for name, one in tables.items()}
+
+
+def find(word: str) -> Term:
+    """The term for a word, or for a word of the literature that stands in brackets.
+
+    Args:
+        word: in any case.
+
+    Returns:
+        The term.
+
+    Raises:
+        EvenhandError: there is none.
+
+    Example:
+        >>> find("Shares").name, find("pull").name
+        ('share', 'play')
+    """
+    known, wanted = terms(), word.lower()
+    for term in known.values():
+        if wanted in (name.lower() for name in (term.name, *term.forms)):
+            return term
+    bracketed = re.compile(rf"\([^)]*\b{re.escape(wanted)}\b[^)]*\)", flags=re.IGNORECASE)
+    for term in known.values():
+        if bracketed.search(term.plain):
+            return term
+    raise EvenhandError(f"the glossary has no word {word!r}{nearest(word, known)}")
