@@ -24,6 +24,7 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
     limits = DRINKS | {"name": "films", "algorithm": "ars_ucb", "parameters": {}}
     return {
         ("post", ALL): [
+            lambda: ask.post(f"{ALL}?dry_run=true", DRINKS),
             lambda: ask.post(ALL, DRINKS),
             lambda: ask.post(ALL, DRINKS),
             lambda: ask.post(ALL, limits),
@@ -54,6 +55,7 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask.post(f"{ALL}/films/totals", {"value": 1.0, "round": 9}),
         ],
         ("put", f"{ROUTE}/arms/{{arm}}"): [
+            lambda: ask.put(f"{ONE}/arms/mate?dry_run=true", {}),
             lambda: ask.put(f"{ONE}/arms/mate", {}),
             lambda: ask.put(f"{ONE}/arms/mate", {}),
             lambda: ask.put(f"{ONE}/arms/mate", {"fraction": 0.1}),
@@ -77,6 +79,7 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask("DELETE", f"{ONE}/webhooks/none"),
         ],
         ("patch", ROUTE): [
+            lambda: ask.patch(f"{ONE}?dry_run=true", {"fractions": {"coffee": 0.3}}),
             lambda: ask.patch(ONE, {"fractions": {"coffee": 0.2}}),
             lambda: ask.patch(ONE, {"fractions": {"coffee": 0.3}, "closed": True}),
         ],
@@ -91,6 +94,9 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
         ("get", ROUTE): [lambda: ask.get(ONE), lambda: ask.get(f"{ALL}/none")],
         ("get", f"{ROUTE}/audit"): [lambda: ask.get(f"{ONE}/audit"), lambda: ask.get(f"{ALL}/films/audit?limit=1")],
         ("get", f"{ROUTE}/log"): [lambda: ask.get(f"{ONE}/log")],
+        ("get", f"{ROUTE}/audit.csv"): [lambda: ask.get(f"{ONE}/audit.csv"), lambda: ask.get(f"{ALL}/none/audit.csv")],
+        ("get", f"{ROUTE}/audit.svg"): [lambda: ask.get(f"{ONE}/audit.svg"), lambda: ask.get(f"{ALL}/none/audit.svg")],
+        ("get", "/v1/algorithms"): [lambda: ask.get("/v1/algorithms")],
         ("get", "/v1/access"): [lambda: ask.get("/v1/access")],
         ("get", "/healthz"): [lambda: ask.get("/healthz")],
         ("get", "/readyz"): [lambda: ask.get("/readyz")],

@@ -1,5 +1,5 @@
 // The fields of arms and their promises, and what the service says of these before anything is written.
-import { several, share } from './format.js';
+import { SPACE, several, share } from './format.js';
 import { Badge } from './health.js';
 import { fraction, percent } from './submit.js';
 import { html } from './view.js';
@@ -53,8 +53,8 @@ export function Preview({ fractions, plays, preview }) {
 }
 
 function inAll(sum, plays) {
-  const left = sum > plays + 1e-9 ? 'more than there are' : `${percent(plays - sum) || 0} % stay for the arms with the largest rewards`;
-  return `Promised in all: ${percent(sum) || 0} % of the rounds; ${left}.`;
+  const left = sum > plays + 1e-9 ? 'more than there are' : `${percent(plays - sum) || 0}${SPACE}% stay for the arms with the largest rewards`;
+  return `Promised in all: ${percent(sum) || 0}${SPACE}% of the rounds; ${left}.`;
 }
 
 // What each arm would be promised whose promise would change, and what the groups of a new allocation.

@@ -1,6 +1,6 @@
 // Numbers for people. Null is shown as a dash; the minus sign is U+2212.
 const LOCALE = 'en-GB';
-const SPACE = '\u00a0';
+export const SPACE = '\u00a0';
 export const NOTHING = '–';
 
 const formats = new Map();
