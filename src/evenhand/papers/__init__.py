@@ -1,1 +1,1 @@
-"""The experiments of the five papers, run again: their results, figures and claims, and the report of it."""
+"""The experiments of the five papers, with their results, figures and claims, and the report about them."""
