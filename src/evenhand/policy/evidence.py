@@ -218,7 +218,7 @@ def counts_by_age(tally: Tally) -> Array:
         tally: with cohorts.
 
     Returns:
-        (3, ages, …, arms): pulls, those with a reward, and the sum of these.
+        (3, ages, …, arms), pulls, those with a reward, and the sum of these.
 
     Example:
         >>> from evenhand.core.cohorts import Cohorts

@@ -29,7 +29,7 @@ class Available(NamedTuple):
             arms: (arms,), whether each arm can play.
 
         Returns:
-            The available arms, with the mask that policies take: None where all can play.
+            The available arms, with the mask that policies take, None where all can play.
         """
         return cls(arms, None if arms.all() else arms, np.packbits(arms).tobytes())
 

@@ -99,8 +99,7 @@ class Bandit(Memory):
                 form, otherwise estimated from lanes that decide from the same state, which takes time.
 
         Returns:
-            The decision: its id and round, the names of the arms that play, and their propensities where they are
-                known.
+            The decision, with its id, the arms that play, and their propensities where they are known.
 
         Raises:
             EvenhandError: an arm is unknown, retired or named twice, none is available, or the policy cannot continue
@@ -239,7 +238,7 @@ class Bandit(Memory):
             now: seconds since the epoch; None for the computer's clock.
 
         Returns:
-            The lease: its id, its times, and how often each arm plays in it.
+            The lease, with its id, its times, and how often each arm plays in it.
 
         Raises:
             EvenhandError: an arm is unknown, retired or named twice, none is available, or the policy must see single

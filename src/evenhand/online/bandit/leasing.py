@@ -128,7 +128,7 @@ def planned(memory: Memory, size: int, able: Available) -> Plan:
         able: the arms that can play.
 
     Returns:
-        The plan: plays per arm, arms per round, and the column of the first round.
+        The plan, with plays per arm, arms per round, and the column of the first round.
     """
     plays = min(memory.plays, int(np.count_nonzero(able.arms)))
     rng = memory.chance.deciding(memory.state.clock)

@@ -73,7 +73,7 @@ def changed(old: T, patch: Any) -> T:
         patch: what `difference` returned.
 
     Returns:
-        The changed record: ``old`` itself where it is a record.
+        The changed record, which is ``old`` itself where that is a record.
 
     Raises:
         StateError: the difference is not one of such a record.

@@ -99,7 +99,7 @@ class LeasedDecisions:
             unit: whose arm it is, such as the id of a user, in a lease for units; the same one has the same arms.
 
         Returns:
-            The decision: its position in the lease and the arms that play.
+            The decision, with its position in the lease and the arms that play.
 
         Raises:
             LeaseOver: there is none left, or the time is over.

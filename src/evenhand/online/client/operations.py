@@ -206,7 +206,7 @@ def decide(
         idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
 
     Returns:
-        The decision: its id and round, the names of the arms that play, and their propensities where they are known.
+        The decision, with its id, the arms that play, and their propensities where they are known.
     """
     (decision,) = yield from decide_many(name, 1, available, propensities=propensities, idempotency_key=idempotency_key)
     return decision

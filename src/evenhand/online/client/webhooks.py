@@ -63,7 +63,7 @@ def verify_webhook(
         now: seconds since the epoch; None for the computer's clock.
 
     Returns:
-        Its JSON: ``type``, ``timestamp`` and ``data``, the event with the name of its ``allocation``.
+        Its JSON, with ``type``, ``timestamp`` and ``data``, the event with the name of its ``allocation``.
 
     Raises:
         InvalidSignature: it must be refused.
