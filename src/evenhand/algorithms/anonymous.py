@@ -45,7 +45,7 @@ def ars_ucb(*, size: SizeLike | None = None, exploration: float = 4.0, credit: s
 
 @algorithm("wang2021")
 def ucb(*, exploration: float = 2.0) -> Policy:
-    """UCB: the index of ARS-UCB, asked anew every round; on anonymous sums it shows what the rounds of ARS-UCB are for.
+    """UCB: the index of ARS-UCB, computed in every round; a baseline for ARS-UCB on anonymous sums.
 
     ``argmax min(S/N + sqrt(α ln t / N), 1)``, of equal ones the least played
 
@@ -156,7 +156,7 @@ def ars_exp3(*, horizon: int, exponent: float = 0.5, mixing: float | None = None
 
 @algorithm("wang2021")
 def ars_exp3_doubling(*, first_horizon: int = 1000, exponent: float = 0.5) -> Policy:
-    """ARS-EXP3 without knowing T: begun anew in phases of doubled length, each with its own length for T.
+    """ARS-EXP3 without a known T: restarted in phases of doubled length, with the length of the phase as T.
 
     phase k plays as ARS-EXP3 with ``T = T_k = 2^(k−1) T_1``; all is forgotten where a phase begins
 
@@ -182,7 +182,7 @@ def ars_exp3_doubling(*, first_horizon: int = 1000, exponent: float = 0.5) -> Po
 
 @algorithm("cesabianchi2018")
 def clw(*, horizon: int, delay: int, style: str = "loss") -> Policy:
-    """CLW: exponential weights, with choices that a coin ends at least 2d rounds apart, for a known delay d.
+    """CLW: exponential weights, with choices of random length, at least 2d rounds, for a known delay d.
 
     a choice ends with a marker of probability ``q = 1/(2d)`` after 2d − 1 rounds without one; then ``ln w`` of its arm
     moves by ``−η/p · 1/(2d) Σ_{last d rounds} (1 − Y)``, ``p = w/Σw``, ``η = sqrt(2 ln K/(K n))`` for the
@@ -211,7 +211,7 @@ def clw(*, horizon: int, delay: int, style: str = "loss") -> Policy:
 
 @algorithm("wang2021")
 def ars_clw(*, first_horizon: int = 1000, exponent: float = 1.0 / 3.0) -> Policy:
-    """ARS-CLW: CLW without knowing the delay, in phases of doubled length with longer and longer guesses of it.
+    """ARS-CLW: CLW without a known delay, in phases of doubled length with increasing guesses of the delay.
 
     phase k ends at ``T_k = 2^(k−1) T_1`` and guesses ``d_k = ⌊T_k^h⌋``; all is forgotten where a phase begins
 
@@ -236,7 +236,7 @@ def ars_clw(*, first_horizon: int = 1000, exponent: float = 1.0 / 3.0) -> Policy
 def odaaf(
     *, horizon: int, rule: str = "expected", mean_delay: float = 0.0, max_delay: float = 0.0, variance: float = 0.0
 ) -> Policy:
-    """ODAAF: longer and longer runs of each arm, after which the worse arms are dropped, with the delay known.
+    """ODAAF: increasingly long runs of each arm, after which worse arms are eliminated, for a known delay.
 
     arm i goes if ``S_i/n_m < max_j S_j/n_m − 2^−m`` after ``n_m`` rounds of each
 

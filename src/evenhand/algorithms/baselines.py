@@ -66,7 +66,7 @@ def thompson(*, evidence: EvidenceLike = "received", prior: PriorLike = UNIFORM,
 
 @algorithm("garivier2016")
 def explore_then_commit(*, pulls: int) -> Policy:
-    """Explore then commit: every arm plays equally often, then the best of them forever.
+    """Explore then commit: every arm plays equally often, then the best arm plays in all remaining rounds.
 
     ``n_i = pulls``, then ``argmax S/N`` as of then
 
@@ -132,7 +132,7 @@ def mp_ts_d(*, prior: PriorLike = UNIFORM, plays: int = 1) -> Policy:
 
 @algorithm("lancewicki2021")
 def opse(*, horizon: int, plays: int = 1) -> Policy:
-    """OPSE: arms play in turn, and one that is surely worse, whatever is still missing, never plays again.
+    """OPSE: arms play in turn, and an arm is eliminated once it is worse for all values of the missing rewards.
 
     arm i goes if ``(S_i + N_i − M_i)/N_i + c_i < S_j/N_j − c_j`` for m arms j, ``c = sqrt(2 ln T / N)``
 

@@ -160,7 +160,7 @@ def glr_klucb(
     evidence: EvidenceLike = "received",
     plays: int = 1,
 ) -> Policy:
-    """GLR-klUCB: KL-UCB that begins anew where a likelihood ratio finds a change, with forced exploration.
+    """GLR-klUCB: KL-UCB that restarts when a likelihood-ratio test detects a change, with forced exploration.
 
     ``sup_s s kl(μ_{1:s}, μ) + (n − s) kl(μ_{s+1:n}, μ) ≥ ln(3 n sqrt(n)/δ)``; arms play in turn in a part α of the
     rounds
@@ -196,7 +196,7 @@ def fair_glr(
     evidence: EvidenceLike = "received",
     plays: int = 1,
 ) -> Policy:
-    """Fair GLR: KL-UCB that begins anew where rewards change, the promised shares being its exploration.
+    """Fair GLR: KL-UCB that restarts when rewards change, with the promised shares as its exploration.
 
     ``sup_s s kl(μ_{1:s}, μ) + (n − s) kl(μ_{s+1:n}, μ) ≥ ln(3 n sqrt(n)/δ)``; arms behind their share
     ``r_i (t−1) − N_i > α`` go first

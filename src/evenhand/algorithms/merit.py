@@ -161,7 +161,7 @@ def op_fcts_d(
 
 @algorithm("chen2024")
 def fgreedy_d(merit: MeritLike, *, epsilon: float = 0.13, cap: bool = False, plays: int = 1) -> Policy:
-    """FGreedy-D: shares by merit at the mean of what has arrived, and now and then the same share for all.
+    """FGreedy-D: shares by merit at the mean of the received rewards, and sometimes equal shares for all arms.
 
     with probability ε ``p_i = m/K``, else ``p_i = m f(S_i/M_i) / Σ f(S_j/M_j)``
 

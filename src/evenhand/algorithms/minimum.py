@@ -213,7 +213,7 @@ def fair_learn(
     evidence: EvidenceLike = "received",
     plays: int = 1,
 ) -> Policy:
-    """Fair-Learn: FUCB under the name and with the tolerance that Fang et al. give it.
+    """Fair-Learn: FUCB with a tolerance, under the name of Fang et al.
 
     ``A(n) = {k : τ_k (n−1) − N_k > α}``; if A(n) is not empty ``argmax τ_k (n−1) − N_k``, else
     ``argmax S/N + sqrt(2 ln n / N)``

@@ -163,7 +163,7 @@ def bandit_q(rates: PerArm, *, horizon: int, weight: float | None = None) -> Pol
 def floor_ts(
     fractions: PerArm, *, rule: str = "mix", evidence: EvidenceLike = "received", prior: PriorLike = UNIFORM
 ) -> Policy:
-    """Floor-TS: a floor for every arm's chance, and the rest as in Thompson sampling, with exact propensities.
+    """Floor-TS: a minimum probability for every arm, and the rest as in Thompson sampling, with exact propensities.
 
     ``p_i = f_i + (1 − Σ f) w_i``, ``w_i = ∫ f_i(x) Π_{j≠i} F_j(x) dx``
 
