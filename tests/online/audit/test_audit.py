@@ -72,7 +72,12 @@ def test_an_empty_audit() -> None:
         learned_mean=None,
         counted=None,
         changes=None,
+        score=None,
+        reason="Its promise of 25% begins with the next round.",
+        catch_up_rounds=None,
+        catch_up_seconds=None,
     )
+    assert (audit.verdict, audit.cost, audit.history) == ("Nothing has been decided yet.", None, None)
     assert (audit.algorithm, audit.round, audit.version, audit.fault) == ("fucb", 0, 0, "")
     assert (audit.lines[1].promised, audit.lines[1].deficit) == (0.0, None)
     assert (audit.arms, audit.time, audit.delays) == (2, moment(5.0), None)
@@ -356,7 +361,7 @@ HOSTILE = ["$x$\n<b>", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名
 LINE = (
     "arm retired promised since rounds plays share low_share high_share deficit worst resets lapsed all_plays "
     "available received estimate trusted low high pending lost late learned_plays learned_mean "
-    "counted changes"
+    "counted changes score reason catch_up_rounds catch_up_seconds"
 )
 
 
@@ -380,8 +385,8 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     assert plain == audit.to_json()
     assert (
         " ".join(plain)
-        == "algorithm round version time arms fault warnings lines bounds delays deficit_history sources name sequence "
-        "closed"
+        == "algorithm round version time arms verdict fault warnings lines bounds delays deficit_history cost history "
+        "changes_made sources name sequence closed"
     )
     assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
     assert " ".join(plain["lines"][0]) == LINE
@@ -457,8 +462,11 @@ def test_a_printed_audit_fits_80_columns_and_cuts_no_number() -> None:
         bandit.observe(bandit.decide(available=["b"]).id, {"b": 1.0})
     bandit.decide(available=["b"])
     audit = bandit.audit()
-    head, titles, *rows = str(audit).splitlines()
+    above, below = str(audit).split("\narm ")
+    head, *said = above.splitlines()
+    titles, *rows = f"arm {below}".splitlines()
     assert head == "2 arms, 1,201 rounds, fucb"
+    assert " ".join(said) == audit.verdict
     assert titles.split() == ["arm", "promised", "share", "plays", "deficit", "worst", "estimate", "pending"]
     assert max(map(len, rows)) <= 80
     assert f"cannot be kept: {audit.fault}" in " ".join(rows)
@@ -472,7 +480,8 @@ def test_a_printed_audit_fits_80_columns_and_cuts_no_number() -> None:
 def test_a_printed_audit_says_how_many_arms_there_are() -> None:
     bandit = Bandit([f"arm {place}" for place in range(150)], "ucb1")
     shown = str(bandit.audit()).splitlines()
-    assert (shown[0], len(shown), shown[-1]) == ("150 arms, 0 rounds, ucb1", 1 + 1 + 100 + 1, "and 50 more")
+    assert (shown[0], len(shown), shown[-1]) == ("150 arms, 0 rounds, ucb1", 1 + 1 + 1 + 100 + 1, "and 50 more")
+    assert shown[1] == "Nothing has been decided yet."
     assert str(bandit.audit(limit=3)).splitlines()[-1] == "and 147 more"
     assert str(Bandit(["a", "b"], "ucb1").audit()).splitlines()[-1].split() == ["b", "0", "0"]
 

@@ -300,6 +300,27 @@ class Allocation(Answer):
 
 
 @dataclass(frozen=True)
+class AllocationHealth(Answer):
+    """What needs attention in an allocation."""
+
+    status: Literal["good", "attention", "bad", "closed"]
+    """`bad`: a promise cannot be kept, or an arm is below its promise beyond doubt; `attention`: an arm is further
+    behind than chance explains, estimates cannot be trusted, or no reward has arrived for long"""
+    text: str
+    """why, in a sentence"""
+    behind: float | None
+    """plays that the arm furthest behind is owed; null where no share of the rounds is promised"""
+    arm: str | None
+    """the name of that arm; null where none is behind"""
+    warnings: int
+    """number of arms whose estimate cannot be trusted"""
+    last_decision: datetime | None
+    """null before the first"""
+    last_reward: datetime | None
+    """null before the first"""
+
+
+@dataclass(frozen=True)
 class AllocationSummary(Answer):
     """An allocation in a list."""
 
@@ -315,6 +336,8 @@ class AllocationSummary(Answer):
     """whether it decides no more"""
     created: datetime
     """when it was created"""
+    health: AllocationHealth | None = None
+    """null unless requested"""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.core.state import Array, Mask
 from evenhand.online.audit.deficits import DeficitExcerpt
+from evenhand.online.audit.history import ChangeMade, History
 from evenhand.policy.groups import Group
 from evenhand.policy.merit import Merit
 
@@ -56,6 +57,13 @@ class Account:
         groups: of arms that are promised shares together.
         groups_since: (groups,), the rounds after which these promises began; None without groups.
         groups_before: (groups,), plays of their arms before; None without groups.
+        scores: (arms,), by which the policy compares arms; None where it draws them at random.
+        history: plays and rewards over time; None with more than 200 arms, and before the first round.
+        changes_made: the last changes of arms and promises.
+        pace: seconds per round lately; None before the second round.
+        first: when the first round was decided, in seconds; None before.
+        decided: when the last round was decided, in seconds; None before the first.
+        rewarded: when the last reward was received, in seconds; None before the first.
     """
 
     algorithm: str
@@ -95,6 +103,13 @@ class Account:
     groups: Sequence[Group] = ()
     groups_since: Array | None = None
     groups_before: Array | None = None
+    scores: Array | None = None
+    history: History | None = None
+    changes_made: tuple[ChangeMade, ...] = ()
+    pace: float | None = None
+    first: float | None = None
+    decided: float | None = None
+    rewarded: float | None = None
 
     @property
     def certain(self) -> Array:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from ..api.answers import Answer
 from . import text
 from .bounds import BoundLine
+from .cost import Cost
 from .deficits import DeficitExcerpt
+from .history import ChangeMade, History
 from .lines import COLUMNS, VALUES, Line
 
 if TYPE_CHECKING:
@@ -80,6 +82,8 @@ class Audit(Answer):
     """of the audit"""
     arms: int
     """number of arms; an audit with a limit has fewer lines"""
+    verdict: str
+    """which promises are kept, and which arm is furthest behind, in a sentence"""
     fault: str
     """why the promises cannot be kept with the availability so far; empty if they can"""
     warnings: tuple[str, ...]
@@ -92,6 +96,12 @@ class Audit(Answer):
     """of the last rewards; null before the first"""
     deficit_history: DeficitExcerpt | None
     """the deficits over time; null where no share of the rounds was ever promised"""
+    cost: Cost | None
+    """what the promises cost; null where there are none, and before the first round"""
+    history: History | None
+    """plays and rewards over time; null with more than 200 arms, and before the first round"""
+    changes_made: tuple[ChangeMade, ...]
+    """the last changes of arms and promises, at most 100, the oldest first"""
     sources: tuple[str, ...] = ()
     """where the evidence is from that the policy learned beforehand, which counts for no promise"""
     name: str | None = None
@@ -106,6 +116,7 @@ class Audit(Answer):
         shown = self.lines[:SHOWN]
         count = f"{self.arms:,} arm" + ("" if self.arms == 1 else "s")
         parts = [f"{count}, {self.round:,} rounds, {self.algorithm}"]
+        parts += wrap(text.harmless(self.verdict), text.WIDTH, break_long_words=False, break_on_hyphens=False)
         if shown:
             parts.append(text.table(shown))
         if len(shown) < self.arms:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -11,13 +12,17 @@ from numpy.typing import NDArray
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask
-from evenhand.online.api.answers import moment
+from evenhand.online.api.answers import AllocationHealth, moment
 from evenhand.online.audit.account import Account
+from evenhand.online.audit.arrears import catch_up
 from evenhand.online.audit.audit import Audit
 from evenhand.online.audit.bounds import BoundLine
+from evenhand.online.audit.costing import cost_of
 from evenhand.online.audit.delays import summarise
+from evenhand.online.audit.health import health_of
 from evenhand.online.audit.intervals import mean_interval, mean_rewards
 from evenhand.online.audit.lines import Line
+from evenhand.online.audit.sentences import reasons, verdict
 from evenhand.online.audit.trust import trusted
 from evenhand.policy.fairness import owed
 from evenhand.policy.groups import membership
@@ -49,18 +54,26 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         plays = account.pulls - account.plays_before
         places = leading([-account.deficits, -plays], validate.whole("limit", limit))
     trust, warnings = trusted(account)
+    promised, fault = _promised(account), _fault(account)
+    lines = _lines(account, places, trust, promised)
+    for line, reason in zip(lines, reasons(lines, account), strict=True):
+        line.reason = reason
     return Audit(
         algorithm=account.algorithm,
         round=account.round,
         version=account.version,
         time=moment(now),
         arms=len(account.names),
-        fault=_fault(account),
+        verdict=verdict(account, promised),
+        fault=fault,
         warnings=warnings,
-        lines=_lines(account, places, trust),
+        lines=lines,
         bounds=tuple(_bounds(account))[:BOUNDS],
         delays=summarise(account.delays) if len(account.delays) else None,
         deficit_history=account.deficit_history,
+        cost=cost_of(account),
+        history=account.history,
+        changes_made=account.changes_made,
         sources=tuple(account.sources),
     )
 
@@ -92,9 +105,9 @@ def leading(keys: Sequence[Array], limit: int) -> Places:
     return places[np.lexsort([key[places] for key in reversed(keys)])]
 
 
-def _lines(account: Account, places: Places, trust: Mask) -> tuple[Line, ...]:
+def _lines(account: Account, places: Places, trust: Mask, promised: Array | None) -> tuple[Line, ...]:
     """The lines of some arms, made column by column, which is fast for many arms."""
-    promised, round = _promised(account), account.round
+    round, slowly = account.round, catch_up(account, _recent(account))[places]
     pulls, since = account.pulls[places], account.since[places]
     rounds, plays = round - since, pulls - account.plays_before[places]
     known, sums = account.known[places], account.sums[places]
@@ -129,6 +142,10 @@ def _lines(account: Account, places: Places, trust: Mask) -> tuple[Line, ...]:
         _or_none(_ratio(account.learned_sums[places], account.learned_plays[places])),
         [None] * len(names) if account.counted is None else account.counted[places].tolist(),
         [None] * len(names) if account.changes is None else _whole(account.changes[places]),
+        [None] * len(names) if account.scores is None else _or_none(account.scores[places]),
+        [""] * len(names),  # the reason, which follows from the others
+        [int(rounds) if math.isfinite(rounds) else None for rounds in slowly.tolist()],
+        _or_none(np.where(np.isfinite(slowly), slowly, np.nan) * (math.nan if account.pace is None else account.pace)),
     ]
     return tuple(Line(*row) for row in zip(*columns, strict=True))
 
@@ -201,6 +218,29 @@ def _promised(account: Account) -> Array | None:
     means = np.divide(account.sums, known, out=np.full(len(known), (low + high) / 2.0), where=known > 0)
     scaled = np.clip((means - low) / (high - low), 0.0, 1.0)
     return np.asarray(proportional(account.merit(scaled), account.plays, account.active))
+
+
+def health(account: Account, closed: bool, now: float) -> AllocationHealth:
+    """The health of an allocation.
+
+    Args:
+        account: what its bandit recorded.
+        closed: whether it decides no more.
+        now: seconds since the epoch.
+    """
+    trust, _ = trusted(account)
+    rounds, plays = account.round - account.since, account.pulls - account.plays_before
+    _, high_share = mean_interval(plays, plays, rounds)
+    doubts = int(np.count_nonzero(~trust & account.active))
+    return health_of(account, _promised(account), high_share, _fault(account), doubts, closed, now)
+
+
+def _recent(account: Account) -> Array:
+    """(arms,), the share of the recent rounds in which each arm was available; 1 before the first."""
+    if not account.sets:
+        return np.ones(len(account.names))
+    sets = available_sets(account, np.arange(len(account.names)))
+    return np.asarray(account.frequencies @ sets)
 
 
 def available_sets(account: Account, places: Places) -> Mask:

@@ -13,7 +13,7 @@ CONFIDENCE = 0.95
 TILTS = tuple(3.0**power for power in range(1, -7, -1))  # λ; the smallest serves up to ten million values
 
 
-def mean_interval(least: Array, most: Array, count: Array) -> tuple[Array, Array]:
+def mean_interval(least: Array, most: Array, count: Array, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
     """Intervals of the mean of the values that were to be expected, each given the past; NaN where there are none.
 
     ``μ̄ ≥ max over λ of (exp((λ S − ln(2·8/0.05))/N) − 1)/(exp(λ) − 1)``, and the upper end likewise from ``N − S``
@@ -29,6 +29,7 @@ def mean_interval(least: Array, most: Array, count: Array) -> tuple[Array, Array
         least: (arms,), the smallest that S may be, in [0, count].
         most: (arms,), the largest that it may be, in [least, count].
         count: (arms,), N.
+        confidence: the probability with which the interval of an arm contains its mean at all times.
 
     Returns:
         (arms,), the lower and the upper ends, in [0, 1].
@@ -42,17 +43,19 @@ def mean_interval(least: Array, most: Array, count: Array) -> tuple[Array, Array
     nonparametric, nonasymptotic confidence sequences (several λ at once).
     """
     count = np.where(count > 0.0, count, np.nan)
-    return _lower(least, count), 1.0 - _lower(count - most, count)
+    return _lower(least, count, confidence), 1.0 - _lower(count - most, count, confidence)
 
 
-def _lower(sums: Array, count: Array) -> Array:
+def _lower(sums: Array, count: Array, confidence: float) -> Array:
     """(arms,), the lower ends."""
-    threshold = math.log(2.0 * len(TILTS) / (1.0 - CONFIDENCE))
+    threshold = math.log(2.0 * len(TILTS) / (1.0 - confidence))
     bounds = (np.expm1((tilt * sums - threshold) / count) / math.expm1(tilt) for tilt in TILTS)
     return reduce(np.maximum, bounds, np.zeros_like(sums))
 
 
-def mean_rewards(plays: Array, certain: Array, sums: Array, limits: tuple[float, float]) -> tuple[Array, Array]:
+def mean_rewards(
+    plays: Array, certain: Array, sums: Array, limits: tuple[float, float], confidence: float = CONFIDENCE
+) -> tuple[Array, Array]:
     """Intervals of mean rewards over all plays, whatever the rewards are that are not certain.
 
     For the lower end these are the smallest reward, for the upper end the largest. So the interval also holds where a
@@ -64,6 +67,7 @@ def mean_rewards(plays: Array, certain: Array, sums: Array, limits: tuple[float,
             late reward.
         sums: (arms,), their sums.
         limits: the smallest and the largest reward.
+        confidence: as of `mean_interval`.
 
     Returns:
         (arms,), the lower and the upper ends, in the unit of the rewards; NaN where no reward is certain.
@@ -79,7 +83,7 @@ def mean_rewards(plays: Array, certain: Array, sums: Array, limits: tuple[float,
     """
     smallest, largest = limits
     scaled = np.clip((sums - smallest * certain) / (largest - smallest), 0.0, certain)
-    low, high = mean_interval(scaled, scaled + (plays - certain), np.where(certain > 0.0, plays, 0.0))
+    low, high = mean_interval(scaled, scaled + (plays - certain), np.where(certain > 0.0, plays, 0.0), confidence)
     ends = (smallest + (largest - smallest) * end for end in (low, high))
     low, high = (np.clip(end, smallest, largest) for end in ends)
     return low, high

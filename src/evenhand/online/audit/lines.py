@@ -72,6 +72,16 @@ class Line(Answer):
     """rewards that the policy's own estimate rests on, by their weights; null where it forgets none"""
     changes: int | None
     """how often the policy found that the mean had changed, and began anew; null where it looks for no changes"""
+    score: float | None
+    """by which the policy compares arms, on its own scale; the larger, the sooner it plays. Null where it is drawn at
+    random, and before the first play"""
+    reason: str
+    """why it received what it received, in a few sentences"""
+    catch_up_rounds: int | None
+    """rounds until it can be at most one play behind its promise, at the earliest; null where it is not behind, and
+    where it cannot catch up with its recent availability"""
+    catch_up_seconds: float | None
+    """the same in seconds, at the recent pace of decisions"""
 
 
 COLUMNS = tuple(column.name for column in fields(Line))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.core.state import Array, Observation
 from evenhand.online.audit.account import Account
 from evenhand.online.bandit.memory import Memory
 from evenhand.policy.groups import membership
@@ -25,7 +26,7 @@ def account(memory: Memory) -> Account:
     history, policy, learned = memory.deficit_history, memory.policy, counts.learned_plays
     grouped = learned @ membership(policy.groups, len(learned)) if policy.groups else 0.0
     sets, frequencies = memory.availability.frequencies()
-    evidence = policy.evidence
+    evidence, over_time = policy.evidence, memory.count_history
     return Account(
         algorithm=memory.label,
         round=state.round,
@@ -64,4 +65,20 @@ def account(memory: Memory) -> Account:
         sources=memory.sources,
         counted=None if evidence is None else evidence.counted(state),
         changes=None if evidence is None else evidence.changes(state),
+        scores=_scores(memory),
+        history=over_time.excerpt(memory.names, state.round, memory.counts()),
+        changes_made=memory.changes.excerpt(memory.names),
+        pace=over_time.pace(),
+        first=over_time.times[0] if over_time.times else None,
+        decided=over_time.decided,
+        rewarded=over_time.received,
     )
+
+
+def _scores(memory: Memory) -> Array | None:
+    """(arms,), the scores of the next round; None where they are drawn, or do not decide."""
+    policy, active = memory.policy, memory.arms.active
+    if policy.index.random or policy.fairness.ignores_score or memory.state.round == 0:
+        return None
+    scores = policy.index.score(memory.state, Observation(active), np.random.default_rng(0))
+    return np.where(active, np.asarray(scores, dtype=float), np.nan)

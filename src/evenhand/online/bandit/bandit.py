@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.core.errors import StateError
-from evenhand.online.api.answers import Decision, Lease, LeaseReport, RewardStatus
+from evenhand.online.api.answers import AllocationHealth, Decision, Lease, LeaseReport, RewardStatus
 from evenhand.online.bandit import changes, decisions, history, leasing, reports, saving
 from evenhand.online.bandit import rewards as received
+from evenhand.online.bandit.change_log import noted
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.memory import seconds as clock
 
@@ -331,11 +332,12 @@ class Bandit(Memory):
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def add(self, arm: str, **values: float) -> None:
+    def add(self, arm: str, *, now: float | None = None, **values: float) -> None:
         """Add an arm; its promise begins with the next round.
 
         Args:
             arm: its name.
+            now: seconds since the epoch; None for the computer's clock.
             **values: ``fraction``, ``penalty`` or ``weight`` of the arm, where the algorithm has such a parameter per
                 arm; without them the fraction is 0 and the weight 1.
 
@@ -349,38 +351,44 @@ class Bandit(Memory):
             >>> bandit.names, bandit.fractions
             (('tea', 'coffee', 'mate'), array([0.1, 0.1, 0.2]))
         """
-        changes.add(self, arm, values)
+        with noted(self, "add", arm, clock(now)):
+            changes.add(self, arm, values)
 
-    def retire(self, arm: str) -> None:
+    def retire(self, arm: str, *, now: float | None = None) -> None:
         """Retire an arm: it does not play any more and its promise ends; its pending rewards are still taken.
 
         Args:
             arm: name of the arm.
+            now: seconds since the epoch; None for the computer's clock.
 
         Raises:
             EvenhandError: it is unknown or retired, too few arms would be left, or the policy follows a fixed schedule.
         """
-        changes.retire(self, arm)
+        with noted(self, "retire", arm, clock(now)):
+            changes.retire(self, arm)
 
-    def bring_back(self, arm: str, fraction: float = 0.0) -> None:
+    def bring_back(self, arm: str, fraction: float = 0.0, *, now: float | None = None) -> None:
         """Bring back a retired arm with everything known about it; its promise begins with the next round.
 
         Args:
             arm: its name.
             fraction: its new promise, where the algorithm promises shares.
+            now: seconds since the epoch; None for the computer's clock.
 
         Raises:
             InfeasiblePromise: the promises could not be kept any more; nothing changes then.
             EvenhandError: it is unknown or not retired.
         """
-        changes.bring_back(self, arm, fraction)
+        with noted(self, "bring_back", arm, clock(now)):
+            changes.bring_back(self, arm, fraction)
 
-    def rename(self, arm: str, name: str) -> None:
+    def rename(self, arm: str, name: str, *, now: float | None = None) -> None:
         """Give an arm another name: it stays the same arm, with its promise, its plays and its pending rewards.
 
         Args:
             arm: its name.
             name: its new name.
+            now: seconds since the epoch; None for the computer's clock.
 
         Raises:
             EvenhandError: the arm is unknown, or there is an arm of the new name.
@@ -392,7 +400,8 @@ class Bandit(Memory):
             >>> bandit.observe(decision.id, {"green tea": 1.0})
             {'green tea': 'accepted'}
         """
-        changes.rename(self, arm, name)
+        with noted(self, "rename", name, clock(now)):
+            changes.rename(self, arm, name)
 
     def promise(
         self,
@@ -400,6 +409,7 @@ class Bandit(Memory):
         *,
         caps: Mapping[str, float] | None = None,
         groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+        now: float | None = None,
     ) -> tuple[str, ...]:
         """Change the promised shares of some arms and groups; their new promises begin with the next round.
 
@@ -412,6 +422,7 @@ class Bandit(Memory):
             groups: tables with ``at_least``, ``at_most`` or ``exactly``, and ``arms``, by the names of groups; what is
                 left out stays as it is. A name that there is not yet makes a new group, None ends one. Where only the
                 arms change, what is owed to the group stays.
+            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             The arms and groups whose promise has changed. Where nothing has changed, the version stays, too.
@@ -425,7 +436,8 @@ class Bandit(Memory):
             >>> bandit.promise({"tea": 0.1, "coffee": 0.3}), bandit.promise({"tea": 0.1})
             (('coffee',), ())
         """
-        return changes.promise(self, fractions, caps, groups)
+        with noted(self, "promise", None, clock(now)):
+            return changes.promise(self, fractions, caps, groups)
 
     # --- audit --------------------------------------------------------------------------------------------------------
 
@@ -447,6 +459,24 @@ class Bandit(Memory):
         from evenhand.online.bandit.account import account
 
         return audit(account(self), limit, clock(now))
+
+    def health(self, now: float | None = None) -> AllocationHealth:
+        """What needs attention: promises in arrears, estimates that cannot be trusted, rewards that stay away.
+
+        Args:
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            A word, a sentence, and the numbers behind them.
+
+        Example:
+            >>> Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2}).health().status
+            'good'
+        """
+        from evenhand.online.audit.computation import health
+        from evenhand.online.bandit.account import account
+
+        return health(account(self), False, clock(now))
 
     # --- saving -------------------------------------------------------------------------------------------------------
 

@@ -147,7 +147,8 @@ def record(
     if available.mask is not None:
         memory.statistics.miss(available.mask)
     memory.availability.add(available.packed)
-    _note_deficits(memory, places, now)
+    _note_deficits(memory, places)
+    memory.mark(now)
 
 
 def _silent(memory: Memory) -> bool:
@@ -159,7 +160,7 @@ def _silent(memory: Memory) -> bool:
     return rewards is not None and (rewards.closed or None in rewards.rewards.values())
 
 
-def _note_deficits(memory: Memory, places: Sequence[int], now: float) -> None:
+def _note_deficits(memory: Memory, places: Sequence[int]) -> None:
     """Record the deficits of the arms that have just played: a deficit is largest right before a play."""
     fractions, state = memory.fractions, memory.state
     if fractions is None:
@@ -172,5 +173,3 @@ def _note_deficits(memory: Memory, places: Sequence[int], now: float) -> None:
             deficit = owed(share, rounds, plays) + lapsed.item(place)
             memory.statistics.note(place, deficit)
             memory.deficit_history.note(before, place, deficit)
-    if state.round >= memory.deficit_history.next:
-        memory.deficit_history.mark(state.round, now, memory.total_deficits(), fractions > 0.0)

@@ -239,7 +239,7 @@ def record_lease(memory: Memory, facts: Mapping[str, Any], able: Available, now:
     state.tally.pulls += granted.reserved(len(memory.arms))
     memory.statistics.missed += size * np.logical_not(able.arms)
     memory.leases.add(granted)
-    _mark(memory, now)
+    memory.mark(now)
     return granted
 
 
@@ -285,8 +285,3 @@ def note_deficits(memory: Memory) -> None:
     places = np.flatnonzero(counted) if len(deficits) <= FOLLOWED else [deficits.argmax()] * int(counted.any())
     for place in places:
         memory.deficit_history.note(memory.state.round, int(place), float(deficits[place]))
-
-
-def _mark(memory: Memory, now: float) -> None:
-    if memory.fractions is not None and memory.state.round >= memory.deficit_history.next:
-        memory.deficit_history.mark(memory.state.round, now, memory.total_deficits(), memory.fractions > 0.0)

@@ -19,6 +19,8 @@ from evenhand.online.bandit.arguments import RewardRange, by_arm, with_places
 from evenhand.online.bandit.arms import Arms, checked_names
 from evenhand.online.bandit.availability import RecentAvailability
 from evenhand.online.bandit.chance import Chance
+from evenhand.online.bandit.change_log import ChangeLog
+from evenhand.online.bandit.counts import CountHistory
 from evenhand.online.bandit.deficits import DeficitHistory
 from evenhand.online.bandit.leases import Leases
 from evenhand.online.bandit.pending import PendingRewards, RewardRecord
@@ -54,6 +56,8 @@ class Memory:
         leases: rounds that clients decide themselves, and their rewards.
         statistics: counts per arm, in the user's unit.
         deficit_history: the deficits over time.
+        count_history: plays and rewards over time.
+        changes: the last changes of arms and promises.
         availability: which arms were available in the last rounds.
         last_total: the last round whose total is known; None where no total was ever given.
         sources: where the evidence is from that the policy learned beforehand; see `evenhand.online.bandit.history`.
@@ -97,6 +101,8 @@ class Memory:
         self.learned = 0
         self.statistics = Statistics.empty(len(names))
         self.deficit_history = DeficitHistory()
+        self.count_history = CountHistory()
+        self.changes = ChangeLog()
         self.availability = RecentAvailability()
         self.last_total: int | None = None
         self.sources: tuple[str, ...] = ()
@@ -268,6 +274,20 @@ class Memory:
             counts = self.statistics
             return self.state.tally.pulls - counts.learned_plays - counts.received - counts.lost
         return self.pending.counts()  # with totals, only those of rounds after the last one
+
+    def counts(self) -> tuple[Array, Array, Array]:
+        """Plays, known rewards and their sums so far, each (arms,)."""
+        counts = self.statistics
+        return self.state.tally.pulls - counts.learned_plays, counts.known, counts.sums
+
+    def mark(self, now: float) -> None:
+        """Continue the histories of counts and deficits after a decision or a lease."""
+        round, history = self.state.round, self.count_history
+        history.decided = now
+        if round >= history.next:
+            history.mark(round, now, self.counts())
+        if self._fractions is not None and round >= self.deficit_history.next:
+            self.deficit_history.mark(round, now, self.total_deficits(), self._fractions > 0.0)
 
     def deficits(self) -> Array:
         """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised.

@@ -14,6 +14,7 @@ import numpy as np
 from evenhand.core.errors import EvenhandError, StateError, nearest
 from evenhand.core.state import Decision
 from evenhand.online.bandit import changes, decisions, leasing, reports, rewards
+from evenhand.online.bandit.change_log import noted
 from evenhand.online.bandit.leases import Lease
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.patch import changed, difference
@@ -227,14 +228,20 @@ def _open_lease(memory: Memory, id: str) -> Lease:
     return lease
 
 
-def replay_change(memory: Memory, change: str, values: Mapping[str, Any]) -> None:
+def replay_change(memory: Memory, change: str, values: Mapping[str, Any], now: float) -> None:
     """Record a change of arms or promises of a log; promises were feasible when they were made.
+
+    Args:
+        memory: updated in place.
+        change: as of `apply_change`.
+        values: as of `apply_change`.
+        now: seconds since the epoch.
 
     Raises:
         EvenhandError: there is no such change.
     """
     kept = {slot: getattr(memory.state, slot) for slot in recorded_slots(memory)}
-    apply_change(memory, change, values, checked=True)
+    apply_change(memory, change, values, now, checked=True)
     for slot, part in kept.items():
         setattr(memory.state, slot, part)
 
@@ -252,7 +259,7 @@ def replay_memory(memory: Memory, patches: Mapping[str, Any]) -> None:
         setattr(memory.state, slot, changed(getattr(memory.state, slot), part))
 
 
-def apply_change(memory: Memory, change: str, values: Mapping[str, Any], checked: bool = False) -> None:
+def apply_change(memory: Memory, change: str, values: Mapping[str, Any], now: float, checked: bool = False) -> None:
     """Change arms or promises; closing and reopening do not concern a bandit.
 
     Args:
@@ -260,6 +267,7 @@ def apply_change(memory: Memory, change: str, values: Mapping[str, Any], checked
         change: ``add``, ``retire``, ``bring_back``, ``rename``, ``erase``, ``promise``, ``close`` or ``reopen``.
         values: the arguments of the method of `evenhand.online.Bandit` of that name; of ``rename`` and ``erase`` the
             arm by its present name only, as a log does not have any other.
+        now: seconds since the epoch.
         checked: whether the promises are known to be feasible.
 
     Raises:
@@ -271,6 +279,11 @@ def apply_change(memory: Memory, change: str, values: Mapping[str, Any], checked
     if not needed <= values.keys() <= needed | optional:
         takes = [*sorted(needed), *(f"{name} (optional)" for name in sorted(optional))]
         raise EvenhandError(f"{change} takes {', '.join(takes) or 'no values'}; got {', '.join(values) or 'none'}")
+    with noted(memory, change, values.get("arm"), now):
+        _apply(memory, change, values, checked)
+
+
+def _apply(memory: Memory, change: str, values: Mapping[str, Any], checked: bool) -> None:
     match change:
         case "add":
             others = {name: value for name, value in values.items() if name != "arm"}

@@ -249,6 +249,8 @@ def record_report(
         if lease.salt is not None:
             _recount(memory, lease, lease.reserved(arms) - before)
     statistics = memory.statistics
+    if facts["late"] or facts["rewards"]:
+        memory.count_history.received = now
     for arm, some in facts["late"].items():
         statistics.late[memory.arms.place[arm]] += float(len(some["positions"]))
         _write(lease, memory.arms.place[arm], some)

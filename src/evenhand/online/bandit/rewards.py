@@ -67,6 +67,8 @@ def record(
     for arm, reward in accepted.items():
         delay = max(0.0, now - memory.write(decision, arm, reward))
         statistics.receive(place[arm], reward, delay)
+    if accepted or late:
+        memory.count_history.received = now
     if accepted:
         rounds = [int(decision)] * len(accepted)
         memory.learn_rewards([place[arm] for arm in accepted], list(accepted.values()), rounds, given)
@@ -141,6 +143,7 @@ def record_total(memory: Memory, value: float, given: Container[str] = ()) -> No
     places = [memory.arms.place[arm] for arm in ({} if entry is None else entry.rewards)]
     memory.pending.forget_waiting()  # earlier rounds get no total of their own any more
     memory.last_total = round
+    memory.count_history.received = memory.count_history.decided  # a total is of the round just decided
     memory.learn_rewards(places, [value / len(places)] * len(places), [round] * len(places), given)
 
 

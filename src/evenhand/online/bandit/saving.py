@@ -16,6 +16,8 @@ from evenhand.core.state import dump as dump_record
 from evenhand.core.state import restore as restore_record
 from evenhand.online.bandit.arguments import as_plain, from_plain
 from evenhand.online.bandit.arms import Arms
+from evenhand.online.bandit.change_log import ChangeLog
+from evenhand.online.bandit.counts import CountHistory
 from evenhand.online.bandit.deficits import DeficitHistory
 from evenhand.online.bandit.leases import Leases
 from evenhand.online.bandit.memory import Memory, apart
@@ -49,6 +51,8 @@ def dump(memory: Memory) -> dict[str, Any]:
         "leases": memory.leases.dump(),
         "statistics": dump_record(memory.statistics),
         "deficit_history": memory.deficit_history.dump(),
+        "count_history": memory.count_history.dump(),
+        "changes": memory.changes.dump(),
         "available": memory.availability.dump(),
         "last_total": memory.last_total,
         "sources": list(memory.sources),
@@ -89,6 +93,8 @@ def restore(memory: Memory, plain: Mapping[str, Any]) -> None:
         memory.leases = Leases.restored(plain["leases"])
         memory.statistics = restore_record(memory.statistics, plain["statistics"])
         memory.deficit_history = DeficitHistory.restored(plain["deficit_history"])
+        memory.count_history = CountHistory.restored(plain["count_history"])
+        memory.changes = ChangeLog.restored(plain["changes"], len(memory.arms))
         memory.availability.restore(plain["available"])
         again = dump(memory)
     except StateError:

@@ -141,15 +141,18 @@ def _new_allocation(
     return body
 
 
-def allocations() -> Steps[tuple[AllocationSummary, ...]]:
-    """The allocations of the service.
+def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
+    """The allocations of the service, by name.
+
+    Args:
+        health: whether to add the health of each, for which the service loads them.
 
     Returns:
         A summary of each allocation that the key may see, by name.
     """
     found, cursor = list[AllocationSummary](), None
     while True:
-        page = yield from _get("/v1/allocations", answers.Allocations, limit=PAGE, cursor=cursor)
+        page = yield from _get("/v1/allocations", answers.Allocations, limit=PAGE, cursor=cursor, health=health or None)
         found += page.allocations
         cursor = page.next
         if cursor is None:

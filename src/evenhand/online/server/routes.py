@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -284,9 +285,18 @@ async def _previewed(preview: answers.Preview) -> Response:
 
 
 @router.get("/v1/allocations", responses=errors("invalid"), tags=["allocations"], response_model=answers.Allocations)
-async def allocations(caller: Reader, service: Services, limit: Limit = PAGE, cursor: Cursor = None) -> Response:
+async def allocations(
+    caller: Reader,
+    service: Services,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+    health: Annotated[bool, Query(description="whether to add the health of each, which loads them")] = False,
+) -> Response:
     """List the allocations that the key is for, by name."""
-    return JsonResponse(await run_in_threadpool(service.store.allocations, limit, cursor, caller.allocations))
+    listed = await run_in_threadpool(service.store.allocations, limit, cursor, caller.allocations)
+    if health:
+        listed = replace(listed, allocations=await service.with_health(listed.allocations))
+    return JsonResponse(listed)
 
 
 @router.get(

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from evenhand import __version__
+from evenhand.core.errors import StateError
+from evenhand.online.api.answers import AllocationHealth, AllocationSummary
 from evenhand.online.server.auth import Authenticator, Cached
 from evenhand.online.server.metrics import Metrics
 from evenhand.online.server.quotas import Quotas
 from evenhand.online.server.settings import Settings
-from evenhand.online.store import Describe, Store
+from evenhand.online.store import Describe, ReadHealth, Store
 from evenhand.online.store.commands import Command
+from evenhand.online.store.errors import UnknownAllocation
 from evenhand.online.store.webhooks import WebhookStore
 
 Answer = TypeVar("Answer")
@@ -47,6 +52,21 @@ class Service:
     async def run(self, name: str, command: Command[Answer]) -> Answer:
         """The answer to a command of an allocation, after its events have been committed."""
         return await asyncio.wrap_future(self.store.submit(name, command))
+
+    async def with_health(self, listed: Sequence[AllocationSummary]) -> tuple[AllocationSummary, ...]:
+        """Allocations with their health; one that cannot be read is said to be bad, with the reason."""
+
+        async def one(summary: AllocationSummary) -> AllocationSummary | None:
+            try:
+                return replace(summary, health=await self.run(summary.name, ReadHealth()))
+            except UnknownAllocation:  # it was deleted in between
+                return None
+            except StateError as error:
+                text = f"It cannot be read: {error}"
+                return replace(summary, health=AllocationHealth("bad", text, None, None, 0, None, None))
+
+        found = await asyncio.gather(*map(one, listed))
+        return tuple(summary for summary in found if summary is not None)
 
     async def etag(self, name: str, limit: int | None) -> str | None:
         """The ETag of an audit, before it is computed and without loading the allocation.

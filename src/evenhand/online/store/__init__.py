@@ -18,4 +18,5 @@ from evenhand.online.store.reading import ReadArms as ReadArms
 from evenhand.online.store.reading import ReadAudit as ReadAudit
 from evenhand.online.store.reading import ReadDecision as ReadDecision
 from evenhand.online.store.reading import ReadGauges as ReadGauges
+from evenhand.online.store.reading import ReadHealth as ReadHealth
 from evenhand.online.store.store import Store as Store

@@ -34,7 +34,7 @@ def _change(context: CommandContext, made: Iterable[tuple[str, Values]]) -> Chan
     round = int(bandit.state.round)
     for name, values in made:
         facts, version = json_values(values), bandit.version
-        apply_change(bandit, name, facts)
+        apply_change(bandit, name, facts, context.now)
         if bandit.version != version or name in ("close", "reopen"):
             allocation.closed, changed = closed_after(name, allocation.closed), True
             context.record("change", round, {**facts, "change": name})

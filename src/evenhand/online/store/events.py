@@ -447,7 +447,7 @@ def _fold(bandit: Bandit, event: Event) -> None:
         case "change":
             if round != bandit.state.round:
                 raise StateError(f"it is of round {round}, which should be {bandit.state.round}")
-            replay.replay_change(bandit, body["change"], facts)
+            replay.replay_change(bandit, body["change"], facts, event.time)
         case kind:
             raise StateError(f"there is no event {kind!r} of round {round}")
 

@@ -10,8 +10,10 @@ import numpy as np
 from sqlalchemy import select
 
 from evenhand.core.errors import EvenhandError
-from evenhand.online.api.answers import Allocation, Arm, ArmOutcome, Arms, DecisionOutcome, moment
+from evenhand.online.api.answers import Allocation, AllocationHealth, Arm, ArmOutcome, Arms, DecisionOutcome, moment
 from evenhand.online.audit.audit import Audit
+from evenhand.online.audit.computation import health
+from evenhand.online.bandit.account import account
 from evenhand.online.bandit.arguments import RewardRange
 from evenhand.online.bandit.history import Start, start_from
 from evenhand.online.store import tables
@@ -49,6 +51,30 @@ class ReadAudit(Command[Audit]):
         allocation = context.allocation
         audit = allocation.bandit.audit(limit=self.limit, now=context.now)
         return replace(audit, name=allocation.name, sequence=allocation.sequence, closed=allocation.closed)
+
+
+@dataclass(frozen=True)
+class ReadHealth(Command[AllocationHealth]):
+    """Read what needs attention in an allocation.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.online.store import ReadHealth, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> store.run("drinks", ReadHealth()).text
+        'Nothing has been decided yet.'
+        >>> store.close()
+    """
+
+    reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "health"
+
+    def run(self, context: CommandContext) -> AllocationHealth:
+        """The health of the allocation, closed or not."""
+        allocation = context.allocation
+        return health(account(allocation.bandit), allocation.closed, context.now)
 
 
 @dataclass(frozen=True)

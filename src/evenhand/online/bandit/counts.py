@@ -1,0 +1,162 @@
+"""The counts of a bandit over time: plays and rewards of each arm at evenly spaced rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from evenhand.core import validate
+from evenhand.core.errors import StateError
+from evenhand.core.state import Array
+from evenhand.online.api.answers import moment
+from evenhand.online.audit.history import History
+
+MARKS = 256  # that are kept, at most
+FOLLOWED = 200  # arms up to which there are any
+RECENT = 32  # marks that the present pace is taken from
+
+Counts = tuple[Array, Array, Array]  # each (arms,): plays, known rewards and their sums
+
+
+@dataclass(slots=True)
+class CountHistory:
+    """The counts of each arm since the first round, at the ends of intervals of equally many rounds.
+
+    When there are 256 marks, every other one is dropped, which doubles the intervals. With more than 200 arms only
+    rounds and times are kept.
+
+    Attributes:
+        stride: rounds per interval.
+        rounds: the last round of each interval.
+        times: when those rounds were decided, in seconds; never decreasing, even where the clock jumps back.
+        counts: plays, known rewards and their sums at these times, each (arms at that time,).
+        decided: when the last round was decided, in seconds; None before the first.
+        received: when the last reward was received, in time or late, in seconds; None before the first.
+        next: the last round of the current interval.
+
+    Example:
+        >>> history = CountHistory()
+        >>> for round in range(1, 1001):
+        ...     history.decided = 60.0 * round
+        ...     if round == history.next:
+        ...         history.mark(round, 60.0 * round, (np.array([round]), np.zeros(1), np.zeros(1)))
+        >>> len(history.rounds), history.rounds[:3], history.pace()
+        (250, [4, 8, 12], 60.0)
+    """
+
+    stride: int = 1
+    rounds: list[int] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    counts: list[Counts] = field(default_factory=list)
+    decided: float | None = None
+    received: float | None = None
+    next: int = field(init=False, default=1)
+
+    def __post_init__(self) -> None:
+        last = self.rounds[-1] if self.rounds else 0
+        self.next = (last // self.stride + 1) * self.stride
+
+    def mark(self, round: int, time: float, counts: Counts) -> None:
+        """End an interval.
+
+        Args:
+            round: the last of the interval.
+            time: when it was decided, in seconds.
+            counts: plays, known rewards and their sums so far, each (arms,).
+        """
+        self.rounds.append(round)
+        self.times.append(max(time, self.times[-1]) if self.times else time)
+        if len(counts[0]) <= FOLLOWED:
+            self.counts.append((counts[0].copy(), counts[1].copy(), counts[2].copy()))
+        else:
+            self.counts.clear()
+        if len(self.rounds) == MARKS:
+            del self.rounds[::2], self.times[::2], self.counts[::2]
+            self.stride *= 2
+        self.next = (round // self.stride + 1) * self.stride
+
+    def pace(self) -> float | None:
+        """Seconds per round lately; None before the second mark."""
+        if len(self.rounds) < 2:
+            return None
+        first = max(0, len(self.rounds) - RECENT)
+        return (self.times[-1] - self.times[first]) / (self.rounds[-1] - self.rounds[first])
+
+    def excerpt(self, names: Sequence[str], round: int, counts: Counts) -> History | None:
+        """The history up to the last decision or reward; None where there is none.
+
+        Args:
+            names: of the arms.
+            round: rounds decided.
+            counts: plays, known rewards and their sums so far, each (arms,).
+        """
+        if len(names) > FOLLOWED or not self.rounds or len(self.counts) != len(self.rounds):
+            return None
+        latest = max(time for time in (self.decided, self.received, self.times[-1]) if time is not None)
+        rounds, times, marks = [*self.rounds, round], [*self.times, latest], [*self.counts, counts]
+        plays, rewards, sums = (_courses([mark[part] for mark in marks], len(names)) for part in range(3))
+        return History(
+            tuple(rounds),
+            tuple(map(moment, times)),
+            tuple(names),
+            # Rounds of a lease that were returned are taken out of the counts again.
+            tuple(tuple(map(int, course)) for course in np.minimum.accumulate(plays[:, ::-1], axis=1)[:, ::-1]),
+            tuple(tuple(map(int, course)) for course in rewards),
+            tuple(tuple(course) for course in np.nan_to_num(sums).tolist()),
+        )
+
+    def dump(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "stride": self.stride,
+            "rounds": list(self.rounds),
+            "times": list(self.times),
+            "counts": [[_whole(mark[0]), _whole(mark[1]), np.nan_to_num(mark[2]).tolist()] for mark in self.counts],
+            "decided": self.decided,
+            "received": self.received,
+        }
+
+    @classmethod
+    def restored(cls, plain: Mapping[str, Any]) -> CountHistory:
+        """The history that `dump` described.
+
+        Raises:
+            StateError: it is damaged.
+        """
+        try:
+            stride = validate.whole("stride", plain["stride"])
+            rounds = [validate.whole("a round", round) for round in plain["rounds"]]
+            times = [validate.number("a time", time) for time in plain["times"]]
+            counts = [_mark(*mark) for mark in plain["counts"]]
+            decided, received = (_time(plain[name]) for name in ("decided", "received"))
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise StateError(f"the saved history of counts is damaged: {error}") from None
+        if not len(rounds) == len(times) < MARKS or len(counts) not in (0, len(rounds)):
+            raise StateError("the saved history of counts is damaged: its lists have different lengths")
+        return cls(stride, rounds, times, counts, decided, received)
+
+
+def _courses(marks: Sequence[Array], arms: int) -> Array:
+    """(arms, marks), the values over time; 0 before an arm was added."""
+    courses = np.zeros((arms, len(marks)))
+    for column, mark in enumerate(marks):
+        courses[: len(mark), column] = mark
+    return courses
+
+
+def _whole(counts: Array) -> list[int]:
+    return counts.astype(np.int64).tolist()  # type: ignore[no-any-return]
+
+
+def _mark(plays: Sequence[Any], known: Sequence[Any], sums: Sequence[Any]) -> Counts:
+    parts = [np.array([validate.number("a count", one) for one in part], dtype=float) for part in (plays, known, sums)]
+    if not len(parts[0]) == len(parts[1]) == len(parts[2]):
+        raise ValueError("a mark has different numbers of arms")
+    return parts[0], parts[1], parts[2]
+
+
+def _time(value: Any) -> float | None:
+    return None if value is None else validate.number("a time", value)

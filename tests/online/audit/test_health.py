@@ -1,0 +1,144 @@
+"""What an audit says in sentences, and what it calls healthy."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from evenhand.online import Bandit
+from evenhand.online.api.answers import AllocationHealth
+from evenhand.online.audit.arrears import catch_up
+from evenhand.online.audit.computation import health
+from evenhand.online.bandit.account import account
+
+
+def played(
+    bandit: Bandit, *available: str, rounds: int = 100, reward: float | None = 0.5, start: float = 0.0
+) -> Bandit:
+    """Rounds a second each, in which these arms were available, with a reward half a second later."""
+    for round in range(rounds):
+        decision = bandit.decide(available or None, now=start + round)
+        if reward is not None:
+            bandit.observe(decision.id, dict.fromkeys(decision.names, reward), now=start + round + 0.5)
+    return bandit
+
+
+def drinks(**options: object) -> Bandit:
+    return Bandit(["tea", "coffee", "mate"], "fucb", fractions=[0.1, 0.2, 0.0], **options)  # type: ignore[arg-type]
+
+
+def test_verdicts() -> None:
+    assert played(drinks()).audit().verdict == "All 2 promises are kept."
+    behind = played(drinks(), "tea", "mate").audit().verdict
+    assert behind == "1 of 2 promises are kept; coffee is 20 plays behind its 20%."
+    one = Bandit(["tea", "coffee"], "fucb", fractions={"tea": 0.5})
+    assert played(one).audit().verdict == "The promise is kept."
+    assert played(one, "coffee").audit().verdict == "The promise is not kept; tea is 50 plays behind its 50%."
+    assert played(Bandit(["a", "b"], "ucb1")).audit().verdict == "No share is promised to any arm."
+    merit = Bandit(["a", "b"], "fcts_d", merit={"kind": "linear"})
+    assert "follow the merit" in played(merit).audit().verdict
+    groups = Bandit(["a", "b"], "group_ucb", groups=[{"name": "g", "arms": ["a"], "at_least": 0.5}])
+    assert "groups" in played(groups).audit().verdict
+    assert "\x1b" not in played(Bandit(["\x1b[2J", "b"], "fucb", fractions=[0.5, 0.0]), "b").audit().verdict
+
+
+def test_reasons() -> None:
+    bandit = played(drinks(), "tea", "mate")
+    tea, coffee, mate = bandit.audit().lines
+    assert tea.reason.startswith("It has more than the 10% that it was promised. Its mean reward, 0.5, is the largest")
+    owed = "It is owed 20 plays of its promise of 20%. It could play in 0% of the rounds only."
+    assert coffee.reason.startswith(f"{owed} None of its rewards is known yet.")
+    assert mate.reason.startswith("Nothing is promised to it.")
+    assert "The policy scores" in mate.reason or "The policy's score" in mate.reason
+    for _ in range(50):
+        bandit.decide(["mate"])
+    assert "The rewards of 50 of its 100 plays are missing." in bandit.audit().lines[2].reason
+    bandit.retire("mate")
+    assert bandit.audit().lines[2].reason == "It is retired, so it plays no more."
+
+
+def test_scores_are_those_by_which_the_policy_compares() -> None:
+    bandit = played(Bandit(["a", "b"], "ucb1"), rounds=20)
+    scores = [line.score for line in bandit.audit().lines]
+    assert None not in scores
+    assert bandit.decide().names == (("a", "b")[scores.index(max(scores, key=lambda one: one or 0.0))],)
+    drawn = played(Bandit(["a", "b"], "thompson"), rounds=20).audit()
+    assert [line.score for line in drawn.lines] == [None, None]
+    assert "score" not in drawn.lines[0].reason
+
+
+def test_catching_up() -> None:
+    """Coffee is owed 20 plays, 19 too many; every round it gains its availability less its promise."""
+    bandit = played(drinks(), "tea", "mate")
+    line = bandit.audit().lines[1]
+    assert (line.catch_up_rounds, line.catch_up_seconds) == (None, None)  # it could never play
+    for available, rounds in ((1.0, 24.0), (0.3, 190.0), (0.2, np.inf)):
+        found = catch_up(account(bandit), np.array([1.0, available, 1.0]))
+        assert (np.isnan(found).tolist(), found[1]) == ([True, False, True], pytest.approx(rounds))
+    bandit.availability.clear()
+    line = bandit.audit().lines[1]
+    assert (line.catch_up_rounds, line.catch_up_seconds) == (24, pytest.approx(24.0))  # a round a second
+
+
+def test_the_promised_catch_up_is_reached_when_nothing_else_is_owed() -> None:
+    bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.2, 0.0])
+    played(bandit, "coffee", rounds=100)
+    bandit.availability.clear()  # as if tea could always play from now on
+    (rounds,) = [line.catch_up_rounds for line in bandit.audit().lines if line.arm == "tea"]
+    assert rounds == 24  # (20 − 1)/(1 − 0.2), rounded up
+    for _ in range(rounds):
+        assert bandit.health().status != "good"
+        bandit.decide()
+    assert bandit.audit().verdict == "The promise is kept."
+
+
+def test_health() -> None:
+    assert drinks().health().status == "good"
+    good = played(drinks()).health()
+    assert good == AllocationHealth(
+        "good", "All 2 promises are kept.", 0.0, None, 0, *(datetime.fromtimestamp(at, UTC) for at in (99.0, 99.5))
+    )
+    bad = played(drinks(), "tea", "mate").health()
+    assert (bad.status, bad.behind, bad.arm) == ("bad", pytest.approx(20.0), "coffee")
+    assert "cannot be kept with the recent availability" in bad.text
+    closed = health(account(played(drinks())), closed=True, now=0.0)
+    assert (closed.status, closed.text) == ("closed", "Closed after 100 rounds.")
+    merit = played(Bandit(["a", "b"], "fcts_d", merit={"kind": "linear"})).health()
+    assert (merit.status, merit.behind) == ("good", None)
+
+
+def test_chance_is_no_alarm_but_a_real_shortfall_is() -> None:
+    """A share that is drawn varies; an arm that never plays although it could is below its promise beyond doubt."""
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
+    stages = (("a" * 34 + "b" * 56, 0, "good"), ("b" * 10, 90, "attention"), ("b" * 10, 100, "bad"))
+    for rounds, start, expected in stages:
+        for at, arm in enumerate(rounds):
+            bandit.decide([arm], now=float(start + at))
+        bandit.availability.clear()
+        assert (bandit.health().status, bandit.audit().lines[0].plays) == (expected, 34)
+    assert bandit.health().text == "a is 21 plays behind its 50%."
+
+
+def test_doubts_and_silence_need_attention() -> None:
+    doubtful = Bandit(["a", "b"], "ucb1")
+    for _ in range(200):
+        decision = doubtful.decide(now=0.0)
+        if int(decision.id) % 3 == 0:
+            doubtful.observe(decision.id, dict.fromkeys(decision.names, 1.0), now=0.0)
+    assert (doubtful.health(now=0.0).status, doubtful.health(now=0.0).warnings) == ("attention", 2)
+    silent = played(drinks(missing="lost", window=60.0))
+    for hour in range(3):
+        silent.decide(now=100.0 + 3600.0 * hour)
+    assert (
+        silent.health(now=8000.0).text
+        == "No reward has arrived for much longer than usual, though rounds were decided."
+    )
+    assert played(drinks()).health(now=1e9).status == "good"  # nobody asked for decisions either
+    never = drinks()
+    for day in range(3):
+        never.decide(now=86_400.0 * 3 * day)
+    assert never.health(now=1e6).status in ("good", "attention")
+    played(never, rounds=1, reward=None, start=86_400.0 * 20)
+    assert never.health(now=86_400.0 * 21).text.startswith("No reward has arrived yet")
