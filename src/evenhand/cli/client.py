@@ -200,18 +200,22 @@ def _counts(text: str | None) -> str | dict[str, tuple[int, float]] | None:
 
 
 @request(app, "list")
-def list_(client: Client) -> Answer:
+def list_(
+    client: Client, health: Annotated[bool, typer.Option("--health", help="Show what needs attention in each.")] = False
+) -> Answer:
     """List the allocations.
 
     Examples:
 
       evenhand client list
 
+      evenhand client list --health
+
       evenhand client list --url http://decisions.example.org --json
     """
     from evenhand.cli.tables import show_allocations
 
-    allocations = client.allocations()
+    allocations = client.allocations(health=health)
     return Answer({"allocations": [one.to_json() for one in allocations]}, lambda: show_allocations(allocations))
 
 

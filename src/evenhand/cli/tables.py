@@ -200,6 +200,7 @@ def _estimate(estimate: Estimate) -> tuple[str, str]:
 # --- answers of the service -------------------------------------------------------------------------------------------
 
 COLOURS = {"accepted": "green", "duplicate": "green", "late": "yellow"}  # of statuses; the others are red
+HEALTH = {"good": "green", "attention": "yellow", "bad": "red", "closed": "dim"}
 
 # Columns that an audit leaves out on a narrow terminal, the first ones first; the space before one of the two intervals
 # makes the names differ.
@@ -262,7 +263,7 @@ def show_rewards(results: Sequence[RewardResult]) -> None:
 
 
 def show_allocations(allocations: Sequence[AllocationSummary]) -> None:
-    """Print one row per allocation.
+    """Print one row per allocation; with its health where that is known.
 
     Args:
         allocations: of the service.
@@ -276,8 +277,12 @@ def show_allocations(allocations: Sequence[AllocationSummary]) -> None:
          drinks       fucb        2      1,200    open    2026-09-21 14:13:20 UTC
     """
     table = table_of("allocation", "algorithm", "arms", "rounds", "state", "created")
+    table.columns[4].no_wrap = any(one.health is None for one in allocations)
     for one in allocations:
         state = "[yellow]closed[/yellow]" if one.closed else "open"
+        if one.health is not None:
+            colour = HEALTH[one.health.status]
+            state = f"[{colour}]{one.health.status}[/{colour}]: {escape(one.health.text)}"
         cells = (escape(one.algorithm), f"{one.arms:,}", f"{one.round:,}", state, _date(one.created))
         table.add_row(f"[bold]{escape(one.name)}[/bold]", *cells)
     console = console_for_tables()
@@ -324,6 +329,7 @@ def show_audit(name: str, audit: Audit) -> None:
     console = console_for_tables()
     size = f"{audit.round:,} rounds, version {audit.version}, {audit.algorithm}"
     console.print(f"[bold]{escape(name)}[/bold]  {escape(size)}", highlight=False)
+    console.print(escape(audit.verdict), highlight=False)
     cells = _audit_columns(audit.lines)
     names = fitting(cells, console.width - 2, 3, DISPENSABLE)  # a space at either end
     table = table_of(*(column.strip() for column in names), right=True)

@@ -79,7 +79,8 @@ def test_catching_up() -> None:
         assert (np.isnan(found).tolist(), found[1]) == ([True, False, True], pytest.approx(rounds))
     bandit.availability.clear()
     line = bandit.audit().lines[1]
-    assert (line.catch_up_rounds, line.catch_up_seconds) == (24, pytest.approx(24.0))  # a round a second
+    assert line.catch_up_rounds == 24
+    assert line.catch_up_seconds == pytest.approx(24.0)  # a round a second
 
 
 def test_the_promised_catch_up_is_reached_when_nothing_else_is_owed() -> None:
@@ -101,7 +102,8 @@ def test_health() -> None:
         "good", "All 2 promises are kept.", 0.0, None, 0, *(datetime.fromtimestamp(at, UTC) for at in (99.0, 99.5))
     )
     bad = played(drinks(), "tea", "mate").health()
-    assert (bad.status, bad.behind, bad.arm) == ("bad", pytest.approx(20.0), "coffee")
+    assert (bad.status, bad.arm) == ("bad", "coffee")
+    assert bad.behind == pytest.approx(20.0)
     assert "cannot be kept with the recent availability" in bad.text
     closed = health(account(played(drinks())), closed=True, now=0.0)
     assert (closed.status, closed.text) == ("closed", "Closed after 100 rounds.")

@@ -120,7 +120,7 @@ def assert_shows(text: str, values: list[float | None]) -> None:
 
 
 def assert_shows_line(page: Page, line: dict[str, Any]) -> None:
-    in_sentences = {"learned_plays", "learned_mean", "counted", "changes"}
+    in_sentences = {"learned_plays", "learned_mean", "counted", "changes", "reason", "catch_up_seconds"}
     fields_shown = {"arm", "retired", "trusted"} | in_sentences
     for shown in row(page, line["arm"]).locator("[data-field]").all():
         fields = (shown.get_attribute("data-field") or "").split()

@@ -29,7 +29,7 @@ def history(now: datetime) -> dict[str, Any]:
         "times": [(now - timedelta(hours=6 * (MARKS - 1 - mark))).isoformat() for mark in range(MARKS)],
         "arms": NAMES,
         "plays": plays,
-        "received": plays,
+        "known": plays,
         "rewards": [[0.25 * one for one in plays[0]], [0.5 * one for one in plays[1]]],
     }
 

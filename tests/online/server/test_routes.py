@@ -11,8 +11,9 @@ from urllib.parse import quote
 import pandas as pd
 import pytest
 
+from evenhand.core.errors import StateError
 from evenhand.online.server.metrics import Metrics
-from evenhand.online.store import Decide, Store
+from evenhand.online.store import Decide, ReadHealth, Store
 from tests.online.server.asking import DRINKS, Asking, refused
 
 ALL = "/v1/allocations"
@@ -156,6 +157,40 @@ def test_allocations_are_listed_by_name(drinks: Asking) -> None:
         ("a", 3, 0, False),
         ("drinks", 2, 4, False),
     ]
+
+
+def test_health_is_computed_anew_only_where_something_has_happened(on: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without health nothing is loaded; one that cannot be read is listed with the reason."""
+    computed = []
+    monkeypatch.setattr(ReadHealth, "run", lambda self, of, run=ReadHealth.run: computed.append(of) or run(self, of))
+
+    def healths() -> dict[str, Any]:
+        return {one["name"]: one["health"] for one in on.get(f"{ALL}?health=true").json()["allocations"]}
+
+    for name in ("drinks", "foods"):
+        on.post(ALL, DRINKS | {"name": name})
+    assert [one["health"] for one in on.get(ALL).json()["allocations"]] == [None, None]
+    assert computed == []
+    assert {one["text"] for one in healths().values()} == {"Nothing has been decided yet."}
+    decide(on, count=20, available=["tea"])
+    found = healths()
+    assert (found["drinks"]["status"], found["drinks"]["behind"]) == ("bad", 4.0)
+    assert found["drinks"]["last_decision"] is not None
+    assert found["foods"]["status"] == "good"
+    assert healths() == found
+    assert len(computed) == 3
+
+    def unreadable(*_: Any) -> None:
+        raise StateError("event 21 is damaged")
+
+    monkeypatch.setattr(ReadHealth, "run", unreadable)
+    decide(on, count=1)
+    assert healths()["drinks"] == dict.fromkeys(found["drinks"]) | {
+        "status": "bad",
+        "text": "It cannot be read: event 21 is damaged",
+        "warnings": 0,
+    }
+    assert healths()["foods"] == found["foods"]
 
 
 def test_lists_are_pages(drinks: Asking) -> None:

@@ -132,13 +132,14 @@ class Audit(Answer):
         return "\n".join(parts)
 
     def notes(self) -> tuple[str, ...]:
-        """What the estimates rest on, a sentence each: evidence from elsewhere, and rewards that are not forgotten."""
+        """A sentence each: evidence from elsewhere, rewards that are not forgotten, and what the promises cost."""
         shown = self.lines[:SHOWN]
         beforehand = (
             f"learned beforehand, from {', '.join(self.sources)}: {text.learned(shown)}" if self.sources else ""
         )
         remembered = text.memory(shown)
-        return tuple(note for note in (beforehand, remembered and f"the policy goes by: {remembered}") if note)
+        notes = (beforehand, remembered and f"the policy goes by: {remembered}", text.cost(self.cost))
+        return tuple(note for note in notes if note)
 
     def table(self) -> pd.DataFrame:
         """One row per arm, with all columns."""

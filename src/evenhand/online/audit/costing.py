@@ -144,7 +144,7 @@ def _largest_bounded(account: Account, means: Array) -> float:
     bounds = bounds_of(arms, account.fractions, account.caps, account.groups, names)
     gains = np.zeros(arms)
     gains[account.active] = means
-    value, _ = best_bounded(gains, bounds, account.plays, Joint([account.active.astype(int)], [1.0]))
+    value, _ = best_bounded(gains, bounds, account.plays, Joint([account.active.astype(int).tolist()], [1.0]))
     return value
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 
 from .bounds import BoundLine
+from .cost import Cost
 from .lines import Line
 
 WIDTH = 80  # characters per line
@@ -120,6 +121,19 @@ def memory(lines: Sequence[Line]) -> str:
             found = f" since {one.changes} change{'' if one.changes == 1 else 's'} of its mean" if one.changes else ""
             parts.append(f"{plain(one.arm)} {one.counted:,.4g} of {one.received:,} rewards{found}")
     return _listed(parts)
+
+
+def cost(cost: Cost | None) -> str:
+    """What the promises cost, as a sentence; empty where it is not known.
+
+    Example:
+        >>> cost(Cost(per_round=0.12, low=0.024, high=0.21, total=72.0, note=""))
+        'the promises cost 0.12 [0.024, 0.21] of reward per round'
+    """
+    if cost is None or cost.per_round is None:
+        return ""
+    between = "" if cost.low is None or cost.high is None else f" [{cost.low:.3g}, {cost.high:.3g}]"
+    return f"the promises cost {cost.per_round:.3g}{between} of reward per round" + f"; {cost.note}" * bool(cost.note)
 
 
 def bounds_table(bounds: Sequence[BoundLine]) -> str:

@@ -9,7 +9,6 @@ import { duration, moment, plays, reward, several, whole } from './format.js';
 import { History } from './history.js';
 import { Learned, Remembered } from './learned.js';
 import { where } from './route.js';
-import { verdict } from './said.js';
 import { Settings } from './settings.js';
 import { byMerit, owed, takesTotals } from './states.js';
 import { Name, html } from './view.js';
@@ -23,7 +22,7 @@ export function Allocation(props) {
     <nav aria-label="Where you are"><a href="#/">Allocations</a></nav>
     <div class="title"><h1 tabindex="-1"><${Name} of=${name} /></h1>
       ${audit?.closed && html`<strong class="badge">closed</strong>`}</div>
-    ${audit && html`<p class="verdict"><bdi>${audit.verdict ?? verdict(audit)}</bdi></p>`}
+    ${audit && html`<p class="verdict"><bdi>${audit.verdict}</bdi></p>`}
     <${Alarm} fault=${audit?.fault ?? ''} />
     <${Warnings} warnings=${audit?.warnings ?? []} />
     ${audit ? html`<${Details} ...${props} />` : html`<p class="note">Loading…</p>`}
@@ -61,7 +60,7 @@ function Details({ name, audit, described, loaded, onMore, chosen, onChoose, ser
     <${Remembered} audit=${audit} />
     <${Bounds} bounds=${audit.bounds} />
     ${audit.history && html`<${History} audit=${audit} ...${view} />`}
-    ${audit.cost && html`<${Cost} cost=${audit.cost} />`}
+    <${Cost} cost=${audit.cost} />
     <${DeficitHistory} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} />
     <${Delays} delays=${audit.delays} totals=${totals} />
     <${Settings} described=${described} changes=${audit.version} />

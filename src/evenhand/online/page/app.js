@@ -96,14 +96,15 @@ class App extends Component {
     return { audit, described: fresh ? described : await this.service.get(address(name), signal) };
   }
 
-  // All allocations, page by page.
+  // All allocations, page by page. The service loads each for its health, so that the first pages are shown at once.
   async list(signal) {
     const list = [];
     for (let cursor = ''; cursor !== null; ) {
       const after = cursor && `&cursor=${encodeURIComponent(cursor)}`;
-      const page = await this.service.get(`v1/allocations?limit=1000${after}`, signal);
+      const page = await this.service.get(`v1/allocations?limit=200&health=true${after}`, signal);
       list.push(...page.allocations);
       cursor = page.next;
+      if (cursor !== null && (this.state.list?.length ?? 0) < list.length) this.setState({ list: [...list] });
     }
     return list;
   }

@@ -2,7 +2,6 @@
 import { RewardDot, ShareBar } from './bars.js';
 import { about, plays, reward, rewardInterval, several, share, shareInterval, whole } from './format.js';
 import { Badge } from './health.js';
-import { reason } from './said.js';
 import { byMerit, owed, standing } from './states.js';
 import { Component, Name, html } from './view.js';
 
@@ -23,10 +22,10 @@ const estimated = (line, totals) =>
 
 export class Arm extends Component {
   shouldComponentUpdate(next) {
-    return ['line', 'lines', 'open', 'scales'].some((prop) => next[prop] !== this.props[prop]);
+    return ['line', 'open', 'scales'].some((prop) => next[prop] !== this.props[prop]);
   }
 
-  render({ line, lines, open, scales, totals, onWhy, id }) {
+  render({ line, open, scales, totals, onWhy, id }) {
     const behind = !line.retired && owed(line) > 1;
     return html`<tr role="row" class="arm">
         <th role="rowheader" scope="row"><${Name} of=${line.arm} /></th>
@@ -45,16 +44,17 @@ export class Arm extends Component {
         </td>
       </tr>
       ${(open || behind) && html`<tr role="row" class="because" id=${id}>
-        <td role="cell" colspan="5"><${Why} ...${{ line, lines, open, totals }} /></td>
+        <td role="cell" colspan="5"><${Why} ...${{ line, open }} /></td>
       </tr>`}`;
   }
 }
 
 // An arm that is behind says why at once; the figures behind the sentence come on demand.
-function Why({ line, lines, open, totals }) {
-  const again = line.made_good && html`${' '}This is made good in about ${several(line.made_good.rounds, 'round')}${
-    line.made_good.seconds === null ? '' : ` (${about(line.made_good.seconds)} at the present pace)`}.`;
-  return html`<p><bdi>${line.reason ?? reason(line, lines, totals, open)}</bdi>${again}</p>${open && html`<${Facts} line=${line} />`}`;
+function Why({ line, open }) {
+  const { catch_up_rounds: rounds, catch_up_seconds: seconds } = line;
+  const again = rounds !== null && html`${' '}It can catch up in ${several(rounds, 'round')} at the earliest${
+    seconds === null ? '' : ` (${about(seconds)} at the present pace)`}.`;
+  return html`<p><bdi>${line.reason}</bdi>${again}</p>${open && html`<${Facts} line=${line} />`}`;
 }
 
 function Facts({ line }) {
@@ -66,8 +66,9 @@ function Facts({ line }) {
     ['Owed now, in plays', line.deficit === null ? 'nothing is promised in plays' : plays(Math.max(0, owed(line)))],
     ['Furthest behind so far', plays(line.worst)],
     ['Could play in', `${share(line.available)} of all rounds`],
-    ['Its score: mean reward', reward(line.estimate)],
+    ['Mean reward', reward(line.estimate)],
     ['95 % interval of its reward', rewardInterval(line.low, line.high)],
+    ['Score by which the policy compares arms', line.score === null ? 'drawn at random, or none yet' : reward(line.score)],
     ['Missing rewards', missing.filter(Boolean).join(', ') || 'none'],
     ['Late rewards, of the lost', whole(line.late)],
   ];

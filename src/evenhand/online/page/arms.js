@@ -63,7 +63,7 @@ export class Arms extends Component {
       this.setState({ page: 0 });
       onChoose(change);
     };
-    const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line} lines=${audit.lines}
+    const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line}
       scales=${scales} totals=${totals} open=${open.has(line.arm)} onWhy=${() => this.toggle(line.arm)} />`;
     const body = () => html`
       <${Key} />

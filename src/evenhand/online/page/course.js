@@ -3,7 +3,7 @@ const SECOND = 1000;
 const STEPS = [1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10800, 21600, 43200, 86400, 604800, 2592000, 31536000];
 const PARTS = 40; // of a range, at most
 
-const known = (value) => (Number.isFinite(value) ? value : null);
+const finite = (value) => (Number.isFinite(value) ? value : null);
 
 // The number of marks that are not after a time.
 function upTo(times, time) {
@@ -30,8 +30,8 @@ function between(history, times, from, to) {
   const grown = (values) => at(values, high) - at(values, low);
   const rounds = grown(history.rounds);
   const arms = history.arms.map((arm, place) => {
-    const [plays, received, rewards] = ['plays', 'received', 'rewards'].map((field) => grown(history[field][place]));
-    return { arm, plays, received, share: known(plays / rounds), mean: known(rewards / received) };
+    const [plays, known, rewards] = ['plays', 'known', 'rewards'].map((field) => grown(history[field][place]));
+    return { arm, plays, share: finite(plays / rounds), mean: finite(rewards / known) };
   });
   return { rounds, arms };
 }

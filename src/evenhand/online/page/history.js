@@ -56,7 +56,7 @@ export class History extends Component {
       ${all.rounds > 0
         ? html`<div class="pair">
             <figure><figcaption><h3>Share of the rounds</h3></figcaption>${chart(shares, 'Shares')}</figure>
-            <figure><figcaption><h3>Mean reward received</h3></figcaption>${chart(means, 'Mean rewards')}</figure>
+            <figure><figcaption><h3>Mean reward</h3></figcaption>${chart(means, 'Mean rewards')}</figure>
           </div>`
         : html`<p role="status">No round was decided in this range.</p>`}
       <${Legend} data=${data} onArm=${(arm) => this.toggle(audit.history, arm)} />

@@ -21,7 +21,6 @@ from evenhand.online.server.quotas import Quotas
 from evenhand.online.server.settings import Settings
 from evenhand.online.store import Describe, ReadHealth, Store
 from evenhand.online.store.commands import Command
-from evenhand.online.store.errors import UnknownAllocation
 from evenhand.online.store.webhooks import WebhookStore
 
 Answer = TypeVar("Answer")
@@ -48,25 +47,32 @@ class Service:
         self.webhooks = WebhookStore(store.database)
         self.parsers = ThreadPoolExecutor(PARSERS, thread_name_prefix="evenhand-parser")
         self._ready: Cached[None] = Cached()
+        self._healths: dict[str, tuple[str | None, AllocationHealth]] = {}  # by allocation, with its mark
 
     async def run(self, name: str, command: Command[Answer]) -> Answer:
         """The answer to a command of an allocation, after its events have been committed."""
         return await asyncio.wrap_future(self.store.submit(name, command))
 
     async def with_health(self, listed: Sequence[AllocationSummary]) -> tuple[AllocationSummary, ...]:
-        """Allocations with their health; one that cannot be read is said to be bad, with the reason."""
+        """Allocations with their health, which is computed anew only where something has happened.
 
-        async def one(summary: AllocationSummary) -> AllocationSummary | None:
+        An allocation that cannot be read is said to be bad, with the reason.
+        """
+        marks = await run_in_threadpool(self.store.marks, [one.name for one in listed])
+
+        async def health(name: str) -> AllocationHealth:
+            known = self._healths.get(name)
+            if known is not None and known[0] is not None and known[0] == marks.get(name):
+                return known[1]
             try:
-                return replace(summary, health=await self.run(summary.name, ReadHealth()))
-            except UnknownAllocation:  # it was deleted in between
-                return None
+                found = await self.run(name, ReadHealth())
             except StateError as error:
-                text = f"It cannot be read: {error}"
-                return replace(summary, health=AllocationHealth("bad", text, None, None, 0, None, None))
+                return AllocationHealth("bad", f"It cannot be read: {error}", None, None, 0, None, None)
+            self._healths[name] = (marks.get(name), found)
+            return found
 
-        found = await asyncio.gather(*map(one, listed))
-        return tuple(summary for summary in found if summary is not None)
+        found = await asyncio.gather(*(health(one.name) for one in listed))
+        return tuple(replace(one, health=of) for one, of in zip(listed, found, strict=True))
 
     async def etag(self, name: str, limit: int | None) -> str | None:
         """The ETag of an audit, before it is computed and without loading the allocation.

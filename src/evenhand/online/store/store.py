@@ -28,7 +28,7 @@ from evenhand.online.store.arms import read_names, write_names
 from evenhand.online.store.commands import Answer, Command
 from evenhand.online.store.committer import Committer
 from evenhand.online.store.compaction import compact
-from evenhand.online.store.database import LOG, Database
+from evenhand.online.store.database import LOG, Database, one_of
 from evenhand.online.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.online.store.events import Event, created_by, settings_of
 from evenhand.online.store.preview import preview_of
@@ -424,6 +424,16 @@ class Store:
         with self.database.transaction(writes=False) as connection:
             row = row_of(connection, name)
         return None if row.due is not None and row.due <= self._clock() else str(row.chain)
+
+    def marks(self, names: Collection[str]) -> dict[str, str | None]:
+        """The `mark` of several allocations, by name; without those that there are not."""
+        table = tables.allocations.c
+        with self.database.transaction(writes=False) as connection:
+            chosen = one_of(connection, (table.name,), [(name,) for name in names])
+            query = select(table.name, table.chain, table.due).where(chosen)
+            rows = connection.execute(query).all() if names else []
+        now = self._clock()
+        return {row.name: None if row.due is not None and row.due <= now else str(row.chain) for row in rows}
 
     # --- upkeep -------------------------------------------------------------------------------------------------------
 
