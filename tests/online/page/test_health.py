@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.online.page.reading import Visiting, assert_shows, audit, change, decide, make, reward
@@ -33,7 +34,7 @@ def test_what_promises_cost_and_what_happened_over_time(server: Server, visiting
         server.post("/v1/allocations/costly/rewards", {"rewards": [{"decision": one["id"], "rewards": value}]})
     change(server, "costly", fractions={"coffee": 0.5})
     told = audit(server, "costly")
-    assert told["cost"]["per_round"] == 2.0
+    assert told["cost"]["per_round"] == pytest.approx(2.0)
     with visiting() as seen:
         page = seen.open("costly")
         cost = page.get_by_role("region", name="What the promises cost")
