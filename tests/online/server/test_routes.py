@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 from evenhand.core.errors import StateError
+from evenhand.online.api.answers import AllocationHealth
 from evenhand.online.server.metrics import Metrics
 from evenhand.online.store import Decide, ReadHealth, Store
+from evenhand.online.store.commands import CommandContext
 from tests.online.server.asking import DRINKS, Asking, refused
 
 ALL = "/v1/allocations"
@@ -161,8 +163,13 @@ def test_allocations_are_listed_by_name(drinks: Asking) -> None:
 
 def test_health_is_computed_anew_only_where_something_has_happened(on: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without health nothing is loaded; one that cannot be read is listed with the reason."""
-    computed = []
-    monkeypatch.setattr(ReadHealth, "run", lambda self, of, run=ReadHealth.run: computed.append(of) or run(self, of))
+    computed, original = [], ReadHealth.run
+
+    def run(self: ReadHealth, context: CommandContext) -> AllocationHealth:
+        computed.append(context.allocation.name)
+        return original(self, context)
+
+    monkeypatch.setattr(ReadHealth, "run", run)
 
     def healths() -> dict[str, Any]:
         return {one["name"]: one["health"] for one in on.get(f"{ALL}?health=true").json()["allocations"]}

@@ -123,6 +123,9 @@ class CountHistory:
     def restored(cls, plain: Mapping[str, Any]) -> CountHistory:
         """The history that `dump` described.
 
+        Args:
+            plain: what `dump` returned.
+
         Raises:
             StateError: it is damaged.
         """

@@ -281,7 +281,11 @@ class Memory:
         return self.state.tally.pulls - counts.learned_plays, counts.known, counts.sums
 
     def mark(self, now: float) -> None:
-        """Continue the histories of counts and deficits after a decision or a lease."""
+        """Continue the histories of counts and deficits after a decision or a lease.
+
+        Args:
+            now: seconds since the epoch.
+        """
         round, history = self.state.round, self.count_history
         history.decided = now
         if round >= history.next:

@@ -426,7 +426,11 @@ class Store:
         return None if row.due is not None and row.due <= self._clock() else str(row.chain)
 
     def marks(self, names: Collection[str]) -> dict[str, str | None]:
-        """The `mark` of several allocations, by name; without those that there are not."""
+        """The `mark` of several allocations, by name.
+
+        Args:
+            names: of the allocations; names that there are not are left out.
+        """
         table = tables.allocations.c
         with self.database.transaction(writes=False) as connection:
             chosen = one_of(connection, (table.name,), [(name,) for name in names])
