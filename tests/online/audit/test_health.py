@@ -30,7 +30,7 @@ def drinks(**options: object) -> Bandit:
 
 
 def test_verdicts() -> None:
-    assert played(drinks()).audit().verdict == "All 2 promises are kept."
+    assert played(drinks()).audit().verdict == "Both promises are kept."
     behind = played(drinks(), "tea", "mate").audit().verdict
     assert behind == "1 of 2 promises are kept; coffee is 20 plays behind its 20%."
     one = Bandit(["tea", "coffee"], "fucb", fractions={"tea": 0.5})
@@ -57,6 +57,16 @@ def test_reasons() -> None:
     assert "The rewards of 50 of its 100 plays are missing." in bandit.audit().lines[2].reason
     bandit.retire("mate")
     assert bandit.audit().lines[2].reason == "It is retired, so it plays no more."
+
+
+def test_reasons_rank_the_scores() -> None:
+    bandit = Bandit(["a", "b", "c"], "ucb1")
+    for round, (arm, reward) in enumerate([("a", 1.0), ("b", 0.5), ("c", 0.0)] * 5):
+        decision = bandit.decide([arm], now=float(round))
+        bandit.observe(decision.id, {arm: reward}, now=float(round))
+    endings = ["The policy's score of it is the highest.", "1 of the other 2 arms higher.", "every other arm higher."]
+    for line, ending in zip(bandit.audit().lines, endings, strict=True):
+        assert line.reason.endswith(ending)
 
 
 def test_scores_are_those_by_which_the_policy_compares() -> None:
@@ -99,12 +109,12 @@ def test_health() -> None:
     assert drinks().health().status == "good"
     good = played(drinks()).health()
     assert good == AllocationHealth(
-        "good", "All 2 promises are kept.", 0.0, None, 0, *(datetime.fromtimestamp(at, UTC) for at in (99.0, 99.5))
+        "good", "Both promises are kept.", 0.0, None, 0, *(datetime.fromtimestamp(at, UTC) for at in (99.0, 99.5))
     )
     bad = played(drinks(), "tea", "mate").health()
     assert (bad.status, bad.arm) == ("bad", "coffee")
     assert bad.behind == pytest.approx(20.0)
-    assert "cannot be kept with the recent availability" in bad.text
+    assert bad.text.startswith("With the recent availability, the promised shares cannot be kept: arm 'coffee'")
     closed = health(account(played(drinks())), closed=True, now=0.0)
     assert (closed.status, closed.text) == ("closed", "Closed after 100 rounds.")
     merit = played(Bandit(["a", "b"], "fcts_d", merit={"kind": "linear"})).health()

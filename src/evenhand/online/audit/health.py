@@ -38,7 +38,7 @@ def health_of(
     if closed:
         status, text = "closed", f"Closed after {account.round:,} rounds."
     elif fault:
-        status, text = "bad", f"A promise cannot be kept with the recent availability: {fault}"
+        status, text = "bad", f"With the recent availability, {fault}"
     elif worst is not None and shares is not None and below(account, shares, high_share)[worst[0]]:
         status, text = "bad", _behind(account, shares, *worst)
     elif worst is not None and shares is not None and worst[1] > _tolerated(account, shares, worst[0]):

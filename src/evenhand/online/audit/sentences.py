@@ -39,7 +39,7 @@ def verdict(account: Account, promised: Array | None) -> str:
     behind = np.where(counted, owed_now(account), -np.inf)
     kept = int(np.count_nonzero(counted & (behind <= WITHIN)))
     if kept == count:
-        return "The promise is kept." if count == 1 else f"All {count:,} promises are kept."
+        return {1: "The promise is kept.", 2: "Both promises are kept."}.get(count, f"All {count:,} promises are kept.")
     worst = int(behind.argmax())
     begin = "The promise is not kept" if count == 1 else f"{kept:,} of {count:,} promises are kept"
     name, share = plain(account.names[worst]), percent(float(promised[worst]))
@@ -121,6 +121,8 @@ def _ranked(line: Line, scores: Array | None) -> str:
     higher = len(scores) - int(np.searchsorted(scores, line.score, side="right"))
     if higher == 0:
         return "The policy's score of it is the highest."
+    if higher == len(scores) - 1:
+        return "The policy scores every other arm higher."
     return f"The policy scores {higher:,} of the other {len(scores) - 1:,} arms higher."
 
 

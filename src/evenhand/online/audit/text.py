@@ -133,7 +133,7 @@ def cost(cost: Cost | None) -> str:
     if cost is None or cost.per_round is None:
         return ""
     between = "" if cost.low is None or cost.high is None else f" [{cost.low:.3g}, {cost.high:.3g}]"
-    return f"the promises cost {cost.per_round:.3g}{between} of reward per round" + f"; {cost.note}" * bool(cost.note)
+    return f"the promises cost {cost.per_round:.3g}{between} of reward per round" + f". {cost.note}" * bool(cost.note)
 
 
 def bounds_table(bounds: Sequence[BoundLine]) -> str:
