@@ -79,7 +79,7 @@ const sum = (lines, field) => lines.reduce((total, line) => total + line[field],
 function Tiles({ audit, described }) {
   const { lines } = audit;
   const part = lines.length < audit.arms ? `of the ${several(lines.length, 'arm')} loaded` : '';
-  const late = part ? `lost, then received after the window; ${part}` : 'lost, then received after the window';
+  const late = part ? `received after the window; ${part}` : 'received after the window';
   const [lost, arrived] = [sum(lines, 'lost'), sum(lines, 'late')];
   const retired = described.retired.length;
   const retiredNote = retired > 0 && `and ${whole(retired)} retired`;

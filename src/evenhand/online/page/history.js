@@ -28,7 +28,8 @@ export class History extends Component {
     const of = [history, this.state.shown, chosen.range, chosen.from, chosen.to, now, audit.lines];
     if (!this.kept?.of.every((part, at) => part === of[at])) {
       const times = history.times.map((time) => Date.parse(time));
-      const ends = rangeOf(chosen, times[0] - 1, times.at(-1) + 1);
+      const made = changes.map((one) => Date.parse(one.time)); // perhaps after the last decision
+      const ends = rangeOf(chosen, Math.min(times[0], ...made) - 1, Math.max(times.at(-1), ...made) + 1);
       const ranged = chosen.range ? rangeOf(chosen, 0, now) : ends;
       const marked = changes
         .map((one, at) => ({ ...one, number: at + 1, at: Date.parse(one.time) }))
