@@ -10,6 +10,7 @@ from typing import Any
 from evenhand.core.errors import EvenhandError
 from evenhand.online import Bandit
 from evenhand.online.api.answers import Decision, plain
+from evenhand.online.bandit.change_log import noted
 from evenhand.online.store import AddArm, Decide, ReadAudit, Reward, Total, UpdateAllocation, UpdateArm
 from evenhand.online.store.commands import Command
 from evenhand.online.store.errors import Closed, Conflict, KeyReused
@@ -83,7 +84,7 @@ class Twin:
             case Total():
                 return self.total(command)
             case AddArm() | UpdateArm() | UpdateAllocation():
-                return self.change(command)
+                return self.change(command, now)
             case ReadAudit():
                 return self.bandit.audit(command.limit, now).to_json()
         raise AssertionError(command)
@@ -153,7 +154,7 @@ class Twin:
         self.totals[round] = command.value
         return {"round": round, "status": "accepted"}
 
-    def change(self, command: AddArm | UpdateArm | UpdateAllocation) -> Any:
+    def change(self, command: AddArm | UpdateArm | UpdateAllocation, now: float) -> Any:
         bandit, before, was = self.bandit, self.bandit.version, self.closed
         match command:
             case AddArm(arm=arm) if arm in bandit.retired:
@@ -164,15 +165,17 @@ class Twin:
                     if has != wanted:
                         raise Conflict(f"arm {arm!r} is there with fraction {has}, not {wanted}; change that instead")
             case AddArm(arm=arm, values=values):
-                bandit.add(arm, **values)
+                bandit.add(arm, now=now, **values)
             case UpdateArm(arm=arm, retired=True):
                 if arm not in bandit.retired:
-                    bandit.retire(arm)
+                    bandit.retire(arm, now=now)
             case UpdateArm(arm=arm, fraction=fraction):
-                bandit.bring_back(arm, fraction or 0.0)
+                bandit.bring_back(arm, fraction or 0.0, now=now)
             case UpdateAllocation(fractions=fractions, closed=closed):
                 if fractions is not None:
-                    bandit.promise(fractions)
-                self.closed = self.closed if closed is None else closed
+                    bandit.promise(fractions, now=now)
+                if closed not in (None, was):
+                    with noted(bandit, "close" if closed else "reopen", None, now):
+                        self.closed = bool(closed)
         changed = bandit.version != before or self.closed != was
         return {"version": bandit.version, "round": bandit.state.round, "changed": changed}

@@ -13,6 +13,7 @@ from evenhand.online.api.answers import ChangeResult
 from evenhand.online.bandit import changes
 from evenhand.online.bandit.arguments import with_numbers
 from evenhand.online.bandit.bandit import Bandit
+from evenhand.online.bandit.change_log import noted
 from evenhand.online.bandit.changes import NEW_ARM
 from evenhand.online.bandit.replay import apply_change
 from evenhand.online.store import arms
@@ -293,7 +294,8 @@ def _rename(context: CommandContext, change: str, arm: str, name: str) -> Change
     allocation, bandit, connection = context.allocation, context.allocation.bandit, context.connection
     round, place, version = int(bandit.state.round), bandit.arms.place[arm], bandit.version
     allocation.flush(connection)  # the events before have the numbers of the names that there are now
-    changes.rename(bandit, arm, name)
+    with noted(bandit, change, name, context.now):
+        changes.rename(bandit, arm, name)
     if bandit.version == version:
         return ChangeResult(version, round, changed=False)
     allocation.names = bandit.names
