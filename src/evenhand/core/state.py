@@ -315,7 +315,7 @@ def restore(template: T, plain: Any, grown: bool = False) -> T:
         >>> restore(policy.start(arms=3), dump(policy.start(arms=2)))
         Traceback (most recent call last):
         ...
-        evenhand.core.errors.StateError: a saved array has shape (2,), this policy needs (3,)
+        evenhand.core.errors.StateError: a saved array has shape (2,), but this policy needs (3,)
     """
     if isinstance(template, np.ndarray):
         return _restored_array(template, plain, grown)  # type: ignore[return-value]

@@ -34,7 +34,7 @@ def findings(paper: str, entries: Mapping[str, Mapping[str, Any]]) -> list[dict[
     Example:
         >>> verdicts = [{"status": "confirmed"}] * 4
         >>> findings("patil2019", {"P-2b": {"verdicts": verdicts}})
-        [{'text': 'FUCB and F-TS keep their promise: no arm is ever a whole play behind.', 'experiments': ['P-2b']}]
+        [{'text': 'FUCB and F-TS keep their promises: no arm is ever a whole play behind.', 'experiments': ['P-2b']}]
         >>> findings("patil2019", {})
         []
     """

@@ -67,6 +67,7 @@ class Audit(Answer):
         ((1, 2, 3, 4), ('coffee',), ((0.5, 0.0, 0.5, 0.0),))
         >>> print(audit)
         2 arms, 4 rounds, fucb
+        The promise is kept.
         arm     promised  share  plays  deficit  worst  estimate  pending
         tea            0    0.5      2                                  2
         coffee       0.5    0.5      2        0    0.5                  2

@@ -16,6 +16,7 @@ from evenhand.online.audit.history import History
 
 MARKS = 256  # that are kept, at most
 FOLLOWED = 200  # arms up to which there are any
+LARGEST = 10**15  # a count, which as a float is exact
 RECENT = 32  # marks that the present pace is taken from
 
 Counts = tuple[Array, Array, Array]  # each (arms,): plays, known rewards and their sums
@@ -155,10 +156,17 @@ def _whole(counts: Array) -> list[int]:
 
 
 def _mark(plays: Sequence[Any], known: Sequence[Any], sums: Sequence[Any]) -> Counts:
-    parts = [np.array([validate.number("a count", one) for one in part], dtype=float) for part in (plays, known, sums)]
+    counts = [np.array([_count(one) for one in part], dtype=float) for part in (plays, known)]
+    parts = [*counts, np.array([validate.number("a sum", one) for one in sums], dtype=float)]
     if not len(parts[0]) == len(parts[1]) == len(parts[2]):
         raise ValueError("a mark has different numbers of arms")
     return parts[0], parts[1], parts[2]
+
+
+def _count(value: Any) -> int:
+    if validate.whole("a count", value, low=0) > LARGEST:
+        raise ValueError(f"a count is {value}")
+    return int(value)
 
 
 def _time(value: Any) -> float | None:

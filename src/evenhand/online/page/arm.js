@@ -43,7 +43,7 @@ export class Arm extends Component {
             aria-label=${`Why: ${line.arm}`}>Why</button>
         </td>
       </tr>
-      ${(open || behind) && html`<tr role="row" class="because" id=${id}>
+      ${(open || behind) && html`<tr role="row" class=${open ? 'because' : 'because short'} id=${id}>
         <td role="cell" colspan="5"><${Why} ...${{ line, open }} /></td>
       </tr>`}`;
   }

@@ -6,10 +6,11 @@ import { Range, chosenRange, rangeOf } from './range.js';
 import { Component, Name, html } from './view.js';
 
 const FIRST = 5; // arms that are drawn unless others are selected
+const LISTED = 10; // arms that are listed unless all are asked for
 const MINUTE = 60_000; // ms
 
 export class History extends Component {
-  state = { shown: null };
+  state = { shown: null, all: false };
 
   drawn(history) {
     return this.state.shown ?? new Set(leading(history));
@@ -60,7 +61,8 @@ export class History extends Component {
             <figure><figcaption><h3>Mean reward</h3></figcaption>${chart(means, 'Mean rewards')}</figure>
           </div>`
         : html`<p role="status">No round was decided in this range.</p>`}
-      <${Legend} data=${data} onArm=${(arm) => this.toggle(audit.history, arm)} />
+      <${Legend} data=${data} all=${this.state.all} onAll=${() => this.setState({ all: true })}
+        onArm=${(arm) => this.toggle(audit.history, arm)} />
       <${Changes} marked=${data.marked} count=${audit.changes_made.length} />
       <details><summary>As a table</summary><${Listed} data=${data} parts=${parts} /></details>
     `;
@@ -81,8 +83,16 @@ function leading(history) {
   return [...history.arms].sort((one, other) => last(other) - last(one)).slice(0, FIRST);
 }
 
-function Legend({ data, onArm }) {
+// The places of the arms, those with the most plays in the range first.
+function ranked(data) {
+  const { arms } = data.whole;
+  return arms.map((_, place) => place).sort((one, other) => arms[other].plays - arms[one].plays);
+}
+
+function Legend({ data, all, onAll, onArm }) {
   const drawn = new Set(data.drawn.map(({ arm }) => arm));
+  const places = new Set(ranked(data).slice(0, LISTED));
+  const rows = all ? data.lines : data.lines.filter(({ arm, place }) => drawn.has(arm) || places.has(place));
   const row = ({ arm, place, promised }) => {
     const { plays, share: got, mean } = data.whole.arms[place];
     return html`<tr key=${arm}>
@@ -99,8 +109,9 @@ function Legend({ data, onArm }) {
       <thead><tr><th scope="col">Arm (line)</th><th scope="col" class="number">Plays</th>
         <th scope="col" class="number">Share</th><th scope="col" class="number">Promised now</th>
         <th scope="col" class="number">Mean reward</th></tr></thead>
-      <tbody>${data.lines.map(row)}</tbody>
+      <tbody>${rows.map(row)}</tbody>
     </table>
+    ${rows.length < data.lines.length && html`<button type="button" onClick=${onAll}>All ${whole(data.lines.length)} arms</button>`}
   </div>`;
 }
 
