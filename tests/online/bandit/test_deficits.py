@@ -13,7 +13,8 @@ from evenhand.core.errors import StateError
 from evenhand.online import Bandit
 from evenhand.online.api.answers import moment
 from evenhand.online.audit.deficits import DeficitExcerpt
-from evenhand.online.bandit.deficits import FOLLOWED, POINTS, SHOWN, DeficitHistory
+from evenhand.online.bandit.deficits import SHOWN, DeficitHistory
+from evenhand.online.bandit.intervals import FOLLOWED, MOST
 
 
 def history_of(bandit: Bandit) -> DeficitExcerpt:
@@ -49,8 +50,8 @@ def test_points_are_spaced_evenly_and_few(rounds: int) -> None:
     history = history_of(bandit)
     stride = history.rounds[0]
     assert history.rounds == tuple(range(stride, rounds + 1, stride))
-    assert len(history.rounds) < POINTS
-    assert len(history.rounds) >= min(rounds, POINTS // 2 - 1)
+    assert len(history.rounds) < MOST
+    assert len(history.rounds) >= min(rounds, MOST // 2 - 1)
     assert history.times == tuple(moment(round - 1.0) for round in history.rounds)
     assert history.largest == tuple(0.5 * round for round in history.rounds)
     assert history.deficits == (history.largest,)
@@ -152,9 +153,9 @@ def test_of_very_many_arms_only_the_largest_is_kept() -> None:
     history = history_of(bandit)
     assert (history.arms, history.deficits, history.largest) == ((), (), (0.5, 1.0))
     big = Bandit([f"arm {place}" for place in range(100_000)], "fucb", fractions={"arm 0": 0.5})
-    for _ in range(POINTS // 4):
+    for _ in range(MOST // 4):
         big.decide(available=["arm 1"])
-    assert len(json.dumps(big.deficit_history.dump())) < 60 * POINTS
+    assert len(json.dumps(big.deficit_history.dump())) < 60 * MOST
 
 
 def test_most_rounds_ask_for_one_number() -> None:
@@ -170,8 +171,8 @@ def test_most_rounds_ask_for_one_number() -> None:
     bandit.deficit_history = Counting()
     for _ in range(10_000):
         bandit.decide()
-    assert POINTS < len(marked) <= 256 + 128 * 6
-    assert len(bandit.deficit_history.rounds) < POINTS
+    assert MOST < len(marked) <= 256 + 128 * 6
+    assert len(bandit.deficit_history.rounds) < MOST
 
 
 GOOD: dict[str, Any] = {

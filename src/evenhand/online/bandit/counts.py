@@ -13,9 +13,8 @@ from evenhand.core.errors import StateError
 from evenhand.core.state import Array
 from evenhand.online.api.answers import moment
 from evenhand.online.audit.history import History
+from evenhand.online.bandit.intervals import FOLLOWED, Intervals, restored_intervals
 
-MARKS = 256  # that are kept, at most
-FOLLOWED = 200  # arms up to which there are any
 LARGEST = 10**15  # a count, which as a float is exact
 RECENT = 32  # marks that the present pace is taken from
 
@@ -23,20 +22,15 @@ Counts = tuple[Array, Array, Array]  # each (arms,): plays, known rewards and th
 
 
 @dataclass(slots=True)
-class CountHistory:
-    """The counts of each arm since the first round, at the ends of intervals of equally many rounds.
+class CountHistory(Intervals):
+    """The counts of each arm since the first round, at the ends of intervals.
 
-    When there are 256 marks, every other one is dropped, which doubles the intervals. With more than 200 arms only
-    rounds and times are kept.
+    With more than 200 arms only rounds and times are kept.
 
     Attributes:
-        stride: rounds per interval.
-        rounds: the last round of each interval.
-        times: when those rounds were decided, in seconds; never decreasing, even where the clock jumps back.
         counts: plays, known rewards and their sums at these times, each (arms at that time,).
         decided: when the last round was decided, in seconds; None before the first.
         received: when the last reward was received, in time or late, in seconds; None before the first.
-        next: the last round of the current interval.
 
     Example:
         >>> history = CountHistory()
@@ -48,17 +42,9 @@ class CountHistory:
         (250, [4, 8, 12], 60.0)
     """
 
-    stride: int = 1
-    rounds: list[int] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
     counts: list[Counts] = field(default_factory=list)
     decided: float | None = None
     received: float | None = None
-    next: int = field(init=False, default=1)
-
-    def __post_init__(self) -> None:
-        last = self.rounds[-1] if self.rounds else 0
-        self.next = (last // self.stride + 1) * self.stride
 
     def mark(self, round: int, time: float, counts: Counts) -> None:
         """End an interval.
@@ -68,16 +54,12 @@ class CountHistory:
             time: when it was decided, in seconds.
             counts: plays, known rewards and their sums so far, each (arms,).
         """
-        self.rounds.append(round)
-        self.times.append(max(time, self.times[-1]) if self.times else time)
         if len(counts[0]) <= FOLLOWED:
             self.counts.append((counts[0].copy(), counts[1].copy(), counts[2].copy()))
         else:
             self.counts.clear()
-        if len(self.rounds) == MARKS:
-            del self.rounds[::2], self.times[::2], self.counts[::2]
-            self.stride *= 2
-        self.next = (round // self.stride + 1) * self.stride
+        if self.end(round, time):
+            del self.counts[::2]
 
     def pace(self) -> float | None:
         """Seconds per round lately; None before the second mark."""
@@ -112,9 +94,7 @@ class CountHistory:
     def dump(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
-            "stride": self.stride,
-            "rounds": list(self.rounds),
-            "times": list(self.times),
+            **self.dump_intervals(),
             "counts": [[_whole(mark[0]), _whole(mark[1]), np.nan_to_num(mark[2]).tolist()] for mark in self.counts],
             "decided": self.decided,
             "received": self.received,
@@ -131,14 +111,12 @@ class CountHistory:
             StateError: it is damaged.
         """
         try:
-            stride = validate.whole("stride", plain["stride"])
-            rounds = [validate.whole("a round", round) for round in plain["rounds"]]
-            times = [validate.number("a time", time) for time in plain["times"]]
+            stride, rounds, times = restored_intervals(plain)
             counts = [_mark(*mark) for mark in plain["counts"]]
             decided, received = (_time(plain[name]) for name in ("decided", "received"))
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise StateError(f"the saved history of counts is damaged: {error}") from None
-        if not len(rounds) == len(times) < MARKS or len(counts) not in (0, len(rounds)):
+        if len(counts) not in (0, len(rounds)):
             raise StateError("the saved history of counts is damaged: its lists have different lengths")
         return cls(stride, rounds, times, counts, decided, received)
 

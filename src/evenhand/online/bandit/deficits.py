@@ -14,27 +14,21 @@ from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
 from evenhand.online.api.answers import moment
 from evenhand.online.audit.deficits import DeficitExcerpt
+from evenhand.online.bandit.intervals import FOLLOWED, Intervals, restored_intervals
 
-POINTS = 256  # intervals that are kept, at most
-FOLLOWED = 200  # arms up to which the deficit of each is kept; of more, only the largest of all
 SHOWN = 20  # arms in an excerpt
 
 
 @dataclass(slots=True)
-class DeficitHistory:
+class DeficitHistory(Intervals):
     """The largest deficits in intervals of equally many rounds.
 
-    When there are 256 intervals, they are merged in pairs, which doubles their length. With more than 200 arms only the
-    largest deficit of all arms is kept.
+    With more than 200 arms only the largest deficit of all arms is kept.
 
     Attributes:
-        stride: rounds per interval.
-        rounds: the last round of each interval.
-        times: when those rounds were decided, in seconds; never decreasing, even where the clock jumps back.
         largest: the largest deficit of any arm at the end of any round of each interval; NaN without any promise.
         deficits: the same for each arm, (arms at that time,), NaN without a promise; empty with more than 200 arms.
         peaks: the largest deficits in the current interval, by the places of the arms that have played in it.
-        next: the last round of the current interval.
 
     Example:
         >>> history, promised = DeficitHistory(), np.array([True, False])
@@ -45,17 +39,9 @@ class DeficitHistory:
         (250, [4, 8, 12], [1.0, 1.0, 1.0])
     """
 
-    stride: int = 1
-    rounds: list[int] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
     largest: list[float] = field(default_factory=list)
     deficits: list[Array] = field(default_factory=list)
     peaks: dict[int, float] = field(default_factory=dict)
-    next: int = field(init=False, default=1)
-
-    def __post_init__(self) -> None:
-        last = self.rounds[-1] if self.rounds else 0
-        self.next = (last // self.stride + 1) * self.stride
 
     def note(self, round: int, place: int, deficit: float) -> None:
         """Record the deficit of an arm at the end of a round, right before it plays or its promise ends.
@@ -81,23 +67,14 @@ class DeficitHistory:
         for place, deficit in self.peaks.items():
             known[place] = np.maximum(known[place], deficit)  # NaN stays NaN
         self.peaks.clear()
-        self.rounds.append(round)
-        self.times.append(max(time, self.times[-1]) if self.times else time)
         self.largest.append(float(np.max(known, where=promised, initial=-np.inf)) if promised.any() else math.nan)
         if len(deficits) <= FOLLOWED:
             self.deficits.append(known)
         else:
             self.deficits.clear()
-        if len(self.rounds) == POINTS:
-            self._merge()
-        self.next = (round // self.stride + 1) * self.stride
-
-    def _merge(self) -> None:
-        """Merge the intervals in pairs."""
-        del self.rounds[::2], self.times[::2]
-        self.largest = [float(np.fmax(*pair)) for pair in zip(self.largest[::2], self.largest[1::2], strict=True)]
-        self.deficits = [_larger(*pair) for pair in zip(self.deficits[::2], self.deficits[1::2], strict=True)]
-        self.stride *= 2
+        if self.end(round, time):
+            self.largest = [float(np.fmax(*pair)) for pair in zip(self.largest[::2], self.largest[1::2], strict=True)]
+            self.deficits = [_larger(*pair) for pair in zip(self.deficits[::2], self.deficits[1::2], strict=True)]
 
     def any_promise(self) -> bool:
         """Whether an arm had a promise in any interval."""
@@ -132,9 +109,7 @@ class DeficitHistory:
     def dump(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
-            "stride": self.stride,
-            "rounds": list(self.rounds),
-            "times": list(self.times),
+            **self.dump_intervals(),
             "largest": _plain(self.largest),
             "deficits": [_plain(row.tolist()) for row in self.deficits],
             "peaks": [list(peak) for peak in self.peaks.items()],
@@ -154,9 +129,7 @@ class DeficitHistory:
             StateError: it is damaged.
         """
         try:
-            stride = validate.whole("stride", plain["stride"])
-            rounds = [validate.whole("a round", round) for round in plain["rounds"]]
-            times = [validate.number("a time", time) for time in plain["times"]]
+            stride, rounds, times = restored_intervals(plain)
             largest, *deficits = (_numbers(row) for row in (plain["largest"], *plain["deficits"]))
             peaks = {
                 validate.whole("a place", place, low=0): validate.number("a deficit", deficit)
@@ -164,7 +137,7 @@ class DeficitHistory:
             }
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise StateError(f"the saved deficit history is damaged: {error}") from None
-        if not len(rounds) == len(times) == len(largest) < POINTS or len(deficits) not in (0, len(rounds)):
+        if len(largest) != len(rounds) or len(deficits) not in (0, len(rounds)):
             raise StateError("the saved deficit history is damaged: its lists have different lengths")
         return cls(stride, rounds, times, largest, [np.array(row, dtype=float) for row in deficits], peaks)
 

@@ -16,7 +16,7 @@ from evenhand.online.api import answers
 from evenhand.online.api.answers import moment
 from evenhand.online.api.rules import MAX_LEASE, MAX_LEASE_SECONDS
 from evenhand.online.bandit.arms import Available
-from evenhand.online.bandit.deficits import FOLLOWED
+from evenhand.online.bandit.intervals import FOLLOWED
 from evenhand.online.bandit.leases import Lease, Places, golden_step
 from evenhand.online.bandit.memory import Memory
 from evenhand.online.bandit.propensities import copied
