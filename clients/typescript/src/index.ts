@@ -12,6 +12,7 @@ export type { components, operations, paths } from "./schema.js";
 
 type Schemas = components["schemas"];
 export type AccessInfo = Schemas["AccessInfo"];
+export type AlgorithmInfo = Schemas["AlgorithmInfo"];
 export type Allocation = Schemas["Allocation"];
 export type AllocationRequest = Schemas["AllocationRequest"];
 export type AllocationSummary = Schemas["AllocationSummary"];
@@ -272,6 +273,11 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
     /** The access of the client's key. */
     async access(): Promise<AccessInfo> {
       return given((await http.GET("/v1/access")).data);
+    },
+
+    /** The algorithms that allocations can have, by name, with their promises and parameters. */
+    async algorithms(): Promise<AlgorithmInfo[]> {
+      return given((await http.GET("/v1/algorithms")).data).algorithms;
     },
   };
 }

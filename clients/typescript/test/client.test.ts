@@ -174,6 +174,8 @@ test("arms and promises change", async () => {
 
 test("what is read only", async () => {
   assert.deepEqual((await client.access()).scopes.length, 4);
+  const fucb = (await client.algorithms()).find((algorithm) => algorithm.name === "fucb");
+  assert.deepEqual([fucb?.promises, fucb?.parameters[0]?.name], ["share", "fractions"]);
   assert((await client.allocations()).some((allocation) => allocation.name === "drinks"));
   const { round } = await client.describe("drinks");
   const audit = await client.audit("drinks", 1);

@@ -18,7 +18,7 @@ import typer
 from evenhand.cli.help import App
 from evenhand.cli.options import AsJson, Name, Settings, algorithm_names, numbers, parameters, policy, table
 from evenhand.cli.output import note, print_json
-from evenhand.core.errors import ConfigurationError, EvenhandError
+from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 
 if TYPE_CHECKING:
     from evenhand.online.api.answers import ChangeResult, Preview
@@ -405,6 +405,34 @@ def log(
         note(f"{name} has no decision in these rounds: {file} has no rows")
     size = file.stat().st_size
     return Answer({"file": str(file), "bytes": size}, lambda: print(f"wrote {file}, {size:,} bytes"))
+
+
+@request(app)
+def algorithms(
+    client: Client,
+    algorithm: Annotated[
+        str | None, typer.Argument(metavar="ALGORITHM", help="Show the parameters of this algorithm only.")
+    ] = None,
+) -> Answer:
+    """List the algorithms that the service has, or the parameters of one.
+
+    Examples:
+
+      evenhand client algorithms
+
+      evenhand client algorithms fucb
+    """
+    from evenhand.cli.tables_of_client import show_offered, show_parameters
+
+    found = client.algorithms()
+    if algorithm is None:
+        return Answer({"algorithms": [one.to_json() for one in found]}, lambda: show_offered(found))
+    one = next((one for one in found if one.name == algorithm), None)
+    if one is None:
+        raise EvenhandError(
+            f"the service has no algorithm {algorithm!r}{nearest(algorithm, [one.name for one in found])}"
+        )
+    return Answer(one.to_json(), lambda: show_parameters(one))
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------

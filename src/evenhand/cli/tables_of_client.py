@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from evenhand.cli.tables import console_for_tables, table_of
-from evenhand.online.api.answers import Arm, DecisionOutcome, Event, Webhook, rfc3339
+from evenhand.online.api.answers import (
+    AlgorithmInfo,
+    Arm,
+    DecisionOutcome,
+    Event,
+    Webhook,
+    rfc3339,
+)
 
 
 def show_decision(one: DecisionOutcome) -> None:
@@ -91,6 +98,50 @@ def show_webhooks(webhooks: Sequence[Webhook]) -> None:
         kinds = "all" if one.kinds is None else ", ".join(one.kinds)
         table.add_row(one.id, escape(one.url), kinds, f"{one.sequence:,}", state, escape(one.error or ""))
     console_for_tables().print(table)
+
+
+def show_offered(algorithms: Sequence[AlgorithmInfo]) -> None:
+    """Print one row per algorithm that a service has.
+
+    Args:
+        algorithms: of the service.
+
+    Example:
+        >>> show_offered([AlgorithmInfo("ucb1", "the largest upper bound plays", "none", "nothing", (), ())])
+         algorithm   promises   description
+         ────────────────────────────────────────────────────
+         ucb1        none       the largest upper bound plays
+    """
+    table = table_of("algorithm", "promises", "description")
+    for one in algorithms:
+        table.add_row(escape(one.name), escape(one.promises), escape(one.summary))
+    console_for_tables().print(table)
+
+
+def show_parameters(algorithm: AlgorithmInfo) -> None:
+    """Print an algorithm of a service: what it promises, and one row per parameter.
+
+    Args:
+        algorithm: of the service.
+
+    Example:
+        >>> from evenhand.online.api.answers import AlgorithmParameter
+        >>> tolerance = AlgorithmParameter("tolerance", "number", False, 0.0, "plays of arrears")
+        >>> show_parameters(AlgorithmInfo("fucb", "FUCB: arrears first", "share", "shares", (), (tolerance,)))
+        FUCB: arrears first
+        promise: shares
+         parameter   type     default   description
+         ───────────────────────────────────────────────
+         tolerance   number   0.0       plays of arrears
+    """
+    console = console_for_tables()
+    console.print(escape(f"{algorithm.summary}\npromise: {algorithm.promise}"), highlight=False)
+    table = table_of("parameter", "type", "default", "description")
+    for one in algorithm.parameters:
+        default = "required" if one.required else "" if one.default is None else json.dumps(one.default)
+        table.add_row(escape(one.name), one.type, escape(default), escape(one.description))
+    if algorithm.parameters:
+        console.print(table)
 
 
 def _number(value: float | None) -> str:

@@ -57,6 +57,12 @@ LEASE_REPORT = {
 }
 ACCESS = {"open": False, "name": "reader", "scopes": ["read"], "allocations": None, "expires": None}
 
+PARAMETER = {"name": "fractions", "type": "per_arm", "required": True, "default": None, "description": "promised share"}
+ALGORITHM = {
+    **{"name": "fucb", "summary": "FUCB", "promises": "share", "promise": "its share", "made_for": ["dependent"]},
+    **{"parameters": [PARAMETER]},
+}
+
 Ask = Callable[[Any], Any]
 
 
@@ -106,6 +112,7 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("close_allocation", lambda c: c.close_allocation("drinks", idempotency_key="a"), [CHANGED]),
     ("reopen_allocation", lambda c: c.reopen_allocation("drinks", idempotency_key="a"), [CHANGED]),
     ("access", lambda c: c.access(), [ACCESS]),
+    ("algorithms", lambda c: c.algorithms(), [{"algorithms": [ALGORITHM]}]),
 ]
 
 

@@ -509,6 +509,10 @@ def test_a_decision_and_the_events_by_commands(served: str, run: Run, client: Cl
     assert run("decision", served, "2").status == 2
     assert run("arms", served, "--json").output == {"arms": [arm.to_json() for arm in client.arms(served)]}
     assert "active" in run("arms", served).out
+    assert run("algorithms", "--json").output == {"algorithms": [one.to_json() for one in client.algorithms()]}
+    assert "fucb" in run("algorithms").out
+    assert "tolerance" in run("algorithms", "fucb").out
+    assert "did you mean 'fucb'?" in run("algorithms", "fucbb").err
     events = [event.to_json() for event in client.events(served)]
     assert [event["kind"] for event in events] == ["create", "decide", "reward"]
     assert run("events", served, "--json").output == {"events": events}

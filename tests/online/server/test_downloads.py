@@ -71,6 +71,7 @@ def test_the_figure_shows_names_as_text_and_is_the_same_again(ask: Asking) -> No
     assert not [name for element in tree.iter() for name in element.attrib if name.startswith("on")]
     texts = {element.text for element in tree.iter() if element.tag.endswith("}text")}
     assert {"tea", "お茶", "-->", "]]>", "&amp;", "<script>window.hacked =…"} <= texts
+    assert any(text and text.startswith("drinks: fucb after 20 rounds") for text in texts)
     assert ask.get(f"{ONE}/audit.svg").content == answer.content
 
 

@@ -152,4 +152,5 @@ class Audit(Answer):
         """Promised shares, shares since the promise began, and estimated rewards with intervals; one row per arm."""
         from .figure import draw
 
-        return draw(self.lines, self.arms, f"{self.algorithm} after {self.round:,} rounds", self.fault)
+        name = "" if self.name is None else f"{self.name}: "
+        return draw(self.lines, self.arms, f"{name}{self.algorithm} after {self.round:,} rounds", self.fault)

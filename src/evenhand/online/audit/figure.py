@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SHOWN = 60  # arms; of more, those furthest behind
 LONGEST = 24  # characters of a name that are shown
 FAULT = 380  # characters of a fault that are shown
+TITLE = 95  # characters of the title per line
 WIDTH = 130  # characters of it per line
 ROWS = 3  # room for at least this many arms, so that the bars of fewer are not thicker
 
@@ -48,7 +49,7 @@ def draw(lines: Sequence[Line], arms: int, title: str, fault: str) -> Figure:
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles[::-1], labels[::-1], loc="outside lower center", ncols=3, frameon=False)
         more = f", {len(lines)} of {arms:,} arms" if len(lines) < arms else ""
-        figure.suptitle(f"{title}{more}", fontsize=11)
+        figure.suptitle(textwrap.fill(f"{title}{more}", TITLE), fontsize=11)
         if fault:
             wrapped = textwrap.fill(_short(fault, FAULT), WIDTH)
             left.set_title(wrapped, loc="left", fontsize=8, color=COLOURS[1], parse_math=False)

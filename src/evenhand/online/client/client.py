@@ -172,6 +172,7 @@ class Client:
     remove_webhook = _method(operations.remove_webhook)
     audit = _method(operations.audit)
     access = _method(operations.access)
+    algorithms = _method(operations.algorithms)
 
     def events(self, name: str, after: int = 0) -> Iterator[Event]:
         """What happened to an allocation, in order, up to now.
@@ -310,6 +311,7 @@ class AsyncClient:
     remove_webhook = _async_method(operations.remove_webhook)
     audit = _async_method(operations.audit)
     access = _async_method(operations.access)
+    algorithms = _async_method(operations.algorithms)
 
     async def events(self, name: str, after: int = 0) -> AsyncIterator[Event]:
         """Like `Client.events`.

@@ -19,6 +19,7 @@ from ...core.errors import DataError, EvenhandError
 from ..api import answers
 from ..api.answers import (
     AccessInfo,
+    AlgorithmInfo,
     Allocation,
     AllocationSummary,
     Arm,
@@ -649,6 +650,16 @@ def access() -> Steps[AccessInfo]:
         The name and scopes of the key, and the allocations that it may use.
     """
     return _get("/v1/access", AccessInfo)
+
+
+def algorithms() -> Steps[tuple[AlgorithmInfo, ...]]:
+    """The algorithms that allocations of the service can have.
+
+    Returns:
+        A record of each, by name, with its promise and its parameters.
+    """
+    answer = yield from _get("/v1/algorithms", answers.Algorithms)
+    return answer.algorithms
 
 
 def event_page(name: str, after: int) -> Steps[answers.Events]:
