@@ -179,7 +179,7 @@ def test_drawn_means_differ_between_lanes_and_follow_the_seed() -> None:
         ({"environment": {"rewards": {"kind": "bernoulli", "mean": [1]}}}, "unknown key 'mean'; did you mean 'means'?"),
         (
             {"environment": {"rewards": {"kind": "bernoulli", "means": [0.5, "a"]}}},
-            "environment.rewards.means must be numbers, one per arm, got [0.5, 'a']",
+            "environment.rewards.means[1] must be a number, got 'a'",
         ),
         ({"environment": {"rewards": {"kind": "gaussian", "means": [1]}}}, "environment.rewards.sd is missing"),
         (
@@ -597,7 +597,7 @@ def test_winners() -> None:
         ({"kind": "winners", "probs": [1]}, "environment.rewards.probabilities is missing"),
         (
             {"kind": "winners", "probabilities": [1, "x"]},
-            "environment.rewards.probabilities must be numbers, one per arm, got [1, 'x']",
+            "environment.rewards.probabilities[1] must be a number, got 'x'",
         ),
         (
             {"kind": "winners", "probabilities": [0.5, 0.4]},
@@ -785,7 +785,7 @@ def test_no_kind_of_merit_is_left_out() -> None:
         ({"kind": "threshold", "below": 0}, ": a threshold merit must be positive for every mean in [0, 1]"),
         ({"kind": "table", "means": [0, 1]}, ".merits is missing"),
         ({"kind": "table", "means": [0, 1], "merits": [1]}, ": a tabulated merit needs as many merits as means"),
-        ({"kind": "table", "means": [0, "x"], "merits": [1, 2]}, ".means must be numbers, one per arm, got [0, 'x']"),
+        ({"kind": "table", "means": [0, "x"], "merits": [1, 2]}, ".means[1] must be a number, got 'x'"),
         (
             {"kind": "table", "means": [1, 0], "merits": [1, 2]},
             ": the means of a tabulated merit must rise from 0 to 1",

@@ -29,7 +29,7 @@ def message_of(call: Callable[[], Any]) -> str:
         ("3", {}, "eta must be a number, got '3'"),
         (True, {}, "eta must be a number, got True"),
         (np.True_, {}, "eta must be a number, got np.True_"),
-        (10**400, {}, "eta is too large for a number"),
+        (10**400, {}, "eta must be at most 1.7977e+308, got 1" + 38 * "0" + "…"),
         (None, {}, "eta must be a number, got None"),
         ([1.0], {}, "eta must be a number, got [1.0]"),
         (math.nan, {}, "eta must be a finite number, got nan"),
@@ -68,6 +68,16 @@ def test_whole_refuses(value: Any, message: str) -> None:
     assert message_of(lambda: validate.whole("plays", value)) == message
 
 
+@pytest.mark.parametrize("digits", [30, 400, 5000])
+def test_whole_refuses_a_number_that_is_too_large(digits: int) -> None:
+    message = message_of(lambda: validate.whole("plays", 10**digits, high=validate.MOST))
+    got = {30: f"1{30 * '0'}", 400: f"1{38 * '0'}…", 5000: "int that cannot be shown"}[
+        digits
+    ]  # Python prints up to 4300
+    assert message == f"plays must be at most 9223372036854775807, got {got}"
+    assert validate.whole("since", 10**digits, low=0) == 10**digits
+
+
 def test_whole_accepts_integers_of_either_kind() -> None:
     assert (validate.whole("plays", 3), validate.whole("plays", np.int32(3))) == (3, 3)
     assert validate.whole("seed", 0, low=0) == 0
@@ -77,6 +87,8 @@ def test_one_of() -> None:
     assert validate.one_of("ties", "first", ("first", "random")) == "first"
     message = message_of(lambda: validate.one_of("ties", "last", ("first", "random")))
     assert message == "ties must be 'first' or 'random', got 'last'"
+    message = message_of(lambda: validate.one_of("ties", np.zeros(2), ("first", "random")))  # type: ignore[arg-type]
+    assert message == "ties must be 'first' or 'random', got array([0., 0.])"
 
 
 @pytest.mark.parametrize(
@@ -88,9 +100,12 @@ def test_one_of() -> None:
         ([0.1, math.inf], "fractions[1] must be a number in [0, 1], got inf"),
         (0.3, "fractions must be a list with one number per arm, got 0.3"),
         ([], "fractions must be a list with one number per arm, got []"),
-        (["a", "b"], "fractions must be numbers, one per arm, got ['a', 'b']"),
-        ([0.1, 10**400], f"fractions must be numbers, one per arm, got [0.1, {10**400}]"),
-        ([0.1, None], "fractions[1] must be a number in [0, 1], got nan"),
+        (["a", "b"], "fractions[0] must be a number, got 'a'"),
+        ([0.1, "0.2"], "fractions[1] must be a number, got '0.2'"),
+        ([0.1, True], "fractions[1] must be a number, got True"),
+        ([0.1, 10**400], "fractions must be numbers, one per arm, got [0.1, 1" + 192 * "0" + "…"),
+        ([0.1, None], "fractions[1] must be a number, got None"),
+        ([[], []], "fractions must be a list with one number per arm, got [[], []]"),
         ([[0.1], [0.1, 0.2]], "fractions must be numbers, one per arm, got [[0.1], [0.1, 0.2]]"),
     ],
 )
@@ -136,7 +151,7 @@ def test_for_all_lanes() -> None:
     values = np.array([0.1, 0.2])
     assert validate.for_all_lanes("means", values) is values
     message = message_of(lambda: validate.for_all_lanes("means", PerLane([[0.1], [0.2]])))
-    assert message == "means must be the same in all lanes here"
+    assert message == "means must be the same in all lanes, one number per arm, got shape (2, 1)"
 
 
 CONVERTERS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
@@ -153,7 +168,11 @@ CONVERTERS: dict[str, tuple[Callable[[Any], Any], Any, str]] = {
     "fractions_or_none": (validate.fractions_or_none, -1, "must be a number in [0, 1], got -1"),
     "numbers": (validate.numbers, [1.0, math.nan], "[1] must be a finite number, got nan"),
     "units": (validate.units, 0.5, "must be a list with one number per arm, got 0.5"),
-    "units_of_all_lanes": (validate.units_of_all_lanes, [[0.1]], "must be the same in all lanes here"),
+    "units_of_all_lanes": (
+        validate.units_of_all_lanes,
+        [[0.1]],
+        "must be the same in all lanes, one number per arm, got shape (1, 1)",
+    ),
     "nonnegatives": (validate.nonnegatives, [-1], "[0] must be a number of at least 0, got -1.0"),
     "whole_numbers": (validate.whole_numbers, [1.5], "must be whole numbers, got [1.5]"),
 }
@@ -187,13 +206,13 @@ def test_same_length() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([[0.1, 0.2], [0.3]], "sets must be rows of equal length, one number per column"),
+        ([[0.1, 0.2], [0.3]], "sets must be rows of equal length, one number per column, got [[0.1, 0.2], [0.3]]"),
         ([0.1, 0.2], "sets must be rows of equal length, got shape (2,)"),
         ([[]], "sets must be rows of equal length, got shape (1, 0)"),
         ([[0.1, 0.2], [0.3, 2.0]], "sets[1][1] must be a number in [0, 1], got 2.0"),
         ([[math.nan, 0.2]], "sets[0][0] must be a number in [0, 1], got nan"),
-        ([["a"]], "sets must be rows of equal length, one number per column"),
-        ([[10**400]], "sets must be rows of equal length, one number per column"),
+        ([["a"]], "sets must be rows of equal length, one number per column, got [['a']]"),
+        ([[10**400]], "sets must be rows of equal length, one number per column, got [[1" + 196 * "0" + "…"),
     ],
 )
 def test_table_refuses(values: Any, message: str) -> None:
@@ -219,7 +238,7 @@ def test_rows_sum_to_one() -> None:
         ("fucb", {"fractions": [0.1], "tolerance": -1}, "tolerance must be a number of at least 0, got -1"),
         ("fucb", {"fractions": [0.1], "plays": 0}, "plays must be at least 1, got 0"),
         ("f_ts", {"fractions": 1.1}, "fractions must be a number in [0, 1], got 1.1"),
-        ("f_ts", {"fractions": "0.1"}, "fractions must be a list with one number per arm, got '0.1'"),
+        ("f_ts", {"fractions": "0.1"}, "fractions must be numbers, one per arm, got '0.1'"),
         (
             "eta_fucb",
             {"fractions": [0.1], "eta": 1, "surplus": "kept"},

@@ -313,8 +313,8 @@ def test_a_function_is_evaluated_for_every_step_up_to_the_horizon() -> None:
         ([], r"^weights must be of shape \(rounds,\) or \(arms, rounds\), got shape \(0,\)$"),
         (0.5, r"^weights must be of shape \(rounds,\) or \(arms, rounds\), got shape \(\)$"),
         ([[[0.5]]], r"^weights must be of shape \(rounds,\) or \(arms, rounds\), got shape \(1, 1, 1\)$"),
-        (["x"], "^weights must be numbers, one per round, or rows of equal length, one per arm$"),
-        ([[0.5], [0.1, 0.2]], "^weights must be numbers, one per round, or rows of equal length, one per arm$"),
+        (["x"], r"^weights must be numbers, one per round, or rows of equal length, one per arm, got \['x'\]$"),
+        ([[0.5], [0.1, 0.2]], r"^weights .* or rows of equal length, one per arm, got \[\[0\.5\], \[0\.1, 0\.2\]\]$"),
     ],
 )
 def test_wrong_kernels_are_refused(weights: Any, message: str) -> None:

@@ -321,6 +321,7 @@ def test_levels_and_means_are_checked(level: Any, means: Any, message: str) -> N
 # --- what is refused --------------------------------------------------------------------------------------------------
 
 BY_LANE = PerLane(np.array([[0.5, 0.5], [0.5, 0.5]]))
+SAME = "must be the same in all lanes, one number per arm"
 ROUNDS = "must be numbers of rounds of at least 0"
 
 
@@ -342,15 +343,15 @@ ROUNDS = "must be numbers of rounds of at least 0"
         (lambda: Geometric(math.nan), r"^success must be a number in \[0, 1\], got nan$"),
         (lambda: Geometric("often"), "^success must be numbers, one per arm, got 'often'$"),  # type: ignore[arg-type]
         (lambda: Geometric([]), r"^success must be a list with one number per arm, got \[\]$"),
-        (lambda: Geometric(BY_LANE), "^success must be the same in all lanes here$"),
-        (lambda: Geometric([[0.5, 0.5]]), "^success must be the same in all lanes here$"),  # type: ignore[list-item]
+        (lambda: Geometric(BY_LANE), rf"^success {SAME}, got shape \(2, 2\)$"),
+        (lambda: Geometric([[0.5, 0.5]]), rf"^success {SAME}, got shape \(1, 2\)$"),  # type: ignore[list-item]
         (lambda: Pareto(0.0), "^tail must be above 0, got 0.0$"),
         (lambda: Pareto(-1), "^tail must be a number of at least 0, got -1$"),
         (lambda: Pareto([1.0, math.inf]), r"^tail\[1\] must be a number of at least 0, got inf$"),
-        (lambda: Pareto(BY_LANE), "^tail must be the same in all lanes here$"),
+        (lambda: Pareto(BY_LANE), rf"^tail {SAME}, got shape \(2, 2\)$"),
         (lambda: PacketLoss(1.5), r"^received must be a number in \[0, 1\], got 1\.5$"),
         (lambda: PacketLoss([0.1, math.nan]), r"^received\[1\] must be a number in \[0, 1\], got nan$"),
-        (lambda: PacketLoss(BY_LANE), "^received must be the same in all lanes here$"),
+        (lambda: PacketLoss(BY_LANE), rf"^received {SAME}, got shape \(2, 2\)$"),
         (lambda: Uniform(-1, 3), f"^low {ROUNDS}, got -1$"),
         (lambda: Uniform(0, math.inf), f"^high {ROUNDS}, got inf$"),
         (lambda: Uniform(0, math.nan), f"^high {ROUNDS}, got nan$"),
@@ -368,10 +369,10 @@ ROUNDS = "must be numbers of rounds of at least 0"
         (lambda: ByReward([[0, 1]], [0, 0]), r"^values must rise, got \[0, 0\]$"),
         (lambda: ByReward([[0, 1]], [0, math.nan]), r"^values\[1\] must be a finite number, got nan$"),
         (lambda: ByReward(BY_LANE), "^delays must be numbers of rounds, got PerLane"),
-        (lambda: Empirical([]), "^samples: arm 1 needs a list of at least one delay$"),
-        (lambda: Empirical([[1.0], []]), "^samples: arm 2 needs a list of at least one delay$"),
-        (lambda: Empirical([[1.0], [[2.0]]]), "^samples: arm 2 needs a list of at least one delay$"),  # type: ignore[arg-type]
-        (lambda: Empirical([[1.0], ["late"]]), "^samples: the delays of arm 2 must be numbers$"),  # type: ignore[arg-type]
+        (lambda: Empirical([]), r"^samples: arm 1 needs a list of at least one delay, got \[\]$"),
+        (lambda: Empirical([[1.0], []]), r"^samples: arm 2 needs a list of at least one delay, got \[\]$"),
+        (lambda: Empirical([[1.0], [[2.0]]]), r"^samples: arm 2 needs a list of at least one delay, got \[\[2\.0\]\]$"),  # type: ignore[arg-type]
+        (lambda: Empirical([[1.0], ["late"]]), r"^samples: the delays of arm 2 must be numbers, got \['late'\]$"),  # type: ignore[arg-type]
         (
             lambda: Empirical([[1.0], [2.0, -3.0]]),
             "^samples: delay 2 of arm 2 is -3.0; a delay .* at least 0, or inf$",

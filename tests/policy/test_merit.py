@@ -441,7 +441,7 @@ def only_one(mean: Any) -> float:
         ),
         (lambda: Tabulated([0.0, 1.5], [1.0, 2.0]), "means[1] must be a number in [0, 1], got 1.5"),
         (lambda: Tabulated([0.0, 1.0], [1.0, math.nan]), "merits[1] must be a finite number, got nan"),
-        (lambda: Tabulated([0.0, 1.0], "12"), "merits must be a list with one number per arm, got '12'"),  # type: ignore[arg-type]
+        (lambda: Tabulated([0.0, 1.0], "12"), "merits must be numbers, one per arm, got '12'"),  # type: ignore[arg-type]
         (
             lambda: Tabulated([0.0, 1.0], [1.0, 0.0]),
             "a tabulated merit must be positive for every mean in [0, 1], its smallest value is 0",

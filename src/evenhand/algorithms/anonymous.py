@@ -204,6 +204,7 @@ def clw(*, horizon: int, delay: int, style: str = "loss") -> Policy:
 
     Source: Cesa-Bianchi, Gentile & Mansour 2018, section 3; Wang et al. 2021, appendix C.
     """
+    validate.one_of("style", style, ("loss", "gain"))
     phases = OnePhase(delay, horizon)
     mixing = Mixing(0.0 if style == "loss" else phases)
     return Policy(WindowWeights(phases, style), mixing, Categorical(), hold=RandomEnds(phases), name="clw")

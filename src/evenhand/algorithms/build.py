@@ -10,7 +10,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.algorithms.registry import Algorithm, find
-from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
+from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, shown
 from evenhand.core.imports import import_object
 from evenhand.core.parts import build, class_of, kinds, parameters_of
 from evenhand.core.state import Array
@@ -110,7 +110,7 @@ def _by_algorithm(table: Mapping[str, object], surroundings: Surroundings) -> Po
         raise ConfigurationError("\n".join(_missing(entry.name, name, surroundings) for name in missing))
     policy = entry.build(**{name: _value(name, value, surroundings) for name, value in values.items()})
     if not isinstance(policy, Policy):
-        raise ConfigurationError(f"algorithm {entry.name!r} must return a Policy, got {policy!r}")
+        raise ConfigurationError(f"algorithm {entry.name!r} must return a Policy, got {shown(policy)}")
     return policy
 
 
@@ -132,11 +132,13 @@ def entry_of(name: object, importing: Callable[[str], object] | None = None) -> 
         'Patil et al. 2019, section 5, Algorithm 3.'
     """
     if not isinstance(name, str):
-        raise ConfigurationError(f"algorithm must be a name such as 'fucb', got {name!r}")
+        raise ConfigurationError(f"algorithm must be a name such as 'fucb', got {shown(name)}")
     if ":" in name and importing is not None:
         function = importing(name)
         if not callable(function):
-            raise ConfigurationError(f"algorithm {name!r} must be a function that returns a Policy, got {function!r}")
+            raise ConfigurationError(
+                f"algorithm {name!r} must be a function that returns a Policy, got {shown(function)}"
+            )
         return Algorithm(name, function)
     return find(name)
 
@@ -167,7 +169,9 @@ def _part(slot: str, value: object, surroundings: Surroundings) -> Any:
     if isinstance(value, str):
         value = {"kind": value}
     if not isinstance(value, Mapping):
-        raise ConfigurationError(f"must be a table such as {{ kind = '{next(iter(kinds(slot)))}' }}, got {value!r}")
+        raise ConfigurationError(
+            f"must be a table such as {{ kind = '{next(iter(kinds(slot)))}' }}, got {shown(value)}"
+        )
     filled = {name: _value(name, one, surroundings) for name, one in value.items()}
     cls, _ = class_of(slot, value, surroundings.importing)
     names = parameters_of(cls)

@@ -10,7 +10,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.validate import PerArm
 from evenhand.policy.changes import SinceLastChange
-from evenhand.policy.evidence import EvidenceLike, as_evidence
+from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.fairness import DeficitFirst
 from evenhand.policy.forgetting import Forgetting
 from evenhand.policy.index import UCB
@@ -74,7 +74,7 @@ def d_ucb(*, discount: float, exploration: float = 2.4, evidence: EvidenceLike =
 
     Source: Garivier & Moulines 2011, section 2, D-UCB, and Theorem 1.
     """
-    memory = Forgetting(as_evidence(evidence), discount=discount)
+    memory = Forgetting(evidence, discount=discount)
     return Policy(UCB(exploration, evidence=memory, clock="evidence"), selection=TopM(plays), name="d_ucb")
 
 
@@ -99,7 +99,7 @@ def sw_ucb(*, window: int, exploration: float = 0.6, evidence: EvidenceLike = "r
 
     Source: Garivier & Moulines 2011, section 2, SW-UCB, and Theorem 2.
     """
-    memory = Forgetting(as_evidence(evidence), window=window)
+    memory = Forgetting(evidence, window=window)
     return Policy(UCB(exploration, evidence=memory, clock="evidence"), selection=TopM(plays), name="sw_ucb")
 
 
@@ -124,7 +124,7 @@ def d_ts(*, discount: float, evidence: EvidenceLike = "received", prior: PriorLi
 
     Source: Raj & Kalyani 2017, Algorithm 1, with rewards in [0, 1] counted as they are.
     """
-    index = beta_under(Forgetting(as_evidence(evidence), discount=discount), prior)
+    index = beta_under(Forgetting(evidence, discount=discount), prior)
     return Policy(index, selection=TopM(plays), name="d_ts")
 
 
@@ -181,7 +181,7 @@ def glr_klucb(
 
     Source: Besson, Kaufmann, Maillard & Seznec 2022, Algorithm 2; see `evenhand.policy.changes`.
     """
-    index = KLUCB(evidence=SinceLastChange(as_evidence(evidence), delta, scope), clock="evidence")
+    index = KLUCB(evidence=SinceLastChange(evidence, delta, scope), clock="evidence")
     schedule = PeriodicExploration(exploration_share)
     return Policy(index, selection=TopM(plays), schedule=schedule, name="glr_klucb")
 
@@ -220,7 +220,7 @@ def fair_glr(
 
     Source: ours, from Besson et al. 2022, Algorithm 2, and Patil et al. 2019, Algorithm 3.
     """
-    index = KLUCB(evidence=SinceLastChange(as_evidence(evidence), delta, scope), clock="evidence")
+    index = KLUCB(evidence=SinceLastChange(evidence, delta, scope), clock="evidence")
     return Policy(index, DeficitFirst(fractions, tolerance), TopM(plays), name="fair_glr")
 
 

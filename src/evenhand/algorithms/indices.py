@@ -19,9 +19,9 @@ def beta_under(evidence: EvidenceLike, prior: PriorLike = UNIFORM) -> Index:
         evidence: what to believe of missing rewards, by name or as a part.
         prior: a and b of ``Beta(a, b)``, or such a pair per arm.
     """
-    if evidence == "both":
+    if isinstance(evidence, str) and evidence == "both":
         return Mean(BetaSample("optimistic", prior), BetaSample("pessimistic", prior))
-    if evidence == "mature":
+    if isinstance(evidence, str) and evidence == "mature":
         return MatureBeta(prior)
     if isinstance(evidence, str) and evidence not in kinds("evidence"):
         raise EvenhandError(f"evidence: unknown kind {evidence!r}{nearest(evidence, (*kinds('evidence'), 'both'))}")

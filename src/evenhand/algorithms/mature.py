@@ -105,7 +105,11 @@ def q_fcucb_d(
 
     Source: ours; Chen et al. 2024, Algorithms 1 and 3, and section 7 for the question.
     """
-    trusting = ConfidenceIntervals(4.0 * plays * validate.whole("horizon", horizon))
+    trusting = ConfidenceIntervals(
+        4.0
+        * validate.whole("plays", plays, high=validate.MOST)
+        * validate.whole("horizon", horizon, high=validate.MOST)
+    )
     intervals = IntervalsUntilDisproved(trusting, _mature(plays, horizon), untestable)
     return _by_merit("q_fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, ForcedStart())
 
@@ -142,7 +146,11 @@ def q_fcts_d(
 
 def _mature(plays: int, horizon: int) -> MatureIntervals:
     """The intervals with ``ln(6 m K T)``."""
-    return MatureIntervals(6.0 * plays * validate.whole("horizon", horizon))
+    return MatureIntervals(
+        6.0
+        * validate.whole("plays", plays, high=validate.MOST)
+        * validate.whole("horizon", horizon, high=validate.MOST)
+    )
 
 
 def _by_merit(name: str, index: Index, merit: MeritLike, cap: bool, plays: int, schedule: Schedule) -> Policy:

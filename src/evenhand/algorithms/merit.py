@@ -58,7 +58,7 @@ def fcucb_d(
     Source: Chen et al. 2024, Algorithm 1 and Theorem 6.
     """
     intervals = _merit_intervals(4.0, radius, delta, plays, horizon, Received(), Received())
-    return _by_merit("fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, ForcedStart(free_start))
+    return _by_merit("fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, _start(free_start))
 
 
 @algorithm("chen2024")
@@ -97,7 +97,7 @@ def op_fcucb_d(
     Source: Chen et al. 2024, Algorithm 3 and Theorem 8.
     """
     intervals = _merit_intervals(6.0, radius, delta, plays, horizon, Pessimistic(), Optimistic())
-    return _by_merit("op_fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, ForcedStart(free_start))
+    return _by_merit("op_fcucb_d", OptimisticShares(intervals, merit), merit, cap, plays, _start(free_start))
 
 
 @algorithm("chen2024")
@@ -243,14 +243,20 @@ def _merit_intervals(
 ) -> ConfidenceIntervals:
     """The theorem's intervals, ``ln(factor m K T)``, or that of the published code, ``ln(factor K t / δ)/2``."""
     validate.one_of("radius", radius, ("theorem", "code"))
-    validate.whole("horizon", horizon)
-    if radius == "theorem":
-        return ConfidenceIntervals(factor * plays * horizon, lower=lower, upper=upper)
+    validate.whole("horizon", horizon, high=validate.MOST)
+    validate.whole("plays", plays, high=validate.MOST)
     if validate.number("delta", delta, 0.0, 1.0) == 0.0:
         raise ConfigurationError("delta must be above 0, got 0")
+    if radius == "theorem":
+        return ConfidenceIntervals(factor * plays * horizon, lower=lower, upper=upper)
     return ConfidenceIntervals(factor / delta, scale=0.5, anytime=True, lower=lower, upper=upper)
 
 
 def _free_start(asked_for: bool) -> Schedule:
     """The free pull of every arm before round 1, if it is asked for."""
-    return ForcedStart(free=True) if asked_for else NoSchedule()
+    return ForcedStart(free=True) if validate.boolean("free_start", asked_for) else NoSchedule()
+
+
+def _start(free_start: bool) -> Schedule:
+    """A pull of every arm, in the first rounds or free of charge before them."""
+    return ForcedStart(validate.boolean("free_start", free_start))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from evenhand.algorithms.indices import beta_under, ucb_under
 from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.validate import PerArm
 from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise, VirtualQueue
@@ -65,7 +65,9 @@ def naive(fractions: PerArm, *, horizon: int, epsilon: float = 0.1) -> Policy:
     """
     quotas = naive_quotas(fractions, horizon, epsilon)
     if len(quotas) == 1:
-        raise EvenhandError(f"fractions must have one number per arm, since the quotas depend on K, got {fractions!r}")
+        raise EvenhandError(
+            f"fractions must have one number per arm, since the quotas depend on K, got {shown(fractions)}"
+        )
     shares = GuaranteedShares(fractions, rest="best")
     return Policy(Committed(EmpiricalMean(), quotas), shares, Categorical(), Quotas(quotas), name="naive")
 

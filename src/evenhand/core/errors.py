@@ -98,6 +98,28 @@ def nearest(name: str, known: Iterable[object]) -> str:
     return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(map(str, names.values()))}"
 
 
+def shown(value: object, limit: int = 200) -> str:
+    """A value as a message quotes it: its repr on one line, cut where it is long.
+
+    Args:
+        value: the value.
+        limit: characters, at most.
+
+    Returns:
+        At most ``limit`` characters, the last of them ``…`` where the text is cut.
+
+    Example:
+        >>> shown([0.5, "a"]), shown("x" * 300, limit=10)
+        ("[0.5, 'a']", "'xxxxxxxx…")
+    """
+    try:
+        text = repr(value)
+    except Exception:  # a whole number of more than 4300 digits, or a class whose repr fails
+        return f"{type(value).__name__} that cannot be shown"
+    text = " ".join(text.split()) if "\n" in text else text
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 def _joined(place: str, line: str) -> str:
     if not place:
         return line

@@ -10,13 +10,15 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.state import Array, PerLane
 
 NO_NUMBER = (str, bytes, bool, np.bool_)  # though one could be made of it
 PerArm = float | Sequence[float] | NDArray[Any]
 Rows = Sequence[Sequence[float]] | NDArray[Any]
 TINY = float(np.finfo(float).tiny)
+LARGEST = float(np.finfo(float).max)
+MOST = 2**63 - 1  # the largest whole number that an array holds
 
 # Converters of the arguments of parts. Their messages lack the argument's name, which `evenhand.core.parts.part` adds.
 
@@ -55,19 +57,17 @@ def at_least_one(value: float) -> float:
 
 def count(value: int) -> int:
     """A whole number of at least 1."""
-    return whole("", value)
+    return whole("", value, high=MOST)
 
 
 def natural(value: int) -> int:
     """A whole number of at least 0."""
-    return whole("", value, low=0)
+    return whole("", value, low=0, high=MOST)
 
 
 def truth(value: bool) -> bool:
     """True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise EvenhandError(f"must be true or false, got {value!r}")
-    return bool(value)
+    return boolean("", value)
 
 
 def fractions(value: PerArm) -> Array:
@@ -109,7 +109,7 @@ def whole_numbers(value: PerArm) -> Array:
     """(arms,) or (1,), whole numbers of at least 0: one per arm, or one for all."""
     array = nonnegatives(value)
     if (array != np.round(array)).any():
-        raise EvenhandError(f"must be whole numbers, got {value!r}")
+        raise EvenhandError(f"must be whole numbers, got {shown(value)}")
     return array
 
 
@@ -128,60 +128,79 @@ def choice(*options: str) -> Callable[[object, attrs.Attribute[str], str], None]
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, inf: bool = False) -> float:
     """``value`` as a float within [low, high]; infinity only where ``inf`` allows it."""
     if isinstance(value, NO_NUMBER):
-        raise EvenhandError(_subject(name) + f"must be a number, got {value!r}")
+        raise EvenhandError(_subject(name) + f"must be a number, got {shown(value)}")
     try:
         result = float(value)
     except OverflowError:
-        raise EvenhandError(_subject(name) + "is too large for a number") from None
+        raise EvenhandError(_subject(name) + f"must be at most {LARGEST:.5g}, got {shown(value, 40)}") from None
     except (TypeError, ValueError):
-        raise EvenhandError(_subject(name) + f"must be a number, got {value!r}") from None
+        raise EvenhandError(_subject(name) + f"must be a number, got {shown(value)}") from None
     finite = math.isfinite(result) or (inf and result == math.inf)
     if not finite or not low <= result <= high:
-        raise EvenhandError(_subject(name) + f"must be {_range(low, high, inf)}, got {value!r}")
+        raise EvenhandError(_subject(name) + f"must be {_range(low, high, inf)}, got {shown(value)}")
     return result
 
 
-def whole(name: str, value: object, low: int = 1) -> int:
-    """``value`` as an int of at least ``low``."""
+def whole(name: str, value: object, low: int = 1, high: int | None = None) -> int:
+    """``value`` as an int within [low, high]."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise EvenhandError(_subject(name) + f"must be a whole number, got {value!r}")
+        raise EvenhandError(_subject(name) + f"must be a whole number, got {shown(value)}")
     if value < low:
-        raise EvenhandError(_subject(name) + f"must be at least {low}, got {value}")
+        raise EvenhandError(_subject(name) + f"must be at least {low}, got {shown(value, 40)}")
+    if high is not None and value > high:
+        raise EvenhandError(_subject(name) + f"must be at most {high}, got {shown(value, 40)}")
     return int(value)
+
+
+def boolean(name: str, value: object) -> bool:
+    """``value`` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise EvenhandError(_subject(name) + f"must be true or false, got {shown(value)}")
+    return bool(value)
 
 
 def part(name: str, value: object, base: type, example: str) -> None:
     """Complain unless ``value`` is an object of the base class of such parts."""
     if not isinstance(value, base):
         remedy = ""
-        if isinstance(value, type):
+        if isinstance(value, type) and issubclass(value, base):
             remedy = f"; make an object of it: {value.__name__}(…)"
-        elif type(value).__module__ != "builtins":
+        elif type(value).__module__ not in ("builtins", "numpy"):
             remedy = f"; {type(value).__name__} does not derive from {base.__name__}"
-        raise EvenhandError(_subject(name) + f"must be an object such as {example}, got {value!r}{remedy}")
+        raise EvenhandError(_subject(name) + f"must be an object such as {example}, got {shown(value)}{remedy}")
 
 
 def one_of(name: str, value: str, choices: Sequence[str]) -> str:
     """``value`` if it is one of the ``choices``."""
-    if value not in choices:
-        raise EvenhandError(_subject(name) + f"must be {' or '.join(map(repr, choices))}, got {value!r}")
+    if not isinstance(value, str) or value not in choices:
+        raise EvenhandError(_subject(name) + f"must be {' or '.join(map(repr, choices))}, got {shown(value)}")
     return value
 
 
 def per_arm(name: str, values: object, low: float = -math.inf, high: float = math.inf) -> Array:
     """``values``, one per arm, as an array within [low, high]; a `PerLane` stays one."""
-    array = np.asarray(values, dtype=object)
-    try:
-        array = array.astype(float)
-    except (OverflowError, TypeError, ValueError):
-        raise EvenhandError(_subject(name) + f"must be numbers, one per arm, got {values!r}") from None
+    array = _floats(name, values)
     if array.ndim == 0 or array.shape[-1] == 0:
-        raise EvenhandError(_subject(name) + f"must be a list with one number per arm, got {values!r}")
+        raise EvenhandError(_subject(name) + f"must be a list with one number per arm, got {shown(values)}")
     wrong = ~(np.isfinite(array) & (array >= low) & (array <= high))
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise EvenhandError(f"{name}[{place[-1]}] must be {_range(low, high)}, got {float(array[place])!r}")
     return PerLane(array) if isinstance(values, PerLane) else array
+
+
+def _floats(name: str, values: object) -> Array:
+    """``values`` as floats; strings, True and None are refused, although NumPy would make numbers of them."""
+    try:
+        array = np.asarray(values, dtype=object)
+        odd = [(place, one) for place, one in np.ndenumerate(array) if one is None or isinstance(one, NO_NUMBER)]
+        if not odd:
+            return np.asarray(array, dtype=float)
+    except (OverflowError, TypeError, ValueError):
+        odd = []
+    if odd and odd[0][0]:
+        raise EvenhandError(f"{name}[{odd[0][0][-1]}] must be a number, got {shown(odd[0][1])}")
+    raise EvenhandError(_subject(name) + f"must be numbers, one per arm, got {shown(values)}")
 
 
 def per_arm_or_one(name: str, values: object, low: float = -math.inf, high: float = math.inf) -> Array:
@@ -201,7 +220,9 @@ def one_per_arm(name: str, values: Array, arms: int) -> None:
 def for_all_lanes(name: str, values: Array) -> Array:
     """``values`` if they are the same in all lanes."""
     if values.ndim != 1:
-        raise EvenhandError(_subject(name) + "must be the same in all lanes here")
+        raise EvenhandError(
+            _subject(name) + f"must be the same in all lanes, one number per arm, got shape {values.shape}"
+        )
     return values
 
 
@@ -217,7 +238,9 @@ def table(name: str, values: object, low: float = -math.inf, high: float = math.
     try:
         array = np.asarray(values, dtype=float)
     except (OverflowError, TypeError, ValueError):
-        raise EvenhandError(_subject(name) + "must be rows of equal length, one number per column") from None
+        raise EvenhandError(
+            _subject(name) + f"must be rows of equal length, one number per column, got {shown(values)}"
+        ) from None
     if array.ndim != 2 or array.size == 0:
         raise EvenhandError(_subject(name) + f"must be rows of equal length, got shape {array.shape}")
     wrong = ~(np.isfinite(array) & (array >= low) & (array <= high))
@@ -244,6 +267,8 @@ def _subject(name: str) -> str:
 def _range(low: float, high: float, inf: bool = False) -> str:
     if low == -math.inf and high == math.inf:
         return "a finite number"
+    if low == TINY:
+        return "a number above 0" if high == math.inf else f"a number in (0, {high:g}]"
     if high == math.inf:
         return f"a number of at least {low:g}" + (" or inf" if inf else "")
     return f"a number in [{low:g}, {high:g}]"

@@ -10,7 +10,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask, Shape, Unit
 from evenhand.environment.anonymous import AnonymousFeedback, Delayed, Flow, Sums
@@ -96,7 +96,7 @@ Chooser = Callable[[int, Mask, Mask], Array | Sequence[float] | float]
 
 def _chooser(value: Chooser) -> Chooser:
     if not callable(value):
-        raise EvenhandError(f"must be a function of the round, the plays and all past plays, got {value!r}")
+        raise EvenhandError(f"must be a function of the round, the plays and all past plays, got {shown(value)}")
     return value
 
 

@@ -11,7 +11,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, PerLane
 from evenhand.core.validate import PerArm, Rows
@@ -42,15 +42,15 @@ def _rounds_by_value(value: Rows) -> Array:
 def _whole_rounds(values: PerArm | Rows, dimensions: int, never: bool = True) -> Array:
     """Delays rounded down to whole rounds, with the given number of axes."""
     try:
-        if isinstance(values, str | PerLane):
+        if isinstance(values, str | bool | PerLane):
             raise TypeError
         array = np.array(values, dtype=float, ndmin=dimensions)
-    except (TypeError, ValueError):
-        raise EvenhandError(f"must be numbers of rounds, got {values!r}") from None
+    except (OverflowError, TypeError, ValueError):
+        raise EvenhandError(f"must be numbers of rounds, got {shown(values)}") from None
     wrong = ~(array >= 0.0) | (np.isinf(array) & (not never))
     if array.ndim != dimensions or array.size == 0 or wrong.any():
         limit = " or inf" if never else ""
-        raise EvenhandError(f"must be numbers of rounds of at least 0{limit}, got {values!r}")
+        raise EvenhandError(f"must be numbers of rounds of at least 0{limit}, got {shown(values)}")
     return np.asarray(np.floor(array))
 
 
@@ -72,7 +72,7 @@ def _tail(value: PerArm) -> Array:
 def _positive(value: PerArm, high: float) -> Array:
     array = validate.for_all_lanes("", validate.per_arm_or_one("", value, 0.0, high))
     if (array == 0.0).any():
-        raise EvenhandError(f"must be above 0, got {value!r}")
+        raise EvenhandError(f"must be above 0, got {shown(value)}")
     return array
 
 
@@ -87,7 +87,7 @@ def _rising(value: Sequence[float] | Array) -> Array:
 def _samples(value: Samples) -> tuple[Array, ...]:
     """Sorted samples in whole rounds, for each arm or for all."""
     if isinstance(value, str | PerLane) or not np.iterable(value):
-        raise EvenhandError(f"must be a list of delays, or one list per arm, got {value!r}")
+        raise EvenhandError(f"must be a list of delays, or one list per arm, got {shown(value)}")
     lists: list[Any] = list(value)
     if not lists or all(np.ndim(one) == 0 for one in lists):
         lists = [lists]
@@ -97,10 +97,10 @@ def _samples(value: Samples) -> tuple[Array, ...]:
 def _sample(place: int, values: Sequence[float] | NDArray[Any]) -> Array:
     try:
         array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise EvenhandError(f"the delays of arm {place + 1} must be numbers") from None
+    except (OverflowError, TypeError, ValueError):
+        raise EvenhandError(f"the delays of arm {place + 1} must be numbers, got {shown(values)}") from None
     if array.ndim != 1 or array.size == 0:
-        raise EvenhandError(f"arm {place + 1} needs a list of at least one delay")
+        raise EvenhandError(f"arm {place + 1} needs a list of at least one delay, got {shown(values)}")
     wrong = ~(array >= 0.0)
     if wrong.any():
         row = int(wrong.argmax())
@@ -113,7 +113,7 @@ def _sample(place: int, values: Sequence[float] | NDArray[Any]) -> Array:
 
 def _function(value: DelayFunction) -> DelayFunction:
     if not callable(value):
-        raise EvenhandError(f"must be a function of levels, arms and rewards, got {value!r}")
+        raise EvenhandError(f"must be a function of levels, arms and rewards, got {shown(value)}")
     return value
 
 

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, part
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Outcome, Unit
 from evenhand.core.validate import PerArm
@@ -31,6 +31,8 @@ def _rewards(value: Rewards) -> Rewards:
 
 
 def _names(value: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(value, str | bytes) or not np.iterable(value) or np.ndim(value) > 1:
+        raise EvenhandError(f"must be a list with one name per arm, got {shown(value)}")
     names = tuple(map(str, value))
     for name, number in Counter(names).items():
         if number > 1:
@@ -51,7 +53,7 @@ def _range(value: Sequence[float] | None) -> tuple[float, float] | None:
         return None
     limits = validate.for_all_lanes("", validate.numbers(value)).tolist()
     if len(limits) != 2 or limits[0] >= limits[1]:
-        raise EvenhandError(f"must be the smallest and the largest reward, such as (0, 5), got {value!r}")
+        raise EvenhandError(f"must be the smallest and the largest reward, such as (0, 5), got {shown(value)}")
     return limits[0], limits[1]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask
 from evenhand.environment.anonymous import AnonymousFeedback, Flow
@@ -29,8 +29,10 @@ def _weights(value: Weights | Profile) -> Array | Profile:
 def _kernel(value: Weights) -> Array:
     try:
         weights = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise EvenhandError("must be numbers, one per round, or rows of equal length, one per arm") from None
+    except (OverflowError, TypeError, ValueError):
+        raise EvenhandError(
+            f"must be numbers, one per round, or rows of equal length, one per arm, got {shown(value)}"
+        ) from None
     if weights.ndim not in (1, 2) or weights.size == 0:
         raise EvenhandError(f"must be of shape (rounds,) or (arms, rounds), got shape {weights.shape}")
     wrong = ~(np.isfinite(weights) & (weights >= 0.0))

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.errors import DataError, EvenhandError, shown
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Mask
 from evenhand.core.validate import Rows
@@ -298,8 +298,8 @@ class Categorical(Rewards):
 def _logged(value: Rows) -> Array:
     try:
         values = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise EvenhandError("must be rows of equal length, one number per arm") from None
+    except (OverflowError, TypeError, ValueError):
+        raise EvenhandError(f"must be rows of equal length, one number per arm, got {shown(value)}") from None
     if values.ndim != 2 or values.size == 0:
         raise EvenhandError(f"must be rows of equal length, one number per arm, got shape {values.shape}")
     infinite = np.argwhere(np.isinf(values))

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.policy.custom_merit import as_merit
@@ -165,7 +165,7 @@ def as_confidence(value: Intervals | Mapping[str, object]) -> Intervals:
     """
     intervals = build("confidence", value)
     if not isinstance(intervals, Intervals):
-        raise EvenhandError(f"must be an object such as ConfidenceIntervals(inside=1000), got {value!r}")
+        raise EvenhandError(f"must be an object such as ConfidenceIntervals(inside=1000), got {shown(value)}")
     return intervals
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import build, naming_arguments
 from evenhand.core.state import Array
 from evenhand.policy.merit import Merit, better, check_positive
@@ -151,5 +151,5 @@ def as_merit(value: MeritLike) -> Merit:
     if isinstance(merit, Merit):
         return merit
     if isinstance(merit, type) or not callable(merit):
-        raise EvenhandError(f"must be a function such as Power(beta=2, exponent=4), got {value!r}")
+        raise EvenhandError(f"must be a function such as Power(beta=2, exponent=4), got {shown(value)}")
     return Custom(merit)

@@ -13,7 +13,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array, Decision, Feedback, Shape, State, Tally
 
@@ -286,7 +286,7 @@ def as_evidence(value: EvidenceLike) -> Evidence:
     """
     evidence = build("evidence", value)
     if not isinstance(evidence, Evidence):
-        raise EvenhandError(f"must be evidence such as Received() or 'received', got {value!r}")
+        raise EvenhandError(f"must be evidence such as Received() or 'received', got {shown(value)}")
     return evidence
 
 

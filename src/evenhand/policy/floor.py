@@ -9,7 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import build, part
 from evenhand.core.state import Decision, Feedback, Observation, Shape, State
 from evenhand.policy.fairness import Claim
@@ -34,7 +34,7 @@ def as_selection(value: Selection | str | Mapping[str, object]) -> Selection:
     """
     selection = build("selection", value)
     if not isinstance(selection, Selection):
-        raise EvenhandError(f"must be an object such as TopM(), got {value!r}")
+        raise EvenhandError(f"must be an object such as TopM(), got {shown(value)}")
     return selection
 
 

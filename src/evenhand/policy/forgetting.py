@@ -13,7 +13,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Shape, State, Tally
 from evenhand.policy.evidence import Evidence, Received, as_evidence
@@ -48,7 +48,7 @@ def _discount(value: float | None) -> float | None:
     if value is None:
         return None
     if not 0.0 < validate.number("", value) < 1.0:
-        raise EvenhandError(f"must be between 0 and 1, got {value!r}")
+        raise EvenhandError(f"must be between 0 and 1, got {shown(value)}")
     return float(value)
 
 
@@ -194,5 +194,5 @@ def refuse_memory(evidence: Evidence | None) -> None:
     """
     if evidence is not None and evidence.memory() is not None:
         raise EvenhandError(
-            f"evidence must depend on the tally alone, such as Received() or Optimistic(), got {evidence!r}"
+            f"evidence must depend on the tally alone, such as Received() or Optimistic(), got {shown(evidence)}"
         )

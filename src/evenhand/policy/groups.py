@@ -11,7 +11,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.errors import EvenhandError, nearest, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Shape, State
 from evenhand.policy.fairness import Fairness, Ranking, deficits, owed, weighed
@@ -49,7 +49,9 @@ def as_groups(values: Iterable[GroupLike]) -> tuple[Group, ...]:
         ({'name': 'north', 'arms': [0, 2], 'at_least': 0.3, 'at_most': 0.3},)
     """
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
-        raise EvenhandError(f"must be a list of tables such as {{ name = 'north', arms = [0, 2] }}, got {values!r}")
+        raise EvenhandError(
+            f"must be a list of tables such as {{ name = 'north', arms = [0, 2] }}, got {shown(values)}"
+        )
     groups = tuple(_group(place, table) for place, table in enumerate(values))
     names = [group["name"] for group in groups]
     for name in names:
@@ -60,15 +62,17 @@ def as_groups(values: Iterable[GroupLike]) -> tuple[Group, ...]:
 
 def _group(place: int, table: object) -> Group:
     if not isinstance(table, Mapping):
-        raise EvenhandError(f"[{place}] must be a table such as {{ name = 'north', arms = [0, 2] }}, got {table!r}")
+        raise EvenhandError(
+            f"[{place}] must be a table such as {{ name = 'north', arms = [0, 2] }}, got {shown(table)}"
+        )
     for key in table:
         if key not in KEYS:
             raise EvenhandError(f"[{place}] has an unknown key {key!r}{nearest(str(key), KEYS)}")
     name, arms = table.get("name"), table.get("arms")
     if not isinstance(name, str) or not name.strip() or name != name.strip():
-        raise EvenhandError(f"[{place}].name must be a string without surrounding white space, got {name!r}")
+        raise EvenhandError(f"[{place}].name must be a string without surrounding white space, got {shown(name)}")
     if isinstance(arms, str) or not isinstance(arms, Sequence) or len(arms) == 0:
-        raise EvenhandError(f"the group {name!r} needs arms, a list with at least one arm, got {arms!r}")
+        raise EvenhandError(f"the group {name!r} needs arms, a list with at least one arm, got {shown(arms)}")
     places = [validate.whole(f"an arm of the group {name!r}", arm, low=0) for arm in arms]
     if len(set(places)) < len(places):
         raise EvenhandError(f"the group {name!r} names an arm twice")

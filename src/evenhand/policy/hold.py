@@ -15,7 +15,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
 from evenhand.policy.mixing import DoubledHorizon, Phases, as_doubled, as_phases
@@ -223,7 +223,7 @@ def as_size(value: SizeLike) -> Size:
     if isinstance(size, Size):
         return size
     if isinstance(size, type) or not callable(size):
-        raise EvenhandError(f"must be a function such as PowerSize(2), got {value!r}")
+        raise EvenhandError(f"must be a function such as PowerSize(2), got {shown(value)}")
     return CustomSize(size)
 
 

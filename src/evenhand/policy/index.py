@@ -14,7 +14,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
@@ -90,7 +90,7 @@ def as_index(value: Index | str | Mapping[str, object]) -> Index:
     """
     index = build("index", value)
     if not isinstance(index, Index):
-        raise EvenhandError(f"must be an object such as UCB(), got {value!r}")
+        raise EvenhandError(f"must be an object such as UCB(), got {shown(value)}")
     return index
 
 
@@ -466,7 +466,9 @@ class Committed(Index):
 
     def __attrs_post_init__(self) -> None:
         if self.index.random or self.index.start((1,)) is not None:
-            raise EvenhandError(f"index must depend on the tally alone, such as EmpiricalMean(), got {self.index!r}")
+            raise EvenhandError(
+                f"index must depend on the tally alone, such as EmpiricalMean(), got {shown(self.index)}"
+            )
 
     @property
     def evidence(self) -> Evidence | None:  # type: ignore[override]

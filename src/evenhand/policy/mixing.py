@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, build, part
 
 
@@ -289,7 +289,7 @@ def as_doubled(value: DoubledHorizon | Mapping[str, object]) -> DoubledHorizon:
     """
     phases = build("mixing", value)
     if not isinstance(phases, DoubledHorizon):
-        raise EvenhandError(f"must be phases such as DoubledHorizon(first_horizon=1000), got {value!r}")
+        raise EvenhandError(f"must be phases such as DoubledHorizon(first_horizon=1000), got {shown(value)}")
     return phases
 
 
@@ -313,7 +313,7 @@ def as_mixing(value: MixingRule | float | Mapping[str, object]) -> MixingRule:
         return Constant(validate.unit(value))
     rule = build("mixing", value)
     if not isinstance(rule, MixingRule):
-        raise EvenhandError(f"must be a number in [0, 1] or a rule such as ForChoices(1000), got {value!r}")
+        raise EvenhandError(f"must be a number in [0, 1] or a rule such as ForChoices(1000), got {shown(value)}")
     return rule
 
 
@@ -331,5 +331,5 @@ def as_phases(value: Phases | Mapping[str, object]) -> Phases:
     """
     phases = build("mixing", value)
     if not isinstance(phases, Phases):
-        raise EvenhandError(f"must be phases such as OnePhase(longest=10, horizon=1000), got {value!r}")
+        raise EvenhandError(f"must be phases such as OnePhase(longest=10, horizon=1000), got {shown(value)}")
     return phases

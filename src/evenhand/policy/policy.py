@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers, Cohorts
-from evenhand.core.errors import EvenhandError, InfeasiblePromise
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, shown
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import (
     Array,
@@ -96,6 +96,8 @@ class Policy(Part):
     def __attrs_post_init__(self) -> None:
         for slot, (base, example) in SLOTS.items():
             validate.part(slot, getattr(self, slot), base, example)
+        if not isinstance(self.name, str):
+            raise EvenhandError(f"name must be a string, got {shown(self.name)}")
         check_fit(self)
 
     @property
@@ -430,7 +432,7 @@ def as_policy(value: Policy | str | Mapping[str, object]) -> Policy:
     """
     policy = build("policy", value)
     if not isinstance(policy, Policy):
-        raise EvenhandError(f"must be a policy such as fucb([0.1, 0.2]) or Policy(), got {value!r}")
+        raise EvenhandError(f"must be a policy such as fucb([0.1, 0.2]) or Policy(), got {shown(value)}")
     return policy
 
 
@@ -490,7 +492,11 @@ def _in_shape(observation: Observation, state: State) -> Observation:
     if observation.available is None:
         return observation
     shape = state.tally.pulls.shape
-    available = np.asarray(observation.available, dtype=bool)
+    available = np.asarray(observation.available)
+    if available.dtype != bool:
+        if available.dtype.kind not in "iuf" or not np.isin(available, (0, 1)).all():
+            raise EvenhandError(f"available must be true or false, one per arm, got {shown(observation.available)}")
+        available = available.astype(bool)
     if available.shape == shape:
         return observation if available is observation.available else Observation(available)
     try:

@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.errors import EvenhandError, nearest, shown
 from evenhand.core.state import Array
+from evenhand.core.validate import NO_NUMBER
 
 Pair: TypeAlias = tuple[float, float]
 #: a and b of ``Beta(a, b)``, for all arms or for each.
@@ -36,11 +37,13 @@ def as_prior(value: PriorLike) -> Prior:
     """
     form = "must be two numbers above 0, a and b of Beta(a, b), or such a pair per arm"
     try:
+        if any(isinstance(one, NO_NUMBER) for one in np.asarray(value, dtype=object).flat):
+            raise TypeError
         array = np.asarray(value, dtype=float)
     except (OverflowError, TypeError, ValueError):
-        raise EvenhandError(f"{form}, got {value!r}") from None
+        raise EvenhandError(f"{form}, got {shown(value)}") from None
     if array.shape[-1:] != (2,) or array.ndim > 2 or not array.size or not _positive(array):
-        raise EvenhandError(f"{form}, got {value!r}")
+        raise EvenhandError(f"{form}, got {shown(value)}")
     pairs = tuple((float(a), float(b)) for a, b in array.reshape(-1, 2))
     return pairs[0] if array.ndim == 1 else pairs
 

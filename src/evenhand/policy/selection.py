@@ -14,7 +14,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
 from evenhand.policy.fairness import Claim, Ranking, Shares
@@ -135,7 +135,7 @@ class TopM(Selection):
 
 def _one_play(instance: object, parameter: object, value: int) -> None:
     if value != 1:
-        raise EvenhandError(f"plays must be 1 for a categorical draw, got {value!r}; use DependentRounding(plays)")
+        raise EvenhandError(f"plays must be 1 for a categorical draw, got {shown(value)}; use DependentRounding(plays)")
 
 
 @part("selection", "categorical")

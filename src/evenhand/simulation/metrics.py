@@ -14,7 +14,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part
 from evenhand.core.state import Array, Decision, Outcome
 from evenhand.policy.fairness import owed
@@ -348,6 +348,8 @@ def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> Non
         evenhand.core.errors.EvenhandError: metrics[0] must be a Metric, got 'regret'
     """
     names = {*taken, *COLUMNS}
+    if isinstance(metrics, str | bytes) or not np.iterable(metrics):
+        raise EvenhandError(f"metrics must be a list of metrics, got {shown(metrics)}")
     for place, metric in enumerate(metrics):
         if not isinstance(metric, Metric):
             raise EvenhandError(f"metrics[{place}] must be a Metric, got {metric!r}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.state import ALL_AVAILABLE, for_lanes
 from evenhand.environment.environment import Environment
 from evenhand.policy.policy import Policy
@@ -64,6 +64,7 @@ def simulate(
         >>> bool((results.policies["fucb"].pulls[-1] >= 39).all())  # at most one play behind in 200 rounds
         True
     """
+    _check_policy("policy", policy)
     label = policy.name or "policy"
     options: dict[str, Any] = {
         "checkpoints": checkpoints,
@@ -125,13 +126,14 @@ def compare(
         >>> bool(final["ucb1"]["unfairness"]["mean"] > final["fucb"]["unfairness"]["mean"])
         True
     """
-    validate.whole("horizon", horizon)
-    validate.whole("lanes", lanes)
+    validate.whole("horizon", horizon, high=validate.MOST)
+    validate.whole("lanes", lanes, high=validate.MOST)
     validate.whole("seed", seed, low=0)
     if validate.whole("jobs", jobs, low=-1) == 0:
         raise EvenhandError("jobs must be at least 1, or -1 for every core, got 0")
     check_metrics(metrics, taken=MEASURES)
     named = _labelled(policies)
+    validate.part("environment", environment, Environment, "Environment(Bernoulli([0.9, 0.5]))")
     rounds = checkpoint_rounds(horizon, checkpoints, spacing)
     _check_lanes(environment, named, lanes)
     environment.check_horizon(horizon)
@@ -249,6 +251,8 @@ def checkpoint_rounds(
         even = np.linspace(horizon / number, horizon, number)
         places = even if spacing == "even" or number == 1 else np.geomspace(1, horizon, number)
         return np.unique(np.round(places).astype(np.int64))
+    if isinstance(checkpoints, str | bytes) or not np.iterable(checkpoints):
+        raise EvenhandError(f"checkpoints must be a whole number, or a list of rounds, got {shown(checkpoints)}")
     for place, value in enumerate(checkpoints):
         if not 1 <= validate.whole(f"checkpoints[{place}]", value) <= horizon:
             raise EvenhandError(f"checkpoints[{place}] = {value} is not one of the {horizon} rounds")
@@ -256,7 +260,18 @@ def checkpoint_rounds(
 
 
 def _labelled(policies: Mapping[str, Policy] | Sequence[Policy]) -> dict[str, Policy]:
-    pairs = policies.items() if isinstance(policies, Mapping) else [(p.name or "policy", p) for p in policies]
+    if isinstance(policies, str | bytes) or not np.iterable(policies):
+        raise EvenhandError(f"policies must be a list of policies, or policies by label, got {shown(policies)}")
+    if isinstance(policies, Mapping):
+        for label, policy in policies.items():
+            if not isinstance(label, str):
+                raise EvenhandError(f"the label of a policy must be a string, got {shown(label)}")
+            _check_policy(f"policies[{label!r}]", policy)
+        pairs = list(policies.items())
+    else:
+        for place, policy in enumerate(policies):
+            _check_policy(f"policies[{place}]", policy)
+        pairs = [(policy.name or "policy", policy) for policy in policies]
     labels = [label for label, _ in pairs]
     if not labels:
         raise EvenhandError("there is no policy to simulate; give at least one")
@@ -264,6 +279,10 @@ def _labelled(policies: Mapping[str, Policy] | Sequence[Policy]) -> dict[str, Po
         if labels.count(label) > 1:
             raise EvenhandError(f"{labels.count(label)} policies are labelled {label!r}; give each its own label")
     return dict(pairs)
+
+
+def _check_policy(name: str, value: object) -> None:
+    validate.part(name, value, Policy, "fucb([0.1, 0.2])")
 
 
 def _check_lanes(environment: Environment, policies: Mapping[str, Policy], lanes: int) -> None:
