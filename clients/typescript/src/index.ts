@@ -217,7 +217,15 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
       options: Once = {},
     ): Promise<ChangeResult> {
       const parameters = { params: { path: path({ name, arm }), header: header(options) } };
-      return given((await http.PATCH("/v1/allocations/{name}/arms/{arm}", { ...parameters, body: patch })).data);
+      return given(
+        (await http.PATCH("/v1/allocations/{name}/arms/{arm}", { ...parameters, body: patch })).data,
+      ) as ChangeResult;
+    },
+
+    /** What `updateArm` would do with the same patch, and what each arm would be promised; nothing is written. */
+    async previewUpdateArm(name: string, arm: string, patch: Schemas["ArmPatch"]): Promise<Preview> {
+      const params = { path: path({ name, arm }), ...DRY_RUN };
+      return given((await http.PATCH("/v1/allocations/{name}/arms/{arm}", { params, body: patch })).data) as Preview;
     },
 
     /** Erase the name of an arm, such as that of a person: it is retired, and called `erased-3` or so. */

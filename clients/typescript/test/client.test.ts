@@ -166,6 +166,7 @@ test("arms and promises change", async () => {
   assert.equal((await client.update("drinks", { fractions: { coffee: 0.25 } })).changed, false);
   const preview = await client.previewUpdate("drinks", { fractions: { coffee: 0.3 } });
   assert.deepEqual([preview.changed, preview.begins], [true, ["coffee"]]);
+  assert.equal((await client.previewUpdateArm("drinks", "tea", { name: "green tea" })).arms[0]?.arm, "green tea");
   assert.equal((await client.previewAdd("drinks", "mate", { fraction: 0.1 })).arms.length, 4);
   assert.deepEqual((await client.arms("drinks")).map((arm) => arm.fraction), [0, 0.25, 0]);
   const error = await errorOf(client.update("drinks", { fractions: { tea: 0.9 } }));

@@ -472,24 +472,35 @@ def add(
 
 
 @request(changes)
-def retire(client: Client, name: Name, arm: Arm, again: IdempotencyKey = None) -> Answer:
+def retire(client: Client, name: Name, arm: Arm, dry_run: DryRun = False, again: IdempotencyKey = None) -> Answer:
     """Retire an arm: it no longer plays and its promise ends; rewards of earlier plays are still accepted.
 
     Examples:
 
       evenhand client change retire drinks cocoa
     """
+    if dry_run:
+        return _previewed(client.preview_retire(name, arm))
     return _changed(client.retire(name, arm, idempotency_key=again))
 
 
 @request(changes)
-def bring_back(client: Client, name: Name, arm: Arm, fraction: Fraction = None, again: IdempotencyKey = None) -> Answer:
+def bring_back(
+    client: Client,
+    name: Name,
+    arm: Arm,
+    fraction: Fraction = None,
+    dry_run: DryRun = False,
+    again: IdempotencyKey = None,
+) -> Answer:
     """Bring a retired arm back, with its statistics and a promise that starts now.
 
     Examples:
 
       evenhand client change bring-back drinks cocoa --fraction 0.2
     """
+    if dry_run:
+        return _previewed(client.preview_bring_back(name, arm, fraction=fraction))
     return _changed(client.bring_back(name, arm, fraction=fraction, idempotency_key=again))
 
 
@@ -499,6 +510,7 @@ def rename(
     name: Name,
     arm: Arm,
     new: Annotated[str, typer.Argument(metavar="NEW", help="New name of the arm.")],
+    dry_run: DryRun = False,
     again: IdempotencyKey = None,
 ) -> Answer:
     """Rename an arm, also in earlier decisions; its plays, rewards and promise stay.
@@ -507,6 +519,8 @@ def rename(
 
       evenhand client change rename drinks tea "green tea"
     """
+    if dry_run:
+        return _previewed(client.preview_rename(name, arm, new))
     return _changed(client.rename(name, arm, new, idempotency_key=again))
 
 

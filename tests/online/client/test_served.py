@@ -465,6 +465,12 @@ def test_changes_by_commands(served: str, run: Run, client: Client) -> None:
     assert [line.split()[:2] for line in dry.splitlines()[4:-1]] == [["tea", "0"], ["coffee", "0.6"], ["mate", "0.3"]]
     assert run("change", "promise", served, "coffee=0.8", "--dry-run").status == 2
     assert run("change", "add", served, "chai", "--fraction", "0.1", "--dry-run", "--json").output["begins"] == ["chai"]
+    assert "retired" in run("change", "retire", served, "coffee", "--dry-run").out
+    assert run("change", "bring-back", served, "coffee", "--dry-run").out.startswith("nothing would change:\n")
+    assert "mokka" in run("change", "rename", served, "coffee", "mokka", "--dry-run").out
+    assert [(arm.arm, arm.retired) for arm in client.arms(served)] == [
+        (arm, False) for arm in ("tea", "coffee", "mate")
+    ]
     assert run("change", "retire", served, "mate").status == 0
     assert run("change", "bring-back", served, "mate", "--fraction", "0.5").status == 0
     assert {line.arm: line.promised for line in client.audit(served).lines} == {"tea": 0.0, "coffee": 0.1, "mate": 0.5}

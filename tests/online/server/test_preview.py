@@ -27,6 +27,12 @@ CHANGES = [
     (DRINKS, "PATCH", "", {"closed": False}, []),
     (DRINKS, "PUT", "/arms/mate", {"fraction": 0.1}, ["mate"]),
     (DRINKS, "PUT", "/arms/tea", {}, []),
+    (DRINKS, "PATCH", "/arms/coffee", {"retired": True}, ["coffee"]),
+    (DRINKS, "PATCH", "/arms/coffee", {"fraction": 0.3}, ["coffee"]),
+    (DRINKS, "PATCH", "/arms/coffee", {"retired": False}, []),
+    (DRINKS, "PATCH", "/arms/coffee", {"name": "mate"}, []),
+    (DRINKS, "PATCH", "/arms/coffee", {"name": "coffee"}, []),
+    (GROUPED, "PATCH", "/arms/tea", {"name": "mate"}, []),
     (
         GROUPED,
         "PATCH",
@@ -45,6 +51,11 @@ REFUSED = [
     ("PUT", "/arms/mate", {"fraction": 0.7}, 422, "infeasible"),
     ("PUT", "/arms/coffee", {"fraction": 0.3}, 409, "conflict"),
     ("PUT", "/arms/mate", {"penalty": 0.3}, 422, "invalid"),
+    ("PATCH", "/arms/coffee", {"fraction": 0.9}, 422, "infeasible"),
+    ("PATCH", "/arms/coffee", {"retired": True, "fraction": 0.1}, 422, "invalid"),
+    ("PATCH", "/arms/mate", {"retired": True}, 404, "unknown_arm"),
+    ("PATCH", "/arms/coffee", {"name": "tea"}, 409, "conflict"),
+    ("PATCH", "/arms/mate", {"name": "tea"}, 404, "unknown_arm"),
 ]
 
 
@@ -82,6 +93,20 @@ def test_a_preview_is_refused_as_the_change_is(
     preview = refused(drinks(method, ONE + path, params=DRY, json=change), status, code)
     real = refused(drinks(method, ONE + path, json=change), status, code)
     assert {**preview, "request_id": ""} == {**real, "request_id": ""}
+    assert everything(drinks) == before
+
+
+def test_a_retired_arm_that_would_be_brought_back(drinks: Asking) -> None:
+    drinks.patch(f"{ONE}/arms/coffee", {"retired": True})
+    before = everything(drinks)
+    for fraction in (0.0, 0.4):
+        change = {"retired": False} | ({"fraction": fraction} if fraction else {})
+        preview = drinks("PATCH", f"{ONE}/arms/coffee", params=DRY, json=change).json()
+        arm = preview["arms"][1]
+        assert (arm["arm"], arm["retired"], arm["fraction"]) == ("coffee", False, fraction)
+        assert (preview["changed"], preview["begins"]) == (True, ["coffee"])
+    over = {"retired": False, "fraction": 0.9}
+    refused(drinks("PATCH", f"{ONE}/arms/coffee", params=DRY, json=over), 422, "infeasible")
     assert everything(drinks) == before
 
 

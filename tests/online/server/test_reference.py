@@ -31,6 +31,7 @@ MESSAGES: dict[str, Any] = {
     "a total": requests.TotalRequest,
     "an arm": requests.ArmRequest,
     "a change of an arm": requests.ArmPatch,
+    "a webhook": requests.WebhookRequest,
     "a change of an allocation": requests.AllocationPatch,
 }
 

@@ -121,6 +121,19 @@ def retire(memory: Memory, arm: str, checked: bool = False) -> None:
         arm: name of the arm.
         checked: as for `add`.
     """
+    _change(memory, plan_retire(memory, arm), checked)
+
+
+def plan_retire(memory: Memory, arm: str) -> Plan:
+    """What a bandit would be without an arm; see `evenhand.online.Bandit.retire`.
+
+    Args:
+        memory: of the bandit, which does not change.
+        arm: name of the arm.
+
+    Returns:
+        The arms, of which it is retired, and the parameters without its promise.
+    """
     _check_changeable(memory)
     memory.arms.check(arm)
     if arm in memory.retired:
@@ -128,7 +141,7 @@ def retire(memory: Memory, arm: str, checked: bool = False) -> None:
     if len(memory.arms) - len(memory.retired) <= memory.plays:
         raise EvenhandError(f"arm {arm!r} cannot retire: plays = {memory.plays} needs at least as many arms")
     arms = Arms(memory.names, memory.retired | {arm})
-    _change(memory, Plan(arms, _with_fraction(memory, arm, 0.0), (arm,)), checked)
+    return Plan(arms, _with_fraction(memory, arm, 0.0), (arm,))
 
 
 def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False) -> None:
@@ -140,12 +153,26 @@ def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False)
         fraction: its promised share of the rounds, in [0, 1].
         checked: as for `add`.
     """
+    _change(memory, plan_bring_back(memory, arm, fraction), checked)
+    memory.availability.clear()  # it is unknown whether it would have been available
+
+
+def plan_bring_back(memory: Memory, arm: str, fraction: float = 0.0) -> Plan:
+    """What a bandit would be with a retired arm brought back; see `evenhand.online.Bandit.bring_back`.
+
+    Args:
+        memory: of the bandit, which does not change.
+        arm: name of the arm.
+        fraction: its promised share of the rounds, in [0, 1].
+
+    Returns:
+        The arms, of which it is no longer retired, and the parameters with its promise.
+    """
     memory.arms.check(arm)
     if arm not in memory.retired:
         raise EvenhandError(f"arm {arm!r} is not retired")
     parameters = _with_fraction(memory, arm, validate.number("fraction", fraction, 0.0, 1.0))
-    _change(memory, Plan(Arms(memory.names, memory.retired - {arm}), parameters, (arm,)), checked)
-    memory.availability.clear()  # it is unknown whether it would have been available
+    return Plan(Arms(memory.names, memory.retired - {arm}), parameters, (arm,))
 
 
 def rename(memory: Memory, arm: str, name: str) -> None:
@@ -156,14 +183,31 @@ def rename(memory: Memory, arm: str, name: str) -> None:
         arm: present name of the arm.
         name: its new name.
     """
+    plan = plan_rename(memory, arm, name)
+    if plan.arms is not memory.arms:
+        memory.adopt(plan.arms, memory.parameters, memory.policy)
+        memory.version += 1
+
+
+def plan_rename(memory: Memory, arm: str, name: str) -> Plan:
+    """What a bandit would be with another name of an arm; see `evenhand.online.Bandit.rename`.
+
+    Args:
+        memory: of the bandit, which does not change.
+        arm: present name of the arm.
+        name: its new name.
+
+    Returns:
+        The arms with that name; those that there are where it is the present one.
+    """
     memory.arms.check(arm)
     (name,) = checked_names([name])
     if name == arm:
-        return
+        return Plan(memory.arms, memory.parameters, ())
     if name in memory.arms.place:
         raise EvenhandError(f"there is already an arm {name!r}")
-    use_names(memory, [name if one == arm else one for one in memory.names])
-    memory.version += 1
+    names = [name if one == arm else one for one in memory.names]
+    return Plan(_with_names(memory, names), memory.parameters, ())
 
 
 def use_names(memory: Memory, names: Sequence[str]) -> None:
@@ -173,8 +217,12 @@ def use_names(memory: Memory, names: Sequence[str]) -> None:
         memory: of the bandit.
         names: (arms,), the new names.
     """
-    retired = [names[memory.arms.place[arm]] for arm in memory.retired]
-    memory.adopt(Arms(tuple(names), retired), memory.parameters, memory.policy)
+    memory.adopt(_with_names(memory, names), memory.parameters, memory.policy)
+
+
+def _with_names(memory: Memory, names: Sequence[str]) -> Arms:
+    """The arms with other names, of which the same are retired."""
+    return Arms(tuple(names), [names[memory.arms.place[arm]] for arm in memory.retired])
 
 
 def promise(

@@ -446,6 +446,11 @@ def retire(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[
     return _write("PATCH", path_to(name, "arms", arm), {"retired": True}, idempotency_key, ChangeResult)
 
 
+def preview_retire(name: str, arm: str) -> Steps[Preview]:
+    """What `retire` would do with the same arguments, and what each arm would be promised; nothing is written."""
+    return _preview_arm(name, arm, {"retired": True})
+
+
 def bring_back(
     name: str, arm: str, *, fraction: float | None = None, idempotency_key: str | None = None
 ) -> Steps[ChangeResult]:
@@ -460,8 +465,17 @@ def bring_back(
     Returns:
         As for `add`.
     """
-    body = {"retired": False} | ({} if fraction is None else {"fraction": fraction})
+    body = _brought_back(fraction)
     return _write("PATCH", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
+
+
+def preview_bring_back(name: str, arm: str, *, fraction: float | None = None) -> Steps[Preview]:
+    """What `bring_back` would do with the same arguments, and what each arm would be promised; nothing is written."""
+    return _preview_arm(name, arm, _brought_back(fraction))
+
+
+def _brought_back(fraction: float | None) -> dict[str, Any]:
+    return {"retired": False} | ({} if fraction is None else {"fraction": fraction})
 
 
 def rename(name: str, arm: str, new: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
@@ -477,6 +491,15 @@ def rename(name: str, arm: str, new: str, *, idempotency_key: str | None = None)
         As for `add`.
     """
     return _write("PATCH", path_to(name, "arms", arm), {"name": new}, idempotency_key, ChangeResult)
+
+
+def preview_rename(name: str, arm: str, new: str) -> Steps[Preview]:
+    """What `rename` would do with the same arguments, and what each arm would be promised; nothing is written."""
+    return _preview_arm(name, arm, {"name": new})
+
+
+def _preview_arm(name: str, arm: str, body: Mapping[str, Any]) -> Steps[Preview]:
+    return (yield from _send(Call("PATCH", path_to(name, "arms", arm), body, query=DRY_RUN), Preview))[1]
 
 
 def erase(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:

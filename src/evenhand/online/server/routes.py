@@ -392,7 +392,7 @@ async def add(
     "/v1/allocations/{name}/arms/{arm:path}",
     responses=errors("unknown_allocation", "unknown_arm", "conflict", "infeasible", "key_reused", body=True),
     tags=["allocations"],
-    response_model=answers.ChangeResult,
+    response_model=answers.ChangeResult | answers.Preview,
 )
 async def update_arm(
     caller: Administrator,
@@ -401,15 +401,24 @@ async def update_arm(
     arm: ArmPath,
     message: Annotated[requests.ArmPatch, Depends(JsonBody(requests.ArmPatch))],
     once: Once,
+    dry_run: DryRun = False,
 ) -> Response:
     """Retire an arm, bring it back, change its promise, or rename it.
 
     The rewards of a retired arm are still accepted. One that is brought back has everything known of it, and a promise
-    that begins now. One that is renamed is the same arm, also in decisions and answers of the time before.
+    that begins now. One that is renamed is the same arm, also in decisions and answers of the time before. With
+    `dry_run` nothing is written: the answer is a preview of what each arm would be promised, or the error that the
+    request itself would have.
     """
+    options = {} if dry_run else once
+    change: RenameArm | UpdateArm
     if message.name is not None:
-        return JsonResponse(await service.run(name, RenameArm(arm, message.name, **once)))
-    return JsonResponse(await service.run(name, UpdateArm(arm, message.retired, message.fraction, **once)))
+        change = RenameArm(arm, message.name, **options)
+    else:
+        change = UpdateArm(arm, message.retired, message.fraction, **options)
+    if dry_run:
+        return await _previewed(await service.run(name, PreviewChange(change)))
+    return JsonResponse(await service.run(name, change))
 
 
 @router.delete(

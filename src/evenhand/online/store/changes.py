@@ -132,19 +132,29 @@ class UpdateArm(Command[ChangeResult]):
 
     def run(self, context: CommandContext) -> ChangeResult:
         """Change it."""
-        bandit = context.allocation.bandit
+        return _change(context, self.made(context))
+
+    def made(self, context: CommandContext) -> list[tuple[str, Values]]:
+        """The change that it makes, if any.
+
+        Args:
+            context: of the command.
+
+        Returns:
+            The kind of the change and its values; empty if everything is so already.
+
+        Raises:
+            EvenhandError: there is no such arm, or it would be retired with a promise.
+        """
         _check_known(context, self.arm)
         if self.retired and self.fraction is not None:
             raise EvenhandError("a retired arm has no promise: give either retired or a fraction")
-        was, arm = self.arm in bandit.retired, {"arm": self.arm}
+        was, arm = self.arm in context.allocation.bandit.retired, {"arm": self.arm}
         if self.retired:
-            return _change(context, [] if was else [("retire", arm)])
+            return [] if was else [("retire", arm)]
         if self.retired is False and was:
-            return _change(
-                context, [("bring_back", arm if self.fraction is None else arm | {"fraction": self.fraction})]
-            )
-        promises = {} if self.fraction is None else {self.arm: self.fraction}
-        return _change(context, [("promise", {"fractions": promises})] if promises else [])
+            return [("bring_back", arm if self.fraction is None else arm | {"fraction": self.fraction})]
+        return [] if self.fraction is None else [("promise", {"fractions": {self.arm: self.fraction}})]
 
 
 @dataclass(frozen=True)
@@ -175,10 +185,25 @@ class RenameArm(Command[ChangeResult]):
 
     def run(self, context: CommandContext) -> ChangeResult:
         """Rename it."""
+        self.made(context)
+        return _rename(context, "rename", self.arm, self.name)
+
+    def made(self, context: CommandContext) -> list[tuple[str, Values]]:
+        """The change that it makes, which is not recorded with the names.
+
+        Args:
+            context: of the command.
+
+        Returns:
+            The kind of the change and its values.
+
+        Raises:
+            EvenhandError: there is no such arm, or there is one with the new name.
+        """
         _check_known(context, self.arm)
         if self.name != self.arm and self.name in context.allocation.bandit.arms.place:
             raise Conflict(f"there is already an arm {self.name!r}")
-        return _rename(context, "rename", self.arm, self.name)
+        return [("rename", {"arm": self.arm, "name": self.name})]
 
 
 @dataclass(frozen=True)

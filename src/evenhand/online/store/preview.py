@@ -10,9 +10,17 @@ import numpy as np
 
 from evenhand.online.api.answers import Arm, GroupPromise, Preview
 from evenhand.online.bandit.arms import Arms
-from evenhand.online.bandit.changes import NEW_ARM, Plan, plan_add, plan_promise
+from evenhand.online.bandit.changes import (
+    NEW_ARM,
+    Plan,
+    plan_add,
+    plan_bring_back,
+    plan_promise,
+    plan_rename,
+    plan_retire,
+)
 from evenhand.online.bandit.memory import Memory
-from evenhand.online.store.changes import AddArm, UpdateAllocation, json_values
+from evenhand.online.store.changes import AddArm, RenameArm, UpdateAllocation, UpdateArm, json_values
 from evenhand.online.store.commands import Command, CommandContext
 from evenhand.policy.policy import Policy
 
@@ -38,7 +46,7 @@ class PreviewChange(Command[Preview]):
 
     reads: ClassVar[bool] = True
     kind: ClassVar[str] = "preview"
-    of: AddArm | UpdateAllocation
+    of: AddArm | RenameArm | UpdateAllocation | UpdateArm
 
     def run(self, context: CommandContext) -> Preview:
         """Compute it."""
@@ -55,9 +63,18 @@ class PreviewChange(Command[Preview]):
 
 def _plan(memory: Memory, change: str, values: Mapping[str, Any]) -> Plan | None:
     """What a change would make of a bandit; None for one that concerns its promises and arms in nothing."""
-    if change == "add":
-        return plan_add(memory, values["arm"], {name: value for name, value in values.items() if name != "arm"})
-    return plan_promise(memory, **values) if change == "promise" else None
+    match change:
+        case "add":
+            return plan_add(memory, values["arm"], {name: value for name, value in values.items() if name != "arm"})
+        case "promise":
+            return plan_promise(memory, **values)
+        case "retire":
+            return plan_retire(memory, values["arm"])
+        case "bring_back":
+            return plan_bring_back(memory, **values)
+        case "rename":
+            return plan_rename(memory, **values)
+    return None
 
 
 def preview_of(
