@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -43,13 +45,21 @@ def test_a_kept_promise_and_its_cost() -> None:
 
 def test_the_arms_furthest_behind_come_first() -> None:
     assert text([[900, 60, 40]], [0.2, 0.2, 0.2], r_regret=[-277.0]) == (
-        "A left milk 160 plays short and coffee 140 (1 of 3 promises kept), and earned 277 more than the fair optimum."
+        "A left milk short by 160 plays and coffee by 140 (1 of 3 promises kept), "
+        "and earned 277 more than the fair optimum."
     )
 
 
 def test_more_than_three_arms_are_counted() -> None:
     assert text([[995, 1, 1, 1, 1, 1]], [0.0, 0.1, 0.1, 0.1, 0.1, 0.1], r_regret=[1.0]).startswith(
-        "A left coffee 99 plays short, milk 99, cocoa 99 and 2 more arms (0 of 5 promises kept)"
+        "A left coffee short by 99 plays, milk by 99, cocoa by 99 and 2 more arms by up to 99 (0 of 5 promises kept)"
+    )
+
+
+def test_numbered_arms_do_not_run_into_their_plays() -> None:
+    results = results_of({"A": [[998, 0, 0, 2, 0]]}, [0.0, 0.177, 0.141, 0.1, 0.05], r_regret=[1.0])
+    assert verdicts(replace(results, names=("1", "2", "3", "4", "5")))["A"].text.startswith(
+        "A left arm 2 short by 177 plays, arm 3 by 141, arm 4 by 98 and 1 more arm by 50 (0 of 4 promises kept)"
     )
 
 
@@ -84,7 +94,7 @@ def test_shares_by_merit() -> None:
     merit = {"fairness_regret": [25.0], "reward_regret": [3.25], "regret": [90.0]}
     assert text([[600, 400]], [0.6, 0.4], **merit) == "A kept both shares by merit, and has a reward regret of 3.25."
     assert text([[700, 300]], [0.6, 0.4], **merit) == (
-        "A left coffee 100 plays short (1 of 2 shares by merit kept), and has a reward regret of 3.25."
+        "A left coffee short by 100 plays (1 of 2 shares by merit kept), and has a reward regret of 3.25."
     )
 
 

@@ -32,8 +32,8 @@ class Verdict:
         text: all of it in a sentence or two.
 
     Example:
-        >>> Verdict("UCB1", (0.5, 0.25), (-40.0, 12.0), ("milk",), -3.0, "UCB1 left milk 12 plays short.").to_json()
-        {'text': 'UCB1 left milk 12 plays short.', 'promises_kept': False, 'missed': ['milk'], 'gap': -3.0}
+        >>> Verdict("UCB1", (0.5, 0.25), (-40.0, 12.0), ("milk",), -3.0, "UCB1 left milk short by 12 plays.").to_json()
+        {'text': 'UCB1 left milk short by 12 plays.', 'promises_kept': False, 'missed': ['milk'], 'gap': -3.0}
     """
 
     label: str
@@ -104,11 +104,12 @@ def _about_shares(results: Results, promise: str, promises: int, short: Sequence
     if not short:
         return f"kept its {promise}" if promises == 1 else f"kept {_all(promises)} {several}"
     names = [f"arm {name}" if name.isdigit() else name for name in (results.names[arm] for arm in short[:NAMED])]
-    first, *others = (f"{missing[arm]:,.0f}" for arm in short[:NAMED])
-    parts = [f"{names[0]} {first} {'play' if first == '1' else 'plays'} short"]
-    parts += [f"{name} {plays}" for name, plays in zip(names[1:], others, strict=True)]
+    plays = [f"{missing[arm]:,.0f}" for arm in short]
+    parts = [f"{name} by {amount}" for name, amount in zip(names[1:], plays[1:NAMED], strict=True)]
+    parts.insert(0, f"{names[0]} short by {plays[0]} {'play' if plays[0] == '1' else 'plays'}")
     if len(short) > NAMED:
-        parts.append(f"{len(short) - NAMED} more arms")
+        more = len(short) - NAMED
+        parts.append(f"1 more arm by {plays[NAMED]}" if more == 1 else f"{more} more arms by up to {plays[NAMED]}")
     kept = f" ({promises - len(short)} of {promises} {several} kept)" if promises > 1 else ""
     return f"left {_listed(parts)}{kept}"
 
