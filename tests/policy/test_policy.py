@@ -633,3 +633,16 @@ def test_a_hold_counts_plays_and_rounds_like_any_other() -> None:
         assert (decision.round, state.round, state.clock) == (t, t, t + 1)
         assert state.tally.pulls.sum() == 2 * t
         assert (state.tally.received == state.tally.pulls).all()
+
+
+@pytest.mark.parametrize("available", ["x", {}, [0.5, 1.0], [2, 0]])
+def test_availability_that_is_neither_true_nor_false_is_refused(available: Any) -> None:
+    policy, rng = Policy(), np.random.default_rng(1)
+    with pytest.raises(EvenhandError, match=r"^available must be true or false, one per arm, got "):
+        policy.choose(policy.start(2), Observation(available), rng)
+    assert policy.choose(policy.start(2), Observation(np.array([0, 1])), rng).played.tolist() == [False, True]
+
+
+def test_a_name_that_is_no_string_is_refused() -> None:
+    with pytest.raises(EvenhandError, match=r"^name must be a string, got 3$"):
+        Policy(name=3)  # type: ignore[arg-type]

@@ -271,3 +271,23 @@ def test_promises_are_checked_against_who_sleeps() -> None:
         InfeasiblePromise, match=r"arm 'coffee' is promised 0\.4 of the rounds but can play in at most 0\.3"
     ):
         compare([fucb([0.1, 0.4])], world, 10, 2, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"policies": 3}, "policies must be a list of policies, or policies by label, got 3"),
+        ({"policies": "fucb"}, "policies must be a list of policies, or policies by label, got 'fucb'"),
+        ({"policies": [ucb1(), "fucb"]}, "policies[1] must be an object such as fucb([0.1, 0.2]), got 'fucb'"),
+        ({"policies": {"a": None}}, "policies['a'] must be an object such as fucb([0.1, 0.2]), got None"),
+        ({"policies": {1: ucb1()}}, "the label of a policy must be a string, got 1"),
+        ({"environment": [0.8, 0.5]}, "environment must be an object such as Environment(Bernoulli([0.9, 0.5])), got"),
+        ({"checkpoints": 0.5}, "checkpoints must be a whole number, or a list of rounds, got 0.5"),
+        ({"metrics": 5}, "metrics must be a list of metrics, got 5"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(arguments: dict[str, Any], message: str) -> None:
+    run: dict[str, Any] = {"policies": [ucb1()], "environment": Environment(Bernoulli([0.8, 0.5])), "horizon": 10}
+    with pytest.raises(EvenhandError) as caught:
+        compare(**(run | arguments), lanes=2, progress=False)
+    assert str(caught.value).startswith(message)

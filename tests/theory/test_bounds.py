@@ -29,6 +29,7 @@ from evenhand.theory.bounds import (
     ars_ucb_regret,
     balancing_eta,
     critical_regret_lower,
+    fang2022,
     fcts_d_regret,
     fcucb_d_regret,
     fucb_regret,
@@ -655,3 +656,21 @@ def test_without_the_assumptions_fairness_regret_is_linear(without: str, rounds:
 def test_the_missing_assumption_is_one_of_two() -> None:
     with pytest.raises(EvenhandError, match=r"^without must be .*, got 'both'$"):
         linear_fairness_instances(10, "both")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rounds": 0}, "rounds must be numbers of at least 1, got 0"),
+        ({"rounds": [10, "x"]}, "rounds must be numbers of at least 1, got [10, 'x']"),
+        ({"rounds": 10**400}, "rounds must be numbers of at least 1, got 1000"),
+        ({"fractions": [0.1, 0.1, 0.1]}, "fractions has 3 entries, but there are 2 arms"),
+        ({"fractions": 1.5}, "fractions must be a number in [0, 1], got 1.5"),
+        ({"penalties": [0.1, -0.2]}, "penalties[1] must be a number of at least 0, got -0.2"),
+    ],
+)
+def test_bounds_refuse_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"rounds": 1000, "means": [0.9, 0.5], "fractions": 0.1, "penalties": 0.3}
+    with pytest.raises(EvenhandError) as caught:
+        fang2022.hard_threshold_regret(**(given | arguments))
+    assert str(caught.value).startswith(message)

@@ -8,7 +8,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import EvenhandError
+from .errors import EvenhandError, shown
+
+
+def path_of(path: str | os.PathLike[str], name: str = "path") -> Path:
+    """The path of a file or a folder.
+
+    Args:
+        path: as given.
+        name: of the argument, for the message.
+
+    Raises:
+        EvenhandError: it is not a path.
+
+    Example:
+        >>> path_of(3)
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: path must be a string or a Path, got 3
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise EvenhandError(f"{name} must be a string or a Path, got {shown(path)}")
+    return Path(path)
 
 
 def write_whole(path: Path, write: Callable[[Path], object], private: bool = False) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import DataError
+from evenhand.core.files import path_of
 from evenhand.core.state import Array
 from evenhand.datasets.rows import Sheet
 
@@ -43,7 +44,7 @@ def outbrain(folder: str | os.PathLike[str], arms: int = 7, rows: int = 100_000)
     """
     validate.whole("arms", arms)
     validate.whole("rows", rows)
-    folder = Path(folder)
+    folder = path_of(folder, "folder")
     category = _categories(folder)
     winners: list[int] = []
     sheet = Sheet(folder / "clicks_train.csv")

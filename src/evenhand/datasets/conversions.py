@@ -21,6 +21,7 @@ import numpy as np
 
 from evenhand.core import validate
 from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.files import path_of
 from evenhand.core.state import Array
 from evenhand.datasets.rows import Layout, Sheet, number_or_nan
 from evenhand.environment.delays import Empirical
@@ -205,7 +206,7 @@ def load(path: str | os.PathLike[str], ads: int = ADS) -> Conversions:
         (array([2.]), array([1.]), array([[3600., 8400.]]))
     """
     validate.whole("ads", ads)
-    path = Path(path)
+    path = path_of(path)
     clicks: Counter[str] = Counter()
     for click in _clicks(path):
         clicks[click.title] += 1

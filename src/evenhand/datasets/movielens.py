@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError, nearest
+from evenhand.core.files import path_of
 from evenhand.core.state import Array
 from evenhand.datasets.rows import Block, Layout, Sheet
 from evenhand.environment.availability import Joint, Logged
@@ -135,7 +136,7 @@ def copy_in(folder: str | os.PathLike[str]) -> Copy:
         >>> copy_in(folder).films.path.name
         'movies.csv'
     """
-    folder = Path(folder)
+    folder = path_of(folder, "folder")
     for known in _FORMATS:
         if (folder / known.ratings).is_file():
             return known.copy(folder)

@@ -13,13 +13,13 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError
+from evenhand.core.files import path_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ class Sheet:
     """
 
     def __init__(self, path: str | os.PathLike[str], layout: Layout | None = None) -> None:
-        self.path = Path(path)
+        self.path = path_of(path)
         self.layout = layout or Layout()
 
     def names(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError
-from evenhand.core.files import write_whole
+from evenhand.core.files import path_of, write_whole
 from evenhand.core.parts import plain
 from evenhand.core.state import Array
 from evenhand.simulation.files import read_table, without_infinities, write_table
@@ -252,7 +252,7 @@ class Results:
         Returns:
             The folder.
         """
-        folder = Path(folder)
+        folder = path_of(folder, "folder")
         folder.mkdir(parents=True, exist_ok=True)
         stamp = self.information | {
             "names": list(self.names),
@@ -281,7 +281,7 @@ class Results:
         Raises:
             DataError: a file is missing, damaged or not Evenhand's.
         """
-        folder = Path(folder)
+        folder = path_of(folder, "folder")
         information, curves = read_table(folder / "curves.parquet")
         others = {}
         for name in ("arms", "estimates"):

@@ -305,7 +305,7 @@ class PendingRewards:
 
     def _row_of(self, id: str) -> int | None:
         """The row of a decision that is remembered, by its id."""
-        if not (id.isascii() and id.isdigit() and len(id) < 19) or id[0] == "0":
+        if not (isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 19) or id[0] == "0":
             return None
         row = self._row(int(id))
         found = row < len(self._rounds) and self._rounds[row] == int(id) and self._status[row] != FORGOTTEN

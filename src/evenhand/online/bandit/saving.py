@@ -11,7 +11,7 @@ from typing import Any
 from evenhand import __version__
 from evenhand.core import validate
 from evenhand.core.errors import StateError
-from evenhand.core.files import write_whole
+from evenhand.core.files import path_of, write_whole
 from evenhand.core.state import dump as dump_record
 from evenhand.core.state import restore as restore_record
 from evenhand.online.bandit.arguments import as_plain, from_plain
@@ -119,7 +119,7 @@ def write(plain: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """
     text = json.dumps(plain, allow_nan=False)
     try:
-        write_whole(Path(path), lambda file: file.write_text(text, encoding="utf-8"))
+        write_whole(path_of(path), lambda file: file.write_text(text, encoding="utf-8"))
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         reason = f"there is no folder {Path(path).parent}" if missing else error.strerror or error
@@ -133,7 +133,7 @@ def read(path: str | os.PathLike[str]) -> Any:
         StateError: the file is missing or not JSON.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(path_of(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StateError(f"there is no file {path}") from None
     except (OSError, RecursionError, ValueError) as error:

@@ -17,6 +17,7 @@ from pyarrow import ArrowException
 
 from evenhand.core import validate
 from evenhand.core.errors import DataError, EvenhandError, nearest
+from evenhand.core.files import path_of
 from evenhand.core.state import Array, Mask
 
 #: The names of each column, of which the first that exists is read; those of `OPTIONAL` may be missing.
@@ -208,7 +209,7 @@ def read_log(
         >>> read_log(file, missing="zero").reward
         array([1., 0.])
     """
-    path, columns = Path(path), columns or {}
+    path, columns = path_of(path), columns or {}
     parquet = path.suffix == ".parquet"
     try:
         frame, numbers = _parquet(path, columns) if parquet else _csv(path, columns)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 from evenhand.policy.merit import Linear, Merit
-from evenhand.theory.bounds.gaps import Numbers
+from evenhand.theory.bounds.gaps import Numbers, rounds_of
 
 if TYPE_CHECKING:
     from evenhand.environment.late import Delay
@@ -49,7 +48,7 @@ def fcucb_d_regret(
     Source: Chen et al. 2024, Theorem 6.
     """
     levels, late = _quantiles(means, delay)
-    time = np.asarray(rounds, dtype=float)[..., np.newaxis]
+    time = rounds_of(rounds)[..., np.newaxis]
     reward = constant * (np.size(means) / levels * np.sqrt(time) + plays * late).min(axis=-1)
     return reward, merit.lipschitz * plays / merit.minimum * reward
 
@@ -111,7 +110,7 @@ def op_fcucb_d_regret(
     Source: Chen et al. 2024, Theorem 8.
     """
     levels, late = _quantiles(means, delay)
-    time, arms = np.asarray(rounds, dtype=float)[..., np.newaxis], np.size(means)
+    time, arms = rounds_of(rounds)[..., np.newaxis], np.size(means)
     lost, learning = (1.0 - levels) * time, np.maximum(late, 1.0) * np.sqrt(time)
     reward = constant * (plays * lost + arms * learning).min(axis=-1)
     return reward, _slope(merit, plays, arms) * constant * (lost + learning).min(axis=-1)
@@ -146,7 +145,7 @@ def op_fcts_d_regret(
     Source: Chen et al. 2024, Theorem 9.
     """
     levels, late = _quantiles(means, delay)
-    time = np.asarray(rounds, dtype=float)[..., np.newaxis]
+    time = rounds_of(rounds)[..., np.newaxis]
     inner = (1.0 - levels) * time + np.maximum(late, 1.0) / levels * np.sqrt(time)
     bound = np.asarray(_slope(merit, plays, np.size(means)) * constant * inner.min(axis=-1))
     return bound, bound
@@ -195,8 +194,7 @@ def linear_fairness_instances(rounds: int, without: str = "minimum") -> tuple[In
     Source: Chen et al. 2024, Theorem 4 and appendix A.2.
     """
     validate.whole("rounds", rounds)
-    if without not in ("minimum", "lipschitz"):
-        raise EvenhandError(f'without must be "minimum" or "lipschitz", got {without!r}')
+    validate.one_of("without", without, ("minimum", "lipschitz"))
     if without == "minimum":
         unit, first, least = 1.0 / (3.0 * rounds), 3.0, 2.0 / 21.0 / 1.5
         merit, other = Linear(slope=1.0, intercept=1e-6 * unit), 2.0
@@ -209,8 +207,11 @@ def linear_fairness_instances(rounds: int, without: str = "minimum") -> tuple[In
 
 def _quantiles(means: Numbers, delay: Delay) -> tuple[Array, Array]:
     """A grid of q in (0, 1], and d*(q) for each, as a row to take minima over."""
+    from evenhand.environment.late import Delay  # which needs the theory, too
+
+    validate.part("delay", delay, Delay, "Geometric(0.05)")
     levels = np.arange(1, GRID + 1) / GRID
-    return levels, delay.quantiles(levels * (1.0 - 1e-12), np.asarray(means, dtype=float)).max(axis=-1)
+    return levels, delay.quantiles(levels * (1.0 - 1e-12), validate.per_arm("means", means)).max(axis=-1)
 
 
 def _slope(merit: Merit, plays: int, arms: int) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
-from evenhand.theory.bounds.gaps import Numbers, gaps_of
+from evenhand.theory.bounds.gaps import Numbers, for_arms, gaps_of, rounds_of
 
 
 def hard_threshold_regret(
@@ -38,8 +38,8 @@ def hard_threshold_regret(
     Source: Fang et al. 2022, Theorem 4.2 (d).
     """
     _, gaps = gaps_of(means)
-    time = np.asarray(rounds, dtype=float)[..., np.newaxis]
-    share, price = (np.broadcast_to(np.asarray(v, dtype=float), gaps.shape) for v in (fractions, penalties))
+    time = rounds_of(rounds)[..., np.newaxis]
+    share, price = for_arms("fractions", fractions, gaps, 1.0), for_arms("penalties", penalties, gaps)
     log = 8.0 * np.log(time)
     critical, hopeless = (price >= gaps) & (gaps > 0.0), gaps > price
     over = gaps[hopeless] - price[hopeless]
@@ -72,7 +72,7 @@ def fairness_margin(rounds: Numbers, fractions: Numbers) -> Array:
     Source: Fang et al. 2022, Theorem 4.1.
     """
     share = validate.per_arm("fractions", fractions, 0.0, 1.0)
-    time = np.asarray(rounds, dtype=float)[..., np.newaxis]
+    time = rounds_of(rounds)[..., np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore"):
         margin = np.sqrt(32.0 * np.log(time) / (share * time))
     return np.where(share > 0.0, np.minimum(margin, 1.0), 1.0)
@@ -105,8 +105,8 @@ def missing_plays(rounds: Numbers, means: Numbers, fractions: Numbers, penalties
     Source: Fang et al. 2022, Lemma 4.4 and its proof.
     """
     _, gaps = gaps_of(means)
-    time = np.asarray(rounds, dtype=float)[..., np.newaxis]
-    share, price = (np.broadcast_to(np.asarray(v, dtype=float), gaps.shape) for v in (fractions, penalties))
+    time = rounds_of(rounds)[..., np.newaxis]
+    share, price = for_arms("fractions", fractions, gaps, 1.0), for_arms("penalties", penalties, gaps)
     if share.sum() >= 1.0:
         raise EvenhandError(f"fractions must sum to less than 1, got {share.sum():g}")
     arms, over = len(gaps), price - gaps
@@ -138,7 +138,7 @@ def max_violation_slopes(means: Numbers, penalties: Numbers) -> Array:
     Source: Fang et al. 2022, Theorem 4.3, eq. (13).
     """
     means, gaps = gaps_of(means)
-    price = np.broadcast_to(np.asarray(penalties, dtype=float), gaps.shape)
+    price = for_arms("penalties", penalties, gaps)
     order = np.argsort(-(price + means), kind="stable")
     mean, bonus = means[order], (price + means)[order]
     with np.errstate(divide="ignore"):
@@ -169,7 +169,7 @@ def hard_threshold_regret_gap_free(rounds: Numbers, fractions: Numbers, constant
     Source: Fang et al. 2022, Theorem 4.5.
     """
     share = validate.per_arm("fractions", fractions, 0.0, 1.0)
-    time = np.asarray(rounds, dtype=float)
+    time = rounds_of(rounds)
     scale = np.sqrt(time * np.log(time))
     spread = np.sqrt((1.0 - share.min()) * len(share)) * 8.0 + constant * np.sqrt(len(share))
     return np.asarray(scale * (8.0 * np.sqrt(share).sum() + spread))
@@ -190,7 +190,7 @@ def penalized_regret_lower(rounds: Numbers, fractions: Numbers, constant: float 
     Source: Fang et al. 2022, Theorem 4.8.
     """
     share = validate.per_arm("fractions", fractions, 0.0, 1.0)
-    return np.asarray(constant * (1.0 - share.sum()) * np.sqrt((len(share) - 1) * np.asarray(rounds, dtype=float)))
+    return np.asarray(constant * (1.0 - share.sum()) * np.sqrt((len(share) - 1) * rounds_of(rounds)))
 
 
 def penalty_for_arms(means: Numbers, arms: int) -> float:
@@ -249,6 +249,6 @@ def penalty_for_unfairness(means: Numbers, fractions: Numbers, tolerated: float)
     Source: Fang et al. 2022, section 5, "Practical choice of A_k", second rule.
     """
     _, gaps = gaps_of(means)
-    share = np.broadcast_to(np.asarray(fractions, dtype=float), gaps.shape)
+    share = for_arms("fractions", fractions, gaps, 1.0)
     most = validate.number("tolerated", tolerated, low=0.0) + 1e-12  # a rounding error, as 0.1 + 0.2 is not 0.3
     return float(min(gap for gap in (0.0, *gaps.tolist()) if share[gaps > gap].sum() <= most))

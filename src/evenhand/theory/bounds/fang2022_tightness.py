@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
-from evenhand.theory.bounds.gaps import Numbers, gaps_of
+from evenhand.theory.bounds.gaps import Numbers, for_arms, gaps_of, rounds_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,9 @@ def noncritical_regret_lower(rounds: Numbers, means: Numbers, fractions: Numbers
     Source: Fang et al. 2022, Theorem 4.6.
     """
     _, gaps = gaps_of(means)
-    share, price = (np.broadcast_to(np.asarray(v, dtype=float), gaps.shape) for v in (fractions, penalties))
+    share, price = for_arms("fractions", fractions, gaps, 1.0), for_arms("penalties", penalties, gaps)
     counts = (gaps > price) & (share > 0.0)
-    return np.asarray(np.log(np.asarray(rounds, dtype=float)) * (1.0 / (gaps - price)[counts]).sum())
+    return np.asarray(np.log(rounds_of(rounds)) * (1.0 / (gaps - price)[counts]).sum())
 
 
 def noncritical_problem(rounds: int, arms: int, gap: float, penalty: float, fraction: float) -> HardProblem:
@@ -126,9 +126,9 @@ def critical_regret_lower(rounds: Numbers, means: Numbers, fractions: Numbers, p
     Source: Fang et al. 2022, Theorem 4.7.
     """
     _, gaps = gaps_of(means)
-    share, price = (np.broadcast_to(np.asarray(v, dtype=float), gaps.shape) for v in (fractions, penalties))
+    share, price = for_arms("fractions", fractions, gaps, 1.0), for_arms("penalties", penalties, gaps)
     critical = (price >= gaps) & (gaps > 0.0)
-    time = np.asarray(rounds, dtype=float)[..., np.newaxis]
+    time = rounds_of(rounds)[..., np.newaxis]
     delta = gaps[critical]
     return np.asarray((delta * (np.log(time) / delta**2 - share[critical] * time)).sum(axis=-1))
 

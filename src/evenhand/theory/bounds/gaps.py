@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.state import Array
 
 #: A number, or an array of them.
@@ -29,3 +31,48 @@ def gaps_of(means: Numbers) -> tuple[Array, Array]:
     """
     values = validate.per_arm("means", means)
     return values, values.max() - values
+
+
+def rounds_of(rounds: Numbers) -> Array:
+    """The checked numbers of rounds, in the shape in which they are given.
+
+    Args:
+        rounds: T ≥ 1.
+
+    Raises:
+        EvenhandError: one of them is not a finite number of at least 1.
+
+    Example:
+        >>> rounds_of([10, 100])
+        array([ 10., 100.])
+    """
+    try:
+        values = np.asarray(rounds, dtype=float)
+        fine = not isinstance(rounds, str | bytes) and bool((np.isfinite(values) & (values >= 1.0)).all())
+    except (OverflowError, TypeError, ValueError):
+        fine = False
+    if not fine:
+        raise EvenhandError(f"rounds must be numbers of at least 1, got {shown(rounds)}")
+    return values
+
+
+def for_arms(name: str, numbers: Numbers, gaps: Array, high: float = np.inf) -> Array:
+    """Checked numbers in the shape of the gaps.
+
+    Args:
+        name: of the argument, for the message.
+        numbers: at least 0; one number, or one per arm.
+        gaps: (arms,), of the arms.
+        high: the largest value that is possible.
+
+    Raises:
+        EvenhandError: one is out of range, or there are too many or too few.
+
+    Example:
+        >>> import numpy as np
+        >>> for_arms("fractions", 0.1, np.array([0.0, 0.4]), high=1.0)
+        array([0.1, 0.1])
+    """
+    values = validate.per_arm_or_one(name, numbers, 0.0, high)
+    validate.one_per_arm(name, values, gaps.shape[-1])
+    return np.broadcast_to(values, gaps.shape)

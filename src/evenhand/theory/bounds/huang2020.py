@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.theory.bounds.gaps import Numbers
+from evenhand.theory.bounds.gaps import Numbers, rounds_of
 
 
 def tscsf_b_regret(rounds: Numbers, arms: int, plays: int, eta: float, weight: float = 1.0) -> Array:
@@ -27,7 +27,7 @@ def tscsf_b_regret(rounds: Numbers, arms: int, plays: int, eta: float, weight: f
 
     Source: Huang et al. 2020, Theorem 2.
     """
-    time = np.asarray(rounds, dtype=float)
+    time = rounds_of(rounds)
     learning = (4.0 * weight * np.sqrt(plays * arms * time * np.log(time)) + 2.51 * weight * arms) / time
     return np.asarray(arms / (2.0 * eta) + learning)
 
@@ -50,7 +50,7 @@ def lfg_regret(rounds: Numbers, arms: int, plays: int, eta: float, weight: float
 
     Source: Li et al. 2019, Theorem 2, as quoted in Huang et al. 2020, section 1.
     """
-    time = np.asarray(rounds, dtype=float)
+    time = rounds_of(rounds)
     learning = (2.0 * weight * np.sqrt(6.0 * plays * arms * time * np.log(time)) + 5.11 * weight * arms) / time
     return np.asarray(arms / (2.0 * eta) + learning)
 

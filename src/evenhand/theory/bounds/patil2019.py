@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
-from evenhand.theory.bounds.gaps import Numbers, gaps_of
+from evenhand.theory.bounds.gaps import Numbers, for_arms, gaps_of, rounds_of
 
 
 def ucb1_regret(rounds: Numbers, means: Numbers) -> Array:
@@ -27,7 +27,7 @@ def ucb1_regret(rounds: Numbers, means: Numbers) -> Array:
     Source: Patil et al. 2019, Theorem 7 (Auer et al. 2002, Theorem 1).
     """
     _, gaps = gaps_of(means)
-    time = np.asarray(rounds, dtype=float)
+    time = rounds_of(rounds)
     return np.asarray(8.0 * np.log(time) * (1.0 / gaps[gaps > 0.0]).sum() + (1.0 + np.pi**2 / 3.0) * gaps.sum())
 
 
@@ -47,7 +47,7 @@ def fucb_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Array:
     Source: Patil et al. 2019, Theorem 3.
     """
     _, gaps = gaps_of(means)
-    time = np.asarray(rounds, dtype=float)[..., np.newaxis]
+    time = rounds_of(rounds)[..., np.newaxis]
     worse = gaps > 0.0
     delta, share = gaps[worse], np.broadcast_to(fractions, gaps.shape)[worse]
     extra = np.maximum(8.0 * np.log(time) / delta**2 - share * time, 0.0)
@@ -98,7 +98,7 @@ def naive_regret(
     Source: Patil et al. 2019, Theorem 1 and its proof.
     """
     _, gaps = gaps_of(means)
-    time = np.asarray(rounds, dtype=float)
+    time = rounds_of(rounds)
     rest, even = _even_shares(gaps, fractions)
     exploring = rest / len(gaps) * epsilon * time * gaps.sum()
     mistaken = rest * time * np.sqrt(alpha * np.log(time) / (2.0 * epsilon * time)) * _worst_radius(gaps, even)
@@ -136,7 +136,7 @@ def naive_epsilon(rounds: Numbers, means: Numbers, fractions: Numbers, alpha: fl
     Source: Patil et al. 2019, the proof of Theorem 1.
     """
     _, gaps = gaps_of(means)
-    time = np.asarray(rounds, dtype=float)
+    time = rounds_of(rounds)
     _, even = _even_shares(gaps, fractions)
     slope = len(gaps) / 2.0 * _worst_radius(gaps, even) * np.sqrt(alpha * np.log(time) / (2.0 * time))
     if not gaps.any():
@@ -195,13 +195,13 @@ def any_fair_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Arra
     Source: Patil et al. 2019, Theorem 5.
     """
     _, gaps = gaps_of(means)
-    share = np.broadcast_to(np.asarray(fractions, dtype=float), gaps.shape)
-    return np.asarray(np.asarray(rounds, dtype=float) * gaps.max() * (1.0 - share.sum()))
+    share = for_arms("fractions", fractions, gaps, 1.0)
+    return np.asarray(rounds_of(rounds) * gaps.max() * (1.0 - share.sum()))
 
 
 def _even_shares(gaps: Array, fractions: Numbers) -> tuple[float, Array]:
     """What is not promised, m, and ``r'_i = r_i + m/K``, (arms,): NAIVE's shares while it explores."""
-    share = np.broadcast_to(np.asarray(fractions, dtype=float), gaps.shape)
+    share = for_arms("fractions", fractions, gaps, 1.0)
     rest = max(1.0 - float(share.sum()), 0.0)
     return rest, share + rest / len(gaps)
 

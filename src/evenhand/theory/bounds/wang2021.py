@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.state import Array
 from evenhand.policy.hold import PowerSize, SizeLike, as_size
-from evenhand.theory.bounds.gaps import Numbers, gaps_of
+from evenhand.theory.bounds.gaps import Numbers, gaps_of, rounds_of
 
 LONGEST = 1000  # holds of an arm that are looked at
 
@@ -40,7 +40,7 @@ def ars_ucb_regret(rounds: Numbers, means: Numbers, exploration: float = 4.0, co
     Source: Wang et al. 2021, Theorem 1.
     """
     _, gaps = gaps_of(means)
-    time = np.asarray(rounds, dtype=float)
+    time = rounds_of(rounds)
     return np.asarray(8.0 * exploration * np.log(time) * (1.0 / gaps[gaps > 0.0]).sum() + constant)
 
 
@@ -151,7 +151,7 @@ def ars_exp3_regret(rounds: Numbers, arms: int, delay: float, exponent: float = 
     """
     validate.whole("arms", arms)
     validate.number("delay", delay, low=0.0)
-    size, time = PowerSize(exponent), np.asarray(rounds, dtype=float)
+    size, time = PowerSize(exponent), rounds_of(rounds)
     least = max(float(np.max(time)), 1.0)
     holds = size(np.arange(1.0, 3.0 + (2.0 * (exponent + 1.0) * least) ** (1.0 / (exponent + 1.0))))
     while holds.sum() <= least:
@@ -208,6 +208,6 @@ def ars_clw_regret(
 
     Source: Wang et al. 2021, Theorem 3.
     """
-    time = np.asarray(rounds, dtype=float)
+    time = rounds_of(rounds)
     learning = np.sqrt(time * (2.0 * time) ** exponent * arms * np.log(arms))
     return np.asarray(constant * (learning + delay ** (1.0 / exponent)))
