@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from evenhand.papers.runner import _bare, code_version
+from evenhand.core.code_version import bare, code_version
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -35,7 +35,7 @@ def digest(name: str) -> str:
     whole = hashlib.sha256(code_version().encode())
     for file in filter(Path.exists, files):
         content = file.read_bytes()
-        whole.update(_bare(content).encode() if file.suffix == ".py" else content)
+        whole.update(bare(content).encode() if file.suffix == ".py" else content)
     return whole.hexdigest()[:16]
 
 

@@ -27,6 +27,7 @@ _HOME = {
     "dump": "core.state",
     "restore": "core.state",
     "simulate": "simulation.simulate",
+    "sweep": "sweeps.sweep",
 }
 __all__ = [
     "Decision",
@@ -47,6 +48,7 @@ __all__ = [
     "dump",
     "restore",
     "simulate",
+    "sweep",
 ]
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from evenhand.simulation.checks import check_environment, check_policy
     from evenhand.simulation.results import Results
     from evenhand.simulation.simulate import compare, simulate
+    from evenhand.sweeps.sweep import sweep
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand.core import code_version as code
+from evenhand.core.code_version import code_version
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.datasets import movielens
 from evenhand.papers import report, runner
@@ -32,7 +34,7 @@ from evenhand.papers.experiment import (
 )
 from evenhand.papers.findings import findings, sentences
 from evenhand.papers.judging import judge
-from evenhand.papers.runner import Store, code_version
+from evenhand.papers.runner import Store
 from evenhand.simulation import simulate as simulation
 
 EVERY = experiments()
@@ -188,19 +190,19 @@ def test_the_user_s_data_are_put_into_the_configurations(tmp_path: Path) -> None
 def test_code_that_decides_results_counts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, read = code_version(), Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"\nx = 1" * str(path).endswith(name))
-    assert runner.code_version.__wrapped__() != before
+    assert code_version.__wrapped__() != before
 
 
 def test_comments_and_docstrings_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     before, read = code_version(), Path.read_bytes
     added = b"\n# a comment\n'a string that stands alone'\n"
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path).replace(b'"""', b'"""More. ', 1) + added)
-    assert runner.code_version.__wrapped__() == before
+    assert code_version.__wrapped__() == before
 
 
 def test_the_digest_of_the_code_names_files_that_exist() -> None:
     root = Path(runner.__file__).parents[1]
-    assert all(any((root / folder).glob("*.py")) for folder in runner.DECIDING)
+    assert all(any((root / folder).glob("*.py")) for folder in code.DECIDING)
     assert all((root / name).exists() for name in runner.ASIDE)
 
 
@@ -208,7 +210,7 @@ def test_the_digest_of_the_code_names_files_that_exist() -> None:
 def test_code_that_only_shows_them_does_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, read = code_version(), Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"\nx = 1" * str(path).endswith(name))
-    assert runner.code_version.__wrapped__() == before
+    assert code_version.__wrapped__() == before
 
 
 # --- data -------------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ class App(typer.Typer):
 
     Args:
         text: what the group is for.
+        group: of Click, which finds the commands.
         options: of Typer.
 
     Example:
@@ -29,9 +30,9 @@ class App(typer.Typer):
         'Maintain the database.'
     """
 
-    def __init__(self, text: str, **options: Any) -> None:
+    def __init__(self, text: str, group: type[TyperGroup] | None = None, **options: Any) -> None:
         super().__init__(
-            cls=_Group,
+            cls=group or Group,
             help=text,
             no_args_is_help=True,
             rich_markup_mode=None,
@@ -61,14 +62,18 @@ class _Command(TyperCommand):
                     formatter.write_dl(rows)
 
 
-class _Group(TyperGroup):
+class Group(TyperGroup):
+    """A group of commands with summaries under headings."""
+
     def format_options(self, ctx: typer.Context, formatter: HelpFormatter) -> None:  # type: ignore[override]
+        """Write the options and the commands."""
         rows = [record for one in self.get_params(ctx) if (record := one.get_help_record(ctx))]
         with formatter.section("Options"):
             formatter.write_dl([_in_words("Options", *row) for row in rows])
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: typer.Context, formatter: HelpFormatter) -> None:  # type: ignore[override]
+        """Write the commands with their summaries, under their headings."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)

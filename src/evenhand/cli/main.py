@@ -13,7 +13,7 @@ from typing import Annotated, cast
 import typer
 
 from evenhand import __version__
-from evenhand.cli import client, keys
+from evenhand.cli import client, keys, sweep
 from evenhand.cli.algorithms import algorithms
 from evenhand.cli.evaluate import evaluate
 from evenhand.cli.figure import figure
@@ -50,6 +50,8 @@ EXTRAS = {
         "uvicorn",
     ),
     "postgresql": ("psycopg",),
+    "dask": ("dask", "distributed"),
+    "ray": ("ray",),
 }
 #: The error of a wrong command line; Typer exports only those of its kinds.
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
@@ -178,6 +180,7 @@ def _common(
 app.command(rich_help_panel=STUDY)(algorithms)
 app.command(rich_help_panel=STUDY)(check)
 app.command(rich_help_panel=STUDY)(simulate)
+app.add_typer(sweep.app, name="sweep", rich_help_panel=STUDY)
 app.command(rich_help_panel=STUDY)(table)
 app.command(rich_help_panel=STUDY)(figure)
 app.command(rich_help_panel=STUDY)(reproduce)

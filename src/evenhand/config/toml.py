@@ -106,13 +106,30 @@ def load(path: str | os.PathLike[str], **overrides: int | None) -> Setup:
     except tomllib.TOMLDecodeError as error:
         raise not_toml(error, text, str(path)) from None
     try:
-        return parse(data, path.parent, **overrides)
+        return parse(data, path.parent, None, **overrides)
     except EvenhandError as error:
         raise located(error, text, str(path)) from None
 
 
-def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overrides: int | None) -> Setup:
+def parse(
+    data: Mapping[str, Any],
+    folder: str | os.PathLike[str] = ".",
+    world: Environment | None = None,
+    **overrides: int | None,
+) -> Setup:
     """The setup that a configuration, as nested dictionaries, describes; see `load`.
+
+    Args:
+        data: the configuration.
+        folder: that paths of files are relative to.
+        world: the environment, if it has been built from the same tables, lanes and seed before.
+        **overrides: ``seed``, ``lanes`` or ``horizon`` to put in place of the configuration's; None keeps it.
+
+    Returns:
+        The setup.
+
+    Raises:
+        ConfigurationError: it cannot be run; every fault has its path.
 
     Example:
         >>> setup = parse({
@@ -125,10 +142,9 @@ def parse(data: Mapping[str, Any], folder: str | os.PathLike[str] = ".", **overr
     """
     config, faults = _settings({**data, **{key: value for key, value in overrides.items() if value is not None}})
     importing = importing_from(Path(folder))
-    world: Environment | None = None
     policies: dict[str, Policy] = {}
     run = RunSettings(Path(folder), config.lanes, config.seed, importing)
-    if config.environment is not None:
+    if world is None and config.environment is not None:
         try:
             world = environment(config.environment, run)
         except EvenhandError as error:
@@ -216,7 +232,7 @@ def _policies(tables: list[dict[str, Any]], around: Surroundings) -> tuple[dict[
     for place, table in enumerate(tables):
         path = f"policies[{place}]"
         try:
-            points = _grid(table)
+            points = grid_points(table)
         except EvenhandError as error:
             faults.append(error.at(path))
             continue
@@ -234,8 +250,22 @@ def _policies(tables: list[dict[str, Any]], around: Surroundings) -> tuple[dict[
     return policies, faults
 
 
-def _grid(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The tables of a policy by label: one, or one for every point of its grid."""
+def grid_points(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The tables of a policy by label: one, or one for every point of its grid.
+
+    Args:
+        table: of a policy, perhaps with a ``grid``.
+
+    Returns:
+        Pairs of label and table, without the keys ``label`` and ``grid``.
+
+    Raises:
+        ConfigurationError: the label or the grid is not one.
+
+    Example:
+        >>> [label for label, _ in grid_points({"algorithm": "eta_fucb", "grid": {"eta": [1, 2.5]}})]
+        ['eta_fucb eta=1', 'eta_fucb eta=2.5']
+    """
     given = {key: value for key, value in table.items() if key not in ("label", "grid")}
     grid = table.get("grid", {})
     label = table.get("label", given.get("algorithm", "policy"))
@@ -250,14 +280,22 @@ def _grid(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
             raise ConfigurationError(f"{key!r} is set both in grid.{key} and in the policy: remove one of them")
     points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
     return [
-        (" ".join([label, *(f"{key}={_short(one)}" for key, one in point.items())]), given | point) for point in points
+        (" ".join([label, *(f"{key}={short(one)}" for key, one in point.items())]), given | point) for point in points
     ]
 
 
-def _short(value: Any) -> str:
-    """A value as part of a label."""
+def short(value: Any) -> str:
+    """A value as part of a label.
+
+    Args:
+        value: number, string, list or table.
+
+    Example:
+        >>> short(0.50), short({"kind": "power", "exponent": 2})
+        ('0.5', 'power(exponent=2)')
+    """
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{key}={_short(part)}" for key, part in value.items() if key != "kind")
+        inner = ", ".join(f"{key}={short(part)}" for key, part in value.items() if key != "kind")
         return f"{value.get('kind', '')}({inner})"
     return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else str(value)
 

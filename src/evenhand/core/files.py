@@ -108,13 +108,14 @@ def check_folder(folder: Path) -> None:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def alone_in(folder: Path, shared: bool = False) -> Iterator[None]:
     """Keep other processes that ask for it out of a folder during the block; a process that dies lets go.
 
     Where the system has no locks on folders, nothing is locked.
 
     Args:
         folder: that exists.
+        shared: whether others that share it, too, may be in it at the same time.
 
     Raises:
         EvenhandError: another process is in it.
@@ -133,7 +134,7 @@ def alone_in(folder: Path) -> Iterator[None]:
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             raise EvenhandError(
                 f"another run is writing to {folder}; wait for it, or choose another with --out"

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from evenhand.algorithms.citations import PAPERS
+from evenhand.core.code_version import code_version
 from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers import origin
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
 from evenhand.papers.findings import findings
 from evenhand.papers.judging import CONTRADICTS, STATUSES, ClaimVerdict
-from evenhand.papers.runner import Store, code_version
+from evenhand.papers.runner import Store
 from evenhand.simulation import figures
 from evenhand.simulation.files import without_infinities
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import shutil
@@ -11,13 +10,12 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from evenhand import __version__
 from evenhand.config.toml import parse
+from evenhand.core.code_version import code_version
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers import origin
@@ -26,19 +24,6 @@ from evenhand.simulation.parallel import metered
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup, run_information
 from evenhand.simulation.simulate import compare
-
-#: Folders whose code decides results.
-DECIDING = ("algorithms", "core", "environment", "policy", "simulation", "theory")
-#: Files and folders in them that decide none: they describe, draw and check.
-ASIDE = (
-    "algorithms/citations.py",
-    "algorithms/properties.py",
-    "core/errors.py",
-    "simulation/checks.py",
-    "simulation/figures",
-    "theory/bounds",
-    "theory/growth.py",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,36 +153,6 @@ def key(setup: Setup) -> str:
     information = run_information(setup.policies, setup.environment, setup.lanes, setup.seed, rounds)
     del information["versions"]
     return hashlib.sha256(json.dumps(information, sort_keys=True).encode()).hexdigest()[:16]
-
-
-@cache
-def code_version() -> str:
-    """The version, and a digest of the code that decides results; comments and docstrings decide none.
-
-    Example:
-        >>> code_version().startswith(__version__)
-        True
-    """
-    root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for file in sorted(file for folder in DECIDING for file in (root / folder).rglob("*.py")):
-        name = file.relative_to(root)
-        if not any(path.as_posix() in ASIDE for path in (name, *name.parents)):
-            digest.update(name.as_posix().encode() + _bare(file.read_bytes()).encode())
-    return f"{__version__}+{digest.hexdigest()[:10]}"
-
-
-def _bare(source: bytes) -> str:
-    """Code without comments and without strings that stand alone, as docstrings do."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [line for line in node.body if not _is_text(line)] or [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def _is_text(line: ast.stmt) -> bool:
-    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
 
 
 def _simulated(setup: Setup, policies: Mapping[str, Any], jobs: int) -> Results:

@@ -1,0 +1,1 @@
+"""Sweeps: a study of many settings, each a configuration with other values, whose results are kept."""

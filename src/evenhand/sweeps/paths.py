@@ -1,0 +1,101 @@
+"""Values in nested tables by their path, such as ``policies[0].eta``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evenhand.core.errors import ConfigurationError, nearest
+
+STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\[\"([^\"]+)\"\]|\['([^']+)'\]")
+Path = tuple[str | int, ...]
+
+
+def steps(path: str) -> Path:
+    """The names and numbers that a path consists of.
+
+    Args:
+        path: such as ``environment.feedback.delay``, ``policies[0].eta`` or ``policies["F-TS"].tolerance``, where the
+            first policy has number 0.
+
+    Returns:
+        Names of keys, numbers of entries, and labels.
+
+    Raises:
+        ConfigurationError: it is no path.
+
+    Example:
+        >>> steps('policies["F-TS"].fractions[1]')
+        ('policies', 'F-TS', 'fractions', 1)
+    """
+    found: list[str | int] = []
+    place = 0
+    while place < len(path):
+        match = STEP.match(path, place)
+        if match is None or (place == 0) == path[place : place + 1].startswith((".", "[")) or not path[0].isalpha():
+            raise ConfigurationError(
+                f"{path!r} is not the path of a value; a path has the form policies[0].eta or environment.rewards.means"
+            )
+        name, number, *labels = match.groups()
+        found.append(int(number) if number is not None else name or next(filter(None, labels)))
+        place = match.end()
+    if not found:
+        raise ConfigurationError("a path must not be empty; a path has the form policies[0].eta")
+    return tuple(found)
+
+
+def put(tables: Any, path: Path, value: Any) -> Any:
+    """A copy of nested tables and lists with another value at a path; what it does not lead to is shared.
+
+    Args:
+        tables: a configuration.
+        path: of `steps`; its last key may be new.
+        value: to put there.
+
+    Returns:
+        The changed tables.
+
+    Raises:
+        ConfigurationError: the path leads nowhere.
+
+    Example:
+        >>> put({"policies": [{"label": "a", "eta": 1}], "lanes": 5}, ("policies", "a", "eta"), 2)
+        {'policies': [{'label': 'a', 'eta': 2}], 'lanes': 5}
+    """
+    return _put(tables, path, value, "")
+
+
+def _put(tables: Any, path: Path, value: Any, before: str) -> Any:
+    if not path:
+        return value
+    step, *others = path
+    if isinstance(tables, list):
+        place = _entry(tables, step, before)
+        changed = list(tables)
+        changed[place] = _put(tables[place], tuple(others), value, f"{before}[{step!r}]")
+        return changed
+    if not isinstance(tables, Mapping):
+        raise ConfigurationError(f"{before or 'the configuration'} is {tables!r}: there is no {step!r} in it")
+    if isinstance(step, int):
+        raise ConfigurationError(f"{before or 'the configuration'} is a table, which has no entry number {step}")
+    if others and step not in tables:
+        raise ConfigurationError(f"{before or 'the configuration'} has no {step!r}{nearest(step, tables)}")
+    inner = f"{before}.{step}".lstrip(".")
+    return {**tables, step: _put(tables.get(step), tuple(others), value, inner)}
+
+
+def _entry(entries: list[Any], step: str | int, before: str) -> int:
+    """The number of an entry of a list, given by this number or by its label."""
+    if isinstance(step, int):
+        if step < len(entries):
+            return step
+        raise ConfigurationError(f"{before} has {len(entries)} entries, counted from 0: there is no {before}[{step}]")
+    labels = [one.get("label", one.get("algorithm")) if isinstance(one, Mapping) else None for one in entries]
+    if labels.count(step) == 1:
+        return labels.index(step)
+    if step in labels:
+        count = labels.count(step)
+        raise ConfigurationError(f"{before} has {count} entries {step!r}: use a number, as in {before}[0]")
+    known = [label for label in labels if label is not None]
+    raise ConfigurationError(f"{before} has no entry {step!r}{nearest(step, known)}")

@@ -1,0 +1,107 @@
+"""``evenhand sweep``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evenhand.cli.main import run
+
+STUDY = """
+horizon = 60
+lanes = 3
+[environment]
+rewards = { kind = "bernoulli", means = [0.8, 0.4] }
+fractions = 0.2
+[[policies]]
+algorithm = "eta_fucb"
+[[policies]]
+label = "UCB"
+algorithm = "ucb1"
+[sweep]
+axes = { "policies[0].eta" = ETAS }
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY.replace("ETAS", "[1, 10]"))
+    return path
+
+
+def test_a_study_is_run_and_shown(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sweep", "study.toml"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("regret: mean ± standard error over the lanes\n")
+    assert [line.split()[:2] for line in shown.out.splitlines() if line.strip()[:1].isdigit()] == [
+        ["0", "1"],
+        ["1", "10"],
+    ]
+    assert shown.err == "wrote the results to sweep\n"
+    assert run(["sweep", "status", "sweep"]) == 0
+    assert capsys.readouterr().out == (
+        "2 settings, 3 different units of work (a policy in a setting)\n3 finished, 0 failed, 0 to be run\n"
+    )
+
+
+def test_json_has_every_row(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sweep", "run", "study.toml", "--json", "--measure", "reward"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["settings"], found["axes"], len(found["results"])) == (2, ["eta"], 4)
+    assert set(found["results"][0]) == {"setting", "eta", "policy", "round", "measure", "n", "mean", "stderr"}
+    assert run(["sweep", "status", "sweep", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["finished"] == 3
+
+
+def test_shards_are_merged(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sweep", "study.toml", "--shard", "1/2", "--out", "a"]) == 0
+    assert run(["sweep", "study.toml", "--shard", "2/2", "--out", "b"]) == 0
+    capsys.readouterr()
+    assert run(["sweep", "merge", "all", "a", "b"]) == 0
+    merged = capsys.readouterr().out
+    assert run(["sweep", "study.toml", "--out", "whole"]) == 0
+    assert capsys.readouterr().out == merged
+
+
+@pytest.mark.parametrize("kind", ["lines", "frontier"])
+def test_a_figure_is_written(study: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    assert run(["sweep", "study.toml"]) == 0
+    assert run(["sweep", "figure", "sweep", kind, "--out", "figure.svg", "--title", "A study"]) == 0
+    assert "A study" in Path("figure.svg").read_text(encoding="utf-8")
+
+
+def test_a_failure_is_reported_after_the_rest(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study.write_text(STUDY.replace("ETAS", "[1, -1]"))
+    assert run(["sweep", "study.toml"]) == 2
+    shown = capsys.readouterr()
+    assert "wrote the results to sweep" in shown.err
+    assert "evenhand: 1 units failed; the next run tries them again\n  eta_fucb, eta = -1: " in shown.err
+    assert run(["sweep", "status", "sweep"]) == 0
+    assert "failed: eta_fucb, eta = -1: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sweep", "nowhere.toml"], "there is no file nowhere.toml"),
+        (["sweep", "status", "."], ". is not the folder of a sweep: it has no study.json"),
+        (["sweep", "figure", "."], "Missing argument"),
+        (["sweep", "figure", ".", "lines", "--out", "x.gif"], "--out must end with .png, .svg or .pdf"),
+        (["sweep", "study.toml", "--shard", "3"], "shard must have the form 3/10"),
+        (["sweep", "study.toml", "--address", "x"], "an address belongs to a cluster"),
+        (["sweep", "study.toml", "--measure", "regrets"], "there is no measure 'regrets'"),
+    ],
+)
+def test_faults_are_one_line(study: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
+    assert run(words) == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_study_without_a_sweep_says_what_is_missing(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study.write_text(STUDY.partition("[sweep]")[0])
+    assert run(["sweep", "study.toml"]) == 2
+    assert "sweep is missing: a study has a section [sweep] with axes" in capsys.readouterr().err

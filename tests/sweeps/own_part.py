@@ -1,0 +1,29 @@
+"""A policy of one's own that ends the process that runs it, if that is a worker."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+
+import numpy as np
+from attrs import frozen
+
+from evenhand.core.state import Array, Observation, State
+from evenhand.policy.index import Index
+from evenhand.policy.policy import Policy
+
+
+@frozen
+class Deadly(Index):
+    """Ends its worker in the tenth round."""
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """Zeros."""
+        if state.tally.pulls.sum() > 40 and multiprocessing.parent_process() is not None:
+            os._exit(9)
+        return 0.0 * state.tally.pulls
+
+
+def deadly(plays: int = 1) -> Policy:
+    """A policy with that index."""
+    return Policy(Deadly())
