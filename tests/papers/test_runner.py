@@ -203,7 +203,7 @@ def test_comments_and_docstrings_do_not_count(monkeypatch: pytest.MonkeyPatch) -
 def test_the_digest_of_the_code_names_files_that_exist() -> None:
     root = Path(runner.__file__).parents[1]
     assert all(any((root / folder).glob("*.py")) for folder in code.DECIDING)
-    assert all((root / name).exists() for name in runner.ASIDE)
+    assert all((root / name).exists() for name in code.ASIDE)
 
 
 @pytest.mark.parametrize("name", ["simulation/figures/lines.py", "theory/bounds/__init__.py", "cli/main.py"])

@@ -27,7 +27,7 @@ def test_lines_are_means_over_the_other_axes_with_their_interval(results: SweepR
     table = results.summary("regret")
     means = table[table["policy"] == "η-FUCB"].groupby("eta")["mean"].mean()
     np.testing.assert_array_equal(line.get_xdata(), [1, 10, 100])
-    np.testing.assert_allclose(line.get_ydata(), means)
+    np.testing.assert_allclose(np.asarray(line.get_ydata(), dtype=float), means)
     assert axes.get_xscale() == "log"
     assert axes.get_title(loc="left").startswith("at the horizon, mean of 4 lanes and over horizon;")
 

@@ -241,7 +241,8 @@ def _members(group: int) -> list[int]:
 def test_an_interrupt_says_what_is_kept(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save, saved = Store.save, []
+    save = Store.save
+    saved: list[Any] = []
 
     def interrupted(self: Store, unit: Any, result: Any) -> None:
         if len(saved) == 2:
