@@ -61,6 +61,13 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def clusters(session: nox.Session) -> None:
+    """Sweeps on local clusters of Dask and Ray, with workers that are killed."""
+    session.install("-e", ".[test,dask,ray]")
+    session.run("pytest", "-n", "0", "-m", "clusters", "tests/sweeps", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Ruff's rules and format, and the words that the project does not use."""
     session.install("ruff>=0.12")

@@ -11,6 +11,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from pydantic import BaseModel
 
 import evenhand
 import evenhand.algorithms  # fills the registry
-from evenhand import InfeasiblePromise, compare
+from evenhand import InfeasiblePromise, compare, sweep
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.cli import main as cli
 from evenhand.config import sources
@@ -29,6 +30,7 @@ from evenhand.config import toml as config
 from evenhand.core.parts import kinds, parameters_of
 from evenhand.policy.policy import SLOTS
 from evenhand.simulation.measures import MEASURES
+from evenhand.sweeps.study import Study
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -110,6 +112,7 @@ INNER = (
     "online.store.lease_log",
     "online.store.snapshots",
     *("online.store.committer", "online.store.transaction", "online.store.writer"),
+    *("sweeps.engines", "sweeps.pool", "sweeps.progress", "sweeps.store", "sweeps.units"),
 )
 # Public, yet without an example of their own.
 EXCUSED = {
@@ -141,6 +144,9 @@ EXCUSED = {
     "policy.weights.Window",
     "simulation.metrics.Run",
     "simulation.setup.FiguresSettings",
+    "sweeps.study.Axis",
+    "sweeps.study.Setting",
+    "sweeps.sweep.Status",
     "simulation.setup.Setup",
     "theory.baseline.Baseline",
     "algorithms.citations.Paper",
@@ -544,11 +550,31 @@ rewards = { kind = "bernoulli", means = [0.6, 0.5, 0.4] }
 """
 
 
+STUDIED = """
+horizon = 4
+lanes = 2
+[[policies]]
+label = "one"
+algorithm = "lfg"
+fractions = 0.01
+[[policies]]
+label = "two"
+algorithm = "lfg"
+fractions = 0.01
+[environment]
+rewards = { kind = "bernoulli", means = { kind = "uniform", arms = 5 } }
+"""
+
+
 @pytest.mark.parametrize("path", [path for path in PAGES if "```toml\n" in page(path)])
 def test_lines_of_a_configuration_can_be_loaded(path: str, tmp_path: Path) -> None:
     """What is neither a whole file nor a policy are keys of the environment."""
     for block in EXAMPLES.blocks(page(path)):
         if block.language == "toml" and not block.file and not block.content.startswith("[[policies]]"):
+            if block.content.startswith("[sweep]"):
+                (tmp_path / "study.toml").write_text(STUDIED + block.content, encoding="utf-8")
+                assert all(config.parse(setting.config) for setting in Study.load(tmp_path / "study.toml").settings())
+                continue
             (tmp_path / "shown.toml").write_text(SURROUNDINGS + block.content, encoding="utf-8")
             assert config.load(tmp_path / "shown.toml").environment.arms == 3
 
@@ -582,6 +608,12 @@ def test_commands_in_shell_blocks_exist_with_their_options(path: str) -> None:
 
 
 def run_small(file: Path) -> None:
+    if "[sweep" in file.read_text(encoding="utf-8"):
+        study = Study.load(file)
+        results = sweep(replace(study, config={**study.config, "horizon": 4, "lanes": 2}))
+        assert not results.failures
+        assert results.by_key
+        return
     setup = config.load(file, lanes=2, horizon=4)
     results = compare(setup.policies, setup.environment, setup.horizon, setup.lanes, setup.seed)
     assert set(results.final()) == set(setup.policies)

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 import gallery
-from evenhand import Environment, Observation, Policy, State, compare
+from evenhand import Environment, Observation, Policy, State, compare, sweep
 from evenhand.algorithms import ars_ucb, cucb_d, f_ts, fcts_d, fcucb_d, fucb, lfg, odaaf, thompson, tscsf_b, ucb1
 from evenhand.config.toml import load
 from evenhand.environment import (
@@ -35,6 +35,7 @@ from evenhand.policy.merit import Power
 from evenhand.simulation import figures
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.results import Results
+from evenhand.sweeps.figures import heatmap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,6 +71,7 @@ def main(folder: Path) -> None:
     upper_ends(folder)
     profiles(folder)
     sums(folder)
+    sweeps(folder)
     gallery.draw(folder)
 
 
@@ -278,6 +280,23 @@ def sums(folder: Path) -> None:
     }
     results = compare(policies, world, horizon=horizon, lanes=50, seed=1, progress=False)
     figures.save(figures.curves(results, "composite_regret"), folder / "sums")
+
+
+def sweeps(folder: Path) -> None:
+    """r-regret over η and how soon rewards arrive: the study of the page on sweeps."""
+    config = {
+        "horizon": 1000,
+        "lanes": 50,
+        "environment": {
+            "rewards": {"kind": "bernoulli", "means": [0.9, 0.8, 0.7]},
+            "fractions": [0.1, 0.2, 0.2],
+            "feedback": {"kind": "geometric"},
+        },
+        "policies": [{"label": "LFG", "algorithm": "lfg"}, {"label": "UCB1", "algorithm": "ucb1"}],
+    }
+    axes = {"policies[0].eta": [1, 10, 100], "environment.feedback.success": [0.1, 1.0]}
+    results = sweep(config, axes, progress=False)
+    figures.save(heatmap(results, "r_regret"), folder / "sweep_heatmap")
 
 
 def panels(number: int) -> tuple[Figure, list[Axes]]:

@@ -36,6 +36,16 @@ class SweepResults:
         units: every unit of every setting; equal ones have one result.
         by_key: results of the finished units.
         failures: error by key.
+
+    Example:
+        >>> from evenhand import sweep
+        >>> world = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}}
+        >>> config = {"horizon": 50, "lanes": 4, "environment": world, "policies": [{"algorithm": "ucb1"}]}
+        >>> results = sweep(config, {"horizon": [10, 20], "lanes": [3, 4]})
+        >>> results
+        <Results of 4 settings: 4 units finished>
+        >>> results.lanes("regret").columns.tolist()
+        ['setting', 'horizon', 'lanes', 'policy', 'round', 'lane', 'regret']
     """
 
     study: Study

@@ -27,6 +27,10 @@ class Shard:
     Attributes:
         number: from 1.
         of: parts in all.
+
+    Example:
+        >>> Shard.parse("3/10")
+        Shard(number=3, of=10)
     """
 
     number: int
@@ -41,10 +45,6 @@ class Shard:
 
         Raises:
             EvenhandError: it is no such text.
-
-        Example:
-            >>> Shard.parse("3/10")
-            Shard(number=3, of=10)
         """
         match = re.fullmatch(r"(\d+)/(\d+)", text)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
@@ -111,8 +111,8 @@ def sweep(
         >>> results = sweep(config, {"policies[0].tolerance": [0, 5]})
         >>> table = results.summary("unfairness")
         >>> table[["tolerance", "policy", "mean"]].round(1).to_dict("records")  # doctest: +NORMALIZE_WHITESPACE
-        [{'tolerance': 0, 'policy': 'fucb', 'mean': 0.0}, {'tolerance': 0, 'policy': 'ucb1', 'mean': 0.0},
-         {'tolerance': 5, 'policy': 'fucb', 'mean': 0.0}, {'tolerance': 5, 'policy': 'ucb1', 'mean': 0.0}]
+        [{'tolerance': 0, 'policy': 'fucb', 'mean': 0.0}, {'tolerance': 0, 'policy': 'ucb1', 'mean': 15.0},
+         {'tolerance': 5, 'policy': 'fucb', 'mean': 4.6}, {'tolerance': 5, 'policy': 'ucb1', 'mean': 15.0}]
     """
     if isinstance(study, Mapping):
         known: dict[str, Any] = {"settings": settings, "mode": mode, "points": points, "seed": draw_seed}
@@ -129,14 +129,14 @@ def sweep(
     with holder as folder:
         store = Store(Path(folder))
         with store.writing(study, again, shared=part is not None):
-            run_missing(study, store, pool, part, progress)
+            _run_missing(study, store, pool, part, progress)
             results = SweepResults.of(study, store)
             if part is None and out is not None:
                 results.save(store.folder)
         return results
 
 
-def run_missing(study: Study, store: Store, pool: Pool, shard: Shard | None, progress: bool | None) -> None:
+def _run_missing(study: Study, store: Store, pool: Pool, shard: Shard | None, progress: bool | None) -> None:
     """Run the units of a study that are not in a store.
 
     Args:
@@ -183,6 +183,17 @@ def merge(out: str | os.PathLike[str], *folders: str | os.PathLike[str]) -> Swee
 
     Raises:
         EvenhandError: a folder is none of a sweep, or holds results of other code or another study.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand import sweep
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> world = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}}
+        >>> config = {"horizon": 50, "lanes": 4, "environment": world, "policies": [{"algorithm": "ucb1"}]}
+        >>> for part in ("1/2", "2/2"):
+        ...     results = sweep(config, {"horizon": [10, 20]}, out=folder / part[0], shard=part)
+        >>> merge(folder / "all", folder / "1", folder / "2")
+        <Results of 2 settings: 2 units finished>
     """
     target, others = Store(Path(out)), [Store(Path(folder)) for folder in folders]
     study = (others[0] if others else target).study()
@@ -226,6 +237,16 @@ def status(out: str | os.PathLike[str]) -> Status:
 
     Raises:
         EvenhandError: it is not the folder of a sweep.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand import sweep
+        >>> world = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}}
+        >>> config = {"horizon": 50, "lanes": 4, "environment": world, "policies": [{"algorithm": "ucb1"}]}
+        >>> folder = tempfile.mkdtemp()
+        >>> results = sweep(config, {"horizon": [10, 20]}, out=folder, shard="1/2")
+        >>> status(folder).missing
+        1
     """
     store = Store(Path(out))
     study = store.study()

@@ -71,6 +71,10 @@ def restored_intervals(plain: Mapping[str, Any]) -> tuple[int, list[int], list[f
 
     Raises:
         KeyError, TypeError, ValueError: it is damaged.
+
+    Example:
+        >>> restored_intervals(Intervals(2, [2, 4], [60.0, 120.0]).dump_intervals())
+        (2, [2, 4], [60.0, 120.0])
     """
     stride = validate.whole("stride", plain["stride"])
     rounds = [validate.whole("a round", round) for round in plain["rounds"]]
