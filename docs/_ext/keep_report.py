@@ -7,12 +7,14 @@ times of quick runs only.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "docs" / "_static"
+LONG = re.compile(r"(?<=[ \"(,])-?\d+\.\d{3,}")  # of points; a hundredth of one is not seen
 TIMES = ROOT / "src" / "evenhand" / "papers" / "times.json"
 
 
@@ -20,8 +22,11 @@ def main(paper: Path, quick: Path) -> None:
     """Copy the pages, their figures and the claims, and write down the processor time that each experiment took."""
     shutil.rmtree(STATIC / "report", ignore_errors=True)
     (STATIC / "report" / "figures").mkdir(parents=True)
-    for file in (*paper.glob("*.html"), *paper.glob("figures/*.svg")):
-        shutil.copyfile(file, STATIC / "report" / file.relative_to(paper))
+    for file in paper.glob("*.html"):
+        shutil.copyfile(file, STATIC / "report" / file.name)
+    for file in paper.glob("figures/*.svg"):
+        text = LONG.sub(lambda number: f"{float(number[0]):.2f}", file.read_text(encoding="utf-8"))
+        (STATIC / "report" / "figures" / file.name).write_text(text, encoding="utf-8")
     shutil.copyfile(paper / "claims.json", STATIC / "claims.json")
     times: dict[str, dict[str, float]] = {}
     for folder in (paper, quick):

@@ -23,10 +23,12 @@ from evenhand.papers.wang2021.claims import (
     MEAN_GIVEN,
     NAMES,
     RULES,
+    UCB,
     bend,
     by_chance,
     in_most,
     stuck_below,
+    stuck_less,
 )
 from evenhand.papers.wang2021.settings import EXPERIMENTS
 from evenhand.papers.wang2021.together import bootstrapped_below
@@ -244,3 +246,12 @@ def test_a_policy_that_learns_nothing_is_not_sublinear() -> None:
     claim = claim_of("W-5", "the regret of ARS-EXP3 is sublinear")
     wrong = run_of("w5-nonoblivious-7-10", 3000, 10, {ARS: fair_random([0.0] * 7)})
     assert not any(finding.holds for finding in claim.test(dict.fromkeys(BY_ID["W-5"].parts, wrong)))
+
+
+def test_no_lane_stuck_either_way_decides_nothing(runs: Runs) -> None:
+    """With n lanes of which none differs, up to 1 − 0.025^(1/n) of them could: 71 % of 3."""
+    run = runs["w4-polynomial-2"]
+    found = stuck_less(run_with(run, CHOICE, "stuck", run.results.policies[UCB].curves["stuck"]), UCB)
+    assert (found.low, found.effect, found.high) == pytest.approx((-0.70760, 0.0, 0.70760), abs=1e-5)
+    assert not found.holds
+    assert found.p_value > 0.025  # so that it contradicts nothing

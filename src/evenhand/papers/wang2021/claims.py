@@ -225,7 +225,20 @@ def stuck_below(run: CompletedRun, label: str, most: float) -> Finding:
 
 def less_stuck(parts: Sequence[str], other: str) -> Test:
     """In each of the spreads fewer lanes are stuck with the choice than with another policy."""
-    return lambda runs: [_named(part, lower(runs[part], "stuck", CHOICE, other)) for part in parts]
+    return lambda runs: [_named(part, stuck_less(runs[part], other)) for part in parts]
+
+
+def stuck_less(run: CompletedRun, other: str) -> Finding:
+    """Fewer lanes are stuck in the end with the choice than with another policy.
+
+    Where both are stuck in the same lanes, which includes none, their spread is 0 and Student's interval a point; then
+    the interval is Clopper and Pearson's of how many lanes could differ.
+    """
+    gap = at(run, CHOICE, "stuck") - at(run, other, "stuck")
+    lanes = gap.size
+    reach = 1.0 - ((1.0 - CONFIDENCE) / 2.0) ** (1.0 / lanes)
+    ends = interval(gap) if gap.any() else (0.0, -reach, reach)
+    return judged(f"stuck: {CHOICE} less {other}", ends, lanes, "below 0", (-math.inf, 0.0), touching=False)
 
 
 # Figure 5: delays that an adversary chooses
