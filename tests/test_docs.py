@@ -610,9 +610,9 @@ def test_commands_in_shell_blocks_exist_with_their_options(path: str) -> None:
 def run_small(file: Path) -> None:
     if "[sweep" in file.read_text(encoding="utf-8"):
         study = Study.load(file)
-        results = sweep(replace(study, config={**study.config, "horizon": 4, "lanes": 2}))
-        assert not results.failures
-        assert results.by_key
+        swept = sweep(replace(study, config={**study.config, "horizon": 4, "lanes": 2}))
+        assert not swept.failures
+        assert swept.by_key
         return
     setup = config.load(file, lanes=2, horizon=4)
     results = compare(setup.policies, setup.environment, setup.horizon, setup.lanes, setup.seed)
