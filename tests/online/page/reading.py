@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from tests.online.browsing import Visit
 from tests.online.running import Server
@@ -122,6 +122,7 @@ def assert_shows(text: str, values: list[float | None]) -> None:
 def assert_shows_line(page: Page, line: dict[str, Any]) -> None:
     in_sentences = {"learned_plays", "learned_mean", "counted", "changes", "reason", "catch_up_seconds"}
     fields_shown = {"arm", "retired", "trusted"} | in_sentences
+    expect(row(page, line["arm"])).to_be_visible()
     for shown in row(page, line["arm"]).locator("[data-field]").all():
         fields = (shown.get_attribute("data-field") or "").split()
         values = [None if line[name] is None else line[name] * PERCENT.get(name, 1.0) for name in fields]
