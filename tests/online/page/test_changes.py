@@ -92,12 +92,14 @@ def test_every_algorithm_can_be_chosen_with_its_parameters(server: Server, visit
         page.get_by_label("rates").fill("-1")
         expect(said).to_contain_text("Not possible rates")
         page.get_by_label("Shares for groups of arms").check()
-        page.get_by_role("textbox", name="groups", exact=True).fill(
-            '[{"name": "both", "arms": ["a", "b"], "at_least": 0.25}]'
-        )
+        page.get_by_role("button", name="Add a group").click()
+        page.get_by_label("Name of group 1").fill("both")
+        for arm in "ab":
+            page.get_by_role("group", name="Arms of group 1").get_by_label(arm).check()
+        page.get_by_label("At least, per cent, group 1").fill("25")
         page.get_by_text("More parameters").click()
         page.get_by_role("textbox", name="eta", exact=True).fill("2,5")
-        expect(said).to_contain_text("Can be kept Groups: both at least 25.0 %.")
+        expect(said).to_contain_text("Can be kept Groups and caps: both at least 25.0 %.")
         page.get_by_role("button", name="Create the allocation").click()
         expect(page.get_by_role("heading", level=1, name="quotas")).to_be_visible()
         described = server.http.get("/v1/allocations/quotas").json()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.algorithms.registry import SAMPLE, algorithms
+from evenhand.core.parts import kinds
 from tests.online.server.asking import DRINKS, Asking
 
 VALUES: dict[str, Any] = SAMPLE | {"merit": {"kind": "linear"}, "fractions": 0.1, "rates": 0.1}
@@ -40,3 +41,31 @@ def test_parameters_say_what_they_are(ask: Asking) -> None:
     }
     described = [one for algorithm in by_name.values() for one in algorithm["parameters"]]
     assert all(one["description"] and "``" not in one["description"] for one in described)
+
+
+def test_a_merit_is_one_of_kinds_that_are_accepted_as_described(ask: Asking) -> None:
+    values = {"number": 0.5, "numbers": [0.0, 1.0]}
+    for one in ask.get("/v1/algorithms").json()["algorithms"]:
+        with_kinds = [parameter for parameter in one["parameters"] if parameter["kinds"]]
+        assert [parameter["name"] for parameter in with_kinds] == ["merit"] * (one["promises"] == "merit")
+    [merit] = [parameter for parameter in described_parameters(ask, "fcts_d") if parameter["kinds"]]
+    assert {kind["kind"] for kind in merit["kinds"]} == set(kinds("merit"))
+    for kind in merit["kinds"]:
+        parameters = kind["parameters"]
+        assert kind["summary"]
+        assert all(one["description"] for one in parameters)
+        defaults = {one["name"]: one["default"] for one in parameters if not one["required"]}
+        required = {one["name"]: values[one["type"]] for one in parameters if one["required"]}
+        if kind["kind"] == "table":
+            assert set(required) == {"means", "merits"}
+            required["merits"] = [1.0, 2.0]
+        for table in (required, defaults | required):
+            body = {**DRINKS, "algorithm": "fcts_d", "parameters": {"merit": {"kind": kind["kind"], **table}}}
+            assert (given := ask.post("/v1/allocations?dry_run=true", body)).status_code == 200, (kind, given.text)
+
+
+def described_parameters(ask: Asking, name: str) -> list[dict[str, Any]]:
+    """The parameters of an algorithm, as the service describes them."""
+    [one] = [one for one in ask.get("/v1/algorithms").json()["algorithms"] if one["name"] == name]
+    parameters: list[dict[str, Any]] = one["parameters"]
+    return parameters

@@ -486,6 +486,34 @@ class Webhooks(Answer):
 
 
 @dataclass(frozen=True)
+class KindParameter(Answer):
+    """A parameter of a kind."""
+
+    name: str
+    """of the parameter"""
+    type: Literal["number", "integer", "boolean", "string", "numbers", "value"]
+    """`numbers`: a list of numbers; `value`: a string, list or table"""
+    required: bool
+    """whether a table of this kind must have it"""
+    default: Any
+    """its value where it is left out; null for none"""
+    description: str
+    """what it means"""
+
+
+@dataclass(frozen=True)
+class Kind(Answer):
+    """A kind of table that a parameter can be, such as `{"kind": "linear", "slope": 2}`."""
+
+    kind: str
+    """by which the table names it"""
+    summary: str
+    """what it is"""
+    parameters: tuple[KindParameter, ...]
+    """the other keys of the table"""
+
+
+@dataclass(frozen=True)
 class AlgorithmParameter(Answer):
     """A parameter of an algorithm."""
 
@@ -499,6 +527,8 @@ class AlgorithmParameter(Answer):
     """its value where it is left out; null for none, or for one that is computed"""
     description: str
     """what it means"""
+    kinds: tuple[Kind, ...] = ()
+    """of the tables that it can be; empty where it has no kinds"""
 
 
 @dataclass(frozen=True)

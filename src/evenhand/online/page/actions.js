@@ -52,7 +52,7 @@ export class Actions extends Form {
   render(props, { busy, error, copied }) {
     const file = ([text, path, suffix]) => html`<li>
       <button type="button" disabled=${busy} onClick=${() => this.download(path, suffix)}>${text}</button></li>`;
-    return html`<div class="actions">
+    return html`<div class="actions" ref=${this.here}>
       ${administers(props.access) && this.changing(props)}
       <details class="menu"><summary class="button">Download</summary><ul>${FILES.map(file)}</ul></details>
       ${navigator.clipboard && html`<button type="button" onClick=${() => this.copy()}>Copy the link to this view</button>`}

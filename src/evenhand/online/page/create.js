@@ -1,9 +1,12 @@
 // A form for a new allocation.
 import { ReadOnly, administers } from './access.js';
-import { ArmFields, Preview } from './fields.js';
+import { Draft, UNITS } from './draft.js';
+import { Fault, describedBy } from './faults.js';
+import { ArmFields, Preview, newArm } from './fields.js';
+import { GroupFields } from './groups.js';
 import { link } from './route.js';
-import { Parameters, promisesShares, valuesOf } from './parameters.js';
-import { Form, Problem, fraction } from './submit.js';
+import { Parameters } from './parameters.js';
+import { Form, Problem } from './submit.js';
 import { html } from './view.js';
 
 // What can be promised, in the words of the form, and the algorithm that is chosen at first.
@@ -28,7 +31,6 @@ const MISSING = {
   never: 'It is still to come: every reward is reported, also 0',
 };
 
-const UNITS = { minutes: 60, hours: 3600, days: 86400 };
 const NAME = '[A-Za-z0-9][A-Za-z0-9._\\-]*';
 
 // What an algorithm is called: the begin of its summary.
@@ -46,11 +48,12 @@ function About({ algorithm }) {
 export class Create extends Form {
   state = {
     name: '',
-    arms: [{ arm: '', promise: '' }, { arm: '', promise: '' }],
+    arms: [newArm(), newArm()],
+    groups: [],
     algorithms: [],
     promise: 'share',
     algorithm: 'f_ts',
-    texts: { merit: '{"kind": "linear"}' },
+    texts: { merit: 'linear' },
     missing: 'zero',
     window: '1',
     unit: 'days',
@@ -59,6 +62,7 @@ export class Create extends Form {
     plays: '1',
     preview: null,
     busy: false,
+    tried: false,
     error: null,
   };
 
@@ -82,59 +86,30 @@ export class Create extends Form {
     this.setState({ ...change, error: null }, () => this.check());
   }
 
-  algorithm() {
-    return this.state.algorithms.find(({ name }) => name === this.state.algorithm);
-  }
-
-  promises() {
-    return promisesShares(this.algorithm());
-  }
-
-  fractions() {
-    return this.promises() ? this.state.arms.map(({ promise }) => fraction(promise)) : [];
-  }
-
-  parameters() {
-    const values = valuesOf(this.algorithm(), this.state.texts);
-    if (!this.promises()) return values;
-    const fractions = this.fractions();
-    const kept = this.state.arms.map(({ arm }, at) => [arm.trim(), fractions[at]]).filter(([, share]) => share > 0);
-    return { ...values, fractions: Object.fromEntries(kept) };
-  }
-
-  body() {
-    const { name, arms, algorithm, missing, window, unit, low, high, plays } = this.state;
-    return {
-      name,
-      arms: arms.map(({ arm }) => arm.trim()),
-      algorithm,
-      parameters: this.parameters(),
-      plays: Number(plays),
-      window: missing === 'never' ? null : Number(window) * UNITS[unit],
-      missing,
-      rewards: [Number(low), Number(high)],
-    };
+  draft() {
+    return new Draft(this.state);
   }
 
   check() {
-    const body = this.body();
-    const ready = body.arms.every(Boolean) && this.algorithm() && !this.fractions().includes(undefined);
-    if (ready && body.name) this.preview('POST', 'v1/allocations', body);
+    const draft = this.draft();
+    if (draft.named && draft.whole) this.preview('POST', 'v1/allocations', draft.body);
     else this.unpreview();
   }
 
   async submit(event) {
     event.preventDefault();
-    const body = this.body();
-    if (this.fractions().includes(undefined)) return;
-    if (await this.attempt(() => this.props.service.change('POST', 'v1/allocations', body))) {
+    const { whole, body } = this.draft();
+    if (!whole) this.showFaults();
+    else if (await this.attempt(() => this.props.service.change('POST', 'v1/allocations', body))) {
       location.hash = link(body.name);
     }
   }
 
   text(field, label, more = {}) {
     const typed = ({ target }) => this.set({ [field]: target.value });
-    return html`<label>${label}<input value=${this.state[field]} autocomplete="off" required ...${more} onInput=${typed} /></label>`;
+    const { faults } = this.draft();
+    return html`<div class="field"><label>${label}<input value=${this.state[field]} autocomplete="off" required ...${more}
+      ...${describedBy(faults, field)} onInput=${typed} /></label><${Fault} faults=${faults} path=${field} /></div>`;
   }
 
   choice(field, legend, options, changed = () => ({})) {
@@ -150,13 +125,13 @@ export class Create extends Form {
   }
 
   form() {
-    const { arms, promise, missing, preview, busy, error, plays } = this.state;
+    const { arms, promise, missing, preview, busy, tried, error, texts } = this.state;
+    const { algorithm, promised, capped, grouped, groups, fractions, wrong, plays, faults } = this.draft();
     const number = { type: 'number', step: 'any' };
     const first = (key) => ({ algorithm: PROMISES[key][1] });
     const promises = Object.entries(PROMISES).map(([key, [text]]) => [key, text]);
-    const algorithm = this.algorithm();
     const matching = this.state.algorithms.filter(({ promises }) => promises === promise);
-    return html`<form class="form" onSubmit=${(event) => this.submit(event)}>
+    return html`<form class="form" ref=${this.here} onSubmit=${(event) => this.submit(event)}>
       ${this.text('name', 'Name of the allocation: letters, digits, . _ -', {
         pattern: NAME,
         maxlength: 100,
@@ -165,9 +140,11 @@ export class Create extends Form {
       ${this.choice('promise', 'What is promised?', promises, first)}
       ${this.select('algorithm', 'Algorithm', matching.map((one) => [one.name, called(one)]))}
       ${algorithm && html`<${About} algorithm=${algorithm} />
-        <${Parameters} algorithm=${algorithm} texts=${this.state.texts} onInput=${(texts) => this.set({ texts })} />`}
-      <${ArmFields} arms=${arms} promises=${this.promises()} onChange=${(arms) => this.set({ arms })} />
-      <${Preview} fractions=${this.promises() ? this.fractions() : null} plays=${Number(plays)} preview=${preview} />
+        <${Parameters} ...${{ algorithm, texts, faults }} onInput=${(texts) => this.set({ texts })} />`}
+      <${ArmFields} ...${{ arms, faults }} promises=${promised} caps=${capped}
+        onChange=${(arms) => this.set({ arms })} />
+      ${grouped && html`<${GroupFields} ...${{ groups, arms, plays, faults, tried }} onChange=${(groups) => this.set({ groups })} />`}
+      <${Preview} fractions=${promised ? fractions : null} bounded=${grouped} ...${{ wrong, plays, preview }} />
       ${this.choice('missing', 'What does a missing reward mean?', Object.entries(MISSING))}
       ${missing !== 'never' && html`<div class="row">
         ${this.text('window', 'Wait for a reward', { ...number, min: 0 })}

@@ -1,14 +1,20 @@
 // The fields of arms and their promises, and what the service says of these before anything is written.
+import { Fault, describedBy } from './faults.js';
 import { SPACE, several, share } from './format.js';
 import { Badge } from './health.js';
 import { fraction, percent } from './submit.js';
 import { html } from './view.js';
 
 const NAMED = 5; // arms in a sentence
-const KNOWN = /^the promised shares cannot be kept: /; // what the badge before the text says already
+const KNOWN = /^the promise(d share)?s cannot be kept: /; // what the badge before the text says already
 
-// A row per arm: its name, and the share that it is promised where the algorithm promises shares.
-export function ArmFields({ arms, promises, onChange }) {
+let last = 0;
+// An arm, or a group, that is not there yet; the id stays when others are removed.
+export const fresh = (values) => ({ id: (last += 1), ...values });
+export const newArm = (arm = '') => fresh({ arm, promise: '', cap: '' });
+
+// A row per arm: its name, the share that it is promised, and the largest one, where the algorithm has these.
+export function ArmFields({ arms, promises, caps, faults, onChange }) {
   const set = (at, change) => onChange(arms.map((one, place) => (place === at ? { ...one, ...change } : one)));
   const without = (at) => onChange(arms.filter((_, place) => place !== at));
   // Several lines pasted into a name are several arms.
@@ -16,55 +22,79 @@ export function ArmFields({ arms, promises, onChange }) {
     const names = event.clipboardData.getData('text').split(/\r?\n/).map((name) => name.trim()).filter(Boolean);
     if (names.length < 2) return;
     event.preventDefault();
-    onChange([...arms.slice(0, at), ...names.map((arm) => ({ arm, promise: '' })), ...arms.slice(at + 1)]);
+    onChange([...arms.slice(0, at), ...names.map(newArm), ...arms.slice(at + 1)]);
   };
-  const row = ({ arm, promise }, at) => html`<li>
-    <label>Arm ${at + 1}<input value=${arm} maxlength="200" autocomplete="off" required
+  const row = ({ id, arm, promise, cap }, at) => html`<li key=${id}>
+    <label>Arm ${at + 1}<input value=${arm} maxlength="200" autocomplete="off" required ...${describedBy(faults, `arms[${at}]`)}
       onInput=${({ target }) => set(at, { arm: target.value })} onPaste=${(event) => pasted(at, event)} /></label>
-    ${promises && html`<${PromiseField} label="Promised, %" value=${promise} onInput=${(promise) => set(at, { promise })} />`}
+    ${promises && html`<${ShareField} label="Promised, %" value=${promise} faults=${faults} path=${`fractions[${at}]`}
+      onInput=${(promise) => set(at, { promise })} />`}
+    ${caps && html`<${ShareField} label="At most, %" value=${cap} faults=${faults} path=${`caps[${at}]`}
+      onInput=${(cap) => set(at, { cap })} />`}
     <button type="button" aria-label=${`Remove arm ${at + 1}`} aria-disabled=${arms.length < 2}
       onClick=${() => arms.length > 1 && without(at)}>Remove</button>
+    ${['arms', 'fractions', 'caps'].map((list) => html`<${Fault} faults=${faults} path=${`${list}[${at}]`} />`)}
   </li>`;
-  return html`<fieldset><legend>Arms${promises && ' and their promised shares of the rounds'}</legend>
-    <ul class="arm-fields">${arms.map(row)}</ul>
-    <button type="button" onClick=${() => onChange([...arms, { arm: '', promise: '' }])}>Add an arm</button>
-    <p class="note">A list of names can be pasted into a field, one per line.</p>
+  const shares = caps ? ' with their promised and largest shares of the rounds' : ' and their promised shares of the rounds';
+  return html`<fieldset><legend>Arms${promises && shares}</legend>
+    <ul class=${caps ? 'arm-fields capped' : 'arm-fields'}>${arms.map(row)}</ul>
+    <${Fault} faults=${faults} path="arms" />
+    <button type="button" onClick=${() => onChange([...arms, newArm()])}>Add an arm</button>
+    <p class="note">A list of names can be pasted into a field, one per line.${
+      caps && ' Left empty, an arm is promised nothing, or may have all rounds.'}</p>
   </fieldset>`;
 }
 
-export function PromiseField({ label, value, onInput, named }) {
-  const wrong = fraction(value) === undefined;
+// A share in per cent; `most` is the largest one, of 1.
+export function ShareField({ label, value, onInput, named, faults = {}, path = '', most = 1 }) {
+  const about = describedBy(faults, path);
+  const wrong = fraction(value, most) === undefined || about['aria-invalid'];
   return html`<label class="share-field">${label}<input inputmode="decimal" autocomplete="off" value=${value}
-    aria-label=${named} aria-invalid=${wrong} onInput=${({ target }) => onInput(target.value)} /></label>`;
+    aria-label=${named} ...${about} aria-invalid=${wrong} onInput=${({ target }) => onInput(target.value)} /></label>`;
 }
 
 // The sum as one types, and the verdict of the service a moment later; `fractions` is null where none are promised.
-export function Preview({ fractions, plays, preview }) {
-  const wrong = fractions?.includes(undefined);
+// With `bounded`, groups and caps are promised beside it; `wrong` is what is wrong with the fields themselves.
+export function Preview({ fractions, plays, preview, bounded = false, wrong = wrongShares(fractions) }) {
   const sum = fractions?.reduce((total, one) => total + (one ?? 0), 0) ?? 0;
   const over = sum > plays + 1e-9;
   const state = wrong || over || preview?.feasible === false ? 'bad' : preview?.feasible ? 'good' : null;
   const unkept = over || preview?.code === 'infeasible';
   const verdict = state === 'good' ? (fractions ? 'Can be kept' : 'Possible') : unkept ? 'Cannot be kept' : 'Not possible';
   return html`<div class="preview" role="status">
-    ${fractions && html`<p>${wrong ? 'A promised share is a number from 0 to 100.' : inAll(sum, plays)}</p>`}
+    ${fractions && html`<p>${wrong || inAll(sum, plays, bounded)}</p>`}
     ${state && html`<p><${Badge} state=${state} text=${verdict} /> <bdi>${preview?.text?.replace(KNOWN, '') ?? then(preview)}</bdi></p>`}
   </div>`;
 }
 
-function inAll(sum, plays) {
-  const left = sum > plays + 1e-9 ? 'more than there are' : `${percent(plays - sum) || 0}${SPACE}% stay for the arms with the largest rewards`;
-  return `Promised in all: ${percent(sum) || 0}${SPACE}% of the rounds; ${left}.`;
+export const wrongShares = (fractions) =>
+  fractions?.includes(undefined) ? 'A promised share is a number from 0 to 100.' : '';
+
+function inAll(sum, plays, bounded) {
+  const promised = `${percent(sum) || 0}${SPACE}% of the rounds`;
+  if (sum > plays + 1e-9) return `Promised in all: ${promised}; more than there are.`;
+  if (bounded) return `Promised to single arms: ${promised}.`;
+  return `Promised in all: ${promised}; ${percent(plays - sum) || 0}${SPACE}% stay for the arms with the largest rewards.`;
 }
 
-// What each arm would be promised whose promise would change, and what the groups of a new allocation.
+// What each arm and group would be promised whose promise would change, or all groups and caps of a new allocation.
 function then(preview) {
   if (!preview?.changed) return preview ? 'Everything is so already.' : '';
-  if (preview.groups.length && !preview.begins.length) return `Groups: ${preview.groups.map(bounds).join(', ')}.`;
-  const arms = preview.arms.filter(({ arm }) => preview.begins.includes(arm)).map(({ arm, fraction }) => `${arm} ${share(fraction)}`);
-  const more = arms.length > NAMED ? ` and ${several(arms.length - NAMED, 'more arm', 'more arms')}` : '';
-  return arms.length ? `From the next round on: ${arms.slice(0, NAMED).join(', ')}${more}.` : '';
+  const { begins, round } = preview;
+  const made = round === 0 && begins.length === 0;
+  const groups = preview.groups.filter(({ name }) => made || begins.includes(name)).map(bounds);
+  const arms = preview.arms.filter(({ arm, cap }) => (made ? isCap(cap) : begins.includes(arm)));
+  const all = [...groups, ...arms.map((one) => promised(one, made))];
+  const more = all.length > NAMED ? ` and ${several(all.length - NAMED, 'more')}` : '';
+  const listed = `${all.slice(0, NAMED).join(', ')}${more}.`;
+  return all.length === 0 ? '' : made ? `Groups and caps: ${listed}` : `From the next round on: ${listed}`;
 }
 
+const isCap = (cap) => cap !== null && cap < 1;
+const within = (least, most) => [least, most].filter(Boolean).join(' and ');
+const promised = ({ arm, fraction, cap }, capOnly) => {
+  const least = !capOnly && (fraction > 0 || !isCap(cap)) && share(fraction);
+  return `${arm} ${within(least, isCap(cap) && `at most ${share(cap)}`)}`;
+};
 const bounds = ({ name, at_least, at_most }) =>
-  `${name} at least ${share(at_least)}${at_most === null ? '' : `, at most ${share(at_most)}`}`;
+  `${name} ${within(at_least > 0 && `at least ${share(at_least)}`, at_most !== null && `at most ${share(at_most)}`)}`;

@@ -1,22 +1,36 @@
 // The fields of the parameters of an algorithm, as the service describes them.
+import { Fault, describedBy } from './faults.js';
 import { html } from './view.js';
 
-// Parameters that are shown though they are not required: without them the algorithm promises nothing.
-const SHOWN = ['groups', 'caps'];
-// What can be typed into fields whose values are tables.
-const EXAMPLES = { groups: '[{"name": "hot", "arms": ["tea", "coffee"], "at_least": 0.4}]', caps: '{"tea": 0.5}' };
-const FRACTIONS = 'fractions'; // these have a field beside each arm
+// These have fields of their own: beside each arm, and for each group.
+const ELSEWHERE = ['fractions', 'caps', 'groups'];
 
-export const promisesShares = (algorithm) => algorithm?.parameters.some(({ name }) => name === FRACTIONS) ?? false;
+const has = (name) => (algorithm) => algorithm?.parameters.some((one) => one.name === name) ?? false;
+export const promisesShares = has('fractions');
+export const hasCaps = has('caps');
+export const hasGroups = has('groups');
 
-// The values of the parameters of an algorithm, of the texts that were typed; without those left empty.
+// The values of the parameters of an algorithm, of the texts that were typed; without those left empty. A table of a
+// kind has the name of the kind at `name`, and its other keys at `name.key`.
 export function valuesOf(algorithm, texts) {
-  const typed = (algorithm?.parameters ?? []).filter(({ name }) => name !== FRACTIONS && texts[name]?.trim());
-  return Object.fromEntries(typed.map(({ name, type }) => [name, valueOf(type, texts[name].trim())]));
+  const here = (algorithm?.parameters ?? []).filter(({ name }) => !ELSEWHERE.includes(name));
+  const table = ({ name, kinds }) => {
+    const kind = kinds.find((one) => one.kind === texts[name]);
+    return { kind: kind.kind, ...typed(kind.parameters, texts, `${name}.`) };
+  };
+  const [tables, plain] = [here.filter(({ kinds }) => kinds.length), here.filter(({ kinds }) => !kinds.length)];
+  const chosen = tables.filter(({ name }) => texts[name]).map((one) => [one.name, table(one)]);
+  return { ...typed(plain, texts, ''), ...Object.fromEntries(chosen) };
+}
+
+function typed(parameters, texts, before) {
+  const given = parameters.filter(({ name }) => texts[before + name]?.trim());
+  return Object.fromEntries(given.map(({ name, type }) => [name, valueOf(type, texts[before + name].trim())]));
 }
 
 // Numbers, lists and tables as JSON; all else is a string, such as inf.
 function valueOf(type, text) {
+  if (type === 'numbers') return text.replace(/^\[|\]$/g, '').split(/[\s,;]+/).filter(Boolean).map(numberOf);
   const plain = type === 'number' ? text.replace(',', '.') : text;
   try {
     return type === 'string' ? text : JSON.parse(plain);
@@ -25,12 +39,13 @@ function valueOf(type, text) {
   }
 }
 
-export function Parameters({ algorithm, texts, onInput }) {
-  const all = algorithm.parameters.filter(({ name }) => name !== FRACTIONS);
-  const first = all.filter(({ name, required }) => required || SHOWN.includes(name));
+const numberOf = (text) => (Number.isNaN(Number(text)) ? text : Number(text));
+
+export function Parameters({ algorithm, texts, faults, onInput }) {
+  const all = algorithm.parameters.filter(({ name }) => !ELSEWHERE.includes(name));
+  const first = all.filter(({ required }) => required);
   const others = all.filter((one) => !first.includes(one));
-  const field = (one) => html`<${Field} key=${one.name} of=${one} text=${texts[one.name] ?? ''}
-    onInput=${(text) => onInput({ ...texts, [one.name]: text })} />`;
+  const field = (one) => html`<${one.kinds.length ? Table : Field} key=${one.name} ...${{ of: one, texts, faults, onInput }} />`;
   return html`
     ${first.map(field)}
     ${others.length > 0 && html`<details class="more"><summary>More parameters</summary>
@@ -38,18 +53,38 @@ export function Parameters({ algorithm, texts, onInput }) {
   `;
 }
 
-function Field({ of, text, onInput }) {
+// A parameter that is a table: its kind, and below it the parameters of that kind.
+function Table({ of, texts, faults, onInput }) {
+  const { name, kinds, description } = of;
+  const kind = kinds.find((one) => one.kind === texts[name]);
+  const option = ({ kind: key, summary }) =>
+    html`<option value=${key} selected=${key === texts[name]}>${key}: ${summary}</option>`;
+  return html`<fieldset class="parameter"><legend><code>${name}</code></legend>
+    <select id=${`parameter-${name}`} aria-label=${name} ...${describedBy(faults, name, `about-${name}`)}
+      onChange=${({ target }) => onInput({ ...texts, [name]: target.value })}>${kinds.map(option)}</select>
+    <${Fault} faults=${faults} path=${name} />
+    <p class="note" id=${`about-${name}`}>${description}</p>
+    ${kind?.parameters.map((one) => html`<${Field} key=${`${name}.${kind.kind}.${one.name}`} of=${one} before=${`${name}.`}
+      ...${{ texts, faults, onInput }} />`)}
+  </fieldset>`;
+}
+
+function Field({ of, before = '', texts, faults, onInput }) {
   const { name, type, required, description } = of;
-  const [id, about] = [`parameter-${name}`, `about-${name}`];
-  const typed = ({ target }) => onInput(target.value);
+  const path = before + name;
+  const id = `parameter-${path}`;
+  const text = texts[path] ?? '';
+  const about = describedBy(faults, path, `about-${path}`);
+  const typed = ({ target }) => onInput({ ...texts, [path]: target.value });
   const usual = of.default === null ? '' : typeof of.default === 'string' ? of.default : JSON.stringify(of.default);
-  const choice = html`<select id=${id} aria-describedby=${about} onChange=${typed}>
+  const choice = html`<select id=${id} ...${about} onChange=${typed}>
     ${['', 'true', 'false'].map((value) => html`<option value=${value} selected=${value === text}>${value || `default: ${usual}`}</option>`)}
   </select>`;
-  const input = html`<input id=${id} aria-describedby=${about} value=${text} required=${required} autocomplete="off"
+  const input = html`<input id=${id} ...${about} value=${text} required=${required} autocomplete="off"
     spellcheck=${false} inputmode=${type === 'number' || type === 'integer' ? 'decimal' : 'text'}
-    placeholder=${EXAMPLES[name] ?? usual} onInput=${typed} />`;
+    placeholder=${type === 'numbers' ? 'such as 0, 0.5, 1' : usual} onInput=${typed} />`;
   return html`<div class="parameter"><label for=${id}><code>${name}</code></label>
     ${type === 'boolean' ? choice : input}
-    <p class="note" id=${about}>${description}</p></div>`;
+    <${Fault} faults=${faults} path=${path} />
+    <p class="note" id=${`about-${path}`}>${description}</p></div>`;
 }

@@ -18,9 +18,21 @@ export class Form extends Component {
       this.setState({ busy: false });
       return true;
     } catch (error) {
-      this.setState({ busy: false, error: errorOf(error) }, () => this.base?.querySelector?.('[role="alert"]')?.focus());
+      this.setState({ busy: false, error: errorOf(error) }, () => this.focusOn('[role="alert"]'));
       return false;
     }
+  }
+
+  // The `ref` of the element in which faults are shown.
+  here = (node) => (this.node = node);
+
+  focusOn(selector) {
+    this.node?.querySelector(selector)?.focus();
+  }
+
+  // Shows what is missing, and leads there.
+  showFaults() {
+    this.setState({ tried: true }, () => this.focusOn('[aria-invalid="true"], .fault'));
   }
 
   // Asks for a preview a little after the last key was pressed; an older answer never replaces a newer one.
@@ -32,7 +44,7 @@ export class Form extends Component {
       try {
         preview = { feasible: true, ...(await this.props.service.preview(method, path, body, flight.signal)) };
       } catch (error) {
-        if (error instanceof Refused) preview = { feasible: false, code: error.code, text: error.message };
+        if (error instanceof Refused) preview = { feasible: false, ...problem(error) };
       }
       if (!flight.signal.aborted) this.setState({ preview });
     }, PAUSE);
@@ -50,10 +62,12 @@ export class Form extends Component {
   }
 }
 
+const problem = ({ code, message, errors }) => ({ code, text: message, errors });
+
 const errorOf = (error) => {
   if (!(error instanceof Refused)) return { message: `${error.message}: nothing is known of the change; try again` };
   const places = error.errors?.length > 1 ? error.errors.map(({ where, message }) => `${where}: ${message}`) : [];
-  return { message: error.message, places };
+  return { message: error.message, places, ...problem(error) };
 };
 
 export function Problem({ error }) {
@@ -66,9 +80,9 @@ export function Problem({ error }) {
 
 export const percent = (fraction) => (fraction ? String(Number((100 * fraction).toPrecision(8))) : '');
 
-// The share that a field in per cent says: undefined if it is none.
-export function fraction(text) {
+// The share that a field in per cent says, at most `most` of 1: undefined if it is none.
+export function fraction(text, most = 1) {
   if (text.trim() === '') return 0;
   const value = Number(text.replace(',', '.')) / 100;
-  return value >= 0 && value <= 1 ? Number(value.toPrecision(12)) : undefined;
+  return value >= 0 && value <= most ? Number(value.toPrecision(12)) : undefined;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Response
 from evenhand.algorithms.properties import feedback_of, promise_of
 from evenhand.algorithms.registry import Algorithm
 from evenhand.algorithms.registry import algorithms as registered
+from evenhand.core.parts import kinds, parameters_of
 from evenhand.online.api import answers
 from evenhand.online.api.json import JsonResponse
 from evenhand.online.server.dependencies import Anyone, errors
@@ -17,7 +19,12 @@ from evenhand.online.server.dependencies import Anyone, errors
 #: Parameters that the service has elsewhere, or not at all: arms cannot be pulled before round 1.
 ELSEWHERE = ("plays", "free_start")
 #: Types of parameters by their annotations; all others are values such as tables.
-TYPES = {"float": "number", "int": "integer", "bool": "boolean", "str": "string", "PerArm": "per_arm"}
+TYPES: dict[str, Any] = {"float": "number", "int": "integer", "bool": "boolean", "str": "string", "PerArm": "per_arm"}
+TYPES_OF_KINDS: dict[str, Any] = {**TYPES, "Array": "numbers"}
+#: The slot of parameters that are tables of a registered kind, by their annotations.
+SLOTS = {"MeritLike": "merit"}
+
+SHAPE = re.compile(r"^\((?:arms|points),\), ")  # before a description: the type says it
 
 router = APIRouter(generate_unique_id_function=lambda route: route.name)
 
@@ -49,8 +56,36 @@ def _algorithm(entry: Algorithm) -> answers.AlgorithmInfo:
 
 
 def _parameter(one: inspect.Parameter, description: str) -> answers.AlgorithmParameter:
+    slot = SLOTS.get(_annotation(one.annotation))
+    kinds_of_slot = () if slot is None else tuple(_kind(name, cls) for name, cls in kinds(slot).items())
+    type_ = TYPES.get(_annotation(one.annotation), "value")
+    return answers.AlgorithmParameter(**_described(one, description), type=type_, kinds=kinds_of_slot)
+
+
+def _kind(name: str, cls: type) -> answers.Kind:
+    """A registered kind; its class is documented as the function of an algorithm is."""
+    entry = Algorithm(name, cls)
+    help_of, types = entry.parameter_help(), {key: one.type for key, one in parameters_of(cls).items()}
+    parameters = tuple(
+        answers.KindParameter(
+            **_described(one, help_of.get(key, "")), type=TYPES_OF_KINDS.get(_annotation(types[key]), "value")
+        )
+        for key, one in entry.parameters.items()
+    )
+    return answers.Kind(name, _plain(entry.summary).rstrip("."), parameters)
+
+
+def _described(one: inspect.Parameter, description: str) -> dict[str, Any]:
     required = one.default is inspect.Parameter.empty
-    kind: Any = TYPES.get(str(one.annotation).removesuffix(" | None"), "value")
     default = None if required else one.default
-    description = description.replace("``", "").removeprefix("(arms,), ")  # the shape, which the type says
-    return answers.AlgorithmParameter(one.name, kind, required, default, description)
+    return {"name": one.name, "required": required, "default": default, "description": _plain(description)}
+
+
+def _annotation(hint: Any) -> str:
+    name = hint.__name__ if isinstance(hint, type) else str(hint)
+    return name.removesuffix(" | None")
+
+
+def _plain(text: str) -> str:
+    """Without Markdown, and without the shape, which the type says."""
+    return SHAPE.sub("", text.replace("``", ""))
