@@ -11,6 +11,7 @@ import { Learned, Remembered } from './learned.js';
 import { where } from './route.js';
 import { Settings } from './settings.js';
 import { byMerit, owed, takesTotals } from './states.js';
+import { Term } from './terms.js';
 import { Name, html } from './view.js';
 
 // Arms that are loaded at first.
@@ -84,16 +85,16 @@ function Tiles({ audit, described }) {
   const retired = described.retired.length;
   const retiredNote = retired > 0 && `and ${whole(retired)} retired`;
   return html`<dl class="tiles">
-    <${Tile} head="Rounds" value=${whole(audit.round)} />
-    <${Tile} head="Arms" value=${whole(described.arms.length - retired)} note=${retiredNote} />
+    <${Tile} head="Rounds" word="round" value=${whole(audit.round)} />
+    <${Tile} head="Arms" word="arm" value=${whole(described.arms.length - retired)} note=${retiredNote} />
     <${Furthest} lines=${lines} />
-    ${audit.cost?.per_round != null && html`<${Tile} head="Cost of the promises" value=${reward(audit.cost.per_round)} note="of reward per round" />`}
+    ${audit.cost?.per_round != null && html`<${Tile} head="Cost of the promises" word="price of the promises" value=${reward(audit.cost.per_round)} note="of reward per round" />`}
     ${!takesTotals(lines) && html`
       <${Tile} head="Pending rewards" value=${whole(sum(lines, 'pending'))} note=${part} />
       ${lost > 0 && html`<${Tile} head="Lost rewards" value=${whole(lost)} note=${part} />`}
       ${arrived > 0 && html`<${Tile} head="Late rewards" value=${whole(arrived)} note=${late} />`}
     `}
-    ${audit.delays && html`<${Tile} head="Median delay" value=${duration(audit.delays.quantiles['0.5'])} />`}
+    ${audit.delays && html`<${Tile} head="Median delay" word="delay" value=${duration(audit.delays.quantiles['0.5'])} />`}
   </dl>`;
 }
 
@@ -104,9 +105,9 @@ function Furthest({ lines }) {
   const behind = promised.reduce((most, line) => (owed(line) > owed(most) ? line : most));
   const some = owed(behind) > 0;
   const note = some ? html`<${Name} of=${behind.arm} />` : 'every promise is kept';
-  return html`<${Tile} head="Furthest behind, in plays" value=${plays(some ? owed(behind) : 0)} note=${note} />`;
+  return html`<${Tile} head="Furthest behind, in plays" word="deficit" value=${plays(some ? owed(behind) : 0)} note=${note} />`;
 }
 
-function Tile({ head, value, note }) {
-  return html`<div><dt>${head}</dt><dd>${value}</dd>${note && html`<dd class="note">${note}</dd>`}</div>`;
+function Tile({ head, word, value, note }) {
+  return html`<div><dt>${word ? html`<${Term} word=${word}>${head}</${Term}>` : head}</dt><dd>${value}</dd>${note && html`<dd class="note">${note}</dd>`}</div>`;
 }

@@ -9,6 +9,7 @@ import { KeyForm, WITHOUT_KEY, lacking } from './key.js';
 import { List } from './list.js';
 import { Poll } from './poll.js';
 import { address, keep, routeOf } from './route.js';
+import { Definitions } from './terms.js';
 import { Component, Name, html, render } from './view.js';
 
 const UNREAD = { list: null, audit: null, described: null, missing: '' };
@@ -153,6 +154,7 @@ class App extends Component {
       </header>
       <${Banner} link=${seen} />
       <main id="main" tabindex="-1">${this.view()}</main>
+      <${Definitions} />
     `;
   }
 }

@@ -3,6 +3,7 @@ import { RewardDot, ShareBar } from './bars.js';
 import { about, plays, reward, rewardInterval, several, share, shareInterval, whole } from './format.js';
 import { Badge } from './health.js';
 import { byMerit, owed, standing } from './states.js';
+import { Term } from './terms.js';
 import { Component, Name, html } from './view.js';
 
 function Standing({ line }) {
@@ -57,18 +58,20 @@ function Why({ line, open }) {
   return html`<p><bdi>${line.reason}</bdi>${again}</p>${open && html`<${Facts} line=${line} />`}`;
 }
 
+const term = (word, text) => html`<${Term} word=${word}>${text}</${Term}>`;
+
 function Facts({ line }) {
   const missing = [line.pending && `${whole(line.pending)} pending`, line.lost && `${whole(line.lost)} lost`];
   const rows = [
-    ['Promised', byMerit(line) ? `${share(line.promised)}, by merit` : line.promised ? share(line.promised) : 'nothing'],
-    ['Received', `${share(line.share)} (${several(line.plays, 'play')} in ${several(line.rounds, 'round')})`],
+    [term('promise', 'Promised'), byMerit(line) ? `${share(line.promised)}, by merit` : line.promised ? share(line.promised) : 'nothing'],
+    [term('share', 'Received'), `${share(line.share)} (${several(line.plays, 'play')} in ${several(line.rounds, 'round')})`],
     ['95 % interval of its share', shareInterval(line.low_share, line.high_share)],
-    ['Owed now, in plays', line.deficit === null ? 'nothing is promised in plays' : plays(Math.max(0, owed(line)))],
+    [term('deficit', 'Owed now, in plays'), line.deficit === null ? 'nothing is promised in plays' : plays(Math.max(0, owed(line)))],
     ['Furthest behind so far', plays(line.worst)],
     ['Could play in', `${share(line.available)} of all rounds`],
     ['Mean reward', reward(line.estimate)],
     ['95 % interval of its reward', rewardInterval(line.low, line.high)],
-    ['Score by which the policy compares arms', line.score === null ? 'drawn at random, or none yet' : reward(line.score)],
+    [term('score', 'Score by which the policy compares arms'), line.score === null ? 'drawn at random, or none yet' : reward(line.score)],
     ['Missing rewards', missing.filter(Boolean).join(', ') || 'none'],
     ['Late rewards, of the lost', whole(line.late)],
   ];

@@ -3,8 +3,9 @@ import { Arm } from './arm.js';
 import { rewardScale, shareScale } from './bars.js';
 import { several, whole } from './format.js';
 import { Pager, Turns, cut, isNarrow, onResize } from './pager.js';
-import { takesTotals } from './states.js';
+import { byMerit, takesTotals } from './states.js';
 import { Table } from './table.js';
+import { Term } from './terms.js';
 import { Component, html } from './view.js';
 
 const descending = (field) => (one, other) => (other[field] ?? -Infinity) - (one[field] ?? -Infinity) || 0;
@@ -66,7 +67,7 @@ export class Arms extends Component {
     const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line}
       scales=${scales} totals=${totals} open=${open.has(line.arm)} onWhy=${() => this.toggle(line.arm)} />`;
     const body = () => html`
-      <${Key} />
+      <${Key} merit=${audit.lines.some(byMerit)} />
       <table class="overview" role="table" aria-label="Overview of the arms">
         <thead role="rowgroup"><tr role="row">${HEADS.map(head)}</tr></thead>
         <tbody role="rowgroup">${page.rows.map(arm)}</tbody>
@@ -89,10 +90,11 @@ export class Arms extends Component {
 const HEADS = ['Arm', 'Promise', 'Share of the rounds since the promise began', 'Mean reward', 'Reason'];
 const head = (text) => html`<th role="columnheader" scope="col">${text}</th>`;
 
-function Key() {
+function Key({ merit }) {
+  const promised = merit ? html`deserved by <${Term} word="merit" />` : html`<${Term} word="promise">promised</${Term}>`;
   return html`<p class="note key-line">
-    <span class="key-got">share</span> <span class="key-promise">promised</span>${' '}
-    <span class="key-reward">mean reward</span> <span class="key-interval">95 % interval, at all times at once</span>
+    <span class="key-got"><${Term} word="share" /></span> <span class="key-promise">${promised}</span>${' '}
+    <span class="key-reward">mean <${Term} word="reward" /></span> <span class="key-interval">95 % interval, at all times at once</span>
   </p>`;
 }
 

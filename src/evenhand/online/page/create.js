@@ -7,6 +7,7 @@ import { GroupFields } from './groups.js';
 import { link } from './route.js';
 import { Parameters } from './parameters.js';
 import { Form, Problem } from './submit.js';
+import { Term } from './terms.js';
 import { html } from './view.js';
 
 // What can be promised, in the words of the form, and the algorithm that is chosen at first.
@@ -137,7 +138,7 @@ export class Create extends Form {
         maxlength: 100,
         ref: (node) => (this.name = node),
       })}
-      ${this.choice('promise', 'What is promised?', promises, first)}
+      ${this.choice('promise', html`What is <${Term} word="promise">promised</${Term}>?`, promises, first)}
       ${this.select('algorithm', 'Algorithm', matching.map((one) => [one.name, called(one)]))}
       ${algorithm && html`<${About} algorithm=${algorithm} />
         <${Parameters} ...${{ algorithm, texts, faults }} onInput=${(texts) => this.set({ texts })} />`}

@@ -3,6 +3,7 @@ import { Fault, describedBy } from './faults.js';
 import { SPACE, several, share } from './format.js';
 import { Badge } from './health.js';
 import { fraction, percent } from './submit.js';
+import { Term } from './terms.js';
 import { html } from './view.js';
 
 const NAMED = 5; // arms in a sentence
@@ -36,7 +37,7 @@ export function ArmFields({ arms, promises, caps, faults, onChange }) {
     ${['arms', 'fractions', 'caps'].map((list) => html`<${Fault} faults=${faults} path=${`${list}[${at}]`} />`)}
   </li>`;
   const shares = caps ? ' with their promised and largest shares of the rounds' : ' and their promised shares of the rounds';
-  return html`<fieldset><legend>Arms${promises && shares}</legend>
+  return html`<fieldset><legend><${Term} word="arm">Arms</${Term}>${promises && shares}</legend>
     <ul class=${caps ? 'arm-fields capped' : 'arm-fields'}>${arms.map(row)}</ul>
     <${Fault} faults=${faults} path="arms" />
     <button type="button" onClick=${() => onChange([...arms, newArm()])}>Add an arm</button>

@@ -1,5 +1,6 @@
 // The fields of the parameters of an algorithm, as the service describes them.
 import { Fault, describedBy } from './faults.js';
+import { Term } from './terms.js';
 import { html } from './view.js';
 
 // These have fields of their own: beside each arm, and for each group.
@@ -59,7 +60,7 @@ function Table({ of, texts, faults, onInput }) {
   const kind = kinds.find((one) => one.kind === texts[name]);
   const option = ({ kind: key, summary }) =>
     html`<option value=${key} selected=${key === texts[name]}>${key}: ${summary}</option>`;
-  return html`<fieldset class="parameter"><legend><code>${name}</code></legend>
+  return html`<fieldset class="parameter"><legend><${Term} word=${name}><code>${name}</code></${Term}></legend>
     <select id=${`parameter-${name}`} aria-label=${name} ...${describedBy(faults, name, `about-${name}`)}
       onChange=${({ target }) => onInput({ ...texts, [name]: target.value })}>${kinds.map(option)}</select>
     <${Fault} faults=${faults} path=${name} />

@@ -1,5 +1,6 @@
 // With which settings an allocation was created.
 import { duration, moment, several, whole } from './format.js';
+import { Term } from './terms.js';
 import { Component, html } from './view.js';
 
 const MISSING = { lost: 'counts as lost', zero: 'counts as a reward of 0', never: 'is never given up' };
@@ -20,10 +21,10 @@ export class Settings extends Component {
     const [low, high] = described.rewards;
     const rows = [
       ['Created', moment(described.created)],
-      ['Algorithm', typeof described.algorithm === 'string' ? described.algorithm : JSON.stringify(described.algorithm)],
-      ['Arms per round', whole(described.plays)],
+      [html`<${Term} word="policy">Algorithm</${Term}>`, typeof described.algorithm === 'string' ? described.algorithm : JSON.stringify(described.algorithm)],
+      [html`<${Term} word="play">Arms per round</${Term}>`, whole(described.plays)],
       ['Changes of arms and promises', whole(changes)],
-      ['Window for a reward', described.window === null ? 'no limit' : duration(described.window)],
+      [html`<${Term} word="window">Window for a reward</${Term}>`, described.window === null ? 'no limit' : duration(described.window)],
       ['A missing reward', MISSING[described.missing] ?? described.missing],
       ['Rewards', `from ${low} to ${high}`],
       ['Seed', String(described.seed)],

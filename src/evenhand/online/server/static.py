@@ -14,11 +14,13 @@ import orjson
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.exceptions import HTTPException
 
+from evenhand.core.glossary import terms
 from evenhand.online.server.dependencies import public
 
 TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 SUFFIXES = (*TYPES, ".png", ".txt", ".woff2")  # of the files for browsers; the folders have others for developers
 VIEWER = ("swagger-ui-bundle.js", "swagger-ui.css")  # of the package fastapi-offline
+GLOSSARY = "glossary.json"  # what the words of the page mean, by the words
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(public)])
 
@@ -61,8 +63,10 @@ class File:
 
 @cache
 def assets() -> dict[str, File]:
-    """The files of the page, by their paths."""
-    return dict(_files_in(files("evenhand.online") / "page"))
+    """The files of the page, by their paths; among them the glossary of the command line and the documentation."""
+    words = {name: term.plain for name, term in terms().items()}
+    glossary = {GLOSSARY: File.of(orjson.dumps(words), GLOSSARY)}
+    return dict(_files_in(files("evenhand.online") / "page")) | glossary
 
 
 @cache
