@@ -27,7 +27,7 @@ CHANGES = [
     (DRINKS, "PATCH", "", {"closed": False}, []),
     (DRINKS, "PUT", "/arms/mate", {"fraction": 0.1}, ["mate"]),
     (DRINKS, "PUT", "/arms/tea", {}, []),
-    (DRINKS, "PATCH", "/arms/coffee", {"retired": True}, ["coffee"]),
+    (DRINKS, "PATCH", "/arms/coffee", {"retired": True}, []),  # its promise ends
     (DRINKS, "PATCH", "/arms/coffee", {"fraction": 0.3}, ["coffee"]),
     (DRINKS, "PATCH", "/arms/coffee", {"retired": False}, []),
     (DRINKS, "PATCH", "/arms/coffee", {"name": "mate"}, []),
@@ -40,7 +40,9 @@ CHANGES = [
         {"groups": {"hot": {"at_least": 0.6}, "x": {"arms": ["tea"], "at_most": 0.5}}},
         ["hot", "x"],
     ),
-    (GROUPED, "PATCH", "", {"groups": {"hot": None}, "caps": {"tea": 0.3}}, ["tea", "hot"]),
+    (GROUPED, "PATCH", "", {"groups": {"hot": None}, "caps": {"tea": 0.3}}, ["tea"]),  # that of the group ends
+    (GROUPED, "PATCH", "", {"groups": {"hot": None, "tea": {"arms": ["tea"], "at_most": 0.5}}}, ["tea"]),
+    (GROUPED, "PATCH", "/arms/cocoa", {"retired": True}, []),
 ]
 #: Requests that are refused.
 REFUSED = [

@@ -18,7 +18,7 @@ Change = AddArm | RenameArm | UpdateAllocation | UpdateArm
 CHANGES: list[tuple[Change, tuple[str, ...]]] = [
     (UpdateAllocation({"coffee": 0.3}), ("coffee",)),
     (AddArm("mate", {"fraction": 0.1}), ("mate",)),
-    (UpdateArm("coffee", retired=True), ("coffee",)),
+    (UpdateArm("coffee", retired=True), ()),
     (UpdateArm("coffee", retired=False, fraction=0.2), ("coffee",)),
     (RenameArm("mate", "maté"), ()),
 ]

@@ -57,8 +57,15 @@ class PreviewChange(Command[Preview]):
         policy = plan.policy(bandit)
         same = plan.arms is bandit.arms and plan.parameters == bandit.parameters
         changed = not same or any(change in ("close", "reopen") for change, _ in made)
-        begins = (*plan.begun, *plan.groups_begun)
+        begins = _beginning(plan, policy)
         return preview_of(bandit.plays, plan.arms, policy, plan.parameters, changed, int(bandit.state.round), begins)
+
+
+def _beginning(plan: Plan, policy: Policy) -> tuple[str, ...]:
+    """The arms and groups whose promise begins; that of an arm which retires, or of a group that ends, does not."""
+    groups = {group["name"] for group in policy.groups}
+    arms = [arm for arm in plan.begun if arm not in plan.arms.retired]
+    return (*arms, *(name for name in plan.groups_begun if name in groups))
 
 
 def _plan(memory: Memory, change: str, values: Mapping[str, Any]) -> Plan | None:
