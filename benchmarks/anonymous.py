@@ -22,6 +22,7 @@ import limit_anonymous
 from common import Repeats, apart, medians, stop_if
 from evenhand import Environment, Policy
 from evenhand.algorithms import ars_exp3, ars_ucb, clw, odaaf
+from evenhand.core.streams import strand_seeds
 from evenhand.environment import AnonymousFeedback, Bounded, Decreasing, Increasing, Kernel, RandomDelay
 from evenhand.environment.rewards import Bernoulli
 from evenhand.simulation.results import PolicyResult
@@ -61,7 +62,7 @@ class Case:
 
     def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> PolicyResult:
         """The simulation by Evenhand."""
-        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, np.random.SeedSequence(seed))
+        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, strand_seeds(seed, lanes))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import typer
 from rich.console import Console
 
@@ -17,6 +16,7 @@ import solver
 from common import Repeats, medians
 from evenhand import Environment, Policy
 from evenhand.algorithms import m_fcts_d, m_fcucb_d, op_fcts_d, op_fcucb_d, q_fcts_d, q_fcucb_d
+from evenhand.core.streams import strand_seeds
 from evenhand.environment.delays import Geometric
 from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.merit import Power
@@ -38,7 +38,7 @@ def families() -> tuple[tuple[Policy, ...], ...]:
 def run(policy: Policy, lanes: int, rounds: int) -> None:
     """A simulation with every step of the loop."""
     world = Environment(Bernoulli(solver.MEANS), feedback=Geometric(0.05, named=True))
-    run_block(policy, world, baseline_of(policy, world), lanes, checkpoint_rounds(rounds), np.random.SeedSequence(0))
+    run_block(policy, world, baseline_of(policy, world), lanes, checkpoint_rounds(rounds), strand_seeds(0, lanes))
 
 
 def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) -> None:

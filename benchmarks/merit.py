@@ -24,6 +24,7 @@ import solver
 from common import Repeats, apart, medians, stop_if
 from evenhand import Environment, Policy
 from evenhand.algorithms import fcts_d, fcucb_d, op_fcts_d, op_fcucb_d
+from evenhand.core.streams import strand_seeds
 from evenhand.environment.delays import Geometric
 from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.merit import Power
@@ -59,7 +60,7 @@ class Case:
 
     def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> PolicyResult:
         """The simulation by Evenhand."""
-        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, np.random.SeedSequence(seed))
+        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, strand_seeds(seed, lanes))
 
     def run_loop(self, lanes: int, rounds: limit.Rounds, seed: int, everyone: bool) -> limit.Kept:
         """The simulation by the compiled loop, which is FCTS-D."""

@@ -21,6 +21,7 @@ import limit
 from common import Repeats, apart, medians, stop_if
 from evenhand import Environment, Policy
 from evenhand.algorithms import fucb, thompson, tscsf_b, ucb1
+from evenhand.core.streams import strand_seeds
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli
 from evenhand.simulation.results import PolicyResult
@@ -56,7 +57,7 @@ class Case:
 
     def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> PolicyResult:
         """The simulation by Evenhand."""
-        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, np.random.SeedSequence(seed))
+        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, strand_seeds(seed, lanes))
 
     def run_loop(self, lanes: int, rounds: limit.Rounds, seed: int, everyone: bool) -> limit.Kept:
         """The simulation by the compiled loop."""

@@ -37,7 +37,6 @@ from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShare
 from evenhand.policy.index import UCB, Committed, EmpiricalMean
 from evenhand.policy.schedule import Quotas
 from evenhand.policy.selection import Categorical
-from evenhand.simulation import simulate as simulation
 
 SHARES = [0.2, 0.1]
 POLICIES: dict[str, Policy] = {
@@ -253,7 +252,7 @@ def test_every_part_takes_parameters_by_lane(build: Build, values: np.ndarray) -
 
 
 def test_each_lane_of_a_simulation_has_its_own_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "BLOCK", 10)  # so that the lanes come in three blocks
+    monkeypatch.setattr("evenhand.core.streams.STRAND", 10)  # so that the lanes come in three strands
     lanes, horizon = 25, 200
     shares = np.column_stack([np.zeros(lanes), np.linspace(0.0, 0.5, lanes)])
     world = Environment(Bernoulli(PerLane(np.column_stack([np.full(lanes, 0.9), np.linspace(0.0, 0.5, lanes)]))))

@@ -35,7 +35,9 @@ from evenhand.papers.experiment import (
 from evenhand.papers.findings import findings, sentences
 from evenhand.papers.judging import judge
 from evenhand.papers.runner import Store
+from evenhand.policy.policy import Policy
 from evenhand.simulation import simulate as simulation
+from evenhand.simulation.results import PolicyResult
 
 EVERY = experiments()
 ROOT = Path(__file__).parents[2]
@@ -102,7 +104,7 @@ def test_what_has_been_run_is_not_run_again(store: Store, monkeypatch: pytest.Mo
     messages: list[str] = []
     first = store.run(TINY, messages.append)
     assert messages == ["p2a, 1 of 1"]
-    monkeypatch.setattr(runner, "compare", never)
+    monkeypatch.setattr(runner, "compare_keeping", never)
     again = store.run(TINY, messages.append)
     assert messages == ["p2a, 1 of 1"]
     for label, record in first["p2a"].results.policies.items():
@@ -123,7 +125,7 @@ def test_results_of_another_version_are_refused_and_left_alone(store: Store, mon
     store.run(TINY)
     before = (store.place("p2a") / "run.json").read_text()
     monkeypatch.setattr(runner, "code_version", lambda: "9.9.9+other")
-    monkeypatch.setattr(runner, "compare", never)
+    monkeypatch.setattr(runner, "compare_keeping", never)
     with pytest.raises(EvenhandError, match=rf"holds results of another version \({re.escape(code_version())}\)"):
         store.run(TINY)
     assert (store.place("p2a") / "run.json").read_text() == before
@@ -134,6 +136,46 @@ def test_a_damaged_stamp_is_told(store: Store) -> None:
     (store.place("p2a") / "run.json").write_text("{")
     with pytest.raises(DataError, match=r"run\.json is damaged; remove .*p2a, and it is run again$"):
         store.run(TINY)
+
+
+def test_a_policy_that_is_finished_is_kept_at_an_interrupt(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = dataclasses.replace(store, folder=store.folder / "whole").run(TINY)["p2a"].results
+    labels = list(store.setup(TINY, "p2a").policies)
+    assert len(labels) > 2
+    ran: list[str] = []
+    real = simulation.run_block
+
+    def at_most_two(policy: Policy, *others: Any) -> PolicyResult:
+        if len(ran) == 2:
+            raise KeyboardInterrupt
+        ran.append(policy.name)
+        return real(policy, *others)
+
+    monkeypatch.setattr(simulation, "run_block", at_most_two)
+    with pytest.raises(KeyboardInterrupt):
+        store.run(TINY)
+    assert not store.is_there(TINY)
+    monkeypatch.setattr(simulation, "run_block", real)
+    (unfinished,) = (store.place("p2a") / "unfinished").iterdir()
+    assert sorted(path.name for path in unfinished.iterdir()) == ["0.npz", "1.npz"]
+    (unfinished / "1.npz").write_bytes(b"half of it")
+    with pytest.raises(DataError, match=r"1\.npz is damaged; remove it, and it is run again$"):
+        store.run(TINY)
+    (unfinished / "1.npz").unlink()
+    ran.clear()
+
+    def counting(policy: Policy, *others: Any) -> PolicyResult:
+        ran.append(policy.name)
+        return real(policy, *others)
+
+    monkeypatch.setattr(simulation, "run_block", counting)
+    results = store.run(TINY)["p2a"].results
+    assert ran == [store.setup(TINY, "p2a").policies[labels[1]].name]  # the others were there
+    assert not (store.place("p2a") / "unfinished").exists()
+    for label in labels:
+        assert (results.policies[label].pulls == whole.policies[label].pulls).all()
+        for name, curve in whole.policies[label].curves.items():
+            np.testing.assert_array_equal(results.policies[label].curves[name], curve)
 
 
 def test_interrupted_work_goes_on_where_it_stopped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

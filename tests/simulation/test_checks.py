@@ -17,6 +17,7 @@ from evenhand import Environment, Policy, check_environment, check_policy
 from evenhand.algorithms import fucb, lfg, naive, tscsf_b
 from evenhand.core.parts import part
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Outcome, Shape, State
+from evenhand.core.streams import Seeds
 from evenhand.environment.availability import Independent, Logged
 from evenhand.environment.delays import ByReward, Empirical, Geometric
 from evenhand.environment.environment import World
@@ -347,7 +348,7 @@ class Staged(Environment):
 
     world: type[World] = World
 
-    def start(self, horizon: int, lanes: int, seed: np.random.SeedSequence) -> World:
+    def start(self, horizon: int, lanes: int, seed: Seeds) -> World:
         return self.world(self, horizon, lanes, seed)
 
 

@@ -24,6 +24,7 @@ from evenhand.algorithms import (
     ucb1,
 )
 from evenhand.core.state import Array, Decision, Feedback, Outcome, for_lanes
+from evenhand.core.streams import STRAND
 from evenhand.environment import Decreasing, NonOblivious, RandomDelay
 from evenhand.environment.availability import Always, Independent, Joint, Logged
 from evenhand.environment.delays import Fixed, Geometric
@@ -31,7 +32,6 @@ from evenhand.environment.rewards import Bernoulli, Gaussian, Table, Winners
 from evenhand.policy.merit import Linear, Merit, Power
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import MetricRecorder, chosen
-from evenhand.simulation.simulate import BLOCK
 from evenhand.theory.baseline import Baseline, baseline_of
 from evenhand.theory.oracle import fair_shares, optimal_fair, optimal_penalized
 
@@ -61,7 +61,7 @@ class Story:
     earned: list[list[float]]  # of the arms played, in their order
 
 
-def tell(policy: Policy, environment: Environment, block: int = BLOCK) -> list[Story]:
+def tell(policy: Policy, environment: Environment, block: int = STRAND) -> list[Story]:
     """Runs the lanes as `compare` does, a stream for the environment and one for the policy in each block, and writes
     every decision and reward down."""
     blocks = [slice(start, min(start + block, LANES)) for start in range(0, LANES, block)]
@@ -225,7 +225,7 @@ def test_measures_are_sums_over_single_rounds(policy: Policy, environment: Envir
 def test_every_block_is_judged_by_its_own_lanes(
     policy: Policy, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenhand.simulation.simulate.BLOCK", 2)
+    monkeypatch.setattr("evenhand.core.streams.STRAND", 2)
     results = compare({"it": policy}, environment, HORIZON, LANES, SEED, checkpoints=CHECKPOINTS, progress=False)
     for lane, story in enumerate(tell(policy, environment, block=2)):
         for name, value in measures_of(story, lane, policy, environment, HORIZON).items():
@@ -559,7 +559,7 @@ class Vectors:
     chance: list[list[float]]
 
 
-def vectors(policy: Policy, environment: Environment, block: int = BLOCK) -> list[Vectors]:
+def vectors(policy: Policy, environment: Environment, block: int = STRAND) -> list[Vectors]:
     """Runs the lanes as `compare` does and writes every selection vector down."""
     blocks = [slice(start, min(start + block, LANES)) for start in range(0, LANES, block)]
     told: list[Vectors] = []
@@ -654,12 +654,12 @@ MERITED: dict[str, tuple[Policy, Environment, Merit]] = {
 }
 
 
-@pytest.mark.parametrize("block", [BLOCK, 2])
+@pytest.mark.parametrize("block", [STRAND, 2])
 @pytest.mark.parametrize(("policy", "environment", "merit"), MERITED.values(), ids=MERITED)
 def test_regrets_by_merit_are_sums_over_the_selection_vectors(
     policy: Policy, environment: Environment, merit: Merit, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evenhand.simulation.simulate.BLOCK", block)
+    monkeypatch.setattr("evenhand.core.streams.STRAND", block)
     results = compare({"it": policy}, environment, HORIZON, LANES, SEED, checkpoints=CHECKPOINTS, progress=False)
     curves = results.policies["it"].curves
     for lane, one in enumerate(vectors(policy, environment, block)):

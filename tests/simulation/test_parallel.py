@@ -1,4 +1,4 @@
-"""The engine: order, ticks, several processes, and what an interruption tells."""
+"""The engine: results, ticks, several processes, and what an interruption tells."""
 
 from __future__ import annotations
 
@@ -30,16 +30,25 @@ def work(name: str, steps: int, tick: Tick) -> str:
     return name.upper()
 
 
+def results_of(
+    function: Callable[..., Any], units: Any, steps: list[int], jobs: int, progress: bool | None
+) -> list[Any]:
+    """What the units return, in their order."""
+    results: dict[int, Any] = {}
+    engine.run(function, units, steps, jobs, progress, results.__setitem__)
+    return [results[number] for number in range(len(units))]
+
+
 UNITS = [("a", 3), ("b", 1), ("c", 2)]
 STEPS = [3, 1, 2]
 
 
-def test_results_come_in_the_order_of_the_units() -> None:
-    assert engine.run(work, UNITS, STEPS, jobs=1, progress=False) == ["A", "B", "C"]
+def test_each_unit_has_its_result() -> None:
+    assert results_of(work, UNITS, STEPS, jobs=1, progress=False) == ["A", "B", "C"]
 
 
 @pytest.mark.parametrize("jobs", [2, -1])
-def test_several_processes_give_the_same_in_the_same_order(jobs: int) -> None:
+def test_several_processes_give_the_same(jobs: int) -> None:
     parent = os.getpid()
 
     # Not a function of the module: a worker need not be able to import the tests.
@@ -47,7 +56,7 @@ def test_several_processes_give_the_same_in_the_same_order(jobs: int) -> None:
         tick(steps)
         return name.upper(), os.getpid() != parent
 
-    done = engine.run(elsewhere, UNITS, STEPS, jobs, progress=False)
+    done = results_of(elsewhere, UNITS, STEPS, jobs, progress=False)
     assert [name for name, _ in done] == ["A", "B", "C"]
     if jobs == 2:
         assert all(in_another for _, in_another in done)
@@ -57,7 +66,7 @@ def test_one_unit_needs_no_other_process() -> None:
     def here(tick: Tick) -> int:
         return os.getpid()
 
-    assert engine.run(here, [()], [1], jobs=2, progress=False) == [os.getpid()]
+    assert results_of(here, [()], [1], jobs=2, progress=False) == [os.getpid()]
 
 
 def test_an_interruption_tells_how_much_was_done() -> None:
@@ -68,8 +77,18 @@ def test_an_interruption_tells_how_much_was_done() -> None:
         tick(steps)
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        engine.run(interrupted, [("a", 3000), ("b", 3000), ("c", 3000)], [3000] * 3, jobs=1, progress=False)
+        results_of(interrupted, [("a", 3000), ("b", 3000), ("c", 3000)], [3000] * 3, jobs=1, progress=False)
     assert str(caught.value) == "interrupted: 2 of 3 parts of the work were done (6,400 of 9,000 rounds)"
+
+
+def test_results_are_told_one_by_one() -> None:
+    told: list[int] = []
+
+    def counting(tick: Tick) -> int:
+        return len(told)
+
+    engine.run(counting, [(), (), ()], [1] * 3, 1, False, lambda number, result: told.append(result))
+    assert told == [0, 1, 2]
 
 
 def test_an_interruption_before_anything_is_done() -> None:
@@ -77,7 +96,7 @@ def test_an_interruption_before_anything_is_done() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt, match=r"interrupted: 0 of 2 parts of the work were done \(0 of 10 rounds\)"):
-        engine.run(at_once, [(), ()], [5, 5], jobs=1, progress=False)
+        results_of(at_once, [(), ()], [5, 5], jobs=1, progress=False)
 
 
 def test_other_errors_pass_through() -> None:
@@ -85,7 +104,7 @@ def test_other_errors_pass_through() -> None:
         raise ZeroDivisionError("one over nought")
 
     with pytest.raises(ZeroDivisionError, match="one over nought"):
-        engine.run(broken, [()], [1], jobs=1, progress=False)
+        results_of(broken, [()], [1], jobs=1, progress=False)
 
 
 @pytest.mark.parametrize("end", ["well", "error", "interruption"])
@@ -99,7 +118,7 @@ def test_nothing_is_left_behind(end: str, tmp_path: Path, monkeypatch: pytest.Mo
             raise ZeroDivisionError if end == "error" else KeyboardInterrupt
 
     try:
-        engine.run(function, [()], [1], jobs=1, progress=False)
+        results_of(function, [()], [1], jobs=1, progress=False)
     except (ZeroDivisionError, KeyboardInterrupt):
         assert end != "well"
     assert seen == [1]  # the folder of the ticks was there
@@ -120,14 +139,14 @@ def test_ticks_reach_the_file_that_the_bar_looks_at(monkeypatch: pytest.MonkeyPa
         tick(steps)
         return [int(n) for n in looked[0]]
 
-    assert engine.run(function, [(3,), (5,)], [3, 5], jobs=1, progress=False) == [[3, 0], [3, 5]]
+    assert results_of(function, [(3,), (5,)], [3, 5], jobs=1, progress=False) == [[3, 0], [3, 5]]
 
 
 def test_a_bar_changes_nothing_and_keeps_off_standard_output(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(engine, "PATIENCE", 0.0)
-    assert engine.run(work, UNITS, STEPS, jobs=1, progress=True) == ["A", "B", "C"]
+    assert results_of(work, UNITS, STEPS, jobs=1, progress=True) == ["A", "B", "C"]
     assert capsys.readouterr().out == ""
 
 
@@ -146,7 +165,7 @@ def test_a_bar_is_shown_on_terminals_unless_told_otherwise(
 
     monkeypatch.setattr(engine, "_bar", bar)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    engine.run(work, UNITS, STEPS, jobs=1, progress=asked)
+    results_of(work, UNITS, STEPS, jobs=1, progress=asked)
     assert told == [shown]
 
 

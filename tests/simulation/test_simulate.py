@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evenhand import Environment, EvenhandError, InfeasiblePromise, PerLane, Policy, Results, compare, simulate
 from evenhand.algorithms import fair_random, fucb, hard_threshold_ucb, lfg, thompson, tscsf_b, ucb1
+from evenhand.core.streams import STRAND
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli, Gaussian, Table
 from evenhand.simulation.setup import CHECKPOINTS
-from evenhand.simulation.simulate import BLOCK, checkpoint_rounds
+from evenhand.simulation.simulate import checkpoint_rounds, cut
 
 SHARES = [0.1, 0.2, 0.15]
 WORLD = Environment(Bernoulli([0.8, 0.5, 0.3]), Independent([0.9, 0.8, 1.0]), fractions=SHARES, penalties=0.2)
@@ -44,10 +47,9 @@ def run(policies: Any = None, **options: Any) -> Results:
 # --- what the results depend on ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("block", [3, BLOCK])
-def test_the_number_of_processes_changes_nothing(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenhand.simulation.simulate.BLOCK", block)
-    same(run(jobs=1), run(jobs=2))
+@pytest.mark.parametrize("lanes", [7, 2 * STRAND + 3])
+def test_the_number_of_processes_changes_nothing(lanes: int) -> None:
+    same(run(lanes=lanes, jobs=1), run(lanes=lanes, jobs=2))
 
 
 def test_who_runs_beside_changes_nothing() -> None:
@@ -77,7 +79,7 @@ def test_a_longer_run_begins_as_a_shorter_one() -> None:
 
 
 def test_blocks_have_streams_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenhand.simulation.simulate.BLOCK", 3)
+    monkeypatch.setattr("evenhand.core.streams.STRAND", 3)
     whole = run(lanes=7)
     # The first block is that of a run with fewer lanes; the last one has a single lane.
     for label in POLICIES:
@@ -99,7 +101,7 @@ def test_simulate_is_compare_with_one_policy() -> None:
 
 def test_lanes_by_parameter_are_those_of_single_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     # With a block a lane, lane l of a run with means by lane is lane l of a run with its means throughout.
-    monkeypatch.setattr("evenhand.simulation.simulate.BLOCK", 1)
+    monkeypatch.setattr("evenhand.core.streams.STRAND", 1)
     means = np.array([[0.9, 0.1], [0.2, 0.6], [0.5, 0.4]])
     penalties = np.array([[0.4], [0.2], [0.05]])
     shares = np.array([[0.1, 0.2], [0.3, 0.3], [0.0, 0.4]])
@@ -291,3 +293,32 @@ def test_arguments_of_another_type_are_refused(arguments: dict[str, Any], messag
     with pytest.raises(EvenhandError) as caught:
         compare(**(run | arguments), lanes=2, progress=False)
     assert str(caught.value).startswith(message)
+
+
+# --- how the lanes are cut --------------------------------------------------------------------------------------------
+
+
+@given(lanes=st.integers(1, 5000), arms=st.integers(1, 3000), policies=st.integers(1, 9), processes=st.integers(1, 40))
+@settings(deadline=None)
+def test_blocks_are_whole_strands_side_by_side(lanes: int, arms: int, policies: int, processes: int) -> None:
+    blocks = cut(lanes, arms, policies, processes)
+    assert [block.start for block in blocks] == [0, *(block.stop for block in blocks[:-1])]
+    assert blocks[-1].stop == lanes
+    assert all(block.start % STRAND == 0 and block.start < block.stop for block in blocks)
+
+
+def test_the_work_is_cut_where_that_saves_time() -> None:
+    assert len(cut(1000, 10, policies=1, processes=1)) == 1
+    assert len(cut(1000, 10, policies=1, processes=2)) == 2
+    assert len(cut(1000, 10, policies=2, processes=2)) == 1  # a policy for each process
+    assert len(cut(1000, 10, policies=3, processes=2)) == 2  # rather than two in one process and one in the other
+    assert len(cut(100, 1000, policies=1, processes=8)) == 1  # a strand is never cut
+    assert len(cut(10_000, 100, policies=1, processes=1)) > 1  # blocks are limited
+
+
+def test_the_first_lanes_are_those_of_a_smaller_run() -> None:
+    short, long = run(lanes=STRAND), run(lanes=2 * STRAND)
+    for label, result in short.policies.items():
+        assert (long.policies[label].pulls[:, :STRAND] == result.pulls).all()
+        for name, curve in result.curves.items():
+            assert (long.policies[label].curves[name][:, :STRAND] == curve).all(), (label, name)

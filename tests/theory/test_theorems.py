@@ -602,7 +602,7 @@ def test_shares_by_merit_are_played_in_the_end(delays: tuple[Delay, Delay]) -> N
     environment = Environment(Bernoulli(C1), feedback=delays[0], merit=PAPER)
     fair = np.asarray(fair_shares(PAPER, np.array(C1), 3, Always()))
     records = {
-        policy.name: run(policy, environment, [half, rounds], lanes=30)
+        policy.name: run(policy, environment, [half, rounds], lanes=100)
         for policy in (fcts_d(PAPER, plays=3), cucb_d(plays=3), mp_ts_d(plays=3))
     }
     shares = {name: (record.pulls[1] - record.pulls[0]) / half for name, record in records.items()}

@@ -244,12 +244,13 @@ def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
     return type(record)(**{f.name: each_array(getattr(record, f.name), change) for f in dataclasses.fields(record)})
 
 
-def for_lanes(part: T, lanes: slice) -> T:
+def for_lanes(part: T, lanes: slice, keep: bool = False) -> T:
     """A copy of a part in which every `PerLane` parameter is cut to the given lanes.
 
     Args:
         part: with parameters of (lanes, …).
         lanes: the lanes to keep.
+        keep: whether the parameters stay `PerLane`, to be cut again; otherwise they are plain arrays, which are faster.
 
     Returns:
         The copy, or the part itself where it has no such parameter.
@@ -260,13 +261,13 @@ def for_lanes(part: T, lanes: slice) -> T:
         array([[0.4, 0.6]])
     """
     if isinstance(part, PerLane):
-        return np.asarray(part)[lanes]  # type: ignore[return-value]
+        return part[lanes] if keep else np.asarray(part)[lanes]  # type: ignore[return-value]
     if not attrs.has(type(part)):
         return part
     changes: dict[str, Any] = {}
     for parameter in attrs.fields(type(part)):  # type: ignore[arg-type]
         value = getattr(part, parameter.name)
-        new = for_lanes(value, lanes)
+        new = for_lanes(value, lanes, keep)
         if parameter.init and new is not value:
             changes[parameter.alias or parameter.name] = new
     return attrs.evolve(part, **changes) if changes else part  # type: ignore[misc]

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Feedback, Mask, Shape
+from evenhand.core.streams import over_arms
 from evenhand.environment.feedback import FeedbackModel
 from evenhand.environment.timing_wheel import TimingWheel
 
@@ -99,14 +100,13 @@ class Sums:
         Returns:
             The feedback of the round.
         """
-        ones = np.ones(self._shape[-1])
-        totals = np.reshape(earned @ ones, -1)
+        totals = np.reshape(over_arms(earned), -1)
         arms = (-1, self._shape[-1])
         spread = np.reshape(earned, arms) if self._by_arm else totals
         arrived = self._flow.step(spread, played.reshape(arms), None if chance is None else chance.reshape(arms))
         self._under_way += totals
         self._under_way -= arrived
-        share = arrived.reshape(self._shape[:-1]) / np.maximum(played @ ones, 1.0)
+        share = arrived.reshape(self._shape[:-1]) / np.maximum(over_arms(played), 1.0)
         return Feedback(received=played, rewards=played * share[..., np.newaxis])
 
     def under_way(self) -> Array:

@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, part
-from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Outcome, Unit
+from evenhand.core.state import (
+    ALL_AVAILABLE,
+    Array,
+    Decision,
+    Feedback,
+    Mask,
+    Observation,
+    Outcome,
+    Unit,
+    for_lanes,
+)
+from evenhand.core.streams import Seeds, spans, strand_sizes
 from evenhand.core.validate import PerArm
 from evenhand.environment.availability import Always, Availability
 from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
@@ -185,13 +196,13 @@ class Environment(Part):
                 f"horizon = {horizon}, but the log has only {self.rows} rounds; use a horizon of at most {self.rows}"
             )
 
-    def start(self, horizon: int, lanes: int, seed: np.random.SeedSequence) -> World:
+    def start(self, horizon: int, lanes: int, seed: Seeds) -> World:
         """The environment at work for one block of lanes.
 
         Args:
             horizon: T ≥ 1, rounds.
             lanes: number of replications.
-            seed: of all its randomness.
+            seed: of all its randomness; or one for each strand of `evenhand.core.streams.STRAND` lanes.
 
         Raises:
             EvenhandError: a log holds fewer rounds than ``horizon``.
@@ -218,16 +229,17 @@ class World:
         [[True, False]]
     """
 
-    def __init__(self, environment: Environment, horizon: int, lanes: int, seed: np.random.SeedSequence) -> None:
+    def __init__(self, environment: Environment, horizon: int, lanes: int, seed: Seeds) -> None:
         """See `Environment.start`."""
         self.environment = environment
         self.lanes = lanes
         self.horizon = horizon
         self.round = 0
-        order, rewards, availability, feedback, free = (np.random.default_rng(s) for s in seed.spawn(5))
-        self._rng_rewards, self._rng_availability, self._rng_feedback = rewards, availability, feedback
-        self._rng_free = free
-        self._rows, self._random = self._order(order), environment.feedback.random
+        seeds = [seed] if isinstance(seed, np.random.SeedSequence) else seed
+        self._strands = [
+            _Strand(environment, lanes, seed)
+            for lanes, seed in zip(spans(strand_sizes(lanes, len(seeds))), seeds, strict=True)
+        ]
         self._stretch = int(min(horizon, max(1, DRAWN_AHEAD // (lanes * environment.arms))))
         self._unit = environment.unit
         # The range to which rewards are held, where one is given or needed for scaling.
@@ -254,11 +266,10 @@ class World:
         if self.round or self._observed:
             raise EvenhandError("free_pull must be called before round 1, which has begun; start the environment again")
         self._channel = self._open(self.horizon + 1)
-        earned = environment.rewards.draw(self._rng_free, np.zeros((1, 1), dtype=np.intp), self.lanes)[0]
-        chance = self._rng_free.random(shape) if self._random else None
+        earned, chance = map(_side_by_side, zip(*(strand.free_pull() for strand in self._strands), strict=True))
         played = np.ones(shape, dtype=bool)
-        self._check(earned, played)
-        return self._channel.send(played, earned, chance)
+        self._check(earned[0], played)
+        return self._channel.send(played, earned[0], None if chance is None else chance[0])
 
     def observe(self) -> Observation:
         """What is known before the next round: which arms are available, (lanes, arms).
@@ -301,14 +312,6 @@ class World:
         chance = None if self._chance is None else self._chance[self._place]
         return Outcome(earned, self._channel.send(decision.played, earned, chance), potential)
 
-    def _order(self, rng: np.random.Generator) -> NDArray[np.intp] | None:
-        """The rows of the log in the order of each lane, (rows, lanes); None for all in the order of the log."""
-        rewards = self.environment.rewards
-        if rewards.rows is None or not rewards.shuffled:
-            return None
-        rows = np.broadcast_to(np.arange(rewards.rows, dtype=np.int32), (self.lanes, rewards.rows))
-        return rng.permuted(rows, axis=1).T
-
     def _open(self, rounds: int) -> Channel:
         environment = self.environment
         return environment.feedback.open_for(environment.means, self._unit, (self.lanes, environment.arms), rounds)
@@ -318,11 +321,8 @@ class World:
         rows = self.environment.rows
         # A log is read to its end and no further; the last draw may be short.
         stop = self.round + self._stretch if rows is None else min(self.round + self._stretch, rows)
-        places = np.arange(self.round, stop)[:, np.newaxis] if self._rows is None else self._rows[self.round : stop]
-        self._rewards = self.environment.rewards.draw(self._rng_rewards, places, self.lanes)
-        self._available = self.environment.availability.draw(self._rng_availability, places, self.lanes)
-        if self._random:
-            self._chance = self._rng_feedback.random((stop - self.round, self.lanes, self.environment.arms))
+        drawn = zip(*(strand.draw(self.round, stop) for strand in self._strands), strict=True)
+        self._rewards, self._available, self._chance = map(_side_by_side, drawn)
 
     def _check(self, earned: NDArray[Any], played: Mask) -> None:
         """Refuse rewards of played arms outside the range."""
@@ -337,3 +337,40 @@ class World:
                 f"arm {self.environment.names[place[-1]]!r} earned {float(earned[place])!r} {where}, outside the range "
                 f"of rewards [{low:g}, {high:g}]; give reward_range=(low, high) with every reward that can occur"
             )
+
+
+class _Strand:
+    """Some lanes, which share random streams."""
+
+    def __init__(self, environment: Environment, lanes: slice, seed: np.random.SeedSequence) -> None:
+        self._rewards = for_lanes(environment.rewards, lanes)
+        self._availability = for_lanes(environment.availability, lanes)
+        self._shape = lanes.stop - lanes.start, environment.arms
+        self._random = environment.feedback.random
+        order, *streams = map(np.random.default_rng, seed.spawn(5))
+        self._reward, self._available, self._late, self._free = streams
+        self._rows = self._order(order)
+
+    def draw(self, start: int, stop: int) -> tuple[NDArray[Any], Mask | None, Array | None]:
+        """Rewards, availability and chance of some rounds, each (rounds, lanes, arms)."""
+        places = np.arange(start, stop)[:, np.newaxis] if self._rows is None else self._rows[start:stop]
+        rewards = self._rewards.draw(self._reward, places, self._shape[0])
+        available = self._availability.draw(self._available, places, self._shape[0])
+        return rewards, available, self._late.random((len(places), *self._shape)) if self._random else None
+
+    def free_pull(self) -> tuple[NDArray[Any], Array | None]:
+        """Rewards and chance of the pulls before round 1, each (1, lanes, arms)."""
+        rewards = self._rewards.draw(self._free, np.zeros((1, 1), dtype=np.intp), self._shape[0])
+        return rewards, self._free.random((1, *self._shape)) if self._random else None
+
+    def _order(self, rng: np.random.Generator) -> NDArray[np.intp] | None:
+        """The rows of the log in the order of each lane, (rows, lanes); None for all in the order of the log."""
+        if self._rewards.rows is None or not self._rewards.shuffled:
+            return None
+        rows = np.broadcast_to(np.arange(self._rewards.rows, dtype=np.int32), (self._shape[0], self._rewards.rows))
+        return rng.permuted(rows, axis=1).T
+
+
+def _side_by_side(strands: Sequence[Any]) -> Any:
+    """What strands have drawn, (rounds, lanes, arms); None where they draw nothing."""
+    return strands[0] if len(strands) == 1 or strands[0] is None else np.concatenate(strands, axis=1)

@@ -456,11 +456,11 @@ class _Decays:
     """``Σ_k w_k Σ_τ q_k^(τ−1) x(t − τ)``."""
 
     def __init__(self, weights: Array, factors: Array, lanes: int) -> None:
-        self._weights, self._factors = weights, factors[:, np.newaxis]
+        self._weights, self._factors = weights[:, np.newaxis], factors[:, np.newaxis]
         self._sums, self._last = np.zeros((len(weights), lanes)), np.zeros(lanes)
 
     def step(self, earned: Array, played: Mask, chance: Array | None) -> Array:
         self._sums *= self._factors
         self._sums += self._last
         self._last = np.array(earned)
-        return np.asarray(self._weights @ self._sums)
+        return np.asarray((self._weights * self._sums).sum(axis=0))  # a product of matrices rounds lanes differently

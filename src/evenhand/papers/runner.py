@@ -7,12 +7,15 @@ import json
 import shutil
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from evenhand.config.toml import parse
 from evenhand.core.code_version import code_version
@@ -21,9 +24,11 @@ from evenhand.core.files import write_whole
 from evenhand.papers import origin
 from evenhand.papers.experiment import CompletedRun, Experiment, QuickSize, Runs
 from evenhand.simulation.parallel import metered
-from evenhand.simulation.results import Results
+from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.setup import Setup, run_information
-from evenhand.simulation.simulate import compare
+from evenhand.simulation.simulate import compare, compare_keeping
+
+UNFINISHED = "unfinished"  # the folder with the policies that are finished, of a run that is not
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +127,15 @@ class Store:
 
     def _made(self, experiment: Experiment, part: str, setup: Setup) -> CompletedRun:
         began, load = time.perf_counter(), origin.load()
+        place = self.place(part)
+        if self.again:
+            shutil.rmtree(place / UNFINISHED, ignore_errors=True)
         with metered() as processor:
-            results, seconds = _timed(setup) if experiment.timed else (_simulated(setup, setup.policies, self.jobs), {})
+            if experiment.timed:
+                results, seconds = _timed(setup)
+            else:
+                finished = _Finished(place / UNFINISHED / f"{key(setup)}-{code_version()}", list(setup.policies))
+                results, seconds = _simulated(setup, setup.policies, self.jobs, finished), {}
         stamp = {
             "key": key(setup),
             "code": code_version(),
@@ -136,13 +148,49 @@ class Store:
             "machine": origin.machine(),
             "load": load,
         }
-        place = self.place(part)
         shutil.rmtree(place, ignore_errors=True)
         results.save(place)
         # Written last and at once: it marks the results as complete.
         text = json.dumps(stamp, indent=2)
         write_whole(place / "run.json", lambda path: path.write_text(text, "utf-8"))
         return CompletedRun(results, setup, seconds)
+
+
+class _Finished(MutableMapping[str, PolicyResult]):
+    """Policies of a run under way that are finished, each in a file: an interrupted run goes on after them."""
+
+    def __init__(self, folder: Path, labels: list[str]) -> None:
+        self._folder, self._labels = folder, labels
+
+    def _path(self, label: str) -> Path:
+        return self._folder / f"{self._labels.index(label)}.npz"
+
+    def __getitem__(self, label: str) -> PolicyResult:
+        path = self._path(label)
+        if not path.is_file():
+            raise KeyError(label)
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                return PolicyResult.of_arrays(file)
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            raise DataError(f"{path} is damaged; remove it, and it is run again") from None
+
+    def __setitem__(self, label: str, result: PolicyResult) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        arrays: dict[str, Any] = result.arrays
+        write_whole(self._path(label), lambda path: np.savez(path, **arrays))
+
+    def __delitem__(self, label: str) -> None:
+        self._path(label).unlink()
+
+    def __iter__(self) -> Iterator[str]:
+        return (label for label in self._labels if self._path(label).is_file())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._labels and self._path(str(label)).is_file()
 
 
 def key(setup: Setup) -> str:
@@ -155,10 +203,12 @@ def key(setup: Setup) -> str:
     return hashlib.sha256(json.dumps(information, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _simulated(setup: Setup, policies: Mapping[str, Any], jobs: int) -> Results:
+def _simulated(
+    setup: Setup, policies: Mapping[str, Any], jobs: int, finished: MutableMapping[str, PolicyResult]
+) -> Results:
     size = setup.horizon, setup.lanes, setup.seed
     options: dict[str, Any] = {"checkpoints": setup.checkpoints, "spacing": setup.spacing, "jobs": jobs}
-    return compare(policies, setup.environment, *size, **options)
+    return compare_keeping(finished, policies, setup.environment, *size, **options)
 
 
 def _timed(setup: Setup) -> tuple[Results, dict[str, float]]:
@@ -168,7 +218,7 @@ def _timed(setup: Setup) -> tuple[Results, dict[str, float]]:
     compare(setup.policies, setup.environment, min(50, setup.horizon), setup.lanes, setup.seed, progress=False)
     for label, policy in setup.policies.items():
         began = time.process_time()
-        parts.append(_simulated(setup, {label: policy}, jobs=1))
+        parts.append(_simulated(setup, {label: policy}, jobs=1, finished={}))
         seconds[label] = round(time.process_time() - began, 3)
     first = parts[0]
     information = run_information(setup.policies, setup.environment, setup.lanes, setup.seed, first.rounds)

@@ -11,6 +11,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
+from evenhand.core.streams import among
 from evenhand.policy.confidence import Intervals, as_confidence
 from evenhand.policy.evidence import Evidence, at_best_age, counts_by_age
 from evenhand.policy.index import Index, as_index
@@ -104,8 +105,9 @@ class MatureBeta(Index):
         pulls, received, rewards = counts if available is None else counts[:, available]
         rewards = np.minimum(rewards, received)  # sums of fractions can exceed it by a rounding error
         missing = pulls - received
-        draws: Array = rng.beta(a + rewards + missing, b + received - rewards)
-        draws += rng.beta(a + rewards, b + received - rewards + missing)
+        drawn = rng if available is None else among(rng, available)
+        draws: Array = drawn.beta(a + rewards + missing, b + received - rewards)
+        draws += drawn.beta(a + rewards, b + received - rewards + missing)
         draws /= 2.0
         if available is None:
             return draws

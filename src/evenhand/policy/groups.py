@@ -14,6 +14,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Shape, State
+from evenhand.core.streams import over_arms
 from evenhand.policy.fairness import Fairness, Ranking, deficits, owed, weighed
 
 NEVER = -1e18  # the score of an arm whose cap is 0, which plays only where no other can
@@ -234,7 +235,7 @@ class BoundedShares(Fairness):
         if self.groups:
             floors, caps = group_deficits(self.groups, state)
             members = self._members(state.arms)
-            owing += (np.maximum(floors, 0.0) + np.minimum(caps, 0.0)) @ members.T
+            owing += over_arms(np.maximum(floors, 0.0) + np.minimum(caps, 0.0), members.T)
             barred = barred | (members @ (caps_of(self.groups) == 0.0) > 0.0)
         return Ranking(np.where(barred, NEVER, owing + weighed(np.array([self.eta]), score)))
 

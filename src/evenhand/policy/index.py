@@ -17,6 +17,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
+from evenhand.core.streams import among
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
 from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 
@@ -274,7 +275,7 @@ class BetaSample(Index):
         if available is None:
             return rng.beta(won, lost)
         draws = np.zeros(sums.shape)
-        draws[available] = rng.beta(won[available], lost[available])
+        draws[available] = among(rng, available).beta(won[available], lost[available])
         return draws
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
@@ -284,7 +285,10 @@ class BetaSample(Index):
             rewards = np.minimum(np.maximum(rewards, 0.0), feedback.received)
             whole = np.floor(rewards)
             rest = rewards - whole
-            rewards = whole + (rng.random(rest.shape) < rest) if np.count_nonzero(rest) else whole
+            fractional = rest > 0.0
+            drawn = among(rng, fractional).random((np.count_nonzero(fractional),))
+            rewards = whole
+            rewards[fractional] += drawn < rest[fractional]
         state.index.successes += rewards
 
 

@@ -28,6 +28,7 @@ from evenhand.core.state import (
     Unit,
     rows,
 )
+from evenhand.core.streams import among
 from evenhand.policy.evidence import Evidence
 from evenhand.policy.fairness import Fairness, NoPromise, Ranking
 from evenhand.policy.floor import ExplorationFloor
@@ -238,7 +239,7 @@ class Policy(Part):
         if held is None or chosen is None or chosen.all():
             played, inclusion = self._select(state, observation, rng)
             drawn = self._draws_scores and not self.selection.explores
-        elif not chosen.any():
+        elif not chosen.any() and not self._by_lane:
             played, inclusion, drawn = held, held, False
         else:
             played, inclusion = self._select_in(chosen[..., 0], held, state, observation, rng)
@@ -300,14 +301,17 @@ class Policy(Part):
     def _select_in(
         self, chosen: Mask, held: Mask, state: State, observation: Observation, rng: np.random.Generator
     ) -> tuple[Mask, NDArray[Any]]:
-        """A selection in some lanes only; the others go on."""
+        """A selection in some lanes only; the others go on.
+
+        Where parameters differ between lanes all are drawn in every round, so that no lane depends on the others.
+        """
         lanes = np.flatnonzero(chosen)
         if self._by_lane:
             selected, share = self._select(state, observation, rng)
             selected, share = selected[lanes], share[lanes]
         else:
             available = None if observation.available is None else observation.available[lanes]
-            selected, share = self._select(rows(state, lanes), Observation(available), rng)
+            selected, share = self._select(rows(state, lanes), Observation(available), among(rng, chosen))
         played, inclusion = held.copy(), held.astype(share.dtype)
         played[lanes], inclusion[lanes] = selected, share
         return played, inclusion

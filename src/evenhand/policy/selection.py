@@ -293,7 +293,8 @@ def _rounded(chance: Array, rng: np.random.Generator) -> Mask:
         total = first + value[1:even:2]
         over = total > 1.0
         # The first arm goes on with chance a/s, or else 1 − (1 − b)/(2 − s) = (1 − a)/(2 − s).
-        stays = rng.random(total.shape) * np.abs(total - 2.0 * over) < np.abs(first - over)
+        chances = rng.random(total.shape[::-1]).T
+        stays = chances * np.abs(total - 2.0 * over) < np.abs(first - over)
         goes_on = np.where(stays, here, there)
         played[here + there - goes_on] = over
         value = np.concatenate([total - over, value[even:]])

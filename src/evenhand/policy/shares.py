@@ -6,6 +6,7 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask
+from evenhand.core.streams import over_arms
 
 
 def proportional(weights: Array, plays: int | Array, available: Mask | None = None) -> Array:
@@ -40,7 +41,7 @@ def proportional(weights: Array, plays: int | Array, available: Mask | None = No
     chance = weights * (plays / np.where(total > 0.0, total, 1.0))
     if chance.max(initial=0.0) <= 1.0:
         return chance
-    full = chance >= 1.0
+    full = (chance >= 1.0) & (chance > 1.0).any(axis=-1, keepdims=True)
     while True:
         rest = np.where(full, 0.0, weights)
         left = plays - full.sum(axis=-1, keepdims=True)
@@ -66,5 +67,5 @@ def require_finite(totals: Array) -> None:
 
 
 def _totals(weights: Array) -> Array:
-    """Sums over the arms, with the axis kept; a product is faster than a sum over a short last axis."""
-    return np.asarray(weights @ np.ones(weights.shape[-1]))[..., np.newaxis]
+    """Sums over the arms, with the axis kept."""
+    return over_arms(weights)[..., np.newaxis]

@@ -19,9 +19,10 @@ from attrs import frozen
 
 from evenhand.core.parts import part
 from evenhand.core.state import Array
+from evenhand.core.streams import over_arms
 from evenhand.environment.drift import best_dynamic
 from evenhand.policy.fairness import owed
-from evenhand.simulation.metrics import Metric, Run, over_arms, weighted
+from evenhand.simulation.metrics import Metric, Run, weighted
 from evenhand.theory.baseline import Baseline
 
 #: A lane is stuck by what it plays after this part of the rounds so far.

@@ -9,8 +9,8 @@ import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -26,14 +26,32 @@ _METER: ContextVar[list[float] | None] = ContextVar("meter", default=None)
 PLAIN = (str, bytes, int, float, complex, np.ndarray, np.generic, np.ufunc)  # values without code of the user's
 
 
+def processes(jobs: int) -> int:
+    """How many processes run at the same time.
+
+    Args:
+        jobs: −1 takes every core; a backend of joblib that is active may have another number.
+
+    Example:
+        >>> processes(1)
+        1
+    """
+    if jobs == 1:
+        return 1
+    from joblib import effective_n_jobs
+
+    return max(1, int(effective_n_jobs(jobs)))
+
+
 def run(
     function: Callable[..., R],
     units: Sequence[tuple[Any, ...]],
     steps: Sequence[int],
     jobs: int,
     progress: bool | None,
-) -> list[R]:
-    """``function(*unit, tick)`` for every unit, in order; ``tick(done)`` reports how many of its steps a unit has done.
+    finished: Callable[[int, R], None],
+) -> None:
+    """``function(*unit, tick)`` for every unit; ``tick(done)`` reports how many of its steps a unit has done.
 
     Args:
         function: what to run; with several jobs it must be importable.
@@ -41,6 +59,7 @@ def run(
         steps: steps of each unit, for the progress bar.
         jobs: processes; 1 runs everything in this one, −1 takes every core.
         progress: whether to show a bar on standard error; None for only where that is a terminal.
+        finished: called in this process with each unit's number and result, as soon as it is there.
 
     Raises:
         KeyboardInterrupt: interrupted, with a message on how much was done.
@@ -50,18 +69,17 @@ def run(
         done: NDArray[np.int64] = np.memmap(path, dtype=np.int64, mode="w+", shape=(len(units),))
         try:
             with _bar(done, steps, sys.stderr.isatty() if progress is None else progress):
-                results, seconds = zip(*_run_all(function, units, jobs, path), strict=True)
+                seconds = _run_all(function, units, jobs, path, finished)
         except KeyboardInterrupt:
-            finished = sum(int(d) >= s for d, s in zip(done, steps, strict=True))
+            whole = sum(int(d) >= s for d, s in zip(done, steps, strict=True))
             raise KeyboardInterrupt(
-                f"interrupted: {finished} of {len(units)} parts of the work were done "
+                f"interrupted: {whole} of {len(units)} parts of the work were done "
                 f"({int(done.sum()):,} of {sum(steps):,} rounds)"
             ) from None
         finally:
             del done  # the file must be free before its folder goes
     if (meter := _METER.get()) is not None:
         meter += seconds
-    return list(results)
 
 
 @contextmanager
@@ -70,9 +88,11 @@ def metered() -> Iterator[list[float]]:
 
     Example:
         >>> with metered() as seconds:
-        ...     done = run(lambda number, tick: number, [(1,), (2,)], [1, 1], jobs=1, progress=False)
-        >>> done, len(seconds)
-        ([1, 2], 2)
+        ...     run(lambda number, tick: number + 1, [(1,), (2,)], [1, 1], jobs=1, progress=False, finished=print)
+        0 2
+        1 3
+        >>> len(seconds)
+        2
     """
     seconds: list[float] = []
     token = _METER.set(seconds)
@@ -145,19 +165,38 @@ def _installed(module: ModuleType) -> bool:
 
 
 def _run_all(
-    function: Callable[..., R], units: Sequence[tuple[Any, ...]], jobs: int, path: Path
-) -> list[tuple[R, float]]:
+    function: Callable[..., R],
+    units: Sequence[tuple[Any, ...]],
+    jobs: int,
+    path: Path,
+    finished: Callable[[int, R], None],
+) -> list[float]:
+    """Processor seconds of each unit."""
     calls = [(function, unit, path, len(units), number, os.getpid()) for number, unit in enumerate(units)]
-    if jobs == 1 or len(units) == 1:
-        return [_run_one(*call) for call in calls]
-    from joblib import Parallel, delayed
+    seconds = []
+    with closing(_results(calls, jobs)) as results:
+        for number, result, took in results:
+            finished(number, result)
+            seconds.append(took)
+    return seconds
 
-    return list(Parallel(n_jobs=jobs, batch_size=1)(delayed(_run_one)(*call) for call in calls))
+
+def _results(calls: Sequence[tuple[Any, ...]], jobs: int) -> Generator[tuple[int, Any, float]]:
+    if jobs == 1 or len(calls) == 1:
+        yield from (_run_one(*call) for call in calls)
+        return
+    from joblib import Parallel, delayed
+    from joblib.parallel import get_active_backend
+
+    work = (delayed(_run_one)(*call) for call in calls)
+    at_once = get_active_backend()[0].supports_return_generator
+    as_it_is_done: dict[str, Any] = {"return_as": "generator_unordered"} if at_once else {}
+    yield from Parallel(n_jobs=jobs, batch_size=1, **as_it_is_done)(work)
 
 
 def _run_one(
     function: Callable[..., R], unit: tuple[Any, ...], path: Path, units: int, number: int, parent: int
-) -> tuple[R, float]:
+) -> tuple[int, R, float]:
     # On another machine of a cluster the file does not exist, and there is no bar.
     done = np.memmap(path, dtype=np.int64, mode="r+", shape=(units,)) if path.exists() else np.zeros(units)
 
@@ -170,7 +209,7 @@ def _run_one(
 
     began = time.process_time()
     result = function(*unit, tick)
-    return result, time.process_time() - began
+    return number, result, time.process_time() - began
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 QUANTILES = (0.05, 0.5, 0.95)
+CURVE = "curve "  # in front of the names of measures, among the arrays of a result
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,25 @@ class PolicyResult:
     curves: dict[str, Array]  # measure → (checkpoints, lanes)
     estimate: Array  # (lanes, arms) mean of the rewards that arrived, at the end, in the user's unit; NaN for none
     score: Array  # (lanes, arms) score of the arms for the round after the last
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that it holds, by name, for a file; `of_arrays` is the way back."""
+        named = {CURVE + name: curve for name, curve in self.curves.items()}
+        return {"pulls": self.pulls, "estimate": self.estimate, "score": self.score, **named}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PolicyResult:
+        """The result that has these arrays.
+
+        Args:
+            arrays: as `arrays` gives them; others are left aside.
+
+        Raises:
+            KeyError: one is missing.
+        """
+        curves = {name.removeprefix(CURVE): arrays[name] for name in arrays if name.startswith(CURVE)}
+        return cls(arrays["pulls"], curves, arrays["estimate"], arrays["score"])
 
     @classmethod
     def joined(cls, blocks: Sequence[PolicyResult]) -> PolicyResult:

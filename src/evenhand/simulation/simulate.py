@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core import validate
+from evenhand.core import streams, validate
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.state import ALL_AVAILABLE, for_lanes
 from evenhand.environment.environment import Environment
@@ -21,8 +22,8 @@ from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.setup import CHECKPOINTS, lane_rows, run_information
 from evenhand.theory.baseline import Baseline, baseline_of
 
-#: Lanes that run side by side with random streams of their own: the unit of work.
-BLOCK = 1000
+CALLS = 2000  # lanes × arms for which the arithmetic of a round takes as long as its calls
+LARGEST = 50_000  # lanes × arms of a block
 
 
 def simulate(
@@ -91,9 +92,9 @@ def compare(
 ) -> Results:
     """Several policies in the same environment, facing the same rewards and availability.
 
-    Lanes come in blocks of `BLOCK`; each block has random streams of its own, one for the policy and several for the
-    environment, all spawned from the seed. So the results depend on the seed alone, not on ``jobs``. Memory grows
-    with lanes × arms × checkpoints, not with the horizon.
+    Lanes come in strands of 100; each strand has random streams of its own, one for the policy and several for the
+    environment, all spawned from the seed. So the results depend on the seed alone, not on ``jobs``, and the first 100
+    of 200 lanes are those of a run of 100. Memory grows with lanes × arms × checkpoints, not with the horizon.
 
     A measure that would be meaningful but cannot be computed, such as a regret where the distribution of the available
     arms is not known, is left out; ``omitted`` of the results has the reason.
@@ -126,6 +127,53 @@ def compare(
         >>> bool(final["ucb1"]["unfairness"]["mean"] > final["fucb"]["unfairness"]["mean"])
         True
     """
+    return compare_keeping(
+        {},
+        policies,
+        environment,
+        horizon,
+        lanes,
+        seed,
+        checkpoints=checkpoints,
+        spacing=spacing,
+        metrics=metrics,
+        jobs=jobs,
+        progress=progress,
+    )
+
+
+def compare_keeping(
+    kept: MutableMapping[str, PolicyResult],
+    policies: Mapping[str, Policy] | Sequence[Policy],
+    environment: Environment,
+    horizon: int,
+    lanes: int,
+    seed: int,
+    *,
+    checkpoints: int | Sequence[int] = CHECKPOINTS,
+    spacing: str = "even",
+    metrics: Sequence[Metric] = (),
+    jobs: int = 1,
+    progress: bool | None = None,
+) -> Results:
+    """`compare`, with each policy's result kept as soon as it is finished; what is kept already is not run again.
+
+    Args:
+        kept: results by label, of the same environment, size, seed and metrics.
+        policies: see `compare`, as for the rest.
+        environment: what they face.
+        horizon: T ≥ 1, rounds.
+        lanes: independent replications of each.
+        seed: of all randomness, ≥ 0.
+        checkpoints: how many rounds to look at, or which ones.
+        spacing: of the checkpoints.
+        metrics: of your own.
+        jobs: processes.
+        progress: whether to show a progress bar.
+
+    Returns:
+        The results of all policies.
+    """
     validate.whole("horizon", horizon, high=validate.MOST)
     validate.whole("lanes", lanes, high=validate.MOST)
     validate.whole("seed", seed, low=0)
@@ -144,19 +192,29 @@ def compare(
     baselines = {label: baseline_of(policy, environment, label) for label, policy in named.items()}
     measured = sum(len(_chosen(baseline, metrics)[0]) for baseline in baselines.values())
     _check_memory(len(rounds) * lanes, environment.arms * len(named), measured)
-    blocks = [slice(start, min(start + BLOCK, lanes)) for start in range(0, lanes, BLOCK)]
-    seeds = np.random.SeedSequence(seed).spawn(len(blocks))
+    strands = streams.strand_seeds(seed, lanes)
+    missing = [label for label in named if label not in kept]
+    blocks = cut(lanes, environment.arms, len(missing), parallel.processes(jobs))
     units: list[tuple[Any, ...]] = []
-    for label, policy in named.items():
-        for block, stream in zip(blocks, seeds, strict=True):
-            cut = for_lanes(policy, block), for_lanes(environment, block), baselines[label].for_lanes(block)
-            units.append((*cut, block.stop - block.start, rounds, stream, metrics))
+    for label in missing:
+        for block in blocks:
+            own = for_lanes(named[label], block, keep=True), for_lanes(environment, block, keep=True)
+            seeds = strands[block.start // streams.STRAND : -(-block.stop // streams.STRAND)]
+            units.append((*own, baselines[label].for_lanes(block), block.stop - block.start, rounds, seeds, metrics))
     if jobs != 1:
         parallel.carry(environment, *named.values(), *metrics)
-    done = parallel.run(run_block, units, [horizon] * len(units), jobs, progress)
-    parts = {label: done[i * len(blocks) : (i + 1) * len(blocks)] for i, label in enumerate(named)}
+    parts: dict[str, dict[int, PolicyResult]] = {label: {} for label in missing}
+
+    def finished(number: int, result: PolicyResult) -> None:
+        label, block = missing[number // len(blocks)], number % len(blocks)
+        parts[label][block] = result
+        if len(parts[label]) == len(blocks):
+            kept[label] = PolicyResult.joined([parts[label].pop(block) for block in range(len(blocks))])
+
+    if units:
+        parallel.run(run_block, units, [horizon] * len(units), jobs, progress, finished)
     return Results(
-        policies={label: PolicyResult.joined(part) for label, part in parts.items()},
+        policies={label: kept[label] for label in named},
         rounds=rounds,
         names=environment.names,
         promised={label: baseline.promised for label, baseline in baselines.items()},
@@ -172,7 +230,7 @@ def run_block(
     baseline: Baseline,
     lanes: int,
     rounds: NDArray[np.int64],
-    seed: np.random.SeedSequence,
+    seeds: Sequence[np.random.SeedSequence],
     metrics: Sequence[Metric] = (),
     tick: Callable[[int], None] = lambda rounds: None,
 ) -> PolicyResult:
@@ -184,16 +242,37 @@ def run_block(
         baseline: what it is measured against.
         lanes: replications in this block.
         rounds: (checkpoints,), ascending, the last one being the horizon.
-        seed: of this block's random streams.
+        seeds: of the random streams, one for each strand of lanes; one alone is for all lanes.
         metrics: of the user's own.
         tick: called with the number of rounds played since the last call.
 
     Returns:
         Plays and measures at the checkpoints, of these lanes.
     """
-    outside, inside = _streams(seed)
+    try:
+        return _run(policy, environment, baseline, lanes, rounds, seeds, metrics, tick)
+    except streams.NotByLaneError:  # a part of the user's own draws in another shape
+        parts = []
+        for span, seed in zip(streams.spans(streams.strand_sizes(lanes, len(seeds))), seeds, strict=True):
+            own = for_lanes(policy, span, keep=True), for_lanes(environment, span, keep=True), baseline.for_lanes(span)
+            parts.append(_run(*own, span.stop - span.start, rounds, [seed], metrics, tick))
+        return PolicyResult.joined(parts)
+
+
+def _run(
+    policy: Policy,
+    environment: Environment,
+    baseline: Baseline,
+    lanes: int,
+    rounds: NDArray[np.int64],
+    seeds: Sequence[np.random.SeedSequence],
+    metrics: Sequence[Metric],
+    tick: Callable[[int], None],
+) -> PolicyResult:
+    policy = for_lanes(policy, slice(0, lanes))
+    outside, inside = zip(*map(_streams, seeds), strict=True)
     world = environment.start(int(rounds[-1]), lanes, outside)
-    rng = np.random.default_rng(inside)
+    rng = streams.joined([np.random.default_rng(one) for one in inside], lanes)
     state = policy.start(environment.arms, lanes, environment.unit)
     recorder = MetricRecorder(baseline, _chosen(baseline, metrics)[0], len(rounds), lanes, environment.arms)
     plays = state.tally.pulls
@@ -219,6 +298,37 @@ def run_block(
         estimate = environment.unit.low + environment.unit.width * estimate
     score = policy.index.score(state, ALL_AVAILABLE, rng)
     return PolicyResult(recorder.pulls, recorder.curves, estimate, score)
+
+
+def cut(lanes: int, arms: int, policies: int, processes: int) -> list[slice]:
+    """The lanes in blocks of whole strands, so that all policies take the least time.
+
+    A round of a block takes as long as `CALLS` + lanes × arms; the processes share the blocks of all policies.
+
+    Args:
+        lanes: of each policy.
+        arms: K.
+        policies: their number.
+        processes: that run at the same time.
+
+    Returns:
+        The lanes of each block.
+
+    Example:
+        >>> cut(lanes=250, arms=10, policies=1, processes=1)
+        [slice(0, 250, None)]
+        >>> cut(lanes=1000, arms=10, policies=1, processes=2)
+        [slice(0, 500, None), slice(500, 1000, None)]
+    """
+    strands = -(-lanes // streams.STRAND)
+
+    def time(blocks: int) -> float:
+        return -(-policies * blocks // processes) * (CALLS + -(-strands // blocks) * streams.STRAND * arms)
+
+    least = min(strands, -(-lanes * arms // LARGEST))
+    number = min(range(least, strands + 1), key=time)
+    ends = [min(strands * place // number * streams.STRAND, lanes) for place in range(number + 1)]
+    return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
 
 
 def _chosen(baseline: Baseline, metrics: Sequence[Metric]) -> tuple[list[Metric], dict[str, str]]:

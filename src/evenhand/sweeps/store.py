@@ -25,7 +25,6 @@ from evenhand.sweeps.units import Failure, Unit, UnitResult
 
 FORMAT = 1
 RUN = ("horizon", "lanes", "seed", "rounds", "versions")  # that is kept of the information on a run
-CURVE = "curve "  # in front of the names of measures
 
 
 @dataclass(frozen=True)
@@ -198,13 +197,7 @@ def _write(result: UnitResult, path: Path) -> None:
         "seconds": result.seconds,
         "run": {name: results.information[name] for name in RUN},
     }
-    arrays: dict[str, Any] = {
-        "rounds": results.rounds,
-        "pulls": policy.pulls,
-        "estimate": policy.estimate,
-        "score": policy.score,
-    }
-    arrays |= {CURVE + name: curve for name, curve in policy.curves.items()}
+    arrays: dict[str, Any] = {"rounds": results.rounds, **policy.arrays}
     if promised is not None:
         arrays["promised"] = promised
     with path.open("wb") as file:
@@ -214,8 +207,7 @@ def _write(result: UnitResult, path: Path) -> None:
 def _read(path: Path) -> UnitResult:
     with path.open("rb") as source, np.load(source, allow_pickle=False) as file:
         about = json.loads(str(file["about"]))
-        curves = {name.removeprefix(CURVE): file[name] for name in file.files if name.startswith(CURVE)}
-        policy = PolicyResult(file["pulls"], curves, file["estimate"], file["score"])
+        policy = PolicyResult.of_arrays(file)
         promised = file["promised"] if "promised" in file.files else None
         rounds = file["rounds"]
     label = about["label"]

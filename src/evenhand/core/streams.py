@@ -1,0 +1,247 @@
+"""Random streams of lanes: every strand of lanes has its own, however many run side by side."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.state import Mask
+
+#: Of random streams: one for all lanes, or one for each strand.
+Seeds = np.random.SeedSequence | Sequence[np.random.SeedSequence]
+#: Lanes that share a random stream.
+STRAND = 100
+#: Methods of a generator whose numbers are drawn one by one, so that strands can be drawn one after another.
+DISTRIBUTIONS = (
+    *("beta", "binomial", "chisquare", "exponential", "f", "gamma", "geometric", "gumbel", "hypergeometric"),
+    *("integers", "laplace", "logistic", "lognormal", "logseries", "negative_binomial", "noncentral_chisquare"),
+    *("noncentral_f", "normal", "pareto", "poisson", "power", "random", "rayleigh", "standard_cauchy"),
+    *("standard_exponential", "standard_gamma", "standard_normal", "standard_t", "triangular", "uniform"),
+    *("vonmises", "wald", "weibull", "zipf"),
+)
+
+
+class NotByLaneError(Exception):
+    """A draw without a row for each lane, which cannot be divided among strands."""
+
+
+class Streams:
+    """The generators of several strands, drawn from as if they were one.
+
+    The first axis of what is drawn has the lanes, and each strand draws its rows itself. So what a strand draws does
+    not depend on which others run beside it.
+
+    Args:
+        generators: one for each strand.
+        sizes: rows of each strand.
+
+    Example:
+        >>> streams = Streams([np.random.default_rng(1), np.random.default_rng(2)], [2, 1])
+        >>> drawn = streams.random((3, 4))
+        >>> bool((drawn[2] == np.random.default_rng(2).random(4)).all())
+        True
+    """
+
+    def __init__(self, generators: Sequence[np.random.Generator], sizes: Sequence[int]) -> None:
+        """See the class."""
+        self._generators = generators
+        self._spans = spans(sizes)
+        self._rows = sum(sizes)
+
+    def random(self, size: tuple[int, ...]) -> NDArray[np.float64]:
+        """Uniform numbers in [0, 1).
+
+        Args:
+            size: the rows of all strands, and further axes.
+
+        Raises:
+            NotByLaneError: it has another number of rows.
+        """
+        self._check(size)
+        drawn = np.empty(size)
+        for generator, span in zip(self._generators, self._spans, strict=True):
+            generator.random(out=drawn[span])
+        return drawn
+
+    def beta(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+        """Draws from Beta distributions.
+
+        Args:
+            a: (rows, …), above 0.
+            b: (rows, …), above 0.
+
+        Raises:
+            NotByLaneError: they have another number of rows.
+        """
+        self._check(np.shape(a))
+        drawn = np.empty(np.shape(a))
+        for generator, span in zip(self._generators, self._spans, strict=True):
+            drawn[span] = generator.beta(a[span], b[span])
+        return drawn
+
+    def permuted(self, x: NDArray[Any], axis: int) -> NDArray[Any]:
+        """A copy in which each row is shuffled along an axis.
+
+        Args:
+            x: (rows, …).
+            axis: 1 or more.
+
+        Raises:
+            NotByLaneError: it has another number of rows, or the rows themselves would be shuffled.
+        """
+        self._check(x.shape if axis else ())
+        pairs = zip(self._generators, self._spans, strict=True)
+        return np.concatenate([generator.permuted(x[span], axis=axis) for generator, span in pairs])
+
+    def among(self, mask: Mask) -> Streams:
+        """The same generators, for as many rows as a mask has true entries in the lanes of each strand.
+
+        Args:
+            mask: (lanes, …).
+        """
+        return Streams(self._generators, [int(np.count_nonzero(mask[span])) for span in self._spans])
+
+    def __getattr__(self, name: str) -> Callable[..., NDArray[Any]]:
+        """A distribution; parameters and size have the lanes on their first axis, or are the same for all lanes."""
+        if name not in DISTRIBUTIONS:
+            raise NotByLaneError(name)
+
+        def draw(*given: Any, **named: Any) -> NDArray[Any]:
+            values = [*given, *named.values()]
+            sizes = [value for value in values if isinstance(value, tuple)]
+            shape = sizes[0] if sizes else np.broadcast_shapes(*map(np.shape, values))
+            self._check(shape)
+
+            def rows(value: Any, span: slice) -> Any:
+                if isinstance(value, tuple):
+                    return (span.stop - span.start, *value[1:])
+                whole = isinstance(value, np.ndarray) and value.ndim == len(shape) and len(value) == self._rows
+                return value[span] if whole else value
+
+            return np.concatenate(
+                [
+                    getattr(generator, name)(
+                        *(rows(value, span) for value in given),
+                        **{key: rows(value, span) for key, value in named.items()},
+                    )
+                    for generator, span in zip(self._generators, self._spans, strict=True)
+                ]
+            )
+
+        return draw
+
+    def _check(self, shape: Sequence[int]) -> None:
+        if not isinstance(shape, tuple) or not shape or shape[0] != self._rows:
+            raise NotByLaneError(shape)
+
+
+def spans(sizes: Sequence[int]) -> list[slice]:
+    """Slices of the given sizes, one after another.
+
+    Args:
+        sizes: of each.
+
+    Example:
+        >>> spans([2, 1])
+        [slice(0, 2, None), slice(2, 3, None)]
+    """
+    ends = np.cumsum([0, *sizes]).tolist()
+    return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
+
+
+def strand_sizes(lanes: int, strands: int) -> list[int]:
+    """Lanes of each strand: `STRAND`, and in the last one what is left.
+
+    Args:
+        lanes: in all.
+        strands: their number; one strand has all lanes, however many.
+
+    Example:
+        >>> strand_sizes(250, 3)
+        [100, 100, 50]
+    """
+    return [STRAND] * (strands - 1) + [lanes - STRAND * (strands - 1)]
+
+
+def strand_seeds(seed: int, lanes: int) -> list[np.random.SeedSequence]:
+    """A seed for each strand; those of the first strands do not depend on how many there are.
+
+    Args:
+        seed: of all randomness, ≥ 0.
+        lanes: in all.
+
+    Example:
+        >>> len(strand_seeds(1, lanes=250))
+        3
+    """
+    return np.random.SeedSequence(seed).spawn(-(-lanes // STRAND))
+
+
+def joined(generators: Sequence[np.random.Generator], lanes: int) -> np.random.Generator:
+    """One generator for all strands.
+
+    Args:
+        generators: one for each strand.
+        lanes: in all.
+
+    Returns:
+        The generator itself if there is one; otherwise `Streams`, which have its methods for distributions.
+
+    Example:
+        >>> rng = joined([np.random.default_rng(1), np.random.default_rng(2)], lanes=150)
+        >>> rng.normal(size=(150, 2)).shape
+        (150, 2)
+    """
+    if len(generators) == 1:
+        return generators[0]
+    return cast(np.random.Generator, Streams(generators, strand_sizes(lanes, len(generators))))
+
+
+def among(rng: np.random.Generator, mask: Mask) -> np.random.Generator:
+    """The generator for draws that are needed in some entries only: one row for each true entry.
+
+    Args:
+        rng: of the policy.
+        mask: (lanes, …) or (arms,), True where a draw is needed.
+
+    Example:
+        >>> mask = np.array([[True, False], [True, True]])
+        >>> among(np.random.default_rng(1), mask).random((3,)).shape
+        (3,)
+    """
+    return cast(np.random.Generator, rng.among(mask)) if isinstance(rng, Streams) else rng
+
+
+def over_arms(values: NDArray[Any], weights: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Sums over the arms, ``values @ weights``, whose digits do not depend on the lanes beside.
+
+    A product of matrices is faster than a sum over a short last axis, but rounds a row differently when there are
+    others. So every strand is multiplied by itself.
+
+    Args:
+        values: (lanes, arms) or (arms,).
+        weights: (arms,) or (arms, columns); None for ones.
+
+    Returns:
+        (lanes,) or (lanes, columns), or without the lanes.
+
+    Example:
+        >>> over_arms(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        array([3., 7.])
+    """
+    if weights is None:
+        weights = np.ones(values.shape[-1])
+    lanes = values.shape[0]
+    if values.ndim == 1 or lanes <= STRAND:
+        return np.asarray(values @ weights)
+    whole = lanes - lanes % STRAND
+    sums = np.empty((lanes, *weights.shape[1:]))
+    strands = values[:whole].reshape(-1, STRAND, values.shape[-1])
+    sums[:whole] = (strands @ weights).reshape(whole, *weights.shape[1:])
+    if whole < lanes:
+        sums[whole:] = values[whole:] @ weights
+    return sums
