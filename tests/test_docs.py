@@ -218,6 +218,7 @@ EXCUSED = {
     "online.store.export.as_csv",
     "online.store.export.stream_log",
     "simulation.results.mean_and_error",
+    "simulation.simulate.compare_keeping",
     "simulation.simulate.run_block",
     "theory.achievable.cutting_planes",
     "theory.achievable.played_by",

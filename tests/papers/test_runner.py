@@ -186,9 +186,9 @@ def test_interrupted_work_goes_on_where_it_stopped(store: Store, monkeypatch: py
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return simulation.compare(*args, **options)
+        return simulation.compare_keeping(*args, **options)
 
-    monkeypatch.setattr(runner, "compare", interrupted)
+    monkeypatch.setattr(runner, "compare_keeping", interrupted)
     with pytest.raises(KeyboardInterrupt):
         store.run(two)
     assert not store.is_there(two)
