@@ -94,8 +94,8 @@ def test_both_radii_have_curves_of_their_own(runs: Runs) -> None:
 
 
 def test_a_policy_that_is_all_for_the_reward_is_not_fair() -> None:
-    right = run_of("c1", 2000, 6, {label: label for label in ("FCUCB-D", "FCTS-D", "FGreedy-D")})
-    wrong = run_of("c1", 2000, 6, {"FCUCB-D": "FCUCB-D", "FCTS-D": "MP-TS-D", "FGreedy-D": "FGreedy-D"})
+    right = run_of("c1", 2000, 40, {label: label for label in ("FCUCB-D", "FCTS-D", "FGreedy-D")})
+    wrong = run_of("c1", 2000, 40, {"FCUCB-D": "FCUCB-D", "FCTS-D": "MP-TS-D", "FGreedy-D": "FGreedy-D"})
     higher = claim_of("C-1", "FCUCB-D has a higher fairness regret")
     assert holds(higher, right, "c1")
     assert not holds(higher, wrong, "c1")
