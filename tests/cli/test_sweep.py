@@ -105,3 +105,13 @@ def test_a_study_without_a_sweep_says_what_is_missing(study: Path, capsys: pytes
     study.write_text(STUDY.partition("[sweep]")[0])
     assert run(["sweep", "study.toml"]) == 2
     assert "sweep is missing: a study has a section [sweep] with axes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["simulate", "check"])
+def test_other_commands_say_how_a_study_is_run(command: str, study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([command, "study.toml"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == (
+        "evenhand: study.toml: sweep: this is a study of many settings; run it with `evenhand sweep`\n"
+    )

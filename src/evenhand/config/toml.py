@@ -140,6 +140,8 @@ def parse(
         >>> list(setup.policies)
         ['fucb']
     """
+    if "sweep" in data:
+        raise ConfigurationError("this is a study of many settings; run it with `evenhand sweep`").at("sweep")
     config, faults = _settings({**data, **{key: value for key, value in overrides.items() if value is not None}})
     importing = importing_from(Path(folder))
     policies: dict[str, Policy] = {}
