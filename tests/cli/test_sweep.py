@@ -112,6 +112,7 @@ def test_other_commands_say_how_a_study_is_run(command: str, study: Path, capsys
     assert run([command, "study.toml"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err == (
-        "evenhand: study.toml: sweep: this is a study of many settings; run it with `evenhand sweep`\n"
-    )
+    assert shown.err.splitlines()[:2] == [
+        "evenhand: study.toml:12:1: sweep: this is a study of many settings; run it with `evenhand sweep`",
+        "   12 | [sweep]",
+    ]
