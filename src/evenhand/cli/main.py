@@ -13,7 +13,7 @@ from typing import Annotated, cast
 import typer
 
 from evenhand import __version__
-from evenhand.cli import client, keys, sweep
+from evenhand.cli import client, keys, leases, sweep
 from evenhand.cli.algorithms import algorithms
 from evenhand.cli.evaluate import evaluate
 from evenhand.cli.figure import figure
@@ -187,6 +187,7 @@ app.command(rich_help_panel=STUDY)(reproduce)
 app.command(rich_help_panel=STUDY)(glossary)
 app.command(rich_help_panel=USE)(serve)
 app.add_typer(keys.app, name="keys", rich_help_panel=USE)
+client.app.add_typer(leases.app, name="lease")
 app.add_typer(client.app, name="client", rich_help_panel=USE)
 app.add_typer(db, name="db", rich_help_panel=USE)
 app.command(rich_help_panel=PROVE)(evaluate)

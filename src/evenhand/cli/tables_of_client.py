@@ -13,9 +13,12 @@ from evenhand.online.api.answers import (
     Arm,
     DecisionOutcome,
     Event,
+    Lease,
+    LeaseReport,
     Webhook,
     rfc3339,
 )
+from evenhand.online.client import LeasedDecision
 
 
 def show_decision(one: DecisionOutcome) -> None:
@@ -97,6 +100,62 @@ def show_webhooks(webhooks: Sequence[Webhook]) -> None:
         state = "disabled" if one.disabled else "fails" if one.failing else "sends"
         kinds = "all" if one.kinds is None else ", ".join(one.kinds)
         table.add_row(one.id, escape(one.url), kinds, f"{one.sequence:,}", state, escape(one.error or ""))
+    console_for_tables().print(table)
+
+
+def show_lease(lease: Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
+    """Print a lease: until when it is to be played and reported, one row per arm, and the decisions that were drawn.
+
+    Args:
+        lease: of the service.
+        drawn: decisions of it.
+
+    Example:
+        >>> from evenhand.online import Bandit
+        >>> lease = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.25}, seed=1).lease(8, now=0.0)
+        >>> show_lease(lease, [LeasedDecision("1", 0, ("tea",))])
+        lease 1: 8 decisions from round 1 on
+        play them until 1970-01-01T00:01:00.000000Z, and report them until 1970-01-01T00:02:00.000000Z
+         arm      decisions   propensity
+         ───────────────────────────────
+         tea      6           0.75
+         coffee   2           0.25
+         decision   position   arms
+         ──────────────────────────
+         1          0          tea
+    """
+    console = console_for_tables()
+    times = f"play them until {rfc3339(lease.expires)}, and report them until {rfc3339(lease.report_by)}"
+    console.print(
+        f"lease {lease.id}: {lease.decisions:,} decisions from round {lease.round:,} on\n{times}", soft_wrap=True
+    )
+    table = table_of("arm", "decisions", "propensity")
+    for arm in lease.arms:
+        table.add_row(escape(arm.arm), f"{arm.count:,}", _number(arm.propensity))
+    console.print(table)
+    if drawn:
+        table = table_of("decision", "position", "arms")
+        for one in drawn:
+            table.add_row(escape(one.id), f"{one.position}", escape(", ".join(one.names)))
+        console.print(table)
+
+
+def show_report(report: LeaseReport) -> None:
+    """Print what the service took of a report of a lease.
+
+    Args:
+        report: its answer.
+
+    Example:
+        >>> show_report(LeaseReport("1", 600, True, 100, 2, 1, 0))
+         lease   played   new   rest       accepted   duplicate   late
+         ─────────────────────────────────────────────────────────────
+         1       600      100   returned   2          1           0
+    """
+    table = table_of("lease", "played", "new", "rest", "accepted", "duplicate", "late")
+    counts = (f"{count:,}" for count in (report.accepted, report.duplicate, report.late))
+    rest = "returned" if report.returned else "open"
+    table.add_row(escape(report.id), f"{report.played:,}", f"{report.added:,}", rest, *counts)
     console_for_tables().print(table)
 
 

@@ -96,6 +96,7 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
         lambda c: c.reward_many("drinks", [("7", {"tea": 1.0})], idempotency_key="a"),
         [{"results": [REPORTED]}],
     ),
+    ("report_by_id", lambda c: c.report_by_id("drinks", "2", 1, rewards={"tea": {0: 1.0}}), [LEASE_REPORT]),
     ("report", lambda c: c.report("drinks", drawn(), finished=True), [LEASE_REPORT]),
     ("total", lambda c: c.total("drinks", 3.5, 12, idempotency_key="a"), [{"round": 12, "status": "accepted"}]),
     ("add", lambda c: c.add("drinks", "mate", fraction=0.1, idempotency_key="a"), [CHANGED]),

@@ -6,6 +6,7 @@ import json
 import logging
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from evenhand.cli import tables
 from evenhand.online import Bandit
 from evenhand.online.client import Client, ServiceError, Unavailable
 from evenhand.online.client import transport as connection
+from evenhand.online.client.leases import column_of
 from evenhand.online.evaluation.log import read_log
 from evenhand.online.store import Store
 from tests.online.running import Launcher, Server
@@ -448,6 +450,46 @@ def test_totals_of_commands(served: str, run: Run, client: Client) -> None:
     assert run("total", served, "0.5", "--round", "1").out == "round 1: accepted\n"
     assert run("total", served, "0.5", "--json").output == {"round": 1, "status": "duplicate"}
     assert run("total", served, "0.75").status == 2
+
+
+def test_leases_by_commands(served: str, run: Run, client: Client) -> None:
+    asked = run("lease", "ask", served, "10", "--seconds", "30", "--draw", "--json")
+    lease, drawn = asked.output, asked.output["drawn"]
+    assert {one["arm"]: one["count"] for one in lease["arms"]} == {"tea": 8, "coffee": 2}
+    assert [one["position"] for one in drawn] == list(range(10))
+    counts = Counter(arm for one in drawn for arm in one["arms"])
+    assert counts == {"tea": 8, "coffee": 2}
+    [(arm,), (other,)] = (one["arms"] for one in drawn[:2])
+    reported = run("lease", "report", served, lease["id"], "6", "--reward", f"0:{arm}=1", "--reward", f"1:{other}=0.5")
+    assert reported.out.splitlines()[-2].split() == [lease["id"], "6", "6", "open", "2", "0", "0"]
+    again = run("lease", "report", served, lease["id"], "6", "--reward", f"0:{arm}=1", "--json").output
+    assert (again["added"], again["duplicate"], again["returned"]) == (0, 1, False)
+    assert [one.reward for one in client.decision(served, drawn[0]["id"]).arms] == [1.0]
+    assert sum(line.plays for line in client.audit(served).lines) == 10
+    returned = run("lease", "return", served, lease["id"], "--json").output
+    assert (returned["played"], returned["returned"]) == (6, True)
+    assert sum(line.plays for line in client.audit(served).lines) == 6
+    table = run("lease", "ask", served, "5", "--available", "coffee").out
+    assert "lease 11: 5 decisions from round 11 on" in table
+    assert ["coffee", "5", "1"] in [line.split() for line in table.splitlines()]
+    assert run("lease", "report", served, "11", "5", "--finished").status == 0
+
+
+def test_leases_for_units_by_commands(served: str, run: Run, client: Client) -> None:
+    lease = run("lease", "ask", served, "20", "--units", "--json").output
+    columns = [column_of(unit, lease["salt"], 20) for unit in ("ana", "bo")]
+    words = [word for column in columns for word in ("--column", str(column))]
+    report = run("lease", "report", served, lease["id"], "2", *words, "--finished", "--json").output
+    assert (report["added"], report["returned"]) == (2, True)
+    assert sum(line.plays for line in client.audit(served).lines) == 2
+    both = run("lease", "ask", served, "20", "--units", "--draw")
+    assert (both.status, "they follow from units" in both.err) == (2, True)
+    for reward in ("tea=1", "0:=1", "x:tea=1", "0:tea"):
+        wrong = run("lease", "report", served, lease["id"], "2", "--reward", reward)
+        assert wrong.status == 2
+        assert "--reward must have the form POSITION:ARM=REWARD, such as 0:tea=1" in wrong.err
+    unknown = run("lease", "return", served, "99")
+    assert (unknown.status, "no lease" in unknown.err) == (2, True)
 
 
 def test_changes_by_commands(served: str, run: Run, client: Client) -> None:

@@ -361,6 +361,39 @@ def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Ste
             return answer
 
 
+def report_by_id(
+    name: str,
+    lease: str,
+    played: int,
+    *,
+    rewards: Mapping[str, Mapping[int, float]] | None = None,
+    columns: Iterable[int] | None = None,
+    finished: bool = False,
+) -> Steps[LeaseReport]:
+    """Report decisions of a lease that another program drew, or an earlier run of this one; see `report`.
+
+    Args:
+        name: of the allocation.
+        lease: its id.
+        played: number of decisions played so far, which are the first ones of the lease; 0 for those reported before.
+        rewards: by the names of arms and the positions of decisions, counted from 0; None for none.
+        columns: of a lease for units: the columns of the decisions that are new; None otherwise.
+        finished: whether no more will be played, so that the others are returned.
+
+    Returns:
+        The service's answer.
+    """
+    by_arm = {
+        arm: {"positions": list(by_position), "values": list(by_position.values())}
+        for arm, by_position in (rewards or {}).items()
+    }
+    body: dict[str, Any] = {"played": played, "rewards": by_arm, "finished": finished}
+    if columns is not None:
+        body["columns"] = list(columns)
+    _, answer = yield from _send(Call("POST", path_to(name, "leases", lease, "reports"), body), LeaseReport)
+    return answer
+
+
 def total(
     name: str, value: float, round: int | None = None, *, idempotency_key: str | None = None
 ) -> Steps[TotalResult]:

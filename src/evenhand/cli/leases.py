@@ -1,0 +1,118 @@
+"""``evenhand client lease …``: takes rounds of a service to decide them here, reports them, returns the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evenhand.cli.client import Answer, IdempotencyKey, request
+from evenhand.cli.help import App
+from evenhand.cli.options import Name, numbers
+from evenhand.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from evenhand.online.api.answers import LeaseReport
+    from evenhand.online.client import Client
+
+app = App("Lease the next rounds of an allocation, to decide them near the caller; report what was played.")
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the lease.")]
+FORM, EXAMPLE = "POSITION:ARM=REWARD", "0:tea=1"
+
+
+@request(app)
+def ask(
+    client: Client,
+    name: Name,
+    decisions: Annotated[int, typer.Argument(min=1, metavar="DECISIONS", help="Number of rounds.")],
+    seconds: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Time in which they may be played; at most a day.")
+    ] = 60.0,
+    available: Annotated[
+        list[str] | None, typer.Option(metavar="ARM", help="Arm that is available; can be repeated. Default: all.")
+    ] = None,
+    units: Annotated[
+        bool, typer.Option("--units", help="Let the arms of a decision follow from a unit, such as the id of a user.")
+    ] = False,
+    draw: Annotated[bool, typer.Option("--draw", help="Draw all decisions, and list them; not with --units.")] = False,
+    again: IdempotencyKey = None,
+) -> Answer:
+    """Take the next rounds: shows how often each arm plays in them, and until when to play and to report them.
+
+    Examples:
+
+      evenhand client lease ask drinks 1000 --seconds 300
+
+      evenhand client lease ask drinks 10 --draw --json
+    """
+    from evenhand.cli.tables_of_client import show_lease
+
+    if draw and units:
+        raise ConfigurationError("--draw lists decisions in their order; with --units they follow from units: leave it")
+    leased = client.lease(name, decisions, seconds=seconds, available=available, units=units, idempotency_key=again)
+    drawn = leased.draw_many(decisions) if draw else []
+    listed = [{"id": one.id, "position": one.position, "arms": list(one.names)} for one in drawn]
+    return Answer(leased.lease.to_json() | ({"drawn": listed} if draw else {}), lambda: show_lease(leased.lease, drawn))
+
+
+@request(app)
+def report(
+    client: Client,
+    name: Name,
+    id: Id,
+    played: Annotated[int, typer.Argument(min=0, metavar="PLAYED", help="Decisions played so far: the first ones.")],
+    reward: Annotated[
+        list[str] | None,
+        typer.Option(metavar=FORM, help="Reward of an arm in the decision at a position from 0 on; can be repeated."),
+    ] = None,
+    column: Annotated[
+        list[int] | None,
+        typer.Option(metavar="COLUMN", min=0, help="Of a new decision, in a lease for units; can be repeated."),
+    ] = None,
+    finished: Annotated[bool, typer.Option("--finished", help="Return the decisions that were not played.")] = False,
+) -> Answer:
+    """Report which decisions of a lease were played, with rewards; the same report twice counts once.
+
+    Examples:
+
+      evenhand client lease report drinks 1 600
+
+      evenhand client lease report drinks 1 1000 --reward 0:tea=1 --reward 17:coffee=0.5 --finished
+    """
+    return _reported(
+        client.report_by_id(name, id, played, rewards=_by_arm(reward or []), columns=column, finished=finished)
+    )
+
+
+@request(app, "return")
+def return_(client: Client, name: Name, id: Id) -> Answer:
+    """Return the decisions of a lease that were not reported: they no longer count as played or promised.
+
+    Examples:
+
+      evenhand client lease return drinks 1
+    """
+    return _reported(client.report_by_id(name, id, 0, finished=True))
+
+
+def _reported(answer: LeaseReport) -> Answer:
+    from evenhand.cli.tables_of_client import show_report
+
+    return Answer(answer.to_json(), lambda: show_report(answer))
+
+
+def _by_arm(rewards: list[str]) -> dict[str, dict[int, float]]:
+    """Rewards by arm and position.
+
+    Example:
+        >>> _by_arm(["0:tea=1", "17:a:b=0.5", "3:tea=0"])
+        {'tea': {0: 1.0, 3: 0.0}, 'a:b': {17: 0.5}}
+    """
+    by_arm: dict[str, dict[int, float]] = {}
+    for text, value in numbers("--reward", FORM, EXAMPLE, rewards).items():
+        position, colon, arm = text.partition(":")
+        if not (position.isdecimal() and colon and arm):
+            raise ConfigurationError(f"--reward must have the form {FORM}, such as {EXAMPLE}; got {text!r}")
+        by_arm.setdefault(arm, {})[int(position)] = value
+    return by_arm
