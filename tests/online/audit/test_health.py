@@ -40,8 +40,58 @@ def test_verdicts() -> None:
     merit = Bandit(["a", "b"], "fcts_d", merit={"kind": "linear"})
     assert "follow the merit" in played(merit).audit().verdict
     groups = Bandit(["a", "b"], "group_ucb", groups=[{"name": "g", "arms": ["a"], "at_least": 0.5}])
-    assert "groups" in played(groups).audit().verdict
+    assert groups.audit().verdict == "Nothing has been decided yet."
+    assert played(groups).audit().verdict == "The promise is kept."
+    assert played(groups, "b").audit().verdict == "The promise is not kept; the group g is 50 plays behind its 50%."
+    groups.promise(groups={"g": {"at_least": 0.25}})
+    assert groups.audit().verdict == "The promises begin with the next round."
     assert "\x1b" not in played(Bandit(["\x1b[2J", "b"], "fucb", fractions=[0.5, 0.0]), "b").audit().verdict
+
+
+def grouped(**more: object) -> Bandit:
+    groups = [{"name": "g", "arms": ["a", "b"], "at_least": 0.4}, {"name": "h", "arms": ["b", "c"], "at_most": 0.8}]
+    return Bandit(["a", "b", "c", "d"], "group_ucb", groups=groups, caps={"d": 0.3}, **more)  # type: ignore[arg-type]
+
+
+def test_promises_to_groups_and_caps_are_counted_with_those_to_arms() -> None:
+    assert played(grouped()).audit().verdict == "All 3 promises are kept."
+    assert played(grouped(fractions={"a": 0.1})).audit().verdict == "All 4 promises are kept."
+    behind = played(grouped(fractions={"a": 0.1}), "c", "d").audit()
+    lines = {line.name: line for line in behind.bounds}
+    assert behind.verdict == "2 of 4 promises are kept; the group g is 40 plays behind its 40%."
+    assert lines["h"].plays <= 81  # that group and d are not above their largest shares, by more than a play
+    assert lines["d"].plays <= 31
+    alone = played(Bandit(["a", "b"], "group_ucb", caps={"a": 0.25}), "a").audit()
+    assert alone.verdict == "The promise is not kept; a is 75 plays above its largest share of 25%."
+    both = played(Bandit(["a", "b"], "group_ucb", groups=[{"name": "g", "arms": ["a", "b"], "exactly": 1.0}]))
+    assert both.audit().verdict == "Both promises are kept."
+
+
+def test_a_group_behind_needs_attention() -> None:
+    """Beyond what chance explains: three standard deviations of the plays of its arms."""
+    bandit = Bandit(["a", "b"], "group_ucb", groups=[{"name": "g", "arms": ["a"], "at_least": 0.5}])
+    for plays, expected in (("ab" * 42, "good"), ("b" * 16, "good"), ("b" * 24, "attention")):
+        for arm in plays:
+            bandit.decide([arm], now=0.0)
+        bandit.availability.clear()
+        assert bandit.health(now=0.0).status == expected, plays
+    assert bandit.health(now=0.0).text == "The group g is 20 plays behind its 50%."
+    capped = Bandit(["a", "b"], "group_ucb", caps={"a": 0.2})
+    for _ in range(60):
+        capped.decide(["a"], now=0.0)
+    capped.availability.clear()
+    assert (capped.health(now=0.0).status, capped.health(now=0.0).text) == (
+        "attention",
+        "a is 48 plays above its largest share of 20%.",
+    )
+
+
+def test_reasons_name_caps_and_groups() -> None:
+    a, b, c, d = played(grouped(fractions={"a": 0.1})).audit().lines
+    assert "the 10% that it was promised. It is in the group g." in a.reason
+    assert b.reason.startswith("Nothing is promised to it alone. It is in the groups g, h.")
+    assert c.reason.startswith("Nothing is promised to it alone. It is in the group h.")
+    assert d.reason.startswith("Nothing is promised to it. It may have at most 30%.")
 
 
 def test_reasons() -> None:

@@ -82,6 +82,10 @@ def test_shares_by_merit_owe_nothing(server: Server, visiting: Visiting) -> None
             expect(overview(page, line["arm"])).to_contain_text("by merit")
             assert_shows_line(page, line)
         expect(page.locator(".verdict")).to_contain_text("shares follow the merit of the arms")
+        expect(page.get_by_text("deserved by merit")).to_be_visible()
+        expect(page.get_by_role("columnheader", name="Deserved now")).to_be_visible()
+        settings = page.get_by_role("region", name="Settings", exact=True)
+        expect(settings.locator("div", has_text="merit").locator("dd")).to_have_text("linear")
         expect(page.get_by_text("No number of plays is promised, so none is owed.")).to_be_visible()
         assert (
             page.locator("main").get_by_text(re.compile("below its promise|No share is promised|behind its")).count()
@@ -174,15 +178,30 @@ def test_groups_and_caps(server: Server, visiting: Visiting) -> None:
     reward(server, "grouped", decide(server, "grouped", 50))
     bounds = audit(server, "grouped")["bounds"]
     assert [line["name"] for line in bounds] == ["hot", "sweet", "tea"]
+    furthest = max(line["owed"] for line in bounds if line["kind"] == "group")
     with visiting() as seen:
         page = seen.open("grouped")
+        tile = page.locator(".tiles > div", has_text="Furthest behind, in plays")
+        assert_shows(tile.locator("dd").first.inner_text(), [max(0.0, furthest)])
+        for arm, said in (
+            ("tea", "at most 50.0 %, in hot"),
+            ("coffee", "in hot, sweet"),
+            ("cocoa", "in sweet"),
+            ("water", "no promise"),
+        ):
+            expect(overview(page, arm)).to_contain_text(said.replace(" %", "\u00a0%"))
+        expect(page.get_by_text("how far these are behind")).to_be_visible()
+        settings = page.get_by_role("region", name="Settings", exact=True)
+        expect(settings.get_by_text("groups", exact=True)).to_have_count(0)
         table = page.get_by_role("table", name="Groups and caps", exact=True)
         expect(table.locator("tbody tr")).to_have_count(len(bounds))
         for line, shown in zip(bounds, table.locator("tbody tr").all(), strict=True):
             expect(shown.get_by_role("rowheader")).to_have_text(line["name"])
             expect(shown.locator('[data-field="arms"]')).to_have_text(", ".join(line["arms"]))
             for field in ("at_least", "at_most", "since", "plays", "share", "owed", "excess"):
-                value = None if line[field] is None else line[field] * (100.0 if field in BOUND_PERCENT else 1.0)
+                nothing = field in ("at_least", "owed") and line["at_least"] == 0.0  # is promised, so none is owed
+                value = line[field] * (100.0 if field in BOUND_PERCENT else 1.0) if line[field] is not None else None
+                value = None if nothing else value
                 assert_shows(shown.locator(f'[data-field="{field}"]').inner_text(), [value])
 
 
@@ -269,3 +288,18 @@ def test_an_allocation_that_is_not_there_yet(server: Server, visiting: Visiting)
         expect(page.get_by_role("alert")).to_contain_text("no allocation of this name")
         make(server, "tomorrow", ["tea", "coffee"])
         expect(cell(page, "tea", "plays")).to_have_text("0")
+
+
+def test_a_group_that_is_behind_and_a_cap_that_is_exceeded(server: Server, visiting: Visiting) -> None:
+    parameters = {"groups": [{"name": "hot", "arms": ["tea"], "at_least": 0.5}], "caps": {"cocoa": 0.2}}
+    make(server, "short", ["tea", "cocoa"], algorithm="group_ucb", parameters=parameters)
+    decide(server, "short", 40, ["cocoa"])
+    decide(server, "short", 1)
+    with visiting() as seen:
+        page = seen.open("short")
+        verdict = "0 of 2 promises are kept; cocoa is 31.8 plays above its largest share of 20%."
+        expect(page.locator(".verdict")).to_have_text(verdict)
+        expect(overview(page, "cocoa")).to_contain_text("31.80 plays above its largest share")
+        tile = page.locator(".tiles > div", has_text="Furthest behind, in plays")
+        expect(tile).to_contain_text("19.50")
+        expect(tile).to_contain_text("hot")

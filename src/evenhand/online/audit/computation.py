@@ -54,7 +54,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         plays = account.pulls - account.plays_before
         places = leading([-account.deficits, -plays], validate.whole("limit", limit))
     trust, warnings = trusted(account)
-    promised, fault = _promised(account), _fault(account)
+    promised, fault, bounds = _promised(account), _fault(account), tuple(_bounds(account))
     lines = _lines(account, places, trust, promised)
     for line, reason in zip(lines, reasons(lines, account), strict=True):
         line.reason = reason
@@ -64,11 +64,11 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         version=account.version,
         time=moment(now),
         arms=len(account.names),
-        verdict=verdict(account, promised),
+        verdict=verdict(account, promised, bounds),
         fault=fault,
         warnings=warnings,
         lines=lines,
-        bounds=tuple(_bounds(account))[:BOUNDS],
+        bounds=bounds[:BOUNDS],
         delays=summarise(account.delays) if len(account.delays) else None,
         deficit_history=account.deficit_history,
         cost=cost_of(account),
@@ -232,7 +232,8 @@ def health(account: Account, closed: bool, now: float) -> AllocationHealth:
     rounds, plays = account.round - account.since, account.pulls - account.plays_before
     _, high_share = mean_interval(plays, plays, rounds)
     doubts = int(np.count_nonzero(~trust & account.active))
-    return health_of(account, _promised(account), high_share, _fault(account), doubts, closed, now)
+    bounds = tuple(_bounds(account))
+    return health_of(account, _promised(account), bounds, high_share, _fault(account), doubts, closed, now)
 
 
 def _recent(account: Account) -> Array:

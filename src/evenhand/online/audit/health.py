@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import numpy as np
 
 from evenhand.core.state import Array
 from evenhand.online.api.answers import AllocationHealth, moment
 from evenhand.online.audit.account import Account
-from evenhand.online.audit.sentences import WITHIN, below, owed_now, percent, plays, verdict
+from evenhand.online.audit.bounds import BoundLine
+from evenhand.online.audit.sentences import WITHIN, below, breaches, owed_now, percent, plays, verdict
 from evenhand.online.audit.text import plain
 
 CHANCE = 3.0  # standard deviations of a share from which on an arm is further behind than chance explains
@@ -18,13 +22,21 @@ DAY = 86_400.0  # seconds, taken for the usual delay before the first reward
 
 
 def health_of(
-    account: Account, promised: Array | None, high_share: Array, fault: str, doubts: int, closed: bool, now: float
+    account: Account,
+    promised: Array | None,
+    bounds: Sequence[BoundLine],
+    high_share: Array,
+    fault: str,
+    doubts: int,
+    closed: bool,
+    now: float,
 ) -> AllocationHealth:
     """The health of an allocation.
 
     Args:
         account: what the bandit recorded.
         promised: (arms,), promised shares; None where none are promised.
+        bounds: of groups, and of arms with a cap.
         high_share: (arms,), upper ends of the intervals of the shares; NaN before the first round.
         fault: why the promises cannot be kept; empty if they can.
         doubts: number of arms whose estimate cannot be trusted.
@@ -33,7 +45,8 @@ def health_of(
     """
     shares = None if account.merit is not None else promised
     worst = None if shares is None else _furthest(account, shares)
-    status, text = "good", verdict(account, promised)
+    status, text = "good", verdict(account, promised, bounds)
+    beyond = _beyond(account, bounds)
     silence = _silence(account, now)
     if closed:
         status, text = "closed", f"Closed after {account.round:,} rounds."
@@ -43,6 +56,8 @@ def health_of(
         status, text = "bad", _behind(account, shares, *worst)
     elif worst is not None and shares is not None and worst[1] > _tolerated(account, shares, worst[0]):
         status, text = "attention", _behind(account, shares, *worst)
+    elif beyond:
+        status, text = "attention", f"{beyond}."
     elif doubts:
         status = "attention"
         text = f"{doubts:,} estimates cannot be trusted." if doubts > 1 else "An estimate cannot be trusted."
@@ -70,8 +85,21 @@ def _furthest(account: Account, shares: Array) -> tuple[int, float] | None:
 
 def _tolerated(account: Account, shares: Array, place: int) -> float:
     """Plays that an arm may be behind by chance, where a policy draws it with its promised share."""
-    share, rounds = float(shares[place]), account.round - float(account.since[place])
-    return max(WITHIN, CHANCE * float(np.sqrt(rounds * share * max(0.0, 1.0 - share))))
+    return _by_chance(float(shares[place]), account.round - float(account.since[place]), 1)
+
+
+def _by_chance(share: float, rounds: float, plays: int) -> float:
+    """Plays that a share of some rounds may miss by chance, of at most so many per round."""
+    return max(WITHIN, CHANCE * float(np.sqrt(rounds * share * max(0.0, 1.0 - share / plays))))
+
+
+def _beyond(account: Account, bounds: Sequence[BoundLine]) -> str:
+    """Which group is further behind, or which cap further exceeded, than chance explains; empty for none."""
+    found = [
+        breach for breach in breaches(bounds) if breach.plays > _by_chance(breach.share, breach.rounds, account.plays)
+    ]
+    sentence = max(found, key=lambda breach: breach.plays).sentence if found else ""
+    return re.sub("^the group ", "The group ", sentence)
 
 
 def _behind(account: Account, shares: Array, place: int, owed: float) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from evenhand.core.state import Array, Mask
 from evenhand.online.audit.account import Account
+from evenhand.online.audit.bounds import BoundLine
 from evenhand.online.audit.lines import Line
 from evenhand.online.audit.text import plain
 
@@ -17,12 +19,13 @@ ASLEEP = 0.995  # share of the rounds below which an arm does not count as alway
 MISSING = 0.1  # part of an arm's rewards above which missing ones are mentioned
 
 
-def verdict(account: Account, promised: Array | None) -> str:
-    """Which promises are kept, and which arm is furthest behind, in a sentence.
+def verdict(account: Account, promised: Array | None, bounds: Sequence[BoundLine] = ()) -> str:
+    """Which promises are kept, and which arm or group is furthest from its own, in a sentence.
 
     Args:
         account: what the bandit recorded.
         promised: (arms,), promised shares; None where none are promised.
+        bounds: of groups, and of arms with a cap.
     """
     if account.round == 0:
         return "Nothing has been decided yet."
@@ -31,19 +34,68 @@ def verdict(account: Account, promised: Array | None) -> str:
     rounds = account.round - account.since
     counted = account.active & (rounds > 0.0)
     counted = counted & (promised > 0.0) if promised is not None else np.zeros(len(counted), dtype=bool)
-    count = int(np.count_nonzero(counted))
-    if promised is None or count == 0:
-        if account.groups:
-            return "The promises to groups are listed below; no share is promised to a single arm."
-        return "No share is promised to any arm."
+    beyond = breaches(bounds)
+    count = int(np.count_nonzero(counted)) + len(beyond)
+    if count == 0:
+        later = bool(bounds) or (promised is not None and bool((account.active & (promised > 0.0)).any()))
+        return "The promises begin with the next round." if later else "No share is promised to any arm."
     behind = np.where(counted, owed_now(account), -np.inf)
-    kept = int(np.count_nonzero(counted & (behind <= WITHIN)))
+    kept = int(np.count_nonzero(counted & (behind <= WITHIN))) + sum(breach.plays <= WITHIN for breach in beyond)
     if kept == count:
         return {1: "The promise is kept.", 2: "Both promises are kept."}.get(count, f"All {count:,} promises are kept.")
-    worst = int(behind.argmax())
+    if promised is not None and counted.any():
+        arm = int(behind.argmax())
+        share, name = float(promised[arm]), plain(account.names[arm])
+        beyond.append(Breach(float(behind[arm]), name, f"behind its {percent(share)}", share, float(rounds[arm])))
+    worst = max(beyond, key=lambda breach: breach.plays)
     begin = "The promise is not kept" if count == 1 else f"{kept:,} of {count:,} promises are kept"
-    name, share = plain(account.names[worst]), percent(float(promised[worst]))
-    return f"{begin}; {name} is {plays(float(behind[worst]))} plays behind its {share}."
+    return f"{begin}; {worst.sentence}."
+
+
+class Breach(NamedTuple):
+    """By how much a promise is not kept.
+
+    Attributes:
+        plays: behind a share, or above a largest one; at most 0 where it is kept.
+        name: of the arm or group.
+        bound: what the plays are behind or above.
+        share: promised, or the largest one, in plays per round.
+        rounds: since the promise began.
+    """
+
+    plays: float
+    name: str
+    bound: str
+    share: float
+    rounds: float
+
+    @property
+    def sentence(self) -> str:
+        """Such as "the group hot is 12 plays behind its 40%"."""
+        return f"{self.name} is {plays(self.plays)} plays {self.bound}"
+
+
+def breaches(bounds: Sequence[BoundLine]) -> list[Breach]:
+    """The promises to groups, and the largest shares of groups and arms, that have begun.
+
+    Args:
+        bounds: of groups, and of arms with a cap.
+
+    Example:
+        >>> hot = BoundLine("hot", "group", ("tea",), 0.4, 0.5, 0, 100, 55, 0.55, -15.0, 5.0)
+        >>> [breach.sentence for breach in breaches([hot]) if breach.plays > 0]
+        ['the group hot is 5 plays above its largest share of 50%']
+    """
+    found: list[Breach] = []
+    for line in bounds:
+        name = f"the group {plain(line.name)}" if line.kind == "group" else plain(line.name)
+        if line.rounds and line.kind == "group" and line.at_least > 0.0:
+            least = f"behind its {percent(line.at_least)}"
+            found.append(Breach(line.owed, name, least, line.at_least, line.rounds))
+        if line.rounds and line.at_most is not None and line.excess is not None:
+            most = f"above its largest share of {percent(line.at_most)}"
+            found.append(Breach(line.excess, name, most, line.at_most, line.rounds))
+    return found
 
 
 def owed_now(account: Account) -> Array:
@@ -64,20 +116,22 @@ def reasons(lines: Sequence[Line], account: Account) -> list[str]:
     scores = np.sort(account.scores[active & np.isfinite(account.scores)]) if account.scores is not None else None
     by_merit = account.merit is not None
     first = None if best is None else (plain(account.names[best]), float(means[best]))
-    found = []
+    found, (caps, groups) = [], _bounded(account)
     for line in lines:
-        parts = [_owing(line, by_merit)] if not line.retired else ["It is retired, so it plays no more."]
+        parts = ["It is retired, so it plays no more."]
         if not line.retired:
+            cap, group = caps.get(line.arm, ""), groups.get(line.arm, "")
+            parts = [_owing(line, by_merit, bool(group)), cap, group]
             parts += [_available(line), _compared(line, first, known), _missing(line), _ranked(line, scores)]
         found.append(" ".join(part for part in parts if part))
     return found
 
 
-def _owing(line: Line, by_merit: bool) -> str:
+def _owing(line: Line, by_merit: bool, grouped: bool) -> str:
     if by_merit:
         return f"Its share follows its merit, which now deserves {percent(line.promised or 0.0)}."
     if not line.promised:
-        return "Nothing is promised to it."
+        return f"Nothing is promised to it{' alone' * grouped}."
     share = percent(line.promised)
     if line.rounds == 0:
         return f"Its promise of {share} begins with the next round."
@@ -86,6 +140,21 @@ def _owing(line: Line, by_merit: bool) -> str:
         return f"It is owed {plays(behind)} plays of its promise of {share}."
     more = (line.share or 0.0) - line.promised > SURPLUS
     return f"It has {'more than' if more else 'just'} the {share} that it was promised."
+
+
+def _bounded(account: Account) -> tuple[dict[str, str], dict[str, str]]:
+    """By the names of arms: their caps, and the groups in which they are."""
+    of: dict[int, list[str]] = {}
+    for group in account.groups:
+        for place in group["arms"]:
+            of.setdefault(place, []).append(plain(group["name"]))
+    groups = {
+        account.names[place]: f"It is in the group{'s' * (len(names) > 1)} {', '.join(names)}."
+        for place, names in of.items()
+    }
+    caps = [] if account.caps is None else account.caps.tolist()
+    capped = {account.names[place]: cap for place, cap in enumerate(caps) if cap < 1.0}
+    return {name: f"It may have at most {percent(cap)}." for name, cap in capped.items()}, groups
 
 
 def _available(line: Line) -> str:

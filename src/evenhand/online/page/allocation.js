@@ -62,7 +62,7 @@ function Details({ name, audit, described, loaded, onMore, chosen, onChoose, ser
     <${Bounds} bounds=${audit.bounds} />
     ${audit.history && html`<${History} audit=${audit} ...${view} />`}
     <${Cost} cost=${audit.cost} />
-    <${DeficitHistory} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} />
+    <${DeficitHistory} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} grouped=${audit.bounds.length > 0} />
     <${Delays} delays=${audit.delays} totals=${totals} />
     <${Settings} described=${described} changes=${audit.version} />
   `;
@@ -87,7 +87,7 @@ function Tiles({ audit, described }) {
   return html`<dl class="tiles">
     <${Tile} head="Rounds" word="round" value=${whole(audit.round)} />
     <${Tile} head="Arms" word="arm" value=${whole(described.arms.length - retired)} note=${retiredNote} />
-    <${Furthest} lines=${lines} />
+    <${Furthest} lines=${lines} bounds=${audit.bounds} />
     ${audit.cost?.per_round != null && html`<${Tile} head="Cost of the promises" word="price of the promises" value=${reward(audit.cost.per_round)} note="of reward per round" />`}
     ${!takesTotals(lines) && html`
       <${Tile} head="Pending rewards" value=${whole(sum(lines, 'pending'))} note=${part} />
@@ -98,14 +98,15 @@ function Tiles({ audit, described }) {
   </dl>`;
 }
 
-// What the policy still makes up for; shares by merit owe no plays.
-function Furthest({ lines }) {
-  const promised = lines.filter((line) => line.deficit !== null && !line.retired);
-  if (promised.length === 0) return null;
-  const behind = promised.reduce((most, line) => (owed(line) > owed(most) ? line : most));
-  const some = owed(behind) > 0;
-  const note = some ? html`<${Name} of=${behind.arm} />` : 'every promise is kept';
-  return html`<${Tile} head="Furthest behind, in plays" word="deficit" value=${plays(some ? owed(behind) : 0)} note=${note} />`;
+// What the policy still makes up for, to an arm or a group; shares by merit owe no plays.
+function Furthest({ lines, bounds }) {
+  const arms = lines.filter((line) => line.deficit !== null && !line.retired).map((line) => [owed(line), line.arm]);
+  const groups = bounds.filter(({ kind, at_least }) => kind === 'group' && at_least > 0).map((line) => [line.owed, line.name]);
+  if (arms.length + groups.length === 0) return null;
+  const [behind, name] = [...arms, ...groups].reduce((most, one) => (one[0] > most[0] ? one : most));
+  const none = bounds.length ? 'nothing is owed' : 'every promise is kept';
+  const note = behind > 0 ? html`<${Name} of=${name} />` : none;
+  return html`<${Tile} head="Furthest behind, in plays" word="deficit" value=${plays(Math.max(0, behind))} note=${note} />`;
 }
 
 function Tile({ head, word, value, note }) {

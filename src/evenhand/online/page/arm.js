@@ -6,16 +6,18 @@ import { byMerit, owed, standing } from './states.js';
 import { Term } from './terms.js';
 import { Component, Name, html } from './view.js';
 
-function Standing({ line }) {
-  const { state, text } = standing(line);
+function Standing({ line, cap, groups }) {
+  const { state, text } = standing(line, cap, groups);
   return html`<span class="standing">
     ${state === 'plain' ? html`<span class="badge">${text}</span>` : html`<${Badge} ...${{ state, text }} />`}
     ${!line.trusted && html`${' '}<${Badge} state="attention" text="estimate not to be trusted" />`}
   </span>`;
 }
 
-const promise = (line) =>
-  !line.promised ? '' : byMerit(line) ? `now deserves ${share(line.promised)}` : `promised ${share(line.promised)}`;
+function promise(line, cap, groups) {
+  const own = byMerit(line) ? `now deserves ${share(line.promised)}` : line.promised ? `promised ${share(line.promised)}` : '';
+  return [own, cap && `at most ${share(cap.at_most)}`, groups && `in ${groups}`].filter(Boolean).join(', ');
+}
 
 const estimated = (line, totals) =>
   line.estimate === null ? (totals ? 'learned from totals' : 'no reward known') : html`<strong>${reward(line.estimate)}</strong>${' '}
@@ -23,18 +25,18 @@ const estimated = (line, totals) =>
 
 export class Arm extends Component {
   shouldComponentUpdate(next) {
-    return ['line', 'open', 'scales'].some((prop) => next[prop] !== this.props[prop]);
+    return ['line', 'open', 'scales', 'cap', 'groups'].some((prop) => next[prop] !== this.props[prop]);
   }
 
-  render({ line, open, scales, totals, onWhy, id }) {
+  render({ line, cap, groups, open, scales, totals, onWhy, id }) {
     const behind = !line.retired && owed(line) > 1;
     return html`<tr role="row" class="arm">
         <th role="rowheader" scope="row"><${Name} of=${line.arm} /></th>
-        <td role="cell" class="is"><${Standing} line=${line} /></td>
+        <td role="cell" class="is"><${Standing} ...${{ line, cap, groups }} /></td>
         <td role="cell" class="received" data-label="Share">
           <${ShareBar} line=${line} scale=${scales.share} />
           <span><strong>${line.share === null ? 'no round yet' : share(line.share)}</strong>${' '}
-            <span class="soft">${promise(line)}</span></span>
+            <span class="soft"><bdi>${promise(line, cap, groups)}</bdi></span></span>
         </td>
         <td role="cell" class="earned" data-label="Reward">
           <${RewardDot} line=${line} scale=${scales.reward} /><span>${estimated(line, totals)}</span>

@@ -6,7 +6,7 @@ import { Pager, Turns, cut, isNarrow, onResize } from './pager.js';
 import { byMerit, takesTotals } from './states.js';
 import { Table } from './table.js';
 import { Term } from './terms.js';
-import { Component, html } from './view.js';
+import { Component, html, visible } from './view.js';
 
 const descending = (field) => (one, other) => (other[field] ?? -Infinity) - (one[field] ?? -Infinity) || 0;
 const names = new Intl.Collator('en-GB', { numeric: true });
@@ -56,20 +56,35 @@ export class Arms extends Component {
     this.setState({ open });
   }
 
+  // The largest share of each arm that has one, and the names of the groups in which it is.
+  bounds({ bounds }) {
+    if (this.bounded?.of !== bounds) {
+      const caps = new Map(bounds.filter(({ kind }) => kind === 'arm').map((line) => [line.name, line]));
+      const groups = new Map();
+      for (const { name, arms } of bounds.filter(({ kind }) => kind === 'group')) {
+        for (const arm of arms) groups.set(arm, [...(groups.get(arm) ?? []), visible(name)]);
+      }
+      this.bounded = { of: bounds, caps, groups };
+    }
+    return this.bounded;
+  }
+
   render({ audit, loaded, onMore, chosen, onChoose }, { open, figures }) {
     const { page, scales } = this.page(audit.lines, chosen);
     const totals = takesTotals(audit.lines);
+    const merit = audit.lines.some(byMerit);
+    const { caps, groups } = this.bounds(audit);
     const turn = (page) => this.setState({ page });
     const choose = (change) => {
       this.setState({ page: 0 });
       onChoose(change);
     };
     const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line}
-      scales=${scales} totals=${totals} open=${open.has(line.arm)} onWhy=${() => this.toggle(line.arm)} />`;
+      cap=${caps.get(line.arm)} groups=${groups.get(line.arm)?.join(', ') ?? ''} scales=${scales} totals=${totals} open=${open.has(line.arm)} onWhy=${() => this.toggle(line.arm)} />`;
     const body = () => html`
-      <${Key} merit=${audit.lines.some(byMerit)} />
+      <${Key} merit=${merit} />
       <table class="overview" role="table" aria-label="Overview of the arms">
-        <thead role="rowgroup"><tr role="row">${HEADS.map(head)}</tr></thead>
+        <thead role="rowgroup"><tr role="row">${headsOf(merit).map(head)}</tr></thead>
         <tbody role="rowgroup">${page.rows.map(arm)}</tbody>
       </table>
       ${page.last > 0 && html`<div class="pager"><${Turns} at=${page.at} last=${page.last} onTurn=${turn} /></div>`}
@@ -87,7 +102,7 @@ export class Arms extends Component {
   }
 }
 
-const HEADS = ['Arm', 'Promise', 'Share of the rounds since the promise began', 'Mean reward', 'Reason'];
+const headsOf = (merit) => ['Arm', 'Promise', `Share of the rounds${merit ? '' : ' since the promise began'}`, 'Mean reward', 'Reason'];
 const head = (text) => html`<th role="columnheader" scope="col">${text}</th>`;
 
 function Key({ merit }) {

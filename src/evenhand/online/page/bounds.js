@@ -1,27 +1,29 @@
 // Groups of arms that are promised shares together, and arms with a cap: promised, received, owed.
-import { plays, share, whole } from './format.js';
+import { NOTHING, plays, share, whole } from './format.js';
 import { Name, html } from './view.js';
 
 // [field of the audit, head, what is shown]
 const COLUMNS = [
-  ['arms', 'Arms', (line) => line.arms.map((arm, at) => html`${at > 0 && ', '}<${Name} of=${arm} />`)],
-  ['at_least', 'At least', (line) => share(line.at_least)],
+  ['arms', 'Arms', (line) => html`<span>${line.arms.map((arm, at) => html`${at > 0 && ', '}<${Name} of=${arm} />`)}</span>`],
+  ['at_least', 'At least', (line) => (line.at_least ? share(line.at_least) : NOTHING)],
   ['at_most', 'At most', (line) => share(line.at_most)],
   ['since', 'Since round', (line) => whole(line.since)],
   ['plays', 'Plays', (line) => whole(line.plays)],
   ['share', 'Share', (line) => share(line.share)],
-  ['owed', 'Owed, in plays', (line) => plays(line.owed)],
+  ['owed', 'Owed, in plays', (line) => (line.at_least ? plays(line.owed) : NOTHING)],
   ['excess', 'Too many, in plays', (line) => plays(line.excess)],
 ];
 
+const look = (field) => (field === 'arms' ? 'names' : 'number');
+
 export function Bounds({ bounds }) {
   if (bounds.length === 0) return null;
-  const head = ([field, text]) => html`<th role="columnheader" scope="col" key=${field}>${text}</th>`;
+  const head = ([field, text]) => html`<th role="columnheader" scope="col" class=${look(field)} key=${field}>${text}</th>`;
   return html`<section aria-labelledby="bounds">
     <h2 id="bounds">Groups and caps</h2>
     <p class="note">A promise to a group is paid by its best arm. Below 0 in plays: ahead of it, or below the cap.</p>
     <div class="scroll" role="region" aria-label="Table of groups and caps" tabindex="0">
-      <table class="cards wide" role="table" aria-label="Groups and caps">
+      <table class="cards wide bounds" role="table" aria-label="Groups and caps">
         <thead role="rowgroup">
           <tr role="row"><th role="columnheader" scope="col">Group or arm</th>${COLUMNS.map(head)}</tr>
         </thead>
@@ -33,7 +35,7 @@ export function Bounds({ bounds }) {
 
 function Row({ line }) {
   const cell = ([field, text, show]) =>
-    html`<td role="cell" class="number" data-field=${field} data-label=${text.toLowerCase()}>${show(line)}</td>`;
+    html`<td role="cell" class=${look(field)} data-field=${field} data-label=${text.toLowerCase()}>${show(line)}</td>`;
   return html`<tr role="row">
     <th role="rowheader" scope="row"><${Name} of=${line.name} /></th>
     ${COLUMNS.map(cell)}

@@ -9,6 +9,7 @@ const LARGEST = 'the largest of all arms';
 const NONE = 'No share is promised to any arm, so none can be behind.';
 const BY_MERIT =
   'Shares follow the merit of the arms as it is estimated in each round. No number of plays is promised, so none is owed.';
+const GROUPED = 'No share is promised to a single arm; the table of groups and caps says how far these are behind.';
 const BEFORE = 'There are no deficits before the first decision.';
 
 const within = (history) => history.largest.every((deficit) => deficit === null || deficit <= WITHIN);
@@ -79,8 +80,8 @@ export class DeficitHistory extends Component {
     `;
   }
 
-  render({ history, merit }) {
-    const reason = history !== null ? BEFORE : merit ? BY_MERIT : NONE;
+  render({ history, merit, grouped }) {
+    const reason = history !== null ? BEFORE : merit ? BY_MERIT : grouped ? GROUPED : NONE;
     return html`<section aria-labelledby="history">
       <h2 id="history">Behind the promises over time</h2>
       ${history?.rounds.length ? this.body(history) : html`<p class="note">${reason}</p>`}

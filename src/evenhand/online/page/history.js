@@ -3,6 +3,7 @@ import { Chart, ROOM, axis, plain, tip, tone } from './chart.js';
 import { course } from './course.js';
 import { duration, moment, reward, several, share, whole } from './format.js';
 import { Range, chosenRange, rangeOf } from './range.js';
+import { byMerit } from './states.js';
 import { Component, Name, html } from './view.js';
 
 const FIRST = 5; // arms that are drawn unless others are selected
@@ -38,7 +39,8 @@ export class History extends Component {
       const promised = new Map(audit.lines.map((line) => [line.arm, line.promised]));
       const lines = history.arms.map((arm, place) => ({ arm, place, promised: promised.get(arm) ?? null }));
       const drawn = lines.filter(({ arm }) => this.drawn(history).has(arm));
-      this.kept = { of, ends: ranged, marked, lines, drawn, ...course(history, times, ranged) };
+      const merit = audit.lines.some(byMerit);
+      this.kept = { of, merit, ends: ranged, marked, lines, drawn, ...course(history, times, ranged) };
     }
     return this.kept;
   }
@@ -107,7 +109,7 @@ function Legend({ data, all, onAll, onArm }) {
   return html`<div class="scroll tall" role="region" aria-label="Arms in this range" tabindex="0">
     <table class="in-range" aria-label="Arms in this range">
       <thead><tr><th scope="col">Arm (line)</th><th scope="col" class="number">Plays</th>
-        <th scope="col" class="number">Share</th><th scope="col" class="number">Promised now</th>
+        <th scope="col" class="number">Share</th><th scope="col" class="number">${data.merit ? 'Deserved now' : 'Promised now'}</th>
         <th scope="col" class="number">Mean reward</th></tr></thead>
       <tbody>${rows.map(row)}</tbody>
     </table>

@@ -5,11 +5,21 @@ import { Component, html } from './view.js';
 
 const MISSING = { lost: 'counts as lost', zero: 'counts as a reward of 0', never: 'is never given up' };
 
+// What has a place of its own on the page, where it also changes.
+const ELSEWHERE = ['fractions', 'caps', 'groups'];
+
 // Long lists have one value per arm, and would fill the page.
 function setting(value) {
   if (value === null || typeof value !== 'object') return String(value);
+  if ('kind' in value) return kindOf(value);
   const size = Array.isArray(value) ? value.length : Object.keys(value).length;
   return size > 8 ? several(size, 'value') : JSON.stringify(value);
+}
+
+// A table of a kind, such as "power: beta 3, exponent 2".
+function kindOf({ kind, ...more }) {
+  const keys = Object.entries(more).map(([key, value]) => `${key} ${setting(value)}`);
+  return keys.length ? `${kind}: ${keys.join(', ')}` : kind;
 }
 
 export class Settings extends Component {
@@ -29,7 +39,7 @@ export class Settings extends Component {
       ['Rewards', `from ${low} to ${high}`],
       ['Seed', String(described.seed)],
       ...Object.entries(described.parameters)
-        .filter(([key]) => key !== 'fractions')
+        .filter(([key]) => !ELSEWHERE.includes(key))
         .map(([key, value]) => [html`<code>${key}</code>`, setting(value)]),
     ];
     return html`<section aria-labelledby="settings">

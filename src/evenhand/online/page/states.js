@@ -10,10 +10,12 @@ export const byMerit = (line) => line.promised > 0 && line.deficit === null;
 // Up to one play behind is what any policy must be that decides in whole plays.
 export const WITHIN = 1 + 1e-9;
 
-export function standing(line) {
+// `cap` is the line of its largest share, if it has one; `groups` are the names of those in which it is.
+export function standing(line, cap, groups) {
   if (line.retired) return { state: 'closed', text: 'retired' };
   if (byMerit(line)) return { state: 'plain', text: 'by merit' };
-  if (!line.promised) return { state: 'plain', text: 'no promise' };
+  if (cap?.excess > WITHIN) return { state: 'attention', text: `${plays(cap.excess)} plays above its largest share` };
+  if (!line.promised) return { state: 'plain', text: cap ? 'largest share only' : groups ? 'in a group' : 'no promise' };
   if (line.rounds === 0) return { state: 'plain', text: 'not yet begun' };
   const behind = owed(line);
   if (behind <= WITHIN) return { state: 'good', text: 'kept' };

@@ -15,4 +15,4 @@ const Name = ({ of }) => html`<bdi class="name">${visible(String(of))}</bdi>`;
 // A time as a distance from now, with the moment itself on demand.
 const Ago = ({ time }) => (time ? html`<time datetime=${time} title=${moment(time)}>${ago(time)}</time>` : 'never');
 
-export { Ago, Component, Name, html, render };
+export { Ago, Component, Name, html, render, visible };
