@@ -292,11 +292,11 @@ def test_an_allocation_that_is_not_there_yet(server: Server, visiting: Visiting)
 
 def test_a_group_that_is_behind_and_a_cap_that_is_exceeded(server: Server, visiting: Visiting) -> None:
     parameters = {"groups": [{"name": "hot", "arms": ["tea"], "at_least": 0.5}], "caps": {"cocoa": 0.2}}
-    make(server, "short", ["tea", "cocoa"], algorithm="group_ucb", parameters=parameters)
-    decide(server, "short", 40, ["cocoa"])
-    decide(server, "short", 1)
+    make(server, "breached", ["tea", "cocoa"], algorithm="group_ucb", parameters=parameters)
+    decide(server, "breached", 40, ["cocoa"])
+    decide(server, "breached", 1)
     with visiting() as seen:
-        page = seen.open("short")
+        page = seen.open("breached")
         verdict = "0 of 2 promises are kept; cocoa is 31.8 plays above its largest share of 20%."
         expect(page.locator(".verdict")).to_have_text(verdict)
         expect(overview(page, "cocoa")).to_contain_text("31.80 plays above its largest share")
