@@ -46,7 +46,7 @@ MIDWAY = 700  # units that are finished when something is killed
 
 def small_units(number: int, notes: Console) -> list[tuple[str, ...]]:
     """Seconds of many small settings on each backend, and settings a second without its start."""
-    cells = []
+    cells: list[tuple[str, ...]] = []
     for name, options in BACKENDS.items():
         taken = []
         for settings in (1, number):
@@ -121,7 +121,8 @@ def dask_cluster(number: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes
 
 def study_runs(notes: Console) -> tuple[list[tuple[str, ...]], bool]:
     """Seconds of each way to run the study, and whether all tables are equal."""
-    cells, tables = [], []
+    cells: list[tuple[str, ...]] = []
+    tables = []
     for name, run in RUNS.items():
         with tempfile.TemporaryDirectory() as place, notes.status(f"{STUDY.name}: {name}"):
             folder = Path(place) / "out"
