@@ -21,8 +21,9 @@ FOLDER = HERE.parent / "_static" / "figures"
 MADE = FOLDER / "made.json"
 #: The modules whose ``main(folder)`` draws, each with the files beside it that its figures also come from.
 SETS = {
-    "make_figures": ["gallery.py", "../../examples/coffee.toml"],
+    "make_figures": ["gallery.py", "../../examples/coffee.toml", "../../src/evenhand/sweeps/figures.py"],
     "algorithm_figures": [],
+    "study_figures": ["../../examples/study.toml", "../../src/evenhand/sweeps/figures.py"],
 }
 DRAWING = ROOT / "src/evenhand/simulation"
 LARGEST = 300_000  # bytes of an SVG; a larger one is kept as PNG

@@ -74,8 +74,8 @@ class Run:
         self.earned = np.zeros((lanes, arms))
         self.checkpoints: list[int] = []
         self.recorded_pulls = np.zeros((checkpoints, lanes, arms), dtype=np.int32)
-        self._codes = 2.0 ** np.arange(arms)
         self._by_set = baseline.by_set
+        self._codes = None if baseline.by_set is None else 2.0 ** np.arange(arms)
         self._optima = np.zeros((2, lanes))
         self._cache: dict[str, Array] = {}
 

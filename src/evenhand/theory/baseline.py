@@ -156,7 +156,12 @@ def _optima(
         return _unknown(str(reason))
     fair = penalized = None
     if fractions is not None:
-        fair = _each_lane(lambda value, share: optimal_fair(value, share, plays, availability), gains, fractions)
+        by_set = np.ndim(gains) == np.ndim(fractions) == 1 and environment.arms <= MAX_ENUMERATED
+
+        def best(value: Array, share: Array) -> Optimum:
+            return optimal_fair(value, share, plays, availability, by_set=by_set)
+
+        fair = _each_lane(best, gains, fractions)
         if penalties is not None:
             penalized = _each_lane(
                 lambda value, share, price: optimal_penalized(value, share, price, plays, availability),

@@ -8,8 +8,9 @@ import numpy as np
 
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.state import Array
-from evenhand.environment.availability import Always, Availability
+from evenhand.environment.availability import Always, Availability, Independent
 from evenhand.theory.achievable import TOLERANCE, UnknownDistribution, cutting_planes, inclusion_of
+from evenhand.theory.independent import by_ratio, tightest
 
 
 def largest_excess(fractions: Array, plays: int, availability: Availability) -> tuple[list[int], float, float]:
@@ -18,7 +19,8 @@ def largest_excess(fractions: Array, plays: int, availability: Availability) -> 
     ``max_A Σ_{i∈A} r_i − E[min(m, |A ∩ Z|)]``; the promise can be kept exactly where this is at most 0.
 
     By linear programming duality it is the smallest total share that must be missed, found by cutting planes; the
-    best set is one of the level sets of the prices, since the achievable shares form a polymatroid. Where the
+    best set is one of the level sets of the prices, since the achievable shares form a polymatroid. Where arms are
+    available independently it begins the order of r/p (`evenhand.theory.independent`). Where the
     distribution of the available sets is not known, all arms count as available: a promise that cannot be kept then
     cannot be kept at all.
 
@@ -45,6 +47,10 @@ def largest_excess(fractions: Array, plays: int, availability: Availability) -> 
     if not availability.sleeping:
         # Up to m arms exceed it by what each alone is promised beyond 1: the one with the most; more arms by Σr − m.
         groups = [np.arange(arms) == np.argmax(fractions), fractions > 0.0]
+    elif isinstance(availability, Independent):
+        none, every = np.zeros((1, arms), dtype=bool), np.ones((1, arms), dtype=bool)
+        _, (length,) = tightest(fractions, plays, availability, none, every)
+        groups = [np.isin(np.arange(arms), by_ratio(fractions, availability)[: max(length, 1)])]
     else:
         prices = cutting_planes(np.zeros(arms), fractions, inclusion, np.ones(arms)).prices
         levels = np.unique(prices[prices > TOLERANCE])

@@ -1,6 +1,7 @@
 """The best expected rewards when the means are known: with and without promises, and with penalties.
 
-With few arms the program is solved in the variables y_{Z,i} (availability set, arm), with many in its dual;
+Where arms are available always or independently, no program is needed (`evenhand.theory.independent`). Otherwise, with
+few arms the program is solved in the variables y_{Z,i} (availability set, arm), with many in its dual;
 `evenhand.theory.achievable` explains why both are exact.
 """
 
@@ -14,11 +15,12 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask
-from evenhand.environment.availability import Availability
+from evenhand.environment.availability import Availability, Independent
 from evenhand.policy.merit import Merit
 from evenhand.policy.shares import proportional
 from evenhand.theory.achievable import cutting_planes, inclusion_of, played_by
 from evenhand.theory.feasibility import check_shares
+from evenhand.theory.independent import best_shares
 
 REDUCED_UP_TO = 2**10 * 10  # variables; beyond, the dual is far faster (15 arms: a minute and a half against 0.05 s)
 
@@ -70,7 +72,12 @@ def optimal(gains: Array, plays: int, availability: Availability) -> Optimum:
 
 
 def optimal_fair(
-    gains: Array, fractions: Array, plays: int, availability: Availability, method: str = "auto"
+    gains: Array,
+    fractions: Array,
+    plays: int,
+    availability: Availability,
+    method: str = "auto",
+    by_set: bool = True,
 ) -> Optimum:
     """Opt-F: the largest expected reward per round among all policies that keep the promised shares.
 
@@ -86,8 +93,9 @@ def optimal_fair(
         availability: who can play.
         method: ``"reduced"`` for the program above; ``"dual"`` for
             ``min_{ν≥0} E[top-m of w_i μ_i + ν_i over Z] − Σ ν_i r_i`` by cutting planes; ``"auto"`` for the quickest:
-            no program where all arms are always available (the promised shares, and the rest to the best arms), else
-            the reduced one while it is small.
+            no program where arms are available always (the promised shares, and the rest to the best arms) or
+            independently, else the reduced one while it is small.
+        by_set: whether the reward given each availability set is asked for, where the sets can be listed.
 
     Raises:
         UnknownDistribution: the available sets are neither listed nor given by a formula.
@@ -109,6 +117,9 @@ def optimal_fair(
         best = _filled(promised, gains, 1.0 - fractions, plays - float(fractions.sum()))
         return Optimum(best.value, best.shares, np.array([best.value]))
     listed = availability.distribution(len(gains))
+    if method == "auto" and isinstance(availability, Independent) and (listed is None or not by_set):
+        best_of_all = best_shares(gains, fractions, None, plays, availability)
+        return Optimum(float(best_of_all @ gains), best_of_all)
     if method == "reduced" and listed is None:
         raise EvenhandError(f"the reduced program is too large for {len(gains)} arms; use method='dual'")
     if listed is not None and (method == "reduced" or (method == "auto" and listed[0].size <= REDUCED_UP_TO)):
@@ -120,11 +131,11 @@ def optimal_fair(
             if method == "reduced":
                 raise
     mixture = cutting_planes(gains, fractions, inclusion_of(plays, availability, len(gains)), _price_limit(gains))
-    by_set = None
+    given = None
     if listed is not None:
         followed = zip(mixture.weights, mixture.orders, strict=True)
-        by_set = sum(weight * (played_by(order, listed[0], plays) @ gains) for weight, order in followed)
-    return Optimum(mixture.value, mixture.shares, by_set)
+        given = sum(weight * (played_by(order, listed[0], plays) @ gains) for weight, order in followed)
+    return Optimum(mixture.value, mixture.shares, given)
 
 
 def optimal_penalized(
@@ -158,6 +169,9 @@ def optimal_penalized(
         nothing = Optimum(-float(penalties @ fractions), np.zeros_like(gains))
         steps, room = np.concatenate([gains + penalties, gains]), np.concatenate([fractions, 1.0 - fractions])
         return _filled(nothing, steps, room, float(plays))
+    if isinstance(availability, Independent):
+        shares = best_shares(gains, fractions, penalties, plays, availability)
+        return Optimum(float(shares @ gains - np.maximum(fractions - shares, 0.0) @ penalties), shares)
     listed = availability.distribution(len(gains))
     if listed is not None and listed[0].size <= REDUCED_UP_TO:
         return _reduced(gains, fractions, plays, *listed, penalties)
