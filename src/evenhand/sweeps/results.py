@@ -101,7 +101,7 @@ class SweepResults:
         """The units that are finished, in the order of the study, with their results."""
         return [(unit, self.by_key[unit.key]) for unit in self.units if unit.key in self.by_key]
 
-    @property
+    @cached_property
     def measures(self) -> list[str]:
         """The measures that any unit has, in the order in which they are shown."""
         found = {name for _, result in self.finished for name in result.policy.curves}
@@ -129,8 +129,9 @@ class SweepResults:
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
+        asked = self._asked(measures)
         for unit, result in self.finished:
-            for name in self._asked(measures):
+            for name in asked:
                 if name not in result.policy.curves:
                     continue
                 curve = result.policy.curves[name]
@@ -164,19 +165,19 @@ class SweepResults:
         import pandas as pd
 
         asked = self._asked(measures)
-        frames = []
-        for unit, result in self.finished:
-            lanes, rounds = result.policy.pulls.shape[1], result.results.rounds
-            columns: dict[str, Any] = {
-                **_start(unit),
-                "round": np.repeat(rounds, lanes),
-                "lane": np.tile(np.arange(lanes, dtype=np.int32), len(rounds)),
-            }
-            curves = result.policy.curves
-            columns |= {name: curves[name].ravel() if name in curves else np.nan for name in asked}
-            frames.append(pd.DataFrame(columns))
-        order = ["setting", *self.axes, "policy", "round", "lane", *asked]
-        return pd.concat(frames, ignore_index=True)[order] if frames else pd.DataFrame(columns=order)
+        policies = [result.policy for _, result in self.finished]
+        sizes = [policy.pulls.shape[:2] for policy in policies]  # checkpoints, lanes
+        starts = pd.DataFrame([_start(unit) for unit, _ in self.finished], columns=["setting", *self.axes, "policy"])
+        table = starts.loc[starts.index.repeat([checkpoints * lanes for checkpoints, lanes in sizes])]
+        table = table.reset_index(drop=True)
+        rounds = [result.results.rounds for _, result in self.finished]
+        table["round"] = _joined([np.repeat(one, lanes) for one, (_, lanes) in zip(rounds, sizes, strict=True)])
+        table["lane"] = _joined([np.tile(np.arange(lanes, dtype=np.int32), times) for times, lanes in sizes])
+        for name in asked:
+            empty = (np.full(size, np.nan) for size in sizes)
+            curves = [policy.curves.get(name, gap) for policy, gap in zip(policies, empty, strict=True)]
+            table[name] = _joined([curve.ravel() for curve in curves])
+        return table
 
     def differences(self, against: str, *measures: str) -> pd.DataFrame:
         """Paired differences of the other policies to one in the same setting, which faced the same rewards.
@@ -199,11 +200,12 @@ class SweepResults:
             raise EvenhandError(f"there is no policy {against!r}{nearest(against, labels)}")
         base = {unit.setting.number: result.policy for unit, result in self.finished if unit.label == against}
         rows = []
+        asked = self._asked(measures)
         for unit, result in self.finished:
             one, other = result.policy, base.get(unit.setting.number)
             if unit.label == against or other is None:
                 continue
-            for name in self._asked(measures):
+            for name in asked:
                 if name in one.curves and name in other.curves:
                     difference = one.curves[name][-1] - other.curves[name][-1]
                     last = int(result.results.rounds[-1])
@@ -290,6 +292,10 @@ def _interval(values: Any) -> dict[str, Any]:
     mean, error = (float(one) for one in mean_and_error(values))
     width = float(t.ppf(0.975, len(values) - 1)) * error if len(values) > 1 else np.nan
     return {"n": len(values), "mean": mean, "stderr": error, "low": mean - width, "high": mean + width}
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def _only(values: dict[str, Any]) -> Any:
