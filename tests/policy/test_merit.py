@@ -10,7 +10,8 @@ import pytest
 
 from evenhand import EvenhandError
 from evenhand.core.state import Array
-from evenhand.policy.custom_merit import Custom, as_merit
+from evenhand.policy import custom_merit
+from evenhand.policy.custom_merit import Custom, as_merit, largest_between
 from evenhand.policy.fairness import MeritShares
 from evenhand.policy.merit import Linear, Merit, Power, Softmax, Tabulated, Threshold, share_limit
 
@@ -289,6 +290,74 @@ def test_the_peak_of_a_custom_merit_is_within_its_bound(merit: Custom) -> None:
     if merit.resolution == 200:
         # The grid is finer than the wiggles, so that golden sections end at the summit.
         assert missed.max() <= 1e-9
+
+
+def spikes(mean: Array) -> Array:
+    """Three peaks, each as wide as some twenty steps of the grid."""
+    peaks = np.array([0.1503, 0.5, 0.8887])
+    return np.asarray(1.0 + 5.0 * np.exp(-(((mean[..., np.newaxis] - peaks) / 0.01) ** 2)).sum(axis=-1))
+
+
+def steps(mean: Array) -> Array:
+    return np.where(mean < 0.377123, 5.0, 1.0) + np.where((mean > 0.6) & (mean < 0.6057), 9.0, 0.0)
+
+
+def one_point(mean: Array) -> Array:
+    return np.where(mean == 0.5, 50.0, 1.0)
+
+
+# Beside each the largest slope; None where it jumps. That of a spike is 5 sqrt(2/e)/0.01.
+HARD = {
+    "spikes": (spikes, 429.0),
+    "many modes": (lambda mean: 2.0 + np.sin(400.0 * mean), 400.0),
+    "many equal peaks": (lambda mean: 1.0 + np.round(mean * 1000.0) % 2.0, None),
+    "steps": (steps, None),
+    "one point": (one_point, None),
+    "falling": (lambda mean: 1.0 - 0.9 * mean, 0.9),
+    "falling steeply": (lambda mean: 0.01 + np.exp(-50.0 * mean), 50.0),
+    "rising steeply": (lambda mean: 1.0 + 40.0 * mean**80, 3200.0),
+}
+
+
+@pytest.mark.parametrize(("function", "slope"), HARD.values(), ids=HARD)
+def test_no_point_of_the_grid_beats_the_peak_of_a_hard_function(function: Any, slope: float | None) -> None:
+    merit = Custom(function)
+    assert not merit.rises
+    low, high, level = intervals(2000, seed=8)
+    peak = merit.peak(low[:, np.newaxis], high[:, np.newaxis], level[:, np.newaxis])[:, 0]
+    assert ((low <= peak) & (peak <= high)).all()
+    reached = gain(merit, peak, level)
+    grid = np.linspace(0.0, 1.0, 1001)
+    inside = (grid >= low[:, np.newaxis]) & (grid <= high[:, np.newaxis])
+    on_grid = np.where(inside, gain(merit, grid, level[:, np.newaxis]), -np.inf).max(axis=1)
+    assert (reached >= np.maximum(on_grid, np.maximum(gain(merit, low, level), gain(merit, high, level)))).all()
+    if slope is not None:
+        missed = best_by_force(merit, low, high, level) - reached
+        assert missed.max() <= (slope + merit.maximum) / (2.0 * merit.resolution)
+
+
+def test_the_largest_value_of_a_stretch_is_the_first_of_the_largest() -> None:
+    rng = np.random.default_rng(9)
+    for places in (1, 2, 3, 7, 8, 9, 64, 65, 100):
+        for steps in (1, 3, 1_000_000):  # all equal, many equal, hardly any
+            values = np.floor(steps * rng.random((4, places)))
+            first, last = np.sort(rng.integers(0, places, (2, 4, 200)), axis=0)
+            first[:, 0], last[:, 0] = 0, places - 1
+            found = largest_between(values, first, last)
+            for lane in range(4):
+                for one, start, end in zip(found[lane], first[lane], last[lane], strict=True):
+                    assert one == start + values[lane, start : end + 1].argmax()
+
+
+def test_lanes_are_searched_apart_from_each_other_however_many_are_held_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    low, high, level = intervals(291, seed=10)
+    ends = low.reshape(100, 3), high.reshape(100, 3), level[:100, np.newaxis]
+    merit = CUSTOM["wiggle"]
+    together = merit.peak(*ends)
+    monkeypatch.setattr(custom_merit, "AT_A_TIME", 1)
+    assert (merit.peak(*ends) == together).all()
 
 
 def test_the_bound_of_a_custom_merit_is_needed() -> None:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from attrs import field, frozen
+from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
@@ -16,7 +17,7 @@ from evenhand.core.state import Array
 from evenhand.policy.merit import Merit, better, check_positive
 
 SECTIONS = 20  # golden sections: to a ten-thousandth of the interval, and the value to its square
-AT_A_TIME = 1_000_000  # numbers on the grid that are held at once
+AT_A_TIME = 250_000  # numbers that are held at once, few enough for a processor's cache
 MeritLike = Merit | Callable[[Array], Array] | Mapping[str, object]
 
 
@@ -99,18 +100,22 @@ class Custom(Merit):
         """The best point of the grid or end of the interval, then golden sections around it."""
         if self.rises:
             return high
-        shape = np.broadcast_shapes(low.shape, level.shape)
-        lows, highs, levels = (np.broadcast_to(one, shape).reshape(-1) for one in (low, high, level))
-        parts = range(0, lows.size, max(1, AT_A_TIME // len(self._grid)))
-        cuts = [slice(start, start + parts.step) for start in parts]
-        best = np.concatenate([self._on_grid(lows[cut], highs[cut], levels[cut]) for cut in cuts]).reshape(shape)
-        return self._refined(better(self, level, high, low, best), low, high, level)
+        return self._refined(better(self, level, high, low, self._on_grid(low, high, level)), low, high, level)
 
     def _on_grid(self, low: Array, high: Array, level: Array) -> Array:
-        """The best point of the grid in each interval, (n,); the lower end where none lies in it."""
-        inside = (self._grid >= low[:, np.newaxis]) & (self._grid <= high[:, np.newaxis])
-        value = np.where(inside, self._merits * (self._grid - level[:, np.newaxis]), -np.inf)
-        return np.where(inside.any(axis=1), self._grid[value.argmax(axis=1)], low)
+        """The best point of the grid in each interval, (…, arms); the lower end where none lies in it."""
+        shape = np.broadcast_shapes(low.shape, level.shape)
+        lows, highs = (np.broadcast_to(end, shape).reshape(-1, shape[-1]) for end in (low, high))
+        levels = np.broadcast_to(level, (*shape[:-1], 1)).reshape(-1, 1)
+        first = np.searchsorted(self._grid, lows)
+        last = np.searchsorted(self._grid, highs, side="right") - 1
+        best = lows.copy()
+        lanes = max(1, AT_A_TIME // (self._grid.size * self._grid.size.bit_length()))
+        for some in (slice(start, start + lanes) for start in range(0, len(best), lanes)):
+            gains = self._merits * (self._grid - levels[some])
+            place = largest_between(gains, np.minimum(first[some], last[some]), last[some])
+            np.copyto(best[some], self._grid[place], where=first[some] <= last[some])
+        return best.reshape(shape)
 
     def _refined(self, best: Array, low: Array, high: Array, level: Array) -> Array:
         step, ratio = 1.0 / self.resolution, (math.sqrt(5.0) - 1.0) / 2.0
@@ -129,6 +134,42 @@ class Custom(Merit):
                 np.where(up, value, at_a),
             )
         return better(self, level, best, a, b)
+
+
+def largest_between(values: Array, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where the largest value of each stretch stands, the first of equal ones.
+
+    The largest values of all stretches of 1, 2, 4, … places are computed once per lane. Two of them cover a stretch,
+    and halving the better one leads to the place. So a stretch costs as many steps as its length has binary digits.
+
+    Args:
+        values: (lanes, places).
+        first: (lanes, stretches), first place of each.
+        last: (lanes, stretches), its last place, at least ``first``.
+
+    Returns:
+        (lanes, stretches), places.
+
+    Example:
+        >>> import numpy as np
+        >>> values = np.array([[3.0, 1.0, 4.0, 1.0, 5.0]])
+        >>> largest_between(values, np.array([[0, 0, 1, 3]]), np.array([[1, 4, 3, 3]]))
+        array([[0, 4, 2, 3]])
+    """
+    doublings = np.frexp(last - first + 1.0)[1] - 1  # of the longest stretch that fits in
+    largest = np.empty((int(doublings.max()) + 1, *values.shape))  # of 2^k places from each place on
+    largest[0] = values
+    for shorter, longer, width in zip(largest, largest[1:], 1 << np.arange(len(largest)), strict=False):
+        np.maximum(shorter[:, :-width], shorter[:, width:], out=longer[:, :-width])
+        longer[:, -width:] = shorter[:, -width:]
+    lane = np.arange(len(values))[:, np.newaxis]
+    other = last + 1 - (1 << doublings)
+    most, others = largest[doublings, lane, first], largest[doublings, lane, other]
+    place, most = np.where(others > most, other, first), np.maximum(most, others)
+    for doubling in range(len(largest) - 2, -1, -1):
+        in_second_half = (doubling < doublings) & (largest[doubling, lane, place] < most)
+        place += in_second_half << doubling
+    return place
 
 
 def as_merit(value: MeritLike) -> Merit:
