@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from collections.abc import Callable
@@ -393,6 +394,38 @@ def test_sums_that_bunch_count_in_full() -> None:
     state = fresh(index)
     weighed(index, state, 0, 0.5, [0.0, 1.0, 2.0])
     assert index.score(state, ALL_AVAILABLE, rng()) == pytest.approx([1.0, math.exp(-rate * 0.75 / 0.5)])
+
+
+@pytest.mark.parametrize("lanes", [None, 3])
+def test_a_window_holds_the_sums_of_the_last_rounds_and_copies_of_it_go_their_own_way(lanes: int | None) -> None:
+    # d = 4: after 50 rounds the window has moved through its room a dozen times.
+    policy = Policy(WindowWeights(OnePhase(longest=4, horizon=100)), Mixing(0.5), Categorical())
+    state, draw = policy.start(2, lanes), rng(1)
+    shape = () if lanes is None else (lanes,)
+    seen = [np.zeros(shape)] * 4
+    for t in range(50):
+        copied, window = copy.deepcopy(state), np.array(seen[-4:])
+        seen.append(draw.random(shape))
+        for each in (state, copied) if t % 2 else (copied, state):
+            rewards = np.stack([seen[-1] if each is state else np.full(shape, 9.0), np.zeros(shape)], axis=-1)
+            policy.index.after_feedback(each, Feedback(rewards > 0.0, rewards), draw)
+        assert (np.moveaxis(state.index.recent, -1, 0) == np.array(seen[-4:])).all()
+        assert (np.moveaxis(copied.index.recent, -1, 0)[:3] == window[1:]).all()
+        assert (copied.index.recent[..., 3] == 9.0).all()
+
+
+def test_only_the_lanes_that_choose_anew_are_settled() -> None:
+    policy = Policy(WindowWeights(OnePhase(longest=2, horizon=100), "gain"), Mixing(0.5), Categorical())
+    state = policy.start(2, lanes=2)
+    played, share = np.array([[True, False]] * 2), np.full((2, 2), 0.5)
+    after_decision(policy.index, state, played, share)
+    state.round += 1
+    policy.index.after_feedback(state, Feedback(played, np.array([[1.0, 0.0], [0.5, 0.0]])), rng())
+    after_decision(policy.index, state, ~played, share, np.array([[False], [True]]))
+    # X = 0.5/4 in the second lane, which chose anew, with p = 1/2.
+    rate = OnePhase(longest=2, horizon=100).mixing(2, 2) / 2.0
+    assert state.index.logs.tolist() == [[0.0, 0.0], [pytest.approx(rate * 0.125 / 0.5, rel=1e-14), 0.0]]
+    assert state.index.arms.tolist() == [[True, False], [False, True]]
 
 
 def test_all_is_forgotten_where_a_phase_begins() -> None:

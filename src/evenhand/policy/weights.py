@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.parts import part
-from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
+from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, each_array
 from evenhand.policy.hold import PowerSize
 from evenhand.policy.index import Index
 from evenhand.policy.mixing import DoubledHorizon, MixingRule, Phases, as_doubled, as_mixing, as_phases
@@ -145,8 +145,48 @@ def _largest(exponent: float, rounds: int) -> float:
     return PowerSize(exponent).last(rounds)
 
 
+class Room:
+    """The array in which a window moves; it is not saved, and without it the window begins a new one.
+
+    So a round costs one number per lane, and only every so many rounds a copy of the window.
+
+    Attributes:
+        room: (…, twice the rounds), from the first round on.
+        end: how many rounds of it are filled.
+
+    Example:
+        >>> import numpy as np
+        >>> Room().moved(np.array([1.0, 2.0, 3.0]), np.array(4.0))
+        array([2., 3., 4.])
+    """
+
+    __slots__ = ("end", "room")
+
+    def __init__(self) -> None:
+        self.room: Array = np.empty(0)
+        self.end = 0
+
+    def moved(self, recent: Array, latest: Array) -> Array:
+        """The window of a round later, as part of the room.
+
+        Args:
+            recent: (…, rounds), the window, the latest round last.
+            latest: (…), what follows; the earliest round drops out.
+
+        Returns:
+            (…, rounds).
+        """
+        rounds = recent.shape[-1]
+        if recent.base is not self.room or self.end == self.room.shape[-1]:
+            self.room, self.end = np.empty((*recent.shape[:-1], 2 * rounds)), rounds
+            self.room[..., :rounds] = recent
+        self.room[..., self.end] = latest
+        self.end += 1
+        return self.room[..., self.end - rounds : self.end]
+
+
 @dataclass(slots=True)
-class Window:
+class Window(Room):
     """The logarithms of the weights, the present choice, and the sums of the last rounds."""
 
     grows: ClassVar[frozenset[str]] = frozenset({"recent"})
@@ -155,6 +195,9 @@ class Window:
     arms: Mask  # (…, arms) who was chosen
     propensity: Array  # (…, arms) with which probability
     recent: Array  # (…, rounds) sums of the last rounds, the latest last; as many as the next phase needs
+
+    def __post_init__(self) -> None:
+        Room.__init__(self)
 
 
 @part("index", "window_weights")
@@ -198,11 +241,11 @@ class WindowWeights(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The weights relative to the largest, (…, arms)."""
-        logs = self._settled(state)
+        logs = self._settled(state, state.index)
         return np.asarray(np.exp(logs - logs.max(axis=-1, keepdims=True)))
 
-    def _settled(self, state: State) -> Array:
-        memory: Window = state.index
+    def _settled(self, state: State, memory: Window) -> Array:
+        """The logarithms of the weights after what the last choice earned, in the lanes of the memory."""
         if self.phases.begins(state.clock):
             return np.zeros_like(memory.logs)
         delay = self.phases.delay(state.clock)
@@ -218,7 +261,8 @@ class WindowWeights(Index):
         memory: Window = state.index
         new = np.ones((*decision.played.shape[:-1], 1), dtype=bool) if decision.chosen is None else decision.chosen
         if new.any():
-            np.copyto(memory.logs, self._settled(state), where=new)
+            lanes = new[..., 0]
+            memory.logs[lanes] = self._settled(state, each_array(memory, lambda array: array[lanes]))
             np.copyto(memory.arms, decision.played, where=new)
             np.copyto(memory.propensity, np.where(decision.played, decision.inclusion, 1.0), where=new)
         more = self.phases.delay_after(state.clock) - memory.recent.shape[-1]
@@ -227,6 +271,5 @@ class WindowWeights(Index):
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Remember the sum of the round."""
-        recent = state.index.recent
-        recent[..., :-1] = recent[..., 1:].copy()
-        recent[..., -1] = feedback.rewards.sum(axis=-1)
+        memory: Window = state.index
+        memory.recent = memory.moved(memory.recent, feedback.rewards.sum(axis=-1))
