@@ -179,15 +179,33 @@ def frontier(
         shown = plain(label, LONGEST[width])
         axes.errorbar(x["mean"], y["mean"], xerr=x["reach"], yerr=y["reach"], label=shown, **style)
         if float(np.ptp(x["mean"])) or float(np.ptp(y["mean"])):
-            for end in (0, -1):
-                at = (float(x["mean"].iloc[end]), float(y["mean"].iloc[end]))
-                offset: dict[str, Any] = {"textcoords": "offset points", "xytext": (5, 4), "fontsize": "x-small"}
-                axes.annotate(_text(x["value"].iloc[end]), at, color=style["color"], **offset)
+            _label_ends(axes, x, y, style["color"])
+    axes.margins(0.1)
     axes.set_xlabel(_label(results, unfairness))
     axes.set_ylabel(_label(results, reward))
     caption = f"{_caption(results, up, [name])}; whiskers: 95 % confidence intervals; {name} at the ends of each line"
     finish(figure, [axes], title, caption, width)
     return figure
+
+
+def _label_ends(axes: Axes, x: pd.DataFrame, y: pd.DataFrame, colour: str) -> None:
+    """The values of the axis at the ends of a line, each on the side away from the other end."""
+    from matplotlib.patheffects import withStroke
+
+    points = np.column_stack([x["mean"], y["mean"]])
+    first_lower = points[0] <= points[-1]
+    for end, (right, above) in ((0, ~first_lower), (-1, first_lower)):
+        axes.annotate(
+            _text(x["value"].iloc[end]),
+            points[end],
+            xytext=(5 if right else -5, 4 if above else -4),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="bottom" if above else "top",
+            color=colour,
+            fontsize="x-small",
+            path_effects=[withStroke(linewidth=2, foreground="white")],
+        )
 
 
 def _axis(results: SweepResults, name: str | None, place: int) -> str:
