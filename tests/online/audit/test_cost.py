@@ -114,4 +114,4 @@ def test_sleeping_arms_are_mentioned() -> None:
         bandit.decide(available=["a"])
     cost = bandit.audit().cost
     assert cost is not None
-    assert cost.note.startswith("Computed as if every arm were always available")
+    assert cost.note.startswith("The computation assumes that every arm is always available")

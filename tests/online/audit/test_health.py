@@ -32,7 +32,7 @@ def drinks(**options: object) -> Bandit:
 def test_verdicts() -> None:
     assert played(drinks()).audit().verdict == "Both promises are kept."
     behind = played(drinks(), "tea", "mate").audit().verdict
-    assert behind == "1 of 2 promises are kept; coffee is 20 plays behind its 20%."
+    assert behind == "1 of 2 promises is kept; coffee is 20 plays behind its 20%."
     one = Bandit(["tea", "coffee"], "fucb", fractions={"tea": 0.5})
     assert played(one).audit().verdict == "The promise is kept."
     assert played(one, "coffee").audit().verdict == "The promise is not kept; tea is 50 plays behind its 50%."

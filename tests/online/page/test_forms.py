@@ -110,8 +110,8 @@ def test_groups_and_caps_are_created(server: Server, visiting: Visiting) -> None
         group.get_by_label("choir <b>").check()
         group.get_by_label("At least, per cent, group 1").fill("60")
         expect(group.get_by_text("Still needed")).to_have_count(0)
-        expect(said).to_contain_text("Promised to single arms: 30 % of the rounds.")
-        expect(said).to_contain_text("Can be kept Groups and caps: soft at least 60.0 %, jazz at most 50.0 %.")
+        expect(said).to_contain_text("Promised to single arms: 30% of the rounds.")
+        expect(said).to_contain_text("Can be kept Groups and caps: soft at least 60.0%, jazz at most 50.0%.")
         group.get_by_label("At most, per cent, group 1").fill("50")
         expect(group.locator(".fault")).to_contain_text(
             "at least 0.6 and at most 0.5; at_least must not exceed at_most"
@@ -153,8 +153,8 @@ def test_several_arms_per_round_have_larger_shares_of_groups(server: Server, vis
         group.get_by_label("At least, per cent, group 1").fill("150")
         expect(group.get_by_text("Shares are numbers from 0 to 100.")).to_be_visible()
         page.get_by_label("Arms per round").fill("2")
-        expect(page.get_by_text("With 2 arms per round, shares go up to 200 %.")).to_be_visible()
-        expect(said).to_contain_text("hot at least 150.0 %")
+        expect(page.get_by_text("With 2 arms per round, shares go up to 200%.")).to_be_visible()
+        expect(said).to_contain_text("hot at least 150.0%")
         page.get_by_role("button", name="Create the allocation").click()
         expect(page.get_by_role("heading", level=1, name="pairs")).to_be_visible()
         assert audit(server, "pairs")["bounds"][0]["at_least"] == 1.5
@@ -187,8 +187,8 @@ def test_groups_and_caps_are_changed(server: Server, visiting: Visiting) -> None
         page.get_by_label("Name of group 2").fill("new")
         page.get_by_role("group", name="Arms of group 2").get_by_label("rock").check()
         page.get_by_label("At most, per cent, group 2").fill("70")
-        expect(said).to_contain_text("Can be kept From the next round on: soft at least 30.0 %")
-        expect(said).to_contain_text("new at most 70.0 %")
+        expect(said).to_contain_text("Can be kept From the next round on: soft at least 30.0%")
+        expect(said).to_contain_text("new at most 70.0%")
         assert audit(server, "club")["version"] == 0
         page.get_by_role("button", name="Save the promises").click()
         expect(page.get_by_text("6 promises changed")).to_be_visible()
@@ -198,7 +198,7 @@ def test_groups_and_caps_are_changed(server: Server, visiting: Visiting) -> None
         adding = page.get_by_role("region", name="New arm")
         adding.get_by_label("Name").fill("folk")
         adding.get_by_label("At most, %").fill("25")
-        expect(adding.get_by_role("status").first).to_contain_text("From the next round on: folk at most 25.0 %.")
+        expect(adding.get_by_role("status").first).to_contain_text("From the next round on: folk at most 25.0%.")
         adding.get_by_role("button", name="Add the arm").click()
         expect(page.get_by_role("button", name="Retire folk")).to_be_visible()
         arms = server.http.get("/v1/allocations/club/arms").json()["arms"]

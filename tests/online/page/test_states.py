@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from typing import Any
@@ -44,12 +45,12 @@ def test_from_nothing_to_the_first_decision(browser: Browser, sqlite: str, serve
         run(page.locator("pre").inner_text())
         page.get_by_role("link", name="drinks").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("drinks")
-        expect(cell(page, "coffee", "promised")).to_have_text("20.0\u00a0%")
+        expect(cell(page, "coffee", "promised")).to_have_text("20.0%")
         expect(cell(page, "coffee", "share")).to_have_text("–")
-        expect(page.get_by_text("No decision has been made yet")).to_be_visible()
+        expect(page.get_by_text("This command requests the first decision")).to_be_visible()
         expect(page.get_by_text("No reward has been received yet")).to_be_visible()
         run(page.locator("pre").inner_text())
-        expect(page.get_by_text("No decision has been made yet")).to_have_count(0)
+        expect(page.get_by_text("This command requests the first decision")).to_have_count(0)
         plays = [cell(page, arm, "plays") for arm in ("tea", "coffee")]
         until(lambda: sum(int(one.inner_text()) for one in plays) == 1, lambda: "the decision is not shown")
 
@@ -184,12 +185,12 @@ def test_groups_and_caps(server: Server, visiting: Visiting) -> None:
         tile = page.locator(".tiles > div", has_text="Furthest behind, in plays")
         assert_shows(tile.locator("dd").first.inner_text(), [max(0.0, furthest)])
         for arm, said in (
-            ("tea", "at most 50.0 %, in hot"),
+            ("tea", "at most 50.0%, in hot"),
             ("coffee", "in hot, sweet"),
             ("cocoa", "in sweet"),
             ("water", "no promise"),
         ):
-            expect(overview(page, arm)).to_contain_text(said.replace(" %", "\u00a0%"))
+            expect(overview(page, arm)).to_contain_text(said)
         expect(page.get_by_text("how far these are behind")).to_be_visible()
         settings = page.get_by_role("region", name="Settings", exact=True)
         expect(settings.get_by_text("groups", exact=True)).to_have_count(0)
@@ -198,6 +199,9 @@ def test_groups_and_caps(server: Server, visiting: Visiting) -> None:
         for line, shown in zip(bounds, table.locator("tbody tr").all(), strict=True):
             expect(shown.get_by_role("rowheader")).to_have_text(line["name"])
             expect(shown.locator('[data-field="arms"]')).to_have_text(", ".join(line["arms"]))
+            behind = max(line["owed"], line["excess"] if line["excess"] is not None else -math.inf)
+            kept = shown.locator('[data-field="state"]').get_by_text("kept", exact=True)
+            expect(kept).to_have_count(int(behind <= 1.0))
             for field in ("at_least", "at_most", "since", "plays", "share", "owed", "excess"):
                 nothing = field in ("at_least", "owed") and line["at_least"] == 0.0  # is promised, so none is owed
                 value = line[field] * (100.0 if field in BOUND_PERCENT else 1.0) if line[field] is not None else None

@@ -166,9 +166,9 @@ def _note(account: Account, least: float | None) -> str:
     available = 1.0 - account.missed / account.round
     parts = []
     if (available[account.active] < ASLEEP).any():
-        parts.append("Computed as if every arm were always available, which was not so.")
+        parts.append("The computation assumes that every arm is always available; here some were not.")
     if account.merit is not None:
-        parts.append("Shares in proportion to merit are those of the present estimates; no interval is known.")
+        parts.append("The shares by merit follow from the present estimates, so there is no interval.")
     elif least is None:
-        parts.append("No interval is known for promises to groups and caps.")
+        parts.append("With groups or caps, no interval is computed.")
     return " ".join(parts)

@@ -48,7 +48,8 @@ def verdict(account: Account, promised: Array | None, bounds: Sequence[BoundLine
         share, name = float(promised[arm]), plain(account.names[arm])
         beyond.append(Breach(float(behind[arm]), name, f"behind its {percent(share)}", share, float(rounds[arm])))
     worst = max(beyond, key=lambda breach: breach.plays)
-    begin = "The promise is not kept" if count == 1 else f"{kept:,} of {count:,} promises are kept"
+    some = f"{kept:,} of {count:,} promises {'is' if kept == 1 else 'are'} kept"
+    begin = "The promise is not kept" if count == 1 else some
     return f"{begin}; {worst.sentence}."
 
 

@@ -34,7 +34,7 @@ export function Allocation(props) {
 function Alarm({ fault }) {
   return html`<div class=${fault ? 'alarm' : ''}>
     <div role="alert">${fault && html`<h2>A promise cannot be kept</h2>`}</div>
-    ${fault && html`<p>With the recent availability: <bdi>${fault}</bdi></p>`}
+    ${fault && html`<p>With the recent availability, <bdi>${fault}</bdi></p>`}
   </div>`;
 }
 
@@ -70,7 +70,7 @@ function Details({ name, audit, described, loaded, onMore, chosen, onChoose, ser
 
 function Undecided({ name }) {
   return html`<div class="hint">
-    <p>No decision has been made yet. This command requests one:</p>
+    <p>This command requests the first decision:</p>
     <pre><code>evenhand client decide ${name}${where()}</code></pre>
   </div>`;
 }
@@ -87,7 +87,7 @@ function Tiles({ audit, described }) {
   return html`<dl class="tiles">
     <${Tile} head="Rounds" word="round" value=${whole(audit.round)} />
     <${Tile} head="Arms" word="arm" value=${whole(described.arms.length - retired)} note=${retiredNote} />
-    <${Furthest} lines=${lines} bounds=${audit.bounds} />
+    <${Furthest} ...${audit} />
     ${audit.cost?.per_round != null && html`<${Tile} head="Cost of the promises" word="price of the promises" value=${reward(audit.cost.per_round)} note="of reward per round" />`}
     ${!takesTotals(lines) && html`
       <${Tile} head="Pending rewards" value=${whole(sum(lines, 'pending'))} note=${part} />
@@ -99,12 +99,12 @@ function Tiles({ audit, described }) {
 }
 
 // What the policy still makes up for, to an arm or a group; shares by merit owe no plays.
-function Furthest({ lines, bounds }) {
+function Furthest({ lines, bounds, round }) {
   const arms = lines.filter((line) => line.deficit !== null && !line.retired).map((line) => [owed(line), line.arm]);
   const groups = bounds.filter(({ kind, at_least }) => kind === 'group' && at_least > 0).map((line) => [line.owed, line.name]);
   if (arms.length + groups.length === 0) return null;
   const [behind, name] = [...arms, ...groups].reduce((most, one) => (one[0] > most[0] ? one : most));
-  const none = bounds.length ? 'nothing is owed' : 'every promise is kept';
+  const none = round === 0 ? 'no round yet' : bounds.length ? 'nothing is owed' : 'every promise is kept';
   const note = behind > 0 ? html`<${Name} of=${name} />` : none;
   return html`<${Tile} head="Furthest behind, in plays" word="deficit" value=${plays(Math.max(0, behind))} note=${note} />`;
 }

@@ -15,8 +15,8 @@ function Standing({ line, cap, groups }) {
 }
 
 function promise(line, cap, groups) {
-  const own = byMerit(line) ? `now deserves ${share(line.promised)}` : line.promised ? `promised ${share(line.promised)}` : '';
-  return [own, cap && `at most ${share(cap.at_most)}`, groups && `in ${groups}`].filter(Boolean).join(', ');
+  const own = byMerit(line) ? `now\u00a0deserves\u00a0${share(line.promised)}` : line.promised ? `promised\u00a0${share(line.promised)}` : '';
+  return [own, cap && `at\u00a0most\u00a0${share(cap.at_most)}`, groups && `in ${groups}`].filter(Boolean).join(', ');
 }
 
 const estimated = (line, totals) =>
@@ -67,12 +67,12 @@ function Facts({ line }) {
   const rows = [
     [term('promise', 'Promised'), byMerit(line) ? `${share(line.promised)}, by merit` : line.promised ? share(line.promised) : 'nothing'],
     [term('share', 'Received'), `${share(line.share)} (${several(line.plays, 'play')} in ${several(line.rounds, 'round')})`],
-    ['95 % interval of its share', shareInterval(line.low_share, line.high_share)],
+    ['95% interval of its share', shareInterval(line.low_share, line.high_share)],
     [term('deficit', 'Owed now, in plays'), line.deficit === null ? 'nothing is promised in plays' : plays(Math.max(0, owed(line)))],
     ['Furthest behind so far', plays(line.worst)],
     ['Could play in', `${share(line.available)} of all rounds`],
     ['Mean reward', reward(line.estimate)],
-    ['95 % interval of its reward', rewardInterval(line.low, line.high)],
+    ['95% interval of its reward', rewardInterval(line.low, line.high)],
     [term('score', 'Score by which the policy compares arms'), line.score === null ? 'drawn at random, or none yet' : reward(line.score)],
     ['Missing rewards', missing.filter(Boolean).join(', ') || 'none'],
     ['Late rewards, of the lost', whole(line.late)],

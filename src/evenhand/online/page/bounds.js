@@ -1,10 +1,13 @@
 // Groups of arms that are promised shares together, and arms with a cap: promised, received, owed.
 import { NOTHING, plays, share, whole } from './format.js';
+import { Badge } from './health.js';
+import { WITHIN } from './states.js';
 import { Name, html } from './view.js';
 
 // [field of the audit, head, what is shown]
 const COLUMNS = [
   ['arms', 'Arms', (line) => html`<span>${line.arms.map((arm, at) => html`${at > 0 && ', '}<${Name} of=${arm} />`)}</span>`],
+  ['state', 'Promise', (line) => html`<${State} line=${line} />`],
   ['at_least', 'At least', (line) => (line.at_least ? share(line.at_least) : NOTHING)],
   ['at_most', 'At most', (line) => share(line.at_most)],
   ['since', 'Since round', (line) => whole(line.since)],
@@ -14,14 +17,22 @@ const COLUMNS = [
   ['excess', 'Too many, in plays', (line) => plays(line.excess)],
 ];
 
-const look = (field) => (field === 'arms' ? 'names' : 'number');
+const look = (field) => (['arms', 'state'].includes(field) ? 'names' : 'number');
+
+function State({ line: { rounds, owed, excess } }) {
+  if (rounds === 0) return html`<span class="badge">not yet begun</span>`;
+  const worst = Math.max(owed, excess ?? -Infinity);
+  if (worst <= WITHIN) return html`<${Badge} state="good" text="kept" />`;
+  return html`<${Badge} state="attention" text=${`${plays(worst)} plays ${worst === owed ? 'behind' : 'above'}`} />`;
+}
 
 export function Bounds({ bounds }) {
   if (bounds.length === 0) return null;
   const head = ([field, text]) => html`<th role="columnheader" scope="col" class=${look(field)} key=${field}>${text}</th>`;
   return html`<section aria-labelledby="bounds">
     <h2 id="bounds">Groups and caps</h2>
-    <p class="note">A promise to a group is paid by its best arm. Below 0 in plays: ahead of it, or below the cap.</p>
+    <p class="note">A group shares its promise: any of its arms can play for it. A negative number of plays means ahead of
+      the promise, or below the largest share.</p>
     <div class="scroll" role="region" aria-label="Table of groups and caps" tabindex="0">
       <table class="cards wide bounds" role="table" aria-label="Groups and caps">
         <thead role="rowgroup">

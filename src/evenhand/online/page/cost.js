@@ -4,7 +4,7 @@ import { html } from './view.js';
 
 export function Cost({ cost }) {
   if (cost === null) return null;
-  const interval = html`${' '}<span class="soft">(95 % interval from <span data-field="low">${reward(cost.low)}</span> to${' '}
+  const interval = html`${' '}<span class="soft">(95% interval from <span data-field="low">${reward(cost.low)}</span> to${' '}
     <span data-field="high">${reward(cost.high)}</span>)</span>`;
   const known = cost.per_round !== null;
   return html`<section aria-labelledby="cost">

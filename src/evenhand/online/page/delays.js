@@ -33,7 +33,7 @@ function Summary({ delays }) {
 }
 
 function Part({ part, delay }) {
-  const text = `${Number((100 * part).toPrecision(3))}\u00a0% were received within`;
+  const text = `${Number((100 * part).toPrecision(3))}% were received within`;
   return html`<div><dt>${text}</dt><dd data-quantile=${part}>${duration(delay)}</dd></div>`;
 }
 

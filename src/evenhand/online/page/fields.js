@@ -1,6 +1,6 @@
 // The fields of arms and their promises, and what the service says of these before anything is written.
 import { Fault, describedBy } from './faults.js';
-import { SPACE, several, share } from './format.js';
+import { several, share } from './format.js';
 import { Badge } from './health.js';
 import { fraction, percent } from './submit.js';
 import { Term } from './terms.js';
@@ -72,10 +72,10 @@ export const wrongShares = (fractions) =>
   fractions?.includes(undefined) ? 'A promised share is a number from 0 to 100.' : '';
 
 function inAll(sum, plays, bounded) {
-  const promised = `${percent(sum) || 0}${SPACE}% of the rounds`;
+  const promised = `${percent(sum) || 0}% of the rounds`;
   if (sum > plays + 1e-9) return `Promised in all: ${promised}; more than there are.`;
   if (bounded) return `Promised to single arms: ${promised}.`;
-  return `Promised in all: ${promised}; ${percent(plays - sum) || 0}${SPACE}% stay for the arms with the largest rewards.`;
+  return `Promised in all: ${promised}; ${percent(plays - sum) || 0}% stay for the arms with the largest rewards.`;
 }
 
 // What each arm and group would be promised whose promise would change, or all groups and caps of a new allocation.

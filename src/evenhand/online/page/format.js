@@ -26,7 +26,7 @@ function percent(value) {
   return fixed(100 * value, size === 0 ? 0 : size >= 10 ? 1 : 2);
 }
 
-export const share = (value) => (known(value) ? `${percent(value)}${SPACE}%` : NOTHING);
+export const share = (value) => (known(value) ? `${percent(value)}%` : NOTHING);
 
 export const plays = (value) => (known(value) ? fixed(value, Math.abs(value) < 1000 ? 2 : 0) : NOTHING);
 
@@ -44,7 +44,7 @@ const between = (low, high, show) =>
 export const rewardInterval = (low, high) => between(low, high, reward);
 
 export const shareInterval = (low, high) =>
-  known(low) && known(high) ? `${between(low, high, percent)}${SPACE}%` : NOTHING;
+  known(low) && known(high) ? `${between(low, high, percent)}%` : NOTHING;
 
 const UNITS = [
   ['d', 86400],

@@ -143,7 +143,9 @@ function Listed({ data, parts }) {
 const percent = (value) => String(Number((100 * value).toPrecision(6)));
 const shares = (data, look, width) =>
   picture(data, look, width, 'share', share, axis(look, '%', { min: 0, axisLabel: { formatter: percent } }));
-const means = (data, look, width) => picture(data, look, width, 'mean', reward, axis(look, 'reward', { scale: true }));
+// An axis around a single value would show rewards that cannot be.
+const lowest = ({ min, max }) => (min === max ? Math.min(0, min) : null);
+const means = (data, look, width) => picture(data, look, width, 'mean', reward, axis(look, 'reward', { scale: true, min: lowest }));
 
 function picture(data, look, width, field, shown, amounts) {
   const few = data.parts.filter(({ rounds }) => rounds > 0).length < 3; // a line needs two points
