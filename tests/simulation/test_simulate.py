@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 
 from evenhand import Environment, EvenhandError, InfeasiblePromise, PerLane, Policy, Results, compare, simulate
 from evenhand.algorithms import fair_random, fucb, hard_threshold_ucb, lfg, thompson, tscsf_b, ucb1
-from evenhand.core.streams import STRAND
+from evenhand.core.streams import STRAND, strand_seeds
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli, Gaussian, Table
+from evenhand.simulation.results import JoinedResult, PolicyResult
 from evenhand.simulation.setup import CHECKPOINTS
-from evenhand.simulation.simulate import checkpoint_rounds, cut
+from evenhand.simulation.simulate import checkpoint_rounds, cut, run_block
+from evenhand.theory.baseline import baseline_of
 
 SHARES = [0.1, 0.2, 0.15]
 WORLD = Environment(Bernoulli([0.8, 0.5, 0.3]), Independent([0.9, 0.8, 1.0]), fractions=SHARES, penalties=0.2)
@@ -235,7 +238,7 @@ def test_wrong_checkpoints_are_refused(checkpoints: Any, spacing: str, message: 
         ({"lanes": 0}, "lanes must be at least 1, got 0"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"seed": "one"}, "seed must be a whole number, got 'one'"),
-        ({"lanes": 10**12, "checkpoints": 1}, r"the results would take 76,000 GB.*use fewer lanes or checkpoints"),
+        ({"lanes": 10**12, "checkpoints": 1}, r"the results would take 124,000 GB.*use fewer lanes or checkpoints"),
         ({"policies": []}, "there is no policy to simulate"),
         ({"policies": {}}, "there is no policy to simulate"),
         ({"policies": [ucb1(), fucb(SHARES), ucb1()]}, "2 policies are labelled 'ucb1'; give each its own label"),
@@ -293,6 +296,51 @@ def test_arguments_of_another_type_are_refused(arguments: dict[str, Any], messag
     with pytest.raises(EvenhandError) as caught:
         compare(**(run | arguments), lanes=2, progress=False)
     assert str(caught.value).startswith(message)
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+def test_joining_takes_one_block_beside_the_results_and_the_check_counts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Ten blocks of 200 lanes: kept until the last one comes, and then joined, they would take twice their size.
+    lanes, arms = 2000, 200
+    world = Environment(Bernoulli(np.linspace(0.1, 0.9, arms)))
+    given: dict[str, Any] = {"horizon": 20, "lanes": lanes, "checkpoints": 20, "progress": False}
+    largest = max(block.stop - block.start for block in cut(lanes, arms, policies=1, processes=1))
+    run_block(ucb1(), world, baseline_of(ucb1(), world), 1, np.array([1]), strand_seeds(0, 1))  # imports take memory
+    tracemalloc.start()
+    try:
+        results = compare([ucb1()], world, **given)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    size = sum(array.nbytes for array in results.policies["ucb1"].arrays.values())
+    assert size > 30e6
+    simulation = 20 * 8 * arms * largest  # what a block needs while it runs: some arrays of a number per arm and lane
+    assert size < peak < size * (1.0 + largest / lanes) + simulation
+    # A little less memory than that is too little.
+    memory = {"SC_PHYS_PAGES": int(size * (1.0 + 0.9 * largest / lanes)), "SC_PAGE_SIZE": 1}
+    monkeypatch.setattr("os.sysconf", memory.__getitem__)
+    with pytest.raises(EvenhandError, match="use fewer lanes or checkpoints"):
+        compare([ucb1()], world, **given)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_blocks_are_joined_in_whatever_order_they_come(backwards: bool) -> None:
+    spans = [slice(0, 300), slice(300, 500), slice(500, 700)]
+    numbers = np.random.default_rng(1)
+    pulls, reward = numbers.integers(0, 99, (4, 700, 3), dtype=np.int32), numbers.random((4, 700))
+    estimate, score = numbers.random((2, 700, 3))
+    blocks = [PolicyResult(pulls[:, span], {"reward": reward[:, span]}, estimate[span], score[span]) for span in spans]
+    joined = JoinedResult(spans)
+    order = [2, 1, 0] if backwards else [0, 1, 2]
+    assert [joined.put(place, blocks[place]) for place in order[:2]] == [None, None]
+    whole = joined.put(order[2], blocks[order[2]])
+    assert whole is not None
+    assert (whole.pulls == pulls).all()
+    assert (whole.curves["reward"] == reward).all()
+    assert (whole.estimate == estimate).all()
+    assert (whole.score == score).all()
 
 
 # --- how the lanes are cut --------------------------------------------------------------------------------------------

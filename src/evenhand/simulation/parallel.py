@@ -177,6 +177,7 @@ def _run_all(
     with closing(_results(calls, jobs)) as results:
         for number, result, took in results:
             finished(number, result)
+            del result  # while the next one is computed, it would take room beside it
             seconds.append(took)
     return seconds
 

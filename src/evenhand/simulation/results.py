@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 QUANTILES = (0.05, 0.5, 0.95)
+BY_LANE = ("estimate", "score")  # arrays of a result whose first axis is the lanes; of the others it is the second
 CURVE = "curve "  # in front of the names of measures, among the arrays of a result
 
 
@@ -56,22 +57,51 @@ class PolicyResult:
         curves = {name.removeprefix(CURVE): arrays[name] for name in arrays if name.startswith(CURVE)}
         return cls(arrays["pulls"], curves, arrays["estimate"], arrays["score"])
 
-    @classmethod
-    def joined(cls, blocks: Sequence[PolicyResult]) -> PolicyResult:
-        """The blocks of lanes, side by side.
+
+class JoinedResult:
+    """The results of blocks of lanes, side by side; each is copied as it comes, and is not needed any more then.
+
+    Args:
+        spans: the lanes of each block, from the first lane to the last.
+
+    Example:
+        >>> import numpy as np
+        >>> def block(lanes):
+        ...     return PolicyResult(np.ones((1, lanes, 2), np.int32), {}, np.zeros((lanes, 2)), np.zeros((lanes, 2)))
+        >>> joined = JoinedResult([slice(0, 3), slice(3, 5)])
+        >>> joined.put(1, block(2)) is None
+        True
+        >>> joined.put(0, block(3)).pulls.shape
+        (1, 5, 2)
+    """
+
+    def __init__(self, spans: Sequence[slice]) -> None:
+        """No block is there yet."""
+        self._spans = spans
+        self._missing = len(spans)
+        self._whole: dict[str, NDArray[Any]] = {}
+
+    def put(self, place: int, block: PolicyResult) -> PolicyResult | None:
+        """Take in a block.
 
         Args:
-            blocks: of the same policy and the same checkpoints.
+            place: its place among the blocks.
+            block: its results, of the same policy and the same checkpoints as the others.
 
         Returns:
-            The result of all lanes.
+            The result of all lanes where this was the last block, else None.
         """
-        if len(blocks) == 1:
-            return blocks[0]
-        curves = {name: np.concatenate([block.curves[name] for block in blocks], axis=1) for name in blocks[0].curves}
-        pulls = np.concatenate([block.pulls for block in blocks], axis=1)
-        estimate, score = (np.concatenate([getattr(b, name) for b in blocks]) for name in ("estimate", "score"))
-        return cls(pulls, curves, estimate, score)
+        if len(self._spans) == 1:
+            return block
+        for name, array in block.arrays.items():
+            lanes: tuple[slice, ...] = (self._spans[place],) if name in BY_LANE else (slice(None), self._spans[place])
+            if name not in self._whole:
+                shape = list(array.shape)
+                shape[len(lanes) - 1] = self._spans[-1].stop
+                self._whole[name] = np.empty(shape, array.dtype)
+            self._whole[name][lanes] = array
+        self._missing -= 1
+        return None if self._missing else PolicyResult.of_arrays(self._whole)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

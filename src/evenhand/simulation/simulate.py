@@ -18,7 +18,7 @@ from evenhand.policy.policy import Policy
 from evenhand.simulation import parallel
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, MetricRecorder, check_metrics, chosen
-from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.results import JoinedResult, PolicyResult, Results
 from evenhand.simulation.setup import CHECKPOINTS, lane_rows, run_information
 from evenhand.theory.baseline import Baseline, baseline_of
 
@@ -191,10 +191,11 @@ def compare_keeping(
         policy.start(environment.arms, lanes if lane_rows(policy) else None, environment.unit)
     baselines = {label: baseline_of(policy, environment, label) for label, policy in named.items()}
     measured = sum(len(_chosen(baseline, metrics)[0]) for baseline in baselines.values())
-    _check_memory(len(rounds) * lanes, environment.arms * len(named), measured)
+    running = parallel.processes(jobs)
+    _check_memory(len(rounds), lanes, environment.arms, len(named), measured, running)
     strands = streams.strand_seeds(seed, lanes)
     missing = [label for label in named if label not in kept]
-    blocks = cut(lanes, environment.arms, len(missing), parallel.processes(jobs))
+    blocks = cut(lanes, environment.arms, len(missing), running)
     units: list[tuple[Any, ...]] = []
     for label in missing:
         for block in blocks:
@@ -203,13 +204,12 @@ def compare_keeping(
             units.append((*own, baselines[label].for_lanes(block), block.stop - block.start, rounds, seeds, metrics))
     if jobs != 1:
         parallel.carry(environment, *named.values(), *metrics)
-    parts: dict[str, dict[int, PolicyResult]] = {label: {} for label in missing}
+    parts = {label: JoinedResult(blocks) for label in missing}
 
-    def finished(number: int, result: PolicyResult) -> None:
-        label, block = missing[number // len(blocks)], number % len(blocks)
-        parts[label][block] = result
-        if len(parts[label]) == len(blocks):
-            kept[label] = PolicyResult.joined([parts[label].pop(block) for block in range(len(blocks))])
+    def finished(number: int, block: PolicyResult) -> None:
+        label = missing[number // len(blocks)]
+        if (whole := parts[label].put(number % len(blocks), block)) is not None:
+            kept[label] = whole
 
     if units:
         parallel.run(run_block, units, [horizon] * len(units), jobs, progress, finished)
@@ -252,11 +252,13 @@ def run_block(
     try:
         return _run(policy, environment, baseline, lanes, rounds, seeds, metrics, tick)
     except streams.NotByLaneError:  # a part of the user's own draws in another shape
-        parts = []
-        for span, seed in zip(streams.spans(streams.strand_sizes(lanes, len(seeds))), seeds, strict=True):
+        spans = streams.spans(streams.strand_sizes(lanes, len(seeds)))
+        joined = JoinedResult(spans)
+        for place, (span, seed) in enumerate(zip(spans, seeds, strict=True)):
             own = for_lanes(policy, span, keep=True), for_lanes(environment, span, keep=True), baseline.for_lanes(span)
-            parts.append(_run(*own, span.stop - span.start, rounds, [seed], metrics, tick))
-        return PolicyResult.joined(parts)
+            whole = joined.put(place, _run(*own, span.stop - span.start, rounds, [seed], metrics, tick))
+        assert whole is not None
+        return whole
 
 
 def _run(
@@ -432,11 +434,16 @@ def _check_named(environment: Environment, policies: Mapping[str, Policy]) -> No
     )
 
 
-def _check_memory(kept: int, arms: int, measures: int) -> None:
-    """Refuse what cannot fit: for every checkpoint and lane, 4 bytes per arm and 8 per measure of every policy."""
+def _check_memory(checkpoints: int, lanes: int, arms: int, policies: int, measures: int, processes: int) -> None:
+    """Refuse what cannot fit: the results, and a block of lanes from each process that is copied into them.
+
+    A lane of all policies has 4 bytes per checkpoint and arm, 8 per checkpoint and measure, and 16 per arm at the end.
+    """
     if not hasattr(os, "sysconf"):
         return
-    needed = kept * (4 * arms + 8 * measures)
+    block = min(lanes, max(streams.STRAND, LARGEST // arms))
+    blocks = processes * block / policies if processes > 1 or block < lanes else 0.0
+    needed = (lanes + blocks) * (checkpoints * (4 * arms * policies + 8 * measures) + 16 * arms * policies)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > memory:
         raise EvenhandError(
