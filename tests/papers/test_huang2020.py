@@ -97,7 +97,7 @@ def test_constraints_are_kept_by_the_queue_and_ignored_without_it(
 
 
 def test_the_queue_is_told_from_the_index() -> None:
-    claim = claim_of("H-7", "Which queue")
+    claim = claim_of("H-7", "choice of the queue")
     end = ENDS[0]
     names = ("TSCSF-B", "TSCSF-B recursive", "LFG exact", "LFG")
     # Under these labels the index changes with the "queue", and the queue does not change at all.

@@ -34,7 +34,7 @@ def verdicts(**instead: Policy) -> dict[str, str]:
 
 @pytest.mark.parametrize("label", ["FUCB", "F-TS"])
 def test_ucb1_is_not_taken_for_a_fair_policy(label: str) -> None:
-    promise = "FUCB and F-TS leave no arm a whole play behind, at no time."
+    promise = "FUCB and F-TS never leave an arm a whole play behind."
     assert verdicts()[promise] == "confirmed"
     assert verdicts(**{label: ucb1()})[promise] in ("contradicted", "undecided")
 

@@ -108,7 +108,7 @@ def test_policies_are_compared_lane_by_lane() -> None:
     assert found.holds
     assert found.effect == pytest.approx(-1.0)
     assert not claims.lower(run, "regret", "other", "one").holds
-    assert claims.lower(run, "regret", "one", "other", round=2005).text == "regret at round 2,005: one less other"
+    assert claims.lower(run, "regret", "one", "other", round=2005).text == "regret at round 2,005: one minus other"
 
 
 def test_a_round_between_checkpoints_lies_on_a_straight_line() -> None:

@@ -36,8 +36,9 @@ def group_ucb(
 
     ``η min(S/N + sqrt(c ln t / N), 1) + Σ_{g∋i} (max(L_g n − N_g, 0) − max(N_g − U_g n, 0))``; the m largest play
 
-    Promise: every floor and every cap in the long run, for any η and promises that can be kept; what is owed to a group
-        is paid by its best arm. Ours: the queue of Huang et al. (Theorem 1) with a group or a cap in place of an arm.
+    Promise: every floor and every cap in the long run, for any η and promises that can be kept; a group's floor
+        is kept mostly by the best of its arms, unless these have promises of their own. Ours: the queue of Huang et
+        al. (Theorem 1) with a group or a cap in place of an arm.
 
     Args:
         fractions: (arms,), floors of the arms' shares of the rounds.
@@ -75,8 +76,9 @@ def group_ts(
 
     ``η θ_i + Σ_{g∋i} (max(L_g n − N_g, 0) − max(N_g − U_g n, 0)), θ ~ Beta(1 + S, 1 + N − S)``; the m largest play
 
-    Promise: every floor and every cap in the long run, for any η and promises that can be kept; what is owed to a group
-        is paid by its best arm. Ours: TSCSF-B with groups and caps.
+    Promise: every floor and every cap in the long run, for any η and promises that can be kept; a group's floor
+        is kept mostly by the best of its arms, unless these have promises of their own. Ours: TSCSF-B with groups and
+        caps.
 
     Args:
         fractions: (arms,), floors of the arms' shares of the rounds.

@@ -209,7 +209,7 @@ def lanes_to_decide(measured: tuple[float, float, float], lanes: int, limits: Se
 def lower(run: CompletedRun, measure: str, policy: str, other: str, round: float | None = None) -> Finding:
     """``policy`` has less of a measure than ``other``, lane by lane."""
     gap = at(run, policy, measure, round) - at(run, other, measure, round)
-    return below(f"{_words(measure)}{_when(round)}: {policy} less {other}", gap, 0.0)
+    return below(f"{_words(measure)}{_when(round)}: {policy} minus {other}", gap, 0.0)
 
 
 def alike(
@@ -218,13 +218,13 @@ def alike(
     """Two policies have the same of a measure at a round, or in the end, up to a part of ``other``'s mean."""
     reference = at(run, other, measure, round)
     gap = (at(run, policy, measure, round) - reference) / abs(reference.mean())
-    text = f"{_words(measure)}{_when(round)}: {policy} less {other}, as a part of the latter"
+    text = f"{_words(measure)}{_when(round)}: {policy} minus {other}, as a fraction of the latter"
     return within(text, gap, -margin, margin)
 
 
 def kept(run: CompletedRun, label: str, slack: float = 1.0) -> Finding:
     """The arm furthest behind its promised share misses less than ``slack`` plays in the end."""
-    return below(f"plays missing to the arm furthest behind: {label}", at(run, label, "violation"), slack, " plays")
+    return below(f"missing plays of the arm furthest behind: {label}", at(run, label, "violation"), slack, " plays")
 
 
 def sublinear(run: CompletedRun, label: str, measure: str, since: float = 0.1, round: float | None = None) -> Finding:
@@ -252,7 +252,7 @@ def logarithmic(run: CompletedRun, label: str, measure: str, round: float | None
     half, quarter = at(run, label, measure, end / 2), at(run, label, measure, end / 4)
     measured = ratio(at(run, label, measure, end) - half, half - quarter)
     grown = f"growth of the {_words(measure)} over the last doubling of t{_until(round)}"
-    text = f"{grown}, in times of that before: {label}"
+    text = f"{grown}, relative to the growth before: {label}"
     expected = "at most 1, and surely below that of a square root, 1.41 (linear: 2)"
     return judged(
         text, measured, half.size, expected, (-math.inf, 1.0), enough=(-math.inf, math.sqrt(2.0)), touching=False
@@ -325,7 +325,12 @@ def _reach(lanes: int, confidence: float) -> float:
 
 
 def _words(measure: str) -> str:
-    return measure.replace("_", " ").replace("r regret", "r-regret").replace("time averaged", "time-averaged")
+    return (
+        measure.replace("_", " ")
+        .replace("penalized", "penalised")
+        .replace("r regret", "r-regret")
+        .replace("time averaged", "time-averaged")
+    )
 
 
 def _shown(number: float) -> str:

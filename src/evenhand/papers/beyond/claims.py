@@ -14,7 +14,7 @@ def at_most_times(part: str, policy: str, other: str, measures: tuple[str, ...],
     """Less than a multiple of another policy's measures in the end."""
     return lambda runs: [
         ratio_below(
-            f"{measure.replace('_', ' ')} of {policy}, in times of that of {other}",
+            f"{measure.replace('_', ' ')} of {policy}, relative to that of {other}",
             at(runs[part], policy, measure),
             at(runs[part], other, measure),
             bound,

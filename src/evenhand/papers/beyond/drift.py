@@ -35,7 +35,7 @@ def never_behind(part: str) -> Test:
     def test(runs: Runs) -> list[Finding]:
         run = runs[part]
         return [
-            below(f"most plays that any arm was ever behind: {label}", at(run, label, "max_violation"), 1.0, " play")
+            below(f"largest deficit of any arm at any round: {label}", at(run, label, "max_violation"), 1.0, " play")
             for label in run.results.policies
         ]
 
@@ -57,7 +57,7 @@ def sooner_with_larger_shares(runs: Runs) -> list[Finding]:
     run = runs["d3"]
     found = {share: delays(run, f"r = {share}") for share in SHARES}
     return [
-        below(f"delay with r = {more} less that with r = {less}", found[more] - found[less], 0.0, " rounds")
+        below(f"delay with r = {more} minus that with r = {less}", found[more] - found[less], 0.0, " rounds")
         for less, more in pairwise(SHARES)
     ]
 
@@ -121,7 +121,7 @@ def _learns_anew(part: str) -> tuple[PaperClaim, ...]:
                 lower_than(shared, ("F-TS, discounted",), "F-TS", "dynamic_r_regret"),
             ),
         ),
-        PaperClaim("Promises never fade: no arm is ever a whole play behind.", "ours", never_behind(shared)),
+        PaperClaim("Promises count all plays: no arm is ever a whole play behind.", "ours", never_behind(shared)),
     )
 
 

@@ -31,7 +31,7 @@ def missing(run: CompletedRun, label: str) -> Array:
 
 def kept(runs: Runs) -> list[Finding]:
     """No brand misses as much as two plays."""
-    text = "plays missing to the brand furthest behind"
+    text = "missing plays of the brand furthest behind"
     return [below(f"{text}: {label}", missing(runs["g"], label), 2.0, " plays") for label in (GROUPS, ARMS)]
 
 
@@ -40,7 +40,7 @@ def paid_by_the_best(runs: Runs) -> list[Finding]:
     found = shares(runs["g"], GROUPS)
     return [
         above(
-            f"part of the plays of brand {brand} that its best arm has",
+            f"fraction of the plays of brand {brand} that its best arm has",
             found[:, BRANDS[brand].start] / found[:, BRANDS[brand]].sum(axis=-1),
             0.9,
         )
@@ -52,13 +52,13 @@ def dearer(runs: Runs) -> list[Finding]:
     """What floors for the arms cost, in times of what the floors for the groups cost."""
     run = runs["g"]
     lost = at(run, ARMS, "regret") - 2.0 * at(run, GROUPS, "regret")
-    return [above(f"regret: {ARMS} less twice {GROUPS}", lost, 0.0)]
+    return [above(f"regret: {ARMS} minus twice {GROUPS}", lost, 0.0)]
 
 
 def broken(runs: Runs) -> list[Finding]:
     """Thompson sampling leaves the brands with next to nothing."""
     missed = missing(runs["g"], FREE) / (PROMISED * runs["g"].setup.horizon)
-    return [above("part of its promise that the brand furthest behind misses: Thompson", missed, 0.5)]
+    return [above("fraction of its promise that the brand furthest behind misses: Thompson", missed, 0.5)]
 
 
 def late_shares(run: CompletedRun, label: str) -> Array:
@@ -111,7 +111,7 @@ def of_floors(runs: Runs) -> Figure:
 EXPERIMENTS = (
     Experiment(
         id="X-G",
-        title="A promise to a group is paid by its best arm",
+        title="A promise to a group is kept mostly by its best arm",
         figure="no figure: no paper has it",
         setting="Eight Bernoulli arms of three brands: A with means 0.9 and 0.6, B with 0.8, 0.5 and 0.4, C with 0.7, "
         "0.3 and 0.2; 20,000 rounds. Group-TS with a floor of 0.3 for B and for C, with a floor of 0.1 for each of "
@@ -125,13 +125,13 @@ EXPERIMENTS = (
                 "exactly: in the end no brand misses as much as two plays",
             ),
             PaperClaim(
-                "What is owed to a group is paid by its best arm.",
+                "A group's promise is kept mostly by its best arm.",
                 "ours",
                 paid_by_the_best,
-                "the best arm has more than nine tenths of the group's plays",
+                "mostly: the best arm has more than nine tenths of the group's plays",
             ),
             PaperClaim("Equal floors for the arms cost more than twice as much.", "ours", dearer),
-            PaperClaim("Without a promise a group misses most of such a share.", "ours", broken, "most: over a half"),
+            PaperClaim("Without a promise a group misses most of the same share.", "ours", broken, "most: over a half"),
         ),
         draw=of_brands,
         quick=QuickSize(lanes=10, horizon=4000),
@@ -146,13 +146,13 @@ EXPERIMENTS = (
         parts=("v",),
         claims=(
             PaperClaim(
-                "Clipped and divided, a floor of 10 % is 7.1 % for arms that are surely worse.",
+                "With clipping and division, arms that are clearly worse get 7.1 %, not the floor of 10 %.",
                 "ours",
                 lambda runs: of_the_worse(runs, CLIP, 0.07, 0.0725),
                 "from 7 % to 7.25 %: 0.1/1.4 is 7.14 %",
             ),
             PaperClaim(
-                "Mixed in, it is 10 %.",
+                "With the floor mixed in, they get 10 %.",
                 "ours",
                 lambda runs: of_the_worse(runs, MIX, 0.0985, 0.1015),
                 "from 9.85 % to 10.15 %",

@@ -98,7 +98,7 @@ def never_ends(part: str) -> Test:
         found = []
         for label in OTHERS:
             growth = (at(run, label, FAIRNESS) - at(run, label, FAIRNESS, half)) / half
-            text = "fairness regret per round over the last half, in times of what it is once the means are known"
+            text = "fairness regret per round over the last half, relative to its value once the means are known"
             found.append(above(f"{text}: {label}", growth / lost_for_ever(run, label), 1.0 - CLOSE))
         return found
 
@@ -134,7 +134,7 @@ def unfair(runs: Runs) -> list[Finding]:
     """The policies that are all for the reward play the three best arms more than nine times in ten."""
     run = runs["c1"]
     return [
-        above(f"part of the plays on arms 3, 4 and 5: {label}", part_of_plays(run, label, GOOD), MAINLY)
+        above(f"fraction of the plays on arms 3, 4 and 5: {label}", part_of_plays(run, label, GOOD), MAINLY)
         for label in GREEDIEST
     ]
 
@@ -145,7 +145,7 @@ def uniform(runs: Runs) -> list[Finding]:
     played = shares(run, GREEDY)
     even = run.setup.policies[GREEDY].plays / played.shape[1]
     gap = np.abs(played - even).sum(axis=1) - np.abs(played - _fair_shares(run)).sum(axis=1)
-    return [below("distance of FGreedy-D's shares from uniform less that from fair", gap, 0.0)]
+    return [below("distance of FGreedy-D's shares from uniform minus that from fair", gap, 0.0)]
 
 
 def more_uniform(runs: Runs) -> list[Finding]:
@@ -156,7 +156,7 @@ def more_uniform(runs: Runs) -> list[Finding]:
         for label in (GREEDY, *FAIR)
     }
     return [
-        below(f"distance from uniform shares: FGreedy-D less {label}", away[GREEDY] - away[label], 0.0)
+        below(f"distance from uniform shares: FGreedy-D minus {label}", away[GREEDY] - away[label], 0.0)
         for label in FAIR
     ]
 
@@ -169,7 +169,9 @@ def converged(policies: Iterable[str]) -> Test:
         found = []
         for label in policies:
             off = np.abs(shares(run, label) / _fair_shares(run) - 1.0).max(axis=1)
-            found.append(below(f"largest error of an arm's share, as a part of its fair share: {label}", off, CLOSE))
+            found.append(
+                below(f"largest error of an arm's share, as a fraction of its fair share: {label}", off, CLOSE)
+            )
         return found
 
     return test
@@ -204,7 +206,7 @@ def insensitive(policies: Iterable[str]) -> Test:
 
 def _changed(runs: Runs, part: str, measure: str, label: str) -> Finding:
     change = _relative(at(runs[part], label, measure), at(runs[DELAYS[0]], label, measure))
-    text = f"{measure.replace('_', ' ')} at a delay of {int(part[-3:])} less that at 0, as a part of the latter"
+    text = f"{measure.replace('_', ' ')} at a delay of {int(part[-3:])} minus that at 0, as a fraction of the latter"
     return within(f"{text}: {label}", change, -CLOSE, CLOSE)
 
 
@@ -218,7 +220,9 @@ def much_less(part: str, policies: Iterable[str], others: Iterable[str], after: 
         found = []
         for measure, one, other in order:
             gap = _relative(at(run, one, measure, round), at(run, other, measure, round))
-            text = f"{measure.replace('_', ' ')} at round {round:,.0f}: {one} less {other}, as a part of the latter"
+            text = (
+                f"{measure.replace('_', ' ')} at round {round:,.0f}: {one} minus {other}, as a fraction of the latter"
+            )
             found.append(below(text, gap, -CLOSE))
         return found
 
@@ -237,7 +241,7 @@ def misled(part: str) -> Test:
         found = []
         for label in FAIR:
             bad, good = (part_of_plays(runs[part], label, arms, LATE) / len(arms) for arms in (BAD, GOOD))
-            text = f"part of the first plays on a bad arm less that on a good one: {label}"
+            text = f"fraction of the first plays on a bad arm minus that on a good one: {label}"
             found.append(above(text, bad - good, 0.0))
         return found
 
@@ -288,7 +292,7 @@ def wider(figure: int) -> Test:
         for measure in MEASURES:
             for flat, steep in pairwise(exponent_parts(figure)):
                 growth = spread(runs[steep], measure) - spread(runs[flat], measure)
-                text = f"{measure.replace('_', ' ')}, highest less lowest: at c = {steep[-1]} less at c = {flat[-1]}"
+                text = f"{measure.replace('_', ' ')}, highest minus lowest: at c = {steep[-1]} minus at c = {flat[-1]}"
                 found.append(above(text, growth, 0.0))
         return found
 
@@ -305,7 +309,7 @@ def wider_between(figure: int, policies: Sequence[str]) -> Test:
             for label in policies:
                 for other in OTHERS:
                     growth = distance(steep, measure, label, other) - distance(flat, measure, label, other)
-                    text = f"{measure.replace('_', ' ')}, {label} and {other} apart: at c = 8 less at c = 2"
+                    text = f"{measure.replace('_', ' ')}, {label} and {other} apart: at c = 8 minus at c = 2"
                     found.append(above(text, growth, 0.0))
         return found
 
@@ -357,7 +361,7 @@ def less_misled(runs: Runs) -> list[Finding]:
         each = []
         for run in (runs[part] for part in exponent_parts(8)):
             gap = part_of_plays(run, GREEDY, BAD, LATE) - part_of_plays(run, label, BAD, LATE)
-            text = f"part of the first plays on bad arms: FGreedy-D less {label}"
+            text = f"fraction of the first plays on bad arms: FGreedy-D minus {label}"
             each.append(_with_exponent(run, below(text, gap, 0.0)))
         found += closest(each)
     return found
@@ -374,7 +378,7 @@ def faster(part: str) -> Test:
         found = []
         for quick, slow in ((TS, UCB), (OP_TS, OP_UCB)):
             times = seconds[quick] / seconds[slow]
-            text = f"processor time of {quick}, in times of that of {slow}"
+            text = f"processor time of {quick}, relative to that of {slow}"
             less = times < 1.0
             found.append(Finding(text, times, times, times, 1, "below 1", less, 1.0 if less else 0.0))
         return found

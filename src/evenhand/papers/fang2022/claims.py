@@ -187,7 +187,7 @@ def earns_more(run: CompletedRun, name: str, other: str, where: str) -> list[Fin
     levels = [low + place * (high - low) for place in PLACES]
     leads = [mine.at(level) - theirs.at(level) for level in levels]
     place = int(np.argmin([interval(lead)[1] for lead in leads]))
-    text = f"{where}: expected reward of {name} less that of {other}, both with {levels[place]:,.0f} plays missing"
+    text = f"{where}: expected reward of {name} minus that of {other}, both with {levels[place]:,.0f} plays missing"
     return [picked(above(text, leads[place], 0.0), len(PLACES))]
 
 
@@ -262,7 +262,7 @@ def lowest(rival: str) -> Test:
     def test(runs: Runs) -> list[Finding]:
         return [
             below(
-                f"penalised regret, K = {arms}, τ = {tau}, T = {rounds:,}: {HARD} less {rival}",
+                f"penalised regret, K = {arms}, τ = {tau}, T = {rounds:,}: {HARD} minus {rival}",
                 penalised_regret(runs[part], HARD, rounds) - penalised_regret(runs[part], rival, rounds),
                 0.0,
             )
@@ -281,8 +281,8 @@ def one_by_one(runs: Runs) -> list[Finding]:
         length = fair_down_to(run, HARD, FINE)
         order = np.argsort(-run.setup.environment.means, kind="stable")[1:]
         for nearer, farther in pairwise(order.tolist()):
-            text = f"case {case}: length of η over which arm {nearer + 1} stays fair, less that of arm {farther + 1}"
-            findings.append(above(text, length[:, nearer] - length[:, farther], 0.0))
+            text = f"width of the range of η in which arm {nearer + 1} stays fair, minus that of arm {farther + 1}"
+            findings.append(above(f"case {case}: {text}", length[:, nearer] - length[:, farther], 0.0))
     return findings
 
 
@@ -294,10 +294,10 @@ def all_at_once(name: str) -> Test:
         for case, part in SCALE_CASES.items():
             path = missing(runs[part], name)
             at_one, next_to_one = path[1.0].max(axis=1), path[round(1.0 - STEP, 4)][:, worse(runs[part])].min(axis=1)
-            text = f"case {case}: part of the promised plays missing to the arm with the"
+            text = f"case {case}: missing fraction of the promised plays of the arm with the"
             findings += [
                 below(f"{text} most missing, at η = 1", at_one, UNFAIR),
-                above(f"{text} least missing but the best, at η = {1.0 - STEP:g}", next_to_one, UNFAIR),
+                above(f"{text} least missing, the best arm excluded, at η = {1.0 - STEP:g}", next_to_one, UNFAIR),
             ]
         return findings
 
@@ -311,7 +311,7 @@ def wider(runs: Runs) -> list[Finding]:
         mine = fair_down_to(runs[part], HARD, STEP)
         for rival in RIVALS:
             gain = (mine - fair_down_to(runs[part], rival, STEP))[:, worse(runs[part])].min(axis=1)
-            text = f"length of η over which an arm stays fair, {HARD} less {rival}, arm with the least gain"
+            text = f"width of the range of η in which an arm stays fair, {HARD} minus {rival}, arm with the least gain"
             findings.append(above(f"case {case}: {text}", gain, 0.0))
     return findings
 
@@ -370,7 +370,7 @@ def tight(runs: Runs) -> list[Finding]:
     for part, (kind, case) in GAP_CASES.items():
         plays = plays_of(runs[part], arms_of(part, runs[part])[0])
         bounds = bounds_of(part, runs[part])
-        where = f"case {case}, {kind} arms: plays in parts of their bound"
+        where = f"case {case}, {kind} arms: plays divided by their bound"
         findings += [
             within(f"{where}, the largest", ((plays - 1.0) / bounds).max(axis=1), 0.0, 1.0),
             above(f"{where}, the smallest", (plays / bounds).min(axis=1), 1.0 / CONSTANT),
@@ -387,7 +387,9 @@ def promises_kept(name: str) -> Test:
     def test(runs: Runs) -> list[Finding]:
         run = runs["f6-promises"]
         short = (run.results.policies[name].pulls[-1] < np.floor(promised(run) + 1e-9)).any(axis=-1)
-        return [below(f"part of the lanes in which an arm misses a promised play: {name}", short.astype(float), 0.05)]
+        return [
+            below(f"fraction of the lanes in which an arm misses a promised play: {name}", short.astype(float), 0.05)
+        ]
 
     return test
 
@@ -396,7 +398,7 @@ def soft_falls_short(runs: Runs) -> list[Finding]:
     """With the soft threshold an arm misses more than 5 % of its plays, and what is missing grows linearly."""
     run = runs["f6-promises"]
     part = (promised(run) - run.results.policies[SOFT].pulls[-1]) / promised(run)
-    text = f"part of its promised plays that is missing to the arm furthest behind: {SOFT}"
+    text = f"missing fraction of the promised plays of the arm furthest behind: {SOFT}"
     return [above(text, part.max(axis=-1), UNFAIR), linear(run, SOFT, "unfairness", since=0.5)]
 
 

@@ -15,8 +15,8 @@ DRAWN = (
 )
 RUNS = "The paper gives its number of runs (50) for setting 1 only; it is used in all settings."
 LFG_CHOICE = (
-    "LFG is as section 3 restates it: index min(S/N + √(2 ln n / N), 1), the queue starts at 0, and ties are broken at "
-    "random."
+    "LFG is as section 3 restates it, with the index min(S/N + √(2 ln n / N), 1). The paper does not say how the queue "
+    "starts and how ties are broken: at 0 and at random are ours."
 )
 SCALES = (
     "Text and formulas contradict each other about the direction of η: the text has η → 1 pay less attention to "
@@ -174,7 +174,7 @@ EXPERIMENTS = (
             "= 0.8, as films' means lie so close together that exploration alone keeps most smaller promises, and η "
             "from 0.1 to 1 as in setting 5, with 0.02, 0.05 and 0.2 besides.",
             "Ratings are divided by 5, so that rewards lie in [0, 1] as the indices assume; the paper does not say.",
-            "The figures that ship have half stars, ten ratings in all, where MovieLens 1M has five.",
+            "The ratings included in Evenhand have half stars, ten ratings in all, where MovieLens 1M has five.",
             "Where the paper's 2,500, 2,000 and 1,250 ratings leave other numbers of films than its 13, 31 and 118, "
             "the numbers of ratings are taken that come nearest to these.",
             "20 lanes are ours.",
@@ -215,7 +215,7 @@ EXPERIMENTS = (
                 for kind, inverse in claims.INVERSE.items()
             ),
             PaperClaim(
-                "At the fairness level the plays of non-critical arms stop to grow, and critical arms reach it.",
+                "At the fairness level the plays of non-critical arms stop growing, and critical arms reach it.",
                 "figure 4, Theorem 4.2 (a) and (c)",
                 claims.at_the_level,
                 "up to one play",

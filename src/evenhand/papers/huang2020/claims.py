@@ -133,7 +133,7 @@ def much_closer(runs: Runs) -> list[Finding]:
     found = []
     for name in PAIR:
         near, far = (at(runs[FIRST], f"{name} eta={eta}", REGRET) for eta in ("10", "1"))
-        text = f"time-averaged regret: {name} eta=10, as a part of that with eta=1"
+        text = f"time-averaged regret: {name} eta=10, as a fraction of that with eta=1"
         found.append(ratio_within(text, near, far, -0.5, 0.5))
     return found
 
@@ -156,7 +156,7 @@ def converges_to_opt_nf(part: str) -> Test:
         for name in PAIR:
             label = f"{name} eta=inf"
             distance = at(run, label, "regret") / run.results.rounds[-1] / -opt_nf(run)
-            text = f"distance from Opt-NF in the end, as a part of that between Opt-F and Opt-NF: {label}"
+            text = f"distance from Opt-NF in the end, as a fraction of that between Opt-F and Opt-NF: {label}"
             found += [sublinear(run, label, "regret"), below(text, distance, 0.1)]
         return found
 
@@ -186,8 +186,8 @@ def wider_than_first(runs: Runs) -> list[Finding]:
             at(runs[part], f"LFG eta={value}", REGRET) - at(runs[part], f"TSCSF-B eta={value}", REGRET)
             for part, value in ((SECOND, eta), (FIRST, other))
         )
-        text = "time-averaged regret of LFG less TSCSF-B"
-        found.append(above(f"{text}: second setting, eta={eta}, less first, eta={other}", wide - narrow, 0.0))
+        text = "time-averaged regret of LFG minus TSCSF-B"
+        found.append(above(f"{text}: second setting, eta={eta}, minus first, eta={other}", wide - narrow, 0.0))
     return found
 
 
@@ -199,7 +199,7 @@ def queue_matters_more(part: str, ends: Sequence[str]) -> Test:
         for end in ends:
             names = ("TSCSF-B", "TSCSF-B recursive", "LFG exact", "LFG")
             effect = queue_over_index(*(at(run, name + end, REGRET) for name in names))
-            text = "time-averaged regret: effect of the queue less effect of the index"
+            text = "time-averaged regret: effect of the queue minus effect of the index"
             found.append(above(f"{text},{end.removeprefix(',')}", effect, 0.0))
         return found
 
@@ -239,7 +239,7 @@ def ignored(part: str) -> Test:
         for name in PAIR:
             label = f"{name} eta=inf"
             missing, arm = furthest_behind(runs[part], label)
-            found.append(above(f"plays missing to {arm}, furthest behind: {label}", missing, 1.0, " play"))
+            found.append(above(f"missing plays of {arm}, the furthest behind: {label}", missing, 1.0, " play"))
         return found
 
     return test
@@ -253,10 +253,10 @@ def satisfied(part: str, end: str, slack: float | None = None) -> Test:
         for name in PAIR:
             missing, arm = furthest_behind(runs[part], name + end)
             if slack is None:
-                one = below(f"plays missing to {arm}, furthest behind: {name}{end}", missing, 1.0, " play")
+                one = below(f"missing plays of {arm}, the furthest behind: {name}{end}", missing, 1.0, " play")
             else:
                 share = missing / runs[part].results.rounds[-1]
-                one = below(f"share missing to {arm}, furthest behind: {name}{end}", share, slack)
+                one = below(f"missing share of {arm}, the furthest behind: {name}{end}", share, slack)
             found.append(picked(one, len(runs[part].results.names)))
         return found
 
@@ -273,7 +273,7 @@ def hardest(part: str, end: str, hard: Sequence[int]) -> Test:
             others = [arm for arm in range(missing.shape[1]) if arm not in hard]
             means = missing.mean(axis=0)
             least, most = min(hard, key=lambda arm: means[arm]), max(others, key=lambda arm: means[arm])
-            pair = " less ".join(_arm(runs[part], arm) for arm in (least, most))
+            pair = " minus ".join(_arm(runs[part], arm) for arm in (least, most))
             text = f"plays missing: {pair}, {name}{end}"
             found.append(above(text, missing[:, least] - missing[:, most], 0.0, " plays"))
         return found
@@ -287,7 +287,7 @@ def later_with_eta(runs: Runs) -> list[Finding]:
     for name in PAIR:
         for less, larger in pairwise(("1", "10", "1000", "inf")):
             gap = settled(run, f"{name} eta={less}") - settled(run, f"{name} eta={larger}")
-            text = f"last round with more than 1 % missing: {name}, eta={less} less eta={larger}"
+            text = f"last round with more than 1 % missing: {name}, eta={less} minus eta={larger}"
             found.append(below(text, gap, 0.0, " rounds"))
     return found
 
@@ -336,7 +336,7 @@ def far_below_its_bound(runs: Runs) -> list[Finding]:
     run = runs[BOUNDS]
     end = float(run.results.rounds[-1])
     part = at(run, f"TSCSF-B eta={ETA}", REGRET) / bound(run, "TSCSF-B", end)
-    return [below("time-averaged regret of TSCSF-B in the end, as a part of its bound", part, 0.1)]
+    return [below("time-averaged regret of TSCSF-B in the end, as a fraction of its bound", part, 0.1)]
 
 
 def bounds_hold(runs: Runs) -> list[Finding]:
@@ -347,11 +347,11 @@ def bounds_hold(runs: Runs) -> list[Finding]:
         curve = run.results.policies[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :]
         part = curve / bound(run, name, rounds)[:, np.newaxis]
         worst = int(part.mean(axis=1).argmax())
-        text = f"time-averaged regret as a part of the bound, where it is largest, at round {rounds[worst]:,.0f}"
+        text = f"time-averaged regret as a fraction of the bound, where it is largest, at round {rounds[worst]:,.0f}"
         found.append(picked(below(f"{text}: {name}, η = 63.55", part[worst], 1.0), len(part)))
         for end, eta in horizons(run).items():
             part_at = at(run, f"{name} eta={eta}", REGRET, end) / bound(run, name, end, eta)
-            found.append(below(f"time-averaged regret as a part of the bound: {name}, T = {end:,}", part_at, 1.0))
+            found.append(below(f"time-averaged regret as a fraction of the bound: {name}, T = {end:,}", part_at, 1.0))
     return found
 
 
@@ -371,7 +371,7 @@ def nearer(attribute: str, most: float = 1.0, other: str = "LFG") -> Test:
         for end in (BALANCED, FREE):
             label, rival = PAIR[0] + end, other + end
             near, far = (distance_in_stars(runs[FILMS], one, attribute) for one in (label, rival))
-            text = f"mean distance from the true ratings: {label}, as a part of that of {rival}"
+            text = f"mean distance from the true ratings: {label}, as a fraction of that of {rival}"
             found.append(ratio_within(text, near, far, -np.inf, most))
         return found
 
@@ -395,7 +395,7 @@ def much_faster(runs: Runs) -> list[Finding]:
     for end, measure, rival in ((BALANCED, "r_regret", "Opt-F"), (FREE, "regret", "Opt-NF")):
         for round in (float(ZOOM), float(run.results.rounds[-1]) / 10.0):
             ours, theirs = (at(run, name + end, measure, round) / round for name in PAIR)
-            text = f"regret per round against {rival} at round {round:,.0f}: TSCSF-B less half of LFG{end}"
+            text = f"regret per round against {rival} at round {round:,.0f}: TSCSF-B minus half of LFG{end}"
             found.append(below(text, ours - theirs / 2.0, 0.0))
     return found
 

@@ -111,7 +111,7 @@ def _variants(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
             claims.below_lfg(part, finite, policy="TSCSF-B recursive"),
         ),
         PaperClaim(
-            "Which queue it is matters more to the regret than which index (ours).",
+            "The choice of the queue affects the regret more than the choice of the index (ours).",
             "ours",
             claims.queue_matters_more(part, finite),
             "difference between the queues, averaged over the indices, against that between the indices, averaged over "
@@ -149,7 +149,11 @@ def on_ratings(config: dict[str, Any], folder: Path) -> dict[str, Any]:
     return config | {"horizon": users, "environment": environment, "policies": policies}
 
 
-RATINGS = (Data("movielens", on_ratings, "It runs on rating and availability figures of these films that ship."),)
+RATINGS = (
+    Data(
+        "movielens", on_ratings, "It runs on ratings and availabilities of these films that are included in Evenhand."
+    ),
+)
 
 EXPERIMENTS = (
     Experiment(
@@ -365,7 +369,7 @@ EXPERIMENTS = (
                 "the one against Opt-F, with η = ∞ the one against Opt-NF",
             ),
             PaperClaim(
-                "TSCSF-B converges faster than LFG, be it much or little (ours).",
+                "TSCSF-B converges faster than LFG, by any margin (ours).",
                 "ours",
                 claims.faster(FILMS, (BALANCED, FREE)),
                 FASTER,
@@ -375,7 +379,8 @@ EXPERIMENTS = (
                 "section 6.3.2",
                 claims.below_opt_f,
                 missing="The paper's Opt-F takes for a film's availability how often its genre occurs among the "
-                "ratings of five genres. The ratings that ship name no genres, so this Opt-F cannot be computed.",
+                "ratings of five genres. The ratings included in Evenhand name no genres, so this Opt-F cannot be "
+                "computed.",
             ),
             PaperClaim(
                 "Both have a lower time-averaged regret than an Opt-F that knows which sets of films are rated, and "

@@ -55,7 +55,7 @@ def r_regret_like_regret(part: str, rounds: int) -> Test:
         round = min(rounds, int(run.results.rounds[-1]))
         regret = at(run, "UCB1", "regret", round)
         gap = (at(run, "FUCB", "r_regret", round) - regret) / regret.mean()
-        text = f"r-regret of FUCB less regret of UCB1 at round {round:,}, as a part of the latter"
+        text = f"r-regret of FUCB minus regret of UCB1 at round {round:,}, as a fraction of the latter"
         return [within(text, gap, -LIKE, LIKE)]
 
     return test
@@ -80,7 +80,7 @@ def never_behind(runs: Runs) -> list[Finding]:
     """No arm is ever a whole play behind."""
     run = runs["p2b"]
     return [
-        below(f"most plays that any arm was ever behind: {label}", at(run, label, "max_violation"), 1.0, " play")
+        below(f"largest deficit of any arm at any round: {label}", at(run, label, "max_violation"), 1.0, " play")
         for label in ("FUCB", "F-TS")
     ]
 
@@ -92,7 +92,7 @@ def fair_in_the_end(runs: Runs) -> list[Finding]:
         record = run.results.policies[label]
         missing = np.asarray(run.results.promised[label]) * run.results.rounds[-1] - record.pulls[-1]
         worst = int(missing.mean(axis=0).argmax())
-        text = f"plays missing on average to the arm furthest behind: {label}"
+        text = f"mean missing plays of the arm furthest behind: {label}"
         findings.append(below(text, missing[:, worst], 1.0, " play"))
     return findings
 
@@ -121,7 +121,7 @@ def fair_with(run: CompletedRun, label: str, alpha: float) -> Finding:
         return expected_fairness(run.results.rounds, pulls, promised, confidence)
 
     found = fairness(0.95)
-    text = f"α with which the policy is α-fair, set at round {found.round:,}: {label}"
+    text = f"largest α for which the policy is α-fair, attained at round {found.round:,}: {label}"
     ends = (min(found.alpha, MOST), min(found.low, MOST), min(found.high, MOST))
     finding = judged(text, ends, count_lanes(run), f"at least {alpha:.3g}", (alpha, np.inf))
     level = smallest_level(lambda error: fairness(1.0 - min(error, 0.999)).holds(alpha) is False)

@@ -10,7 +10,7 @@ SETTING = "Ten Bernoulli arms with means 0.80, 0.79, …, 0.71, one play per rou
 HORIZON = "The paper gives no horizon; 100,000 rounds are ours."
 ETA = "The paper gives no η for η-FUCB in its first two plots; 0.001 is ours."
 EPSILON = "The paper gives no ε for NAIVE; 0.1 is ours, and the ε of Theorem 1's proof, 0.83, stands beside it."
-ALPHA = "at every round that was looked at, the plays averaged over the lanes, and for all arms and rounds together"
+ALPHA = "for the plays averaged over the lanes, at all recorded rounds and for all arms together"
 SIMILAR = "similar: within 10 %"
 SURPLUS = (
     "As printed, η-FUCB also counts plays beyond the promise against an arm, the best one's above all. The variant "
@@ -75,7 +75,7 @@ EXPERIMENTS = (
             ),
             PaperClaim("LFG has a lower r-regret than the proposed algorithms.", "section 6", claims.lfg_lowest),
             PaperClaim("The r-regret of FUCB and of LFG is logarithmic.", "section 6", claims.logarithmic_with_shares),
-            PaperClaim("FUCB and F-TS leave no arm a whole play behind, at no time.", "Theorem 4", claims.never_behind),
+            PaperClaim("FUCB and F-TS never leave an arm a whole play behind.", "Theorem 4", claims.never_behind),
             PaperClaim(
                 "NAIVE and T-FUCB are fair.",
                 "section 4",
@@ -103,7 +103,7 @@ EXPERIMENTS = (
         ),
         draw=figures.over_rounds("p2b", ("regret", "r_regret")),
         quick=QuickSize(lanes=20, horizon=20_000),
-        choices=(HORIZON, "The paper does not say its second value of r; 0.05 is ours.", ETA, EPSILON, SURPLUS),
+        choices=(HORIZON, "The paper does not give its second value of r; 0.05 is ours.", ETA, EPSILON, SURPLUS),
     ),
     Experiment(
         id="P-2c",

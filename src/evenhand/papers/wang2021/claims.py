@@ -126,7 +126,7 @@ def plays_worse_arms_less(parts: Sequence[str], others: Sequence[str]) -> Test:
         found = []
         for part, other in product(parts, others):
             more = worse(runs[part], other) - worse(runs[part], CHOICE)
-            found.append(_named(part, above(f"plays of the worse arms: {other} less {CHOICE}", more, 0.0)))
+            found.append(_named(part, above(f"plays of the worse arms: {other} minus {CHOICE}", more, 0.0)))
         return found
 
     return test
@@ -238,7 +238,7 @@ def stuck_less(run: CompletedRun, other: str) -> Finding:
     lanes = gap.size
     reach = 1.0 - ((1.0 - CONFIDENCE) / 2.0) ** (1.0 / lanes)
     ends = interval(gap) if gap.any() else (0.0, -reach, reach)
-    return judged(f"stuck: {CHOICE} less {other}", ends, lanes, "below 0", (-math.inf, 0.0), touching=False)
+    return judged(f"stuck: {CHOICE} minus {other}", ends, lanes, "below 0", (-math.inf, 0.0), touching=False)
 
 
 # Figure 5: delays that an adversary chooses
@@ -260,7 +260,7 @@ def bend(run: CompletedRun, label: str, straight: bool) -> Finding:
         return (linear if straight else sublinear)(run, label, measure)
     half = at(run, label, measure, run.results.rounds[-1] / 2)
     measured = interval(at(run, label, measure) - 2.0 * half)
-    text = f"regret of the second half of the rounds less that of the first: {label}"
+    text = f"regret of the second half of the rounds minus that of the first: {label}"
     if not straight:
         return judged(text, measured, half.size, "below 0", (-math.inf, 0.0), touching=False)
     least = (2.0**NEARLY - 2.0) * abs(float(half.mean()))
@@ -285,7 +285,7 @@ def slightly_better(parts: Sequence[str]) -> Test:
         found = []
         for part in parts:
             over, under = (at(runs[part], label, lost(runs[part])) for label in (CLW, ARS))
-            text = f"regret of {CLW} with the right d, in times of that of {ARS}"
+            text = f"regret of {CLW} with the right d, relative to that of {ARS}"
             finding = judged(
                 text, ratio(over, under), over.size, f"from {SLIGHT:g} to below 1", (SLIGHT, 1.0), touching=False
             )

@@ -264,11 +264,11 @@ EXPERIMENTS = (
                 "α = 1 against α = 8 in the end, in every spread with a d1 of at most 10 steps",
             ),
             PaperClaim(
-                "Theorem 1 bounds the regret in none of the spreads: its constant exceeds the steps even at α = 8, and "
-                "at the paper's α = 4 it says nothing.",
+                "Theorem 1 bounds the regret in none of the spreads: its constant exceeds the number of steps even at "
+                "α = 8, and it does not cover the paper's α = 4.",
                 "ours, after appendix A",
                 together.theorem_says_nothing(tuple(SPREADS)),
-                "computed, no chance in it: T/c* is below 1",
+                "computed, not simulated: T/c* is below 1",
             ),
         ),
         draw=figures.combinations(tuple(SPREADS)),
@@ -329,7 +329,7 @@ EXPERIMENTS = (
                 "less regret than CLW with a d that is 10 % too small or too large, in every case",
             ),
             PaperClaim(
-                "Without the horizon, by doubling, ARS-EXP3 has at most 2.7 times the regret that it has with it.",
+                "Where it does not know the horizon, ARS-EXP3 by doubling has at most 2.7 times its regret.",
                 "ours, after section 3.1",
                 together.no_more_than_doubling_costs(tuple(CASES), 2.7),
                 "in every case; 2.7 is what doubling costs the bound of Theorem 2",

@@ -48,7 +48,7 @@ def outperforms(parts: Sequence[str], labels: Sequence[str], others: Sequence[st
 
 def _compared(run: CompletedRun, part: str, label: str, other: str, most: float) -> Finding:
     over, under = (at(run, one, REGRET) for one in (label, other))
-    text = f"{NAMES[part]}: composite regret of {label}, in times of that of {other}"
+    text = f"{NAMES[part]}: composite regret of {label}, relative to that of {other}"
     stuck = stuck_share(run, label)[0], stuck_share(run, other)[0]
     if not any(stuck):
         return ratio_below(text, over, under, most)
@@ -139,7 +139,7 @@ def no_more_than_doubling_costs(parts: Sequence[str], most: float) -> Test:
         found = []
         for part in parts:
             over, under = (at(runs[part], label, lost(runs[part])) for label in (DOUBLED, ARS))
-            text = f"{NAMES[part]}: regret of {DOUBLED}, in times of that of {ARS}"
+            text = f"{NAMES[part]}: regret of {DOUBLED}, relative to that of {ARS}"
             found.append(ratio_below(text, over, under, most))
         return found
 
