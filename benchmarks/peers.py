@@ -40,7 +40,8 @@ def pymab(name: str, lanes: int, rounds: int) -> np.ndarray:
         policies={name: getattr(policies, kind)(n_arms=len(speed.MEANS))},
         config=module.ExperimentConfig(horizon=rounds, n_replicates=lanes, seed=1, backend="rust"),
     )
-    return np.asarray(experiment.run().rewards).reshape(lanes, rounds).sum(axis=-1)
+    earned: np.ndarray = np.asarray(experiment.run().rewards).reshape(lanes, rounds).sum(axis=-1)
+    return earned
 
 
 def stepwise(package: str, name: str, lanes: int, rounds: int) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 Evenhand's whole loop (`run_block`: environment, policy, measures, 200 checkpoints), by NumPy and compiled, against the
 same simulation as a compiled loop that was written for the policy alone (`limit.py`) and, for UCB1 and Thompson
-sampling, against SMPyBandits. The contenders take turns, and medians are shown. Nothing is timed unless every compiled loop computes what Evenhand computes.
+sampling, against SMPyBandits. The contenders take turns, and medians are shown. Nothing is timed unless every loop
+computes what Evenhand computes.
 """
 
 from __future__ import annotations

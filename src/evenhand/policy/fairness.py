@@ -248,27 +248,58 @@ class DeficitFirst(Fairness):
 
 
 def linear(deficit: Any, due: Any) -> Any:
-    """``d``; elementwise, for arrays and numbers alike, as the three below.
+    """``d``, the bonus of the shape ``linear``; elementwise, for arrays and numbers alike.
 
     Args:
         deficit: d, plays owed; negative where an arm is ahead.
         due: r_i n, plays due so far.
+
+    Example:
+        >>> linear(-2.0, due=4.0)
+        -2.0
     """
     return deficit
 
 
 def hinge(deficit: Any, due: Any) -> Any:
-    """``max(d, 0)``; see `linear`."""
+    """``max(d, 0)``, the bonus of the shape ``hinge``; elementwise, for arrays and numbers alike.
+
+    Args:
+        deficit: d, plays owed; negative where an arm is ahead.
+        due: r_i n, plays due so far.
+
+    Example:
+        >>> float(hinge(-2.0, due=4.0))
+        0.0
+    """
     return np.maximum(deficit, 0.0)
 
 
 def hard(deficit: Any, due: Any) -> Any:
-    """``1(d > 0)``; see `linear`."""
+    """``1(d > 0)``, the bonus of the shape ``hard``; elementwise, for arrays and numbers alike.
+
+    Args:
+        deficit: d, plays owed; negative where an arm is ahead.
+        due: r_i n, plays due so far.
+
+    Example:
+        >>> hard(1.0, due=4.0)
+        1.0
+    """
     return (deficit > 0.0) * 1.0
 
 
 def soft(deficit: Any, due: Any) -> Any:
-    """``max(d, 0)/(r_i n)``, and 0 where nothing is due; see `linear`."""
+    """``max(d, 0)/(r_i n)``, and 0 where nothing is due, the bonus of the shape ``soft``; elementwise as the others.
+
+    Args:
+        deficit: d, plays owed; negative where an arm is ahead.
+        due: r_i n, plays due so far.
+
+    Example:
+        >>> float(soft(1.0, due=4.0))
+        0.25
+    """
     return np.maximum(deficit, 0.0) / (due + (due <= 0.0))
 
 

@@ -152,6 +152,10 @@ def upper_bound(sums: Any, counts: Any, growth: Any) -> Any:
         sums: S, of rewards.
         counts: M > 0, of rewards.
         growth: g ≥ 0, c ln t.
+
+    Example:
+        >>> float(upper_bound(2.0, counts=4.0, growth=1.0))
+        1.0
     """
     return np.sqrt(growth / counts) + sums / counts
 
