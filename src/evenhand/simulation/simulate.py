@@ -16,7 +16,6 @@ from evenhand.core.state import ALL_AVAILABLE, for_lanes
 from evenhand.environment.environment import Environment
 from evenhand.policy.policy import Policy
 from evenhand.simulation import parallel
-from evenhand.simulation.compiled.engine import engine
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, MetricRecorder, check_metrics, chosen
 from evenhand.simulation.results import JoinedResult, PolicyResult, Results
@@ -283,11 +282,9 @@ def _run(
         plays = np.zeros_like(state.tally.pulls)
         state.tally.pulls += 1.0
         policy.observe(state, world.free_pull(), rng)
-    compiled = engine(policy, world, recorder, state, rng)
+    start = 0
     for stop in rounds.tolist():
-        if compiled is not None:
-            compiled.play(stop)
-        for _ in range(state.round, stop):
+        for _ in range(start, stop):
             decision = policy.decide(state, world.observe(), rng)
             outcome = world.step(decision)
             policy.observe(state, outcome.feedback, rng)
@@ -296,6 +293,7 @@ def _run(
             recorder.see(plays, decision, outcome)
         recorder.record()
         tick(stop)
+        start = stop
     with np.errstate(invalid="ignore"):
         estimate = state.tally.rewards / state.tally.received
     if environment.unit is not None:

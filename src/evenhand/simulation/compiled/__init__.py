@@ -1,1 +1,0 @@
-"""Simulations by compiled loops, with the same results to the last digit."""
