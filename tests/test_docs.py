@@ -102,6 +102,7 @@ def full_name(thing: Any) -> str:
 INNER = (
     *("cli", "config", "papers", "online.api", "online.server"),
     *("core.validate", "simulation.checks", "simulation.parallel", "simulation.measures", "simulation.files"),
+    "simulation.compiled",
     *("online.audit.account", "online.audit.arrears", "online.audit.costing", "online.audit.health"),
     *("online.audit.sentences", "online.bandit.account", "online.bandit.change_log", "online.bandit.changes"),
     "online.bandit.decisions",

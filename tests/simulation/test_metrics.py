@@ -543,7 +543,7 @@ def test_a_recorder_keeps_sums_only() -> None:
     for round in range(1, 10):
         see(recorder, round, np.zeros((2, 2)))
     arrays = [
-        value for part in (recorder, recorder._run) for value in vars(part).values() if isinstance(value, np.ndarray)
+        value for part in (recorder, recorder.run) for value in vars(part).values() if isinstance(value, np.ndarray)
     ]
     assert max(array.size for array in arrays) == 3 * 2 * 2  # the pulls at the checkpoints
 

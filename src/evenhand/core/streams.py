@@ -52,6 +52,11 @@ class Streams:
         self._spans = spans(sizes)
         self._rows = sum(sizes)
 
+    @property
+    def strands(self) -> list[tuple[np.random.Generator, slice]]:
+        """The generator and the rows of each strand."""
+        return list(zip(self._generators, self._spans, strict=True))
+
     def random(self, size: tuple[int, ...]) -> NDArray[np.float64]:
         """Uniform numbers in [0, 1).
 

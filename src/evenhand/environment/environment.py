@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -312,6 +312,29 @@ class World:
         chance = None if self._chance is None else self._chance[self._place]
         return Outcome(earned, self._channel.send(decision.played, earned, chance), potential)
 
+    @property
+    def plain(self) -> bool:
+        """Whether rewards are known at once, in [0, 1] and within their range whatever is drawn."""
+        return self._limits is None and type(self.environment.feedback) is Immediate
+
+    def ahead(self, stop: int) -> Iterator[tuple[slice, int, NDArray[Any], Mask | None]]:
+        """Many rounds at a time, instead of `observe` and `step`, for a world that is `plain`.
+
+        Args:
+            stop: the last round, counted from 1.
+
+        Returns:
+            For strand after strand and some rounds after others: the lanes; the rounds before; what each arm would
+            earn; and who can play, or None where all can, both (rounds, lanes, arms).
+        """
+        for strand in self._strands:
+            size = (strand.lanes.stop - strand.lanes.start) * self.environment.arms
+            step = max(1, DRAWN_AHEAD // size)
+            for start in range(self.round, stop, step):
+                rewards, available, _ = strand.draw(start, min(start + step, stop))
+                yield strand.lanes, start, rewards, available
+        self.round = stop
+
     def _open(self, rounds: int) -> Channel:
         environment = self.environment
         return environment.feedback.open_for(environment.means, self._unit, (self.lanes, environment.arms), rounds)
@@ -343,6 +366,7 @@ class _Strand:
     """Some lanes, which share random streams."""
 
     def __init__(self, environment: Environment, lanes: slice, seed: np.random.SeedSequence) -> None:
+        self.lanes = lanes
         self._rewards = for_lanes(environment.rewards, lanes)
         self._availability = for_lanes(environment.availability, lanes)
         self._shape = lanes.stop - lanes.start, environment.arms

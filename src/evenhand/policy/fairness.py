@@ -247,6 +247,66 @@ class DeficitFirst(Fairness):
         return Ranking(score, deficits(self.fractions, state.round, state), self.tolerance)
 
 
+def linear(deficit: Any, due: Any) -> Any:
+    """``d``, the bonus of the shape ``linear``; elementwise, for arrays and numbers alike.
+
+    Args:
+        deficit: d, plays owed; negative where an arm is ahead.
+        due: r_i n, plays due so far.
+
+    Example:
+        >>> linear(-2.0, due=4.0)
+        -2.0
+    """
+    return deficit
+
+
+def hinge(deficit: Any, due: Any) -> Any:
+    """``max(d, 0)``, the bonus of the shape ``hinge``; elementwise, for arrays and numbers alike.
+
+    Args:
+        deficit: d, plays owed; negative where an arm is ahead.
+        due: r_i n, plays due so far.
+
+    Example:
+        >>> float(hinge(-2.0, due=4.0))
+        0.0
+    """
+    return np.maximum(deficit, 0.0)
+
+
+def hard(deficit: Any, due: Any) -> Any:
+    """``1(d > 0)``, the bonus of the shape ``hard``; elementwise, for arrays and numbers alike.
+
+    Args:
+        deficit: d, plays owed; negative where an arm is ahead.
+        due: r_i n, plays due so far.
+
+    Example:
+        >>> hard(1.0, due=4.0)
+        1.0
+    """
+    return (deficit > 0.0) * 1.0
+
+
+def soft(deficit: Any, due: Any) -> Any:
+    """``max(d, 0)/(r_i n)``, and 0 where nothing is due, the bonus of the shape ``soft``; elementwise as the others.
+
+    Args:
+        deficit: d, plays owed; negative where an arm is ahead.
+        due: r_i n, plays due so far.
+
+    Example:
+        >>> float(soft(1.0, due=4.0))
+        0.25
+    """
+    return np.maximum(deficit, 0.0) / (due + (due <= 0.0))
+
+
+#: The shapes of `DeficitBonus`.
+BONUSES = {"linear": linear, "hinge": hinge, "hard": hard, "soft": soft}
+
+
 @part("fairness", "deficit_bonus")
 @frozen(eq=False)
 class DeficitBonus(Fairness):
@@ -283,7 +343,7 @@ class DeficitBonus(Fairness):
 
     fractions: Array = field(converter=validate.fractions)
     rate: Array = field(converter=validate.nonnegatives)
-    shape: str = field(default="linear", validator=validate.choice("linear", "hinge", "hard", "soft"))
+    shape: str = field(default="linear", validator=validate.choice(*BONUSES))
 
     def __attrs_post_init__(self) -> None:
         validate.same_length("rate", self.rate, self.fractions, "fractions")
@@ -306,15 +366,11 @@ class DeficitBonus(Fairness):
         return Ranking(score + rate * self._share(state))
 
     def _share(self, state: State) -> Array:
-        if self.shape in ("linear", "hinge"):
-            deficit = deficits(self.fractions, state.round, state)
-            return deficit if self.shape == "linear" else np.maximum(deficit, 0.0)
-        deficit = deficits(self.fractions, state.clock, state)
-        if self.shape == "hard":
-            return (deficit > 0.0).astype(float)
-        due = self.fractions * (state.clock if state.begun is None else state.clock - state.begun.rounds)
-        # Nothing is due where r_i = 0, and then the deficit is never positive: any divisor will do.
-        return np.maximum(deficit, 0.0) / np.where(due > 0.0, due, 1.0)
+        rounds: Any = state.round if self.shape in ("linear", "hinge") else state.clock
+        deficit = deficits(self.fractions, rounds, state)
+        due = self.fractions * (rounds if state.begun is None else rounds - state.begun.rounds)
+        bonus: Array = BONUSES[self.shape](deficit, due)
+        return bonus
 
 
 @dataclass(slots=True)

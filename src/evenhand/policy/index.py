@@ -138,13 +138,26 @@ class UCB(Index):
         sums, counts = self.evidence.of(tally)
         growth = self.exploration * log_time(self.clock, state, counts)
         counts = at_least_one(counts, tally, state)
-        index: Array = growth / counts
-        np.sqrt(index, out=index)
-        index += np.divide(sums, counts, out=counts)
+        index: Array = upper_bound(sums, counts, growth)
         unknown = tally.pulls == 0.0
         if np.count_nonzero(unknown):  # for few arms quicker than any()
             index[unknown] = np.inf
         return np.minimum(index, 1.0, out=index) if self.clip else index
+
+
+def upper_bound(sums: Any, counts: Any, growth: Any) -> Any:
+    """``S/M + sqrt(g/M)``, elementwise, for arrays and numbers alike.
+
+    Args:
+        sums: S, of rewards.
+        counts: M > 0, of rewards.
+        growth: g ≥ 0, c ln t.
+
+    Example:
+        >>> float(upper_bound(2.0, counts=4.0, growth=1.0))
+        1.0
+    """
+    return np.sqrt(growth / counts) + sums / counts
 
 
 def log_time(clock: str, state: State, counts: Array) -> Any:

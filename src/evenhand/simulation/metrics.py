@@ -61,6 +61,7 @@ class Run:
         earned: (lanes, arms), rewards earned so far.
         checkpoints: the rounds recorded so far.
         recorded_pulls: (checkpoints, lanes, arms), plays at the checkpoints so far.
+        optima: (2, lanes), expected rewards of Opt-NF and Opt-F so far, where they depend on who is available.
     """
 
     decision: Decision
@@ -76,7 +77,7 @@ class Run:
         self.recorded_pulls = np.zeros((checkpoints, lanes, arms), dtype=np.int32)
         self._by_set = baseline.by_set
         self._codes = None if baseline.by_set is None else 2.0 ** np.arange(arms)
-        self._optima = np.zeros((2, lanes))
+        self.optima = np.zeros((2, lanes))
         self._cache: dict[str, Array] = {}
 
     def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
@@ -93,7 +94,17 @@ class Run:
         if self._cache:
             self._cache.clear()
         if self._by_set is not None and decision.available is not None:
-            self._optima += self._by_set[:, (over_arms(decision.available.astype(float), self._codes)).astype(np.intp)]
+            self.optima += self._by_set[:, (over_arms(decision.available.astype(float), self._codes)).astype(np.intp)]
+
+    def jump(self, round: int, pulls: Array) -> None:
+        """Take in several rounds, whose sums ``earned`` and ``optima`` have already.
+
+        Args:
+            round: the last of them.
+            pulls: plays so far.
+        """
+        self.round, self.pulls = round, pulls
+        self._cache.clear()
 
     @property
     def reward(self) -> Array:
@@ -121,7 +132,7 @@ class Run:
         """(lanes,), expected reward of Opt-NF so far, given the arms that were available."""
         baseline = self.baseline
         if baseline.by_set is not None:
-            return np.asarray(self._optima[0])
+            return np.asarray(self.optima[0])
         return np.asarray(baseline.best) * self.round
 
     @property
@@ -129,7 +140,7 @@ class Run:
         """(lanes,), expected reward of Opt-F so far, given the arms that were available; of Opt-NF without promises."""
         baseline = self.baseline
         if baseline.by_set is not None:
-            return np.asarray(self._optima[1])
+            return np.asarray(self.optima[1])
         return self.best if baseline.best_fair is None else baseline.best_fair * self.round
 
     @property
@@ -260,15 +271,17 @@ class MetricRecorder:
     Attributes:
         pulls: (checkpoints, lanes, arms), plays at the checkpoints.
         curves: (checkpoints, lanes) of each measure.
+        run: that the metrics read.
+        metrics: with the memory of each.
     """
 
     def __init__(self, baseline: Baseline, metrics: Sequence[Metric], checkpoints: int, lanes: int, arms: int) -> None:
         """Nothing has happened yet."""
-        self._run = Run(baseline, checkpoints, lanes, arms)
-        self._metrics = [(metric, metric.start(self._run)) for metric in metrics]
+        self.run = Run(baseline, checkpoints, lanes, arms)
+        self.metrics = [(metric, metric.start(self.run)) for metric in metrics]
         # Calls that do nothing would cost as much as the sums: one per metric and round.
-        self._watching = [(one.see, memory) for one, memory in self._metrics if type(one).see is not Metric.see]
-        self.pulls: NDArray[np.int32] = self._run.recorded_pulls
+        self._watching = [(one.see, memory) for one, memory in self.metrics if type(one).see is not Metric.see]
+        self.pulls: NDArray[np.int32] = self.run.recorded_pulls
         self.curves: dict[str, Array] = {metric.name: np.zeros((checkpoints, lanes)) for metric in metrics}
 
     def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
@@ -279,7 +292,7 @@ class MetricRecorder:
             decision: of the round.
             outcome: of the round.
         """
-        run = self._run
+        run = self.run
         run.see(pulls, decision, outcome)
         for see, memory in self._watching:
             see(memory, run)
@@ -290,10 +303,10 @@ class MetricRecorder:
         Raises:
             EvenhandError: a metric does not return one number per lane.
         """
-        run = self._run
+        run = self.run
         place = len(run.checkpoints)
         self.pulls[place] = run.pulls
-        for metric, memory in self._metrics:
+        for metric, memory in self.metrics:
             values = np.asarray(metric.value(memory, run))
             if values.shape != (run.lanes,):
                 raise EvenhandError(

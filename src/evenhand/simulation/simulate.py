@@ -16,6 +16,7 @@ from evenhand.core.state import ALL_AVAILABLE, for_lanes
 from evenhand.environment.environment import Environment
 from evenhand.policy.policy import Policy
 from evenhand.simulation import parallel
+from evenhand.simulation.compiled.engine import engine
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, MetricRecorder, check_metrics, chosen
 from evenhand.simulation.results import JoinedResult, PolicyResult, Results
@@ -282,9 +283,11 @@ def _run(
         plays = np.zeros_like(state.tally.pulls)
         state.tally.pulls += 1.0
         policy.observe(state, world.free_pull(), rng)
-    start = 0
+    compiled = engine(policy, world, recorder, state, rng)
     for stop in rounds.tolist():
-        for _ in range(start, stop):
+        if compiled is not None:
+            compiled.play(stop)
+        for _ in range(state.round, stop):
             decision = policy.decide(state, world.observe(), rng)
             outcome = world.step(decision)
             policy.observe(state, outcome.feedback, rng)
@@ -293,7 +296,6 @@ def _run(
             recorder.see(plays, decision, outcome)
         recorder.record()
         tick(stop)
-        start = stop
     with np.errstate(invalid="ignore"):
         estimate = state.tally.rewards / state.tally.received
     if environment.unit is not None:

@@ -40,7 +40,7 @@ def test_a_copy_is_of_one_moment_while_others_write(sqlite: str, tmp_path: Path)
 
 def test_what_cannot_be_backed_up(sqlite: str, tmp_path: Path) -> None:
     Store.open(sqlite).close()
-    with pytest.raises(EvenhandError, match="exists; name a new file"):
+    with pytest.raises(EvenhandError, match="already exists; give the path of a new file"):
         backup(Database(sqlite), Path(Database(sqlite).name))
     with pytest.raises(EvenhandError, match=r"could not be written to .*: No such file"):
         backup(Database(sqlite), tmp_path / "none" / "copy.db")

@@ -211,7 +211,7 @@ def test_restore_asks_which_way_to_go(run: Run) -> None:
     change_rows(Database("evenhand.db"), "UPDATE events SET time = time + 1 WHERE allocation = 1 AND sequence = 8")
     status, _, error = run("db", "restore", "drinks")
     assert status == 2
-    assert "can go back to event 7: what came later is lost to it (--back); or go on from the snapshot" in error
+    assert "in two ways: --back returns to event 7 and loses everything after it; --from-snapshot continues" in error
     note = "drinks is restored to event 11; 4 events were moved to drinks-removed.jsonl"
     assert note in run("db", "restore", "drinks", "--from-snapshot")[2]
     note = "drinks is restored to event 11; 0 events were moved to more.jsonl"

@@ -79,7 +79,7 @@ def test_an_allocation_can_go_on_from_a_later_snapshot(store: Store, tmp_path: P
         store.run("drinks", Decide(key=f"key-{round}"))
     sound = rebuilt(events_of(store.database, "drinks"))[0].dump()
     damage(store, 10)
-    with pytest.raises(EvenhandError, match=r"go back to event 9: .* \(--back\); or go on from .* after event 21: "):
+    with pytest.raises(EvenhandError, match=r"--back returns to event 9 and .*; --from-snapshot .* after event 21, "):
         restore(store.database, "drinks", tmp_path / "removed.jsonl")
     assert restore(store.database, "drinks", tmp_path / "removed.jsonl", from_snapshot=True) == Restored(24, 12)
     assert verify(store.database).faults == ()
@@ -140,7 +140,7 @@ def test_nothing_is_restored_where_nothing_is_sound(store: Store, tmp_path: Path
 def test_a_sound_allocation_loses_nothing(store: Store, tmp_path: Path) -> None:
     assert restore(store.database, "drinks", tmp_path / "removed.jsonl") == Restored(21, 0)
     assert count(store.database, "answers") == 10
-    with pytest.raises(EvenhandError, match="exists; name a new file"):
+    with pytest.raises(EvenhandError, match="already exists; give the path of a new file"):
         restore(store.database, "drinks", tmp_path / "removed.jsonl")
 
 

@@ -406,7 +406,7 @@ def test_events_that_were_changed_are_found(
     ("change", "fault"),
     [
         ("kind = 'total' WHERE sequence = 5", r"event 5 \(total\) is damaged"),
-        ("kind = 'sleep' WHERE sequence = 5", r"event 5 \(sleep\) is of no known kind"),
+        ("kind = 'sleep' WHERE sequence = 5", r"event 5 \(sleep\) has an unknown kind"),
         ("kind = 'decide' WHERE sequence = 1", r"event 1 \(decide\) is damaged"),
         ("round = 2 WHERE sequence = 5", "event 7 .* decision 2 does not wait for rewards of tea"),
         ("round = 99 WHERE sequence = 3", "it is of round 99, which should be 2"),
@@ -448,7 +448,7 @@ def test_rows_that_were_changed_are_found(used: Driven, store: Store, change: st
         ("UPDATE allocations SET algorithm = 'ucb1'", "its algorithm is recorded as 'ucb1'"),
         ("UPDATE allocations SET created = created + 1", "its created is recorded as"),
         ("DELETE FROM arms WHERE number = 1", "arm 1 has no name"),
-        ("DELETE FROM arms WHERE number = 3", r"event 6 \(change\) is damaged: it has an arm that is none of the 3"),
+        ("DELETE FROM arms WHERE number = 3", r"event 6 \(change\) is damaged: it refers to an arm beyond the 3 arms"),
         ("UPDATE arms SET name = 'tea'", "the name of an arm is damaged"),
         ("UPDATE arms SET allocation = 99", "event 1 .* is damaged"),
         ("INSERT INTO arms SELECT allocation, 4, name FROM arms WHERE number = 3", "5 arms have a name"),

@@ -18,7 +18,7 @@ CODES: dict[str, tuple[int, str]] = {
     "unknown_lease": (404, "the allocation has no lease with that id that is open or has pending rewards"),
     "unknown_webhook": (404, "the allocation has no webhook with that id"),
     "method_not_allowed": (405, "the page does not accept this method"),
-    "conflict": (409, "another allocation of that name, such arm, total of that round, or such report exists"),
+    "conflict": (409, "another allocation or arm of that name, total of that round or report of that lease exists"),
     "closed": (409, "the allocation is closed and decides no more until it is reopened"),
     "lease_over": (409, "the lease is over, and what was not reported has been returned"),
     "damaged": (

@@ -139,7 +139,7 @@ class Log:
                 all, not for being played in a position.
         """
         if self.position is None:
-            raise DataError(f"{self.source} has no column of positions")
+            raise DataError(f"{self.source} has no column of positions; name it with columns={{'position': …}}")
         if self.rows > self.rounds:
             raise DataError(
                 f"{self.source} has decisions with several rows, whose propensities are for being played at all; if "

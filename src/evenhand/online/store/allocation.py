@@ -109,7 +109,7 @@ class Allocation:
         if row.sequence != self.sequence:
             raise StateError(f"there should be {row.sequence} events, but only the first {self.sequence} exist")
         if row.chain != self.chain:
-            raise StateError(f"event {self.sequence} is not the one that the allocation's row names")
+            raise StateError(f"event {self.sequence} has another checksum than the allocation's row records")
 
     def flush(self, connection: Connection) -> None:
         """Write the unwritten events before the end of the transaction."""

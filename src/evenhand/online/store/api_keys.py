@@ -249,12 +249,12 @@ def _check(key: Key, scopes: Collection[str]) -> None:
     if not scopes:
         raise EvenhandError(f"a key needs at least one scope: {', '.join(SCOPES)}")
     if key.allocations is not None and not key.allocations:
-        raise EvenhandError("a key needs at least one allocation, or is for all of them")
+        raise EvenhandError("a key needs at least one allocation; without a list it is for all allocations")
     for name in key.allocations or ():
         if not matches(ALLOCATION, name):
             raise EvenhandError(f"{name!r} cannot be the name of an allocation")
     if key.expires is not None and not key.created < key.expires < math.inf:
-        raise EvenhandError("a key must expire in the future")
+        raise EvenhandError("a key must expire in the future; give a later time")
 
 
 def _insert(connection: Connection, key: Key) -> str:

@@ -94,7 +94,7 @@ def named(form: Form, value: Any, names: Sequence[str]) -> Any:
     try:
         return form(value, names.__getitem__, names.__getitem__)
     except IndexError:
-        raise StateError(f"it has an arm that is none of the {len(names):,} arms with a name") from None
+        raise StateError(f"it refers to an arm beyond the {len(names):,} arms that have a name") from None
 
 
 def read_names(connection: Connection, allocation: int) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def backup(database: Database, path: Path) -> int:
     if database.url.get_backend_name() != "sqlite":
         raise EvenhandError(f"{database.name} is a database of PostgreSQL; back it up with pg_dump")
     if path.exists():
-        raise EvenhandError(f"{path} exists; name a new file")
+        raise EvenhandError(f"{path} already exists; give the path of a new file")
     try:
         write_whole(path, lambda temporary: _copy(database, temporary), private=True)
     except (OSError, sqlite3.Error) as error:

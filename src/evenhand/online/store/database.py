@@ -387,7 +387,9 @@ def _url(name: str) -> URL:
             raise EvenhandError("write an @ in the password of the database's URL as %40")
         return url.set(drivername="postgresql+psycopg")
     if kind != "sqlite":
-        raise EvenhandError(f"the database must be SQLite or PostgreSQL, not {kind}")
+        raise EvenhandError(
+            f"the database must be SQLite or PostgreSQL, not {kind}; give a file or postgresql://user@host/name"
+        )
     if url.database in (None, "", ":memory:"):
         raise EvenhandError("a database in memory is lost with the process; use a file")
     if url.query or url.host:

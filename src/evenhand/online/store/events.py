@@ -252,7 +252,7 @@ def event_of(row: Any, names: Sequence[str]) -> Event:
     """
     label = f"event {row.sequence} ({row.kind})"
     if row.kind not in BODIES:
-        raise StateError(f"{label} is of no known kind; this version knows {', '.join(KINDS)}")
+        raise StateError(f"{label} has an unknown kind; this version of Evenhand knows {', '.join(KINDS)}")
     if row.version > VERSION:
         raise StateError(f"{label} has version {row.version}; this version of Evenhand reads up to {VERSION}")
     try:

@@ -236,7 +236,7 @@ def _place_of(cursor: str) -> int:
     except ValueError:
         place = -1
     if place < 0:
-        raise EvenhandError(f"cursor must be the `next` of the page before, got {cursor!r}")
+        raise EvenhandError(f"cursor must be the value of `next` from the previous page, got {cursor!r}")
     return place
 
 

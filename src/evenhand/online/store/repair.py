@@ -87,9 +87,9 @@ def restore(database: Database, name: str, removed: Path, from_snapshot: bool | 
         later = _after_snapshot(connection, id, rows, names, sound) if len(kept) < len(rows) else None
         if from_snapshot is None and later is not None:
             raise EvenhandError(
-                f"allocation {name!r} can go back to event {sound.last.sequence:,}: what came later is lost to it "
-                f"(--back); or go on from the snapshot after event {later[0].sequence:,}: the events between are lost "
-                "from its record, but no decision or reward (--from-snapshot)"
+                f"allocation {name!r} can be restored in two ways: --back returns to event {sound.last.sequence:,} and "
+                "loses everything after it; --from-snapshot continues from the snapshot after event "
+                f"{later[0].sequence:,}, which keeps all decisions and rewards but not the record of the events between"
             )
         if from_snapshot:
             if later is None:
@@ -252,7 +252,7 @@ def _folded(rows: list[Any], names: Sequence[str], start: _Sound, whole: bool = 
 
 def _write(path: Path, name: str, names: Sequence[str], rows: list[Any]) -> None:
     if path.exists():
-        raise EvenhandError(f"{path} exists; name a new file")
+        raise EvenhandError(f"{path} already exists; give the path of a new file")
     lines = [
         {"format": FORMAT, "allocation": name, "arms": names},
         *({field: getattr(row, field) for field in FIELDS} for row in rows),

@@ -269,7 +269,9 @@ class Store:
         drawn = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         for parameter in parameters or {}:
             if not isinstance(parameter, str) or parameter in RESERVED:
-                raise EvenhandError(f"{parameter!r} is not a parameter of an algorithm")
+                raise EvenhandError(
+                    f"{parameter!r} is not a parameter of an algorithm; `evenhand algorithms` shows them"
+                )
         policy, others = apart(algorithm, parameters or {})
         bandit = Bandit(arms, policy, seed=drawn, **options, **others)
         return bandit, self._start(name, bandit, start_from)

@@ -98,7 +98,7 @@ def _database_faults(connection: Connection) -> Iterator[str]:
     if connection.dialect.name == "sqlite":
         for (line,) in connection.execute(text("PRAGMA integrity_check(10)")):
             if line != "ok":
-                yield f"SQLite finds the file damaged: {line}"
+                yield f"SQLite reports that the file is damaged: {line}"
     known = select(tables.allocations.c.id)
     for table in (tables.arms, tables.events, tables.snapshots, tables.answers, tables.webhooks):
         count = connection.execute(

@@ -83,7 +83,7 @@ class WebhookStore:
         """
         for kind in kinds or ():
             if kind not in KINDS:
-                raise EvenhandError(f"there is no kind of events {kind!r}; known: {', '.join(KINDS)}")
+                raise EvenhandError(f"unknown kind of event {kind!r}; known are {', '.join(KINDS)}")
         secret = secret or PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
         signature(secret, "", 0, b"")  # which refuses an invalid one
         table = tables.webhooks

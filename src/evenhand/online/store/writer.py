@@ -190,4 +190,4 @@ class Writer:
                 connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id, old))
             row = row_of(connection, self.name, lock=True)  # not before: on PostgreSQL others decide meanwhile
             if row.id != id or not has_event(connection, id, snapshot.sequence, snapshot.chain):
-                raise StateError(f"allocation {self.name!r} was restored in the meantime")
+                raise StateError(f"allocation {self.name!r} was restored in the meantime; try again")

@@ -1,0 +1,1 @@
+"""Simulations by compiled loops, with the same results to the last digit."""

@@ -1,0 +1,162 @@
+"""The compiled engine plays as NumPy does, to the last digit, and plays only what it can."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand import Environment, EvenhandError, Policy, compare
+from evenhand.algorithms import (
+    eta_fucb,
+    f_ts,
+    fucb,
+    hard_threshold_ucb,
+    lfg,
+    soft_threshold_ucb,
+    thompson,
+    tscsf_b,
+    ucb1,
+)
+from evenhand.environment import Bernoulli, Beta, Geometric, Independent
+from evenhand.policy.index import UCB, EmpiricalMean
+from evenhand.policy.selection import TopM
+from evenhand.simulation.compiled import engine as engines
+from evenhand.simulation.metrics import Metric
+from evenhand.simulation.results import PolicyResult
+from tests.algorithms.test_strands import run
+from tests.algorithms.test_trace import RECORDED
+
+SHARES = [0.1, 0.2, 0.05, 0.0]
+POLICIES: dict[str, Policy] = {
+    "fucb": fucb(SHARES),
+    "tolerance": fucb(SHARES, tolerance=2.0, plays=2),
+    "linear": eta_fucb(SHARES, eta=0.3),
+    "hinge": eta_fucb(SHARES, eta=0.3, surplus="ignored"),
+    "hard": hard_threshold_ucb(SHARES, penalties=[0.3, 0.2, 0.1, 0.0]),
+    "soft": soft_threshold_ucb(SHARES, penalties=[0.3, 0.2, 0.1, 0.0]),
+    "lfg": lfg(SHARES, eta=20.0),
+    "tscsf_b": tscsf_b(SHARES, eta=20.0),
+    "no queue": tscsf_b(SHARES, eta=np.inf),
+    "thompson": thompson(prior=((2.0, 1.0), (1.0, 1.0), (1.0, 3.0), (1.0, 1.0)), plays=2),
+    "f_ts": f_ts(SHARES),
+    "ucb1": ucb1(plays=3),
+    "fewest": Policy(UCB(clip=True, clock="played"), selection=TopM(2, ties="fewest")),
+    "mean": Policy(EmpiricalMean(), selection=TopM(ties="random")),
+}
+WORLDS = {
+    "awake": Environment(Bernoulli([0.3, 0.9, 0.5, 0.7]), fractions=0.05),
+    "asleep": Environment(Bernoulli([0.3, 0.9, 0.5, 0.7]), availability=Independent([0.9, 0.3, 0.6, 0.5])),
+    "beta": Environment(Beta([0.3, 0.9, 0.5, 0.7], [0.7, 0.3, 0.5, 0.3])),
+}
+
+
+def played(
+    monkeypatch: pytest.MonkeyPatch, engine: str, policy: Policy, world: Environment, **options: Any
+) -> PolicyResult:
+    """A run by an engine."""
+    monkeypatch.setenv(engines.CHOICE, engine)
+    settings: dict[str, Any] = {"horizon": 150, "lanes": 105, "seed": 4, "checkpoints": 7, **options}
+    return compare({"it": policy}, world, progress=False, **settings).policies["it"]
+
+
+def assert_equal(one: PolicyResult, other: PolicyResult) -> None:
+    """Two results are the same to the last digit."""
+    assert one.curves.keys() == other.curves.keys()
+    for name, values in one.arrays.items():
+        np.testing.assert_array_equal(values, other.arrays[name], err_msg=name)
+
+
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rounds up to which the compiled engine was asked to play."""
+    asked: list[int] = []
+    play = engines.Engine.play
+
+    def noted(self: engines.Engine, stop: int) -> None:
+        asked.append(stop)
+        play(self, stop)
+
+    monkeypatch.setattr(engines.Engine, "play", noted)
+    return asked
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("name", POLICIES)
+def test_both_engines_play_alike(name: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
+    policy, place = POLICIES[name], WORLDS[world]
+    compiled = played(monkeypatch, "compiled", policy, place)
+    draws_trials = policy.index.random and world == "beta"  # which the kernel does not do
+    assert bool(blocks) != draws_trials
+    assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
+
+
+@pytest.mark.parametrize("key", RECORDED)
+def test_every_algorithm_is_the_same_under_either(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(engines.CHOICE, "compiled")
+    compiled = run(key, 5)
+    monkeypatch.setenv(engines.CHOICE, "numpy")
+    assert_equal(compiled, run(key, 5))
+
+
+def test_a_single_lane_and_many_arms(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, world = fucb(np.full(300, 0.001)), Environment(Bernoulli(np.linspace(0.1, 0.9, 300)))
+    options = {"lanes": 1, "horizon": 700}
+    assert_equal(*(played(monkeypatch, engine, policy, world, **options) for engine in ("compiled", "numpy")))
+
+
+class Last(Metric):
+    """Reads the decision of the present round."""
+
+    name, label, unit = "last", "plays of the last round", "plays"
+
+    def value(self, memory: None, run: Any) -> Any:
+        """Plays."""
+        return run.decision.played.sum(axis=-1).astype(float)
+
+
+class OwnIndex(EmpiricalMean):
+    """A user's own index, which happens to be a known one's child."""
+
+
+@pytest.mark.parametrize(
+    ("policy", "world", "options"),
+    [
+        (Policy(OwnIndex()), WORLDS["awake"], {}),
+        (ucb1(), WORLDS["awake"], {"metrics": [Last()]}),
+        (ucb1(), Environment(Bernoulli([0.3, 0.9]), feedback=Geometric(0.1)), {}),
+        (ucb1(), Environment(Beta([0.3, 0.9], [0.7, 0.1]), reward_range=(0.0, 2.0)), {}),
+        (ucb1(evidence="optimistic"), WORLDS["awake"], {}),
+    ],
+)
+def test_what_has_no_rule_is_left_to_numpy(
+    policy: Policy, world: Environment, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, blocks: list[int]
+) -> None:
+    played(monkeypatch, "compiled", policy, world, **options)
+    assert not blocks
+
+
+def test_it_starts_by_itself_where_it_pays(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
+    monkeypatch.setattr(engines, "KERNEL", "not loaded")
+    monkeypatch.setattr(engines, "_seconds", 0.0)
+    played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
+    assert not blocks
+    monkeypatch.setattr(engines, "_seconds", engines.PAYS)
+    played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
+    assert blocks
+
+
+def test_an_unknown_engine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EvenhandError, match="EVENHAND_ENGINE must be 'auto' or 'numpy' or 'compiled', got 'fast'"):
+        played(monkeypatch, "fast", ucb1(), WORLDS["awake"])
+
+
+def test_without_numba_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    engines._installed.cache_clear()
+    with pytest.raises(EvenhandError, match=r"install evenhand\[fast\]"):
+        played(monkeypatch, "compiled", ucb1(), WORLDS["awake"])
+    assert played(monkeypatch, "auto", ucb1(), WORLDS["awake"]).pulls.sum() > 0
+    engines._installed.cache_clear()
