@@ -75,7 +75,8 @@ def test_a_group_behind_needs_attention() -> None:
             bandit.decide([arm], now=0.0)
         bandit.availability.clear()
         assert bandit.health(now=0.0).status == expected, plays
-    assert bandit.health(now=0.0).text == "The group g is 20 plays behind its 50%."
+    health = bandit.health(now=0.0)
+    assert (health.text, health.behind, health.arm) == ("The group g is 20 plays behind its 50%.", 20.0, None)
     capped = Bandit(["a", "b"], "group_ucb", caps={"a": 0.2})
     for _ in range(60):
         capped.decide(["a"], now=0.0)
@@ -101,7 +102,7 @@ def test_reasons() -> None:
     owed = "It is owed 20 plays of its promise of 20%. It could play in 0% of the rounds only."
     assert coffee.reason.startswith(f"{owed} None of its rewards is known yet.")
     assert mate.reason.startswith("Nothing is promised to it.")
-    assert "The policy scores" in mate.reason or "The policy's score" in mate.reason
+    assert "The policy scores" in mate.reason or "The policy gives it" in mate.reason
     for _ in range(50):
         bandit.decide(["mate"])
     assert "The rewards of 50 of its 100 plays are missing." in bandit.audit().lines[2].reason
@@ -114,7 +115,7 @@ def test_reasons_rank_the_scores() -> None:
     for round, (arm, reward) in enumerate([("a", 1.0), ("b", 0.5), ("c", 0.0)] * 5):
         decision = bandit.decide([arm], now=float(round))
         bandit.observe(decision.id, {arm: reward}, now=float(round))
-    endings = ["The policy's score of it is the highest.", "1 of the other 2 arms higher.", "every other arm higher."]
+    endings = ["The policy gives it the highest score.", "1 of the other 2 arms higher.", "every other arm higher."]
     for line, ending in zip(bandit.audit().lines, endings, strict=True):
         assert line.reason.endswith(ending)
 

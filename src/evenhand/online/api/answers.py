@@ -309,9 +309,9 @@ class AllocationHealth(Answer):
     text: str
     """why, in a sentence"""
     behind: float | None
-    """plays that the arm furthest behind is owed; null where no share of the rounds is promised"""
+    """plays that the arm or group furthest behind is owed; null where no share of the rounds is promised"""
     arm: str | None
-    """the name of that arm; null where none is behind"""
+    """the name of that arm; null where none is behind, or a group is further behind"""
     warnings: int
     """number of arms whose estimate cannot be trusted"""
     last_decision: datetime | None

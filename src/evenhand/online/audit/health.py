@@ -63,11 +63,14 @@ def health_of(
         text = f"{doubts:,} estimates cannot be trusted." if doubts > 1 else "An estimate cannot be trusted."
     elif silence:
         status, text = "attention", silence
+    by_group = max((line.owed for line in bounds if line.kind == "group" and line.at_least > 0.0), default=-np.inf)
+    by_arm = -np.inf if worst is None else worst[1]
+    most = max(by_arm, by_group)
     return AllocationHealth(
         status=status,  # type: ignore[arg-type]
         text=text,
-        behind=None if worst is None else max(0.0, worst[1]),
-        arm=None if worst is None or worst[1] <= 0.0 else account.names[worst[0]],
+        behind=max(0.0, most) if np.isfinite(most) else None,
+        arm=account.names[worst[0]] if worst is not None and by_arm > 0.0 and by_arm >= by_group else None,
         warnings=doubts,
         last_decision=None if account.decided is None else moment(account.decided),
         last_reward=None if account.rewarded is None else moment(account.rewarded),

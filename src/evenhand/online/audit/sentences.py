@@ -140,7 +140,7 @@ def _owing(line: Line, by_merit: bool, grouped: bool) -> str:
     if behind > WITHIN:
         return f"It is owed {plays(behind)} plays of its promise of {share}."
     more = (line.share or 0.0) - line.promised > SURPLUS
-    return f"It has {'more than' if more else 'just'} the {share} that it was promised."
+    return f"It has {'more than ' if more else ''}the {share} that it was promised."
 
 
 def _bounded(account: Account) -> tuple[dict[str, str], dict[str, str]]:
@@ -190,7 +190,7 @@ def _ranked(line: Line, scores: Array | None) -> str:
         return ""
     higher = len(scores) - int(np.searchsorted(scores, line.score, side="right"))
     if higher == 0:
-        return "The policy's score of it is the highest."
+        return "The policy gives it the highest score."
     if higher == len(scores) - 1:
         return "The policy scores every other arm higher."
     return f"The policy scores {higher:,} of the other {len(scores) - 1:,} arms higher."
