@@ -164,6 +164,15 @@ def test_faults_of_a_study_are_named(config: dict[str, Any], sweep: Any, message
         Study.parse(config if sweep is None else {**config, "sweep": sweep})
 
 
+def test_a_path_that_leads_nowhere_is_pointed_at(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text('horizon = 5\nenvironment = {}\npolicies = []\n[sweep.axes]\n"polices[0].eta" = [1]\n')
+    with pytest.raises(
+        EvenhandError, match=r"study.toml:5:20: sweep.axes.polices\[0\].eta: .* did you mean 'policies'"
+    ):
+        Study.load(path)
+
+
 def test_a_fault_in_a_file_has_its_place(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     lines = ["horizon = 5", "[environment]", "[[policies]]", "algorithm = 'ucb1'", "[sweep]", "mode = 'ful'"]

@@ -35,6 +35,7 @@ class Axis:
         low: smallest value that is drawn.
         high: largest value that is drawn.
         spacing: ``"even"`` or ``"log"``, of values that are drawn.
+        key: in the table of axes, for messages, where it is not the name.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Axis:
     low: float = math.nan
     high: float = math.nan
     spacing: str = "even"
+    key: str = ""
 
     def put(self, config: Any, value: Any) -> Any:
         """A configuration with a value of this axis.
@@ -289,7 +291,7 @@ class Study:
             raise ConfigurationError(f"mode 'paired' needs axes with equally many values: {counts}")
         for place, chosen in enumerate(self._chosen()):
             for axis, value in chosen:
-                name = f"settings[{place}]" if self.listed else f"axes.{axis.name}"
+                name = f"settings[{place}]" if self.listed else f"axes.{axis.key or axis.name}"
                 try:
                     axis.put(self.config, value)
                 except EvenhandError as error:
@@ -315,7 +317,7 @@ def _axes(axes: Any, mode: str) -> tuple[Axis, ...]:
 def _axis(key: str, given: Any, names: Mapping[str, str], mode: str) -> Axis:
     place = f"axes.{key}"
     if not isinstance(given, Mapping):
-        return Axis(names[key], (key,), _values(place, given))
+        return Axis(names[key], (key,), _values(place, given), key=key)
     for one in given:
         if one not in AXIS:
             raise ConfigurationError(f"{place}: unknown key {one!r}{nearest(one, AXIS)}")
