@@ -111,7 +111,7 @@ def check_bounds(bounds: Bounds, plays: int, availability: Availability, whose: 
     condition = " and the given availability" if availability.sleeping else ""
     one = len(parts) == 1
     quoted = parts[0] if one else ", ".join(parts[:-1]) + " and " + parts[-1]
-    fault = "cannot be kept, by" if one else "contradict each other by"
+    fault = "is out of reach by" if one else "contradict each other by"
     raise InfeasiblePromise(
         f"the promises{whose and ' of ' + whose} cannot be kept: {quoted} of the plays per round {fault} {excess:.6g} "
         f"(plays = {plays}{condition})"

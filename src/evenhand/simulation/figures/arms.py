@@ -9,7 +9,7 @@ import numpy as np
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
 from evenhand.simulation.figures.lines import limits
-from evenhand.simulation.figures.style import LONGEST, finish, look, new_figure, plain, style_for
+from evenhand.simulation.figures.style import LONGEST, finish, look, mean_of, new_figure, plain, style_for
 from evenhand.simulation.results import Results
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def arms_over_time(results: Results, label: str | None = None, *, title: str = "
     axes.grid(visible=False)
     axes.set_xlabel("round")
     some = f"; every {step}th arm is named" if step > 1 else ""
-    finish(figure, [axes], title, f"{plain(label)}, mean of {results.information['lanes']} lanes{some}", width)
+    finish(figure, [axes], title, f"{plain(label)}, {mean_of(results.information['lanes'])}{some}", width)
     return figure
 
 
@@ -173,7 +173,7 @@ def _of_interest(shares: Array, promised: Array | None) -> list[int]:
 
 
 def _caption(results: Results, label: str, drawn: int, promised: bool) -> str:
-    parts = [f"{plain(label)}, mean of {results.information['lanes']} lanes; band: 95 % confidence interval"]
+    parts = [f"{plain(label)}, {mean_of(results.information['lanes'], 'band: 95 % confidence interval')}"]
     if promised:
         parts.append("dotted: promised")
     if drawn < len(results.names):

@@ -12,7 +12,17 @@ from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
 from evenhand.simulation.figures.arms import policy_in
 from evenhand.simulation.figures.lines import limits, name_left_out, not_hiding
-from evenhand.simulation.figures.style import COLOURS, LONGEST, MARKERS, extent, finish, look, new_figure, plain
+from evenhand.simulation.figures.style import (
+    COLOURS,
+    LONGEST,
+    MARKERS,
+    extent,
+    finish,
+    look,
+    mean_of,
+    new_figure,
+    plain,
+)
 from evenhand.simulation.results import Results
 
 if TYPE_CHECKING:
@@ -67,7 +77,7 @@ def paired_differences(
             axes.fill_between(results.rounds, *limits(values, "95%"), color=style["color"], alpha=0.2, linewidth=0)
     panels[-1].set_xlabel("round")
     panels[-1].set_ylabel(f"{results.measures[measure].axis}, less that of {plain(base, 20)}")
-    caption = f"mean over {results.information['lanes']} lanes of paired differences; band: 95 % confidence interval"
+    caption = f"paired differences, {mean_of(results.information['lanes'], 'band: 95 % confidence interval')}"
     finish(figure, panels, title, caption, width)
     name_left_out(panels, shown, low, width)
     return figure
@@ -111,7 +121,13 @@ def spread_over_lanes(results: Results, measure: str, *, title: str = "", width:
         axes.set_ylim(len(part) - 0.5, -0.5)
     panels[-1].set_xlabel(results.measures[measure].axis)
     lanes = results.information["lanes"]
-    finish(figure, panels, title, f"{lanes} lanes after {results.rounds[-1]:,} rounds; bar: median", width)
+    finish(
+        figure,
+        panels,
+        title,
+        f"{lanes:,} {'lane' if lanes == 1 else 'lanes'} after {results.rounds[-1]:,} rounds; bar: median",
+        width,
+    )
     name_left_out(panels, last, low, width)
     return figure
 
@@ -182,8 +198,8 @@ def frontier(
                 _whiskers(axes, points, plain(family, LONGEST[width]), place)
     panels[-1].set_xlabel(runs[0].measures[unfairness].axis)
     panels[-1].set_ylabel(runs[0].measures[reward].axis)
-    lanes = runs[0].information["lanes"]
-    caption = f"after {runs[0].rounds[-1]:,} rounds, mean of {lanes} lanes; whiskers: 95 % confidence intervals"
+    drawn = mean_of(runs[0].information["lanes"], "whiskers: 95 % confidence intervals")
+    caption = f"after {runs[0].rounds[-1]:,} rounds, {drawn}"
     finish(figure, panels, title, caption, width)
     name_left_out(panels, ends, low, width)
     return figure

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
-from evenhand.simulation.figures.style import LONGEST, finish, look, new_figure, plain
+from evenhand.simulation.figures.style import LONGEST, finish, look, mean_of, new_figure, plain
 from evenhand.simulation.results import Results, mean_and_error
 
 if TYPE_CHECKING:
@@ -89,10 +89,7 @@ def curves(
         panels[0].set_ylabel(results.measures[measure].axis)
     panels[-1].set_xlabel("round")
     lanes = results.information["lanes"]
-    caption = f"mean of {lanes} lane{'s' if lanes > 1 else ''}"
-    if lanes > 1 and BANDS[band]:
-        caption += f"; band: {BANDS[band]}"
-    finish(figure, panels, title, caption, width)
+    finish(figure, panels, title, mean_of(lanes, f"band: {BANDS[band]}" if BANDS[band] else ""), width)
     name_left_out(panels, shown, low, width)
     return figure
 

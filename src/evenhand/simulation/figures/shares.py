@@ -17,6 +17,7 @@ from evenhand.simulation.figures.style import (
     extent,
     finish,
     look,
+    mean_of,
     new_figure,
     plain,
 )
@@ -75,8 +76,8 @@ def fractions(results: Results, *, title: str = "", width: str = "") -> Figure:
         )
         _rows(panels[0], results, LONGEST[width])
     lanes = results.information["lanes"]
-    whisker = "; whisker: 95 % confidence interval" if lanes > 1 and arms <= ROWS else ""
-    caption = f"after {results.rounds[-1]:,} rounds, mean of {lanes} lane{'s' if lanes > 1 else ''}{whisker}"
+    whisker = "whisker: 95 % confidence interval" if arms <= ROWS else ""
+    caption = f"after {results.rounds[-1]:,} rounds, {mean_of(lanes, whisker)}"
     finish(figure, panels, title, caption, width)
     return figure
 

@@ -267,6 +267,22 @@ def _beside(labels: Iterable[str]) -> float:
     return max(2.2, 0.9 + LETTER * max(map(extent, labels), default=0.0))
 
 
+def mean_of(lanes: int, interval: str = "") -> str:
+    """What a curve is the mean of, for a caption; a single lane has no interval.
+
+    Args:
+        lanes: of the run.
+        interval: what shows the uncertainty, such as ``"band: 95 % confidence interval"``; empty for nothing.
+
+    Example:
+        >>> mean_of(100, "band: standard error"), mean_of(1, "band: standard error")
+        ('mean of 100 lanes; band: standard error', 'mean of 1 lane')
+    """
+    if lanes == 1:
+        return "mean of 1 lane"
+    return f"mean of {lanes:,} lanes{'; ' * bool(interval)}{interval}"
+
+
 def wrapped(text: str, inches: float, points: float) -> str:
     """A text in lines that are no longer than the inches, about; words are not broken.
 
