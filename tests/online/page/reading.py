@@ -38,6 +38,12 @@ HOSTILE = [
 # --- what tests do with the service -----------------------------------------------------------------------------------
 
 
+def address(page: Page) -> str:
+    """The page's address as the page has it; ``page.url`` learns of a change a little later."""
+    text: str = page.evaluate("location.href")
+    return text
+
+
 def make(server: Server, name: str, arms: list[str], fractions: dict[str, float] | None = None, **more: Any) -> None:
     body = {
         "name": name,

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from evenhand.online.store import Store
 from tests.online.browsing import visit
-from tests.online.page.reading import Serving, Visiting, audit, cell, make
+from tests.online.page.reading import Serving, Visiting, address, audit, cell, make
 from tests.online.running import Server
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def test_keys(browser: Browser, sqlite: str, serve: Serving) -> None:
         expect(page.get_by_role("link", name="Change arms and promises")).to_have_count(0)
         expect(page.get_by_role("button", name="Close", exact=True)).to_have_count(0)
         assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
-        assert reading not in page.url
+        assert reading not in address(page)
         page.get_by_role("button", name="Forget the key").click()
         expect(field).to_be_focused()
         assert page.evaluate("sessionStorage.length") == 0

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.online.page.reading import Visiting, assert_shows, make, options
+from tests.online.page.reading import Visiting, address, assert_shows, make, options
 from tests.online.running import Server
 
 DAYS = 40  # of the history, with a mark every six hours
@@ -87,7 +87,7 @@ def test_ranges(course: tuple[Page, Locator, dict[str, Any]]) -> None:
     expect(region).to_contain_text("280 rounds")
     assert_table(region, between(past, MARKS - 1 - 28, MARKS - 1))
     expect(region).to_contain_text("None in this range; 1 change in all.")
-    assert page.url.endswith("#/allocations/weeks?range=7d")
+    assert address(page).endswith("#/allocations/weeks?range=7d")
     page.reload()
     expect(region.get_by_role("button", name="7 days")).to_have_attribute("aria-pressed", "true")
     expect(region).to_contain_text("280 rounds")
@@ -123,7 +123,7 @@ def test_a_range_is_dragged_or_typed(course: tuple[Page, Locator, dict[str, Any]
     page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 90.0, steps=4)
     page.mouse.up()
     expect(region.get_by_role("button", name="From – to")).to_have_attribute("aria-pressed", "true")
-    low, high = (int(one) for one in re.findall(r"(?:from|to)=(\d+)", page.url))
+    low, high = (int(one) for one in re.findall(r"(?:from|to)=(\d+)", address(page)))
     assert 0.15 * DAYS < (high - low) / 86400.0 < 0.3 * DAYS
     region.get_by_label("From", exact=True).fill("2020-01-01T00:00")
     region.get_by_label("To", exact=True).fill("2020-02-01T00:00")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.online.page.reading import PHONE, Visiting, overflow
+from tests.online.page.reading import PHONE, Visiting, address, overflow
 
 COUNT = 1000
 STATES = {"good": "Healthy", "attention": "Attention", "bad": "Alarm", "closed": "Closed"}
@@ -99,7 +99,7 @@ def test_order_filter_and_the_link_to_them(many: list[dict[str, Any]], visiting:
         page.get_by_role("combobox", name="Health", exact=True).select_option("attention")
         page.get_by_label("Name or algorithm contains").fill("F_TS")
         expect(page.get_by_text("Allocations 1 to 20 of 20")).to_be_visible()
-        other = opened(page.context.new_page(), many, page.url)
+        other = opened(page.context.new_page(), many, address(page))
         assert names(other) == names(table)
         page.get_by_label("Name or algorithm contains").fill("nobody")
         expect(page.get_by_text("No allocation matches")).to_be_visible()
