@@ -6,6 +6,7 @@ import itertools
 import logging
 import os
 import pickle
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -114,6 +115,7 @@ def _by_joblib(tasks: Iterator[Task], jobs: int) -> Iterator[tuple[str, Result]]
 @contextmanager
 def _dask(address: str, jobs: int) -> Iterator[Engine]:
     """Tasks on a Dask cluster, which runs a task anew whose worker ended."""
+    import cloudpickle
     from distributed import Client, LocalCluster
 
     own = None
@@ -126,17 +128,30 @@ def _dask(address: str, jobs: int) -> Iterator[Engine]:
         raise EvenhandError(f"there is no Dask scheduler at {address!r}: {_first_sentence(error)}") from None
 
     def run(tasks: Iterator[Task]) -> Iterator[tuple[str, Result]]:
+        """Tasks side by side, and again by themselves if their worker ended, perhaps by another task."""
+        suspects: list[tuple[str, Setup, BaseException]] = []
+        yield from together(tasks, 2 * max(1, sum(client.nthreads().values())), suspects)
+        for key, setup, _ in suspects:
+            ended: list[tuple[str, Setup, BaseException]] = []
+            yield from together(iter([(key, setup)]), 1, ended)
+            for _, _, error in ended:
+                yield key, _ended(error)
+
+    def together(
+        tasks: Iterator[Task], number: int, ended: list[tuple[str, Setup, BaseException]]
+    ) -> Iterator[tuple[str, Result]]:
         from distributed import as_completed
 
         results = as_completed(loop=client.loop)
         under_way: dict[str, tuple[str, Setup, int]] = {}
 
         def submit(key: str, setup: Setup, attempt: int = 0) -> None:
-            future = client.submit(run_unit, setup, key=f"{key}-{attempt}", pure=False)
+            # By value, as Dask sends by reference what this process can import, and workers may not.
+            future = client.submit(_unpickled, cloudpickle.dumps(setup), key=f"{key}-{uuid.uuid4().hex}", pure=False)
             under_way[future.key] = key, setup, attempt
             results.add(future)
 
-        for key, setup in itertools.islice(tasks, 2 * max(1, sum(client.nthreads().values()))):
+        for key, setup in itertools.islice(tasks, number):
             submit(key, setup)
         for future in results:
             for key, setup in itertools.islice(tasks, 1):
@@ -150,7 +165,8 @@ def _dask(address: str, jobs: int) -> Iterator[Engine]:
                     continue
                 result = Failure("its workers ended before they could send the result")
             except Exception as error:  # run_unit returns its own errors
-                result = _ended(error)
+                ended.append((key, setup, error))
+                continue
             yield key, result
 
     try:
