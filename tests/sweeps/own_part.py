@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 
 import numpy as np
@@ -12,6 +11,8 @@ from evenhand.core.state import Array, Observation, State
 from evenhand.policy.index import Index
 from evenhand.policy.policy import Policy
 
+STARTED = os.getpid()  # of the process that read this file; it travels with the part
+
 
 @frozen
 class Deadly(Index):
@@ -19,7 +20,7 @@ class Deadly(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """Zeros."""
-        if state.tally.pulls.sum() > 40 and multiprocessing.parent_process() is not None:
+        if state.tally.pulls.sum() > 40 and os.getpid() != STARTED:
             os._exit(9)
         return 0.0 * state.tally.pulls
 
