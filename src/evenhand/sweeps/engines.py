@@ -6,6 +6,8 @@ import itertools
 import logging
 import os
 import pickle
+import re
+import socket
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -183,6 +185,7 @@ def _ray(address: str, jobs: int) -> Iterator[Engine]:
     import cloudpickle
     import ray
 
+    _reach(address)
     started = not ray.is_initialized()
     own: dict[str, Any] = {} if address else {"num_cpus": None if jobs < 0 else jobs, "include_dashboard": False}
     try:
@@ -216,6 +219,17 @@ def _ray(address: str, jobs: int) -> Iterator[Engine]:
     finally:
         if started:
             ray.shutdown()
+
+
+def _reach(address: str) -> None:
+    """Complain at once if nothing listens at the address of a Ray cluster; Ray itself would try for many minutes."""
+    place = re.fullmatch(r"(?:ray://)?\[?([^/\]]+?)\]?:(\d+)", address)
+    if place is None:
+        return
+    try:
+        socket.create_connection((place[1], int(place[2])), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise EvenhandError(f"there is no Ray cluster at {address!r}: {_first_sentence(error)}") from None
 
 
 class _WorkerEnded(Exception):
