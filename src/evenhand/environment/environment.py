@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import field, frozen
@@ -211,6 +211,16 @@ class Environment(Part):
         return World(self, horizon, lanes, seed)
 
 
+class Drawn(NamedTuple):
+    """What an environment has drawn for some rounds of some lanes, whoever plays."""
+
+    lanes: slice
+    before: int  # rounds
+    rewards: NDArray[Any]  # (rounds, lanes, arms), what each arm would earn
+    available: Mask | None  # (rounds, lanes, arms), who can play; None: all
+    chance: Array | None  # (rounds, lanes, arms), uniform numbers for the feedback; None: it needs none
+
+
 class World:
     """An environment at work: its random streams, its place in time, and the rewards under way.
 
@@ -314,25 +324,23 @@ class World:
 
     @property
     def plain(self) -> bool:
-        """Whether rewards are known at once, in [0, 1] and within their range whatever is drawn."""
-        return self._limits is None and type(self.environment.feedback) is Immediate
+        """Whether rewards are in [0, 1] and within their range whatever is drawn."""
+        return self._limits is None
 
-    def ahead(self, stop: int) -> Iterator[tuple[slice, int, NDArray[Any], Mask | None]]:
+    def ahead(self, stop: int) -> Iterator[Drawn]:
         """Many rounds at a time, instead of `observe` and `step`, for a world that is `plain`.
 
         Args:
             stop: the last round, counted from 1.
 
         Returns:
-            For strand after strand and some rounds after others: the lanes; the rounds before; what each arm would
-            earn; and who can play, or None where all can, both (rounds, lanes, arms).
+            What is drawn, for strand after strand and some rounds after others.
         """
         for strand in self._strands:
             size = (strand.lanes.stop - strand.lanes.start) * self.environment.arms
             step = max(1, DRAWN_AHEAD // size)
             for start in range(self.round, stop, step):
-                rewards, available, _ = strand.draw(start, min(start + step, stop))
-                yield strand.lanes, start, rewards, available
+                yield Drawn(strand.lanes, start, *strand.draw(start, min(start + step, stop)))
         self.round = stop
 
     def _open(self, rounds: int) -> Channel:

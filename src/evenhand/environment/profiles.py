@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from attrs import field, frozen
@@ -133,7 +133,22 @@ class RandomDelay(Profile):
             Rounds, from ``low`` to ``high``.
         """
         assert chance is not None
-        return np.asarray(self.low + np.floor(chance.reshape(-1)[plays] * (self.high - self.low + 1)))
+        return np.asarray(evenly(self.low, self.high, chance.reshape(-1)[plays]))
+
+
+def evenly(low: Any, high: Any, chance: Any) -> Any:
+    """A delay for which all of ``low … high`` rounds are as likely, elementwise, for arrays and numbers alike.
+
+    Args:
+        low: rounds ≥ 0.
+        high: rounds ≥ low.
+        chance: a uniform number in [0, 1).
+
+    Example:
+        >>> float(evenly(1, high=2, chance=0.7))
+        2.0
+    """
+    return low + np.floor(chance * (high - low + 1))
 
 
 @part("feedback", "spread/bounded")
@@ -182,9 +197,23 @@ class _Level:
     def step(self, earned: Array, played: Mask, chance: Array | None) -> Array:
         profile, past = self._profile, self._past
         past.add(earned)
-        self._sum += past.ago(profile.start)
-        self._sum -= past.ago(profile.stop)
+        self._sum = running(self._sum, past.ago(profile.start), past.ago(profile.stop))
         return self._sum / (profile.stop - profile.start)
+
+
+def running(total: Any, new: Any, old: Any) -> Any:
+    """A running sum, which gains a total and loses another, elementwise, for arrays and numbers alike.
+
+    Args:
+        total: the sum so far.
+        new: what it gains.
+        old: what it loses.
+
+    Example:
+        >>> running(3.0, new=1.0, old=2.0)
+        2.0
+    """
+    return total + new - old
 
 
 @part("feedback", "spread/decreasing")
@@ -269,16 +298,10 @@ class _Line:
         if self._rounds % max(self._length, OFTEN) == 0:
             self._recompute()
         else:
-            self._move(self._past.ago(1), self._past.ago(self._length + 1))
+            move = rising if self._rising else falling
+            new, old = self._past.ago(1), self._past.ago(self._length + 1)
+            self._sums, self._weighted = move(self._length, self._sums, self._weighted, new, old)
         return self._weighted * (2.0 / (self._length * (self._length + 1)))
-
-    def _move(self, new: Array, old: Array) -> None:
-        if self._rising:
-            self._sums += new - old
-            self._weighted += self._sums - self._length * old
-        else:
-            self._weighted += self._length * new - self._sums
-            self._sums += new - old
 
     def _recompute(self) -> None:
         """The sums computed from the past, now and then, so that rounding errors do not accumulate."""
@@ -286,6 +309,47 @@ class _Line:
         for ago in range(1, self._length + 1):
             self._sums += self._past.ago(ago)
             self._weighted += (ago if self._rising else self._length + 1 - ago) * self._past.ago(ago)
+
+
+def rising(length: Any, total: Any, weighted: Any, new: Any, old: Any) -> tuple[Any, Any]:
+    """The sum of the last d totals, and that with the weights 1 … d of which the oldest has the largest, a round on.
+
+    Args:
+        length: d.
+        total: the sum so far.
+        weighted: the weighted sum so far.
+        new: the total of the round before.
+        old: the total of d + 1 rounds ago.
+
+    Returns:
+        The sum and the weighted sum; elementwise, for arrays and numbers alike.
+
+    Example:
+        >>> rising(2, total=5.0, weighted=8.0, new=1.0, old=3.0)  # of 2, 3 to 1, 2
+        (3.0, 5.0)
+    """
+    total = total + (new - old)
+    return total, weighted + (total - length * old)
+
+
+def falling(length: Any, total: Any, weighted: Any, new: Any, old: Any) -> tuple[Any, Any]:
+    """The sum of the last d totals, and that with the weights d … 1 of which the newest has the largest, a round on.
+
+    Args:
+        length: d.
+        total: the sum so far.
+        weighted: the weighted sum so far.
+        new: the total of the round before.
+        old: the total of d + 1 rounds ago.
+
+    Returns:
+        The sum and the weighted sum; elementwise, for arrays and numbers alike.
+
+    Example:
+        >>> falling(2, total=5.0, weighted=7.0, new=1.0, old=3.0)  # of 2, 3 to 1, 2
+        (3.0, 4.0)
+    """
+    return total + (new - old), weighted + (length * new - total)
 
 
 @part("feedback", "spread/discounted")
@@ -310,7 +374,7 @@ class Discounted(Profile):
 
     def flow(self, lanes: int, rounds: int) -> Flow:
         """A recursion."""
-        return _Decays(np.array([1.0 - self.factor]), np.array([self.factor]), lanes)
+        return _Decay(self.factor, lanes)
 
     @property
     def longest(self) -> float:
@@ -324,6 +388,33 @@ class Discounted(Profile):
     def tail_sums(self) -> tuple[float, float]:
         """``1/(1 − γ)`` and ``1/(1 − γ²)``."""
         return 1.0 / (1.0 - self.factor), 1.0 / (1.0 - self.factor**2)
+
+
+class _Decay:
+    """``(1 − q) Σ_τ q^(τ−1) x(t − τ)``."""
+
+    def __init__(self, factor: float, lanes: int) -> None:
+        self._factor, self._sum, self._last = factor, np.zeros(lanes), np.zeros(lanes)
+
+    def step(self, earned: Array, played: Mask, chance: Array | None) -> Array:
+        self._sum = fading(self._sum, self._factor, self._last)
+        self._last = np.array(earned)
+        return (1.0 - self._factor) * self._sum
+
+
+def fading(total: Any, factor: Any, new: Any) -> Any:
+    """A discounted sum, a round on, elementwise, for arrays and numbers alike.
+
+    Args:
+        total: the sum so far.
+        factor: by which it shrinks.
+        new: what it gains.
+
+    Example:
+        >>> fading(2.0, factor=0.5, new=1.0)
+        2.0
+    """
+    return total * factor + new
 
 
 @part("feedback", "spread/polynomial")

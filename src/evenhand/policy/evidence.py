@@ -142,7 +142,22 @@ class Optimistic(Evidence):
 
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S + (N − M), N)``."""
-        return tally.rewards + (tally.pulls - tally.received), tally.pulls
+        return at_best(tally.rewards, tally.pulls, tally.received), tally.pulls
+
+
+def at_best(rewards: Any, pulls: Any, received: Any) -> Any:
+    """The sum of rewards in which every missing one counts as 1, elementwise, for arrays and numbers alike.
+
+    Args:
+        rewards: S, the sum of those that arrived.
+        pulls: N.
+        received: M, how many arrived.
+
+    Example:
+        >>> at_best(3.0, pulls=5.0, received=4.0)
+        4.0
+    """
+    return rewards + (pulls - received)
 
 
 @part("evidence", "pessimistic")

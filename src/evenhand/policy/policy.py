@@ -239,7 +239,7 @@ class Policy(Part):
         if held is None or chosen is None or chosen.all():
             played, inclusion = self._select(state, observation, rng)
             drawn = self._draws_scores and not self.selection.explores
-        elif not chosen.any() and not self._by_lane:
+        elif not chosen.any() and not self.by_lane:
             played, inclusion, drawn = held, held, False
         else:
             played, inclusion = self._select_in(chosen[..., 0], held, state, observation, rng)
@@ -306,7 +306,7 @@ class Policy(Part):
         Where parameters differ between lanes all are drawn in every round, so that no lane depends on the others.
         """
         lanes = np.flatnonzero(chosen)
-        if self._by_lane:
+        if self.by_lane:
             selected, share = self._select(state, observation, rng)
             selected, share = selected[lanes], share[lanes]
         else:
@@ -344,7 +344,7 @@ class Policy(Part):
         )
 
     @cached_property
-    def _by_lane(self) -> bool:
+    def by_lane(self) -> bool:
         """Whether a parameter differs between lanes."""
         return _has_rows(self)
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from evenhand import Environment, EvenhandError, Policy, compare
 from evenhand.algorithms import (
+    ars_ucb,
     eta_fucb,
     f_ts,
     fucb,
@@ -20,8 +22,27 @@ from evenhand.algorithms import (
     tscsf_b,
     ucb1,
 )
-from evenhand.environment import Bernoulli, Beta, Geometric, Independent
-from evenhand.policy.index import UCB, EmpiricalMean
+from evenhand.environment import (
+    Bernoulli,
+    Beta,
+    Bounded,
+    ByReward,
+    Decreasing,
+    Discounted,
+    FeedbackModel,
+    Fixed,
+    Geometric,
+    Increasing,
+    Independent,
+    PacketLoss,
+    Pareto,
+    Polynomial,
+    RandomDelay,
+    Uniform,
+)
+from evenhand.policy.fairness import DeficitFirst, VirtualQueue
+from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
+from evenhand.policy.index import UCB, BetaSample, EmpiricalMean
 from evenhand.policy.selection import TopM
 from evenhand.simulation.compiled import engine as engines
 from evenhand.simulation.metrics import Metric
@@ -45,6 +66,31 @@ POLICIES: dict[str, Policy] = {
     "ucb1": ucb1(plays=3),
     "fewest": Policy(UCB(clip=True, clock="played"), selection=TopM(2, ties="fewest")),
     "mean": Policy(EmpiricalMean(), selection=TopM(ties="random")),
+    "optimistic": ucb1(evidence="optimistic"),
+    "pessimistic": fucb(SHARES, evidence="pessimistic"),
+    "sampled": Policy(BetaSample("optimistic"), VirtualQueue(SHARES, eta=5.0)),
+}
+HELD: dict[str, Policy] = {
+    "ars_ucb": ars_ucb(size=PowerSize(1.5)),
+    "halves": ars_ucb(size=PowerSize(1.0), credit="second_half"),
+    "all": Policy(UCB(), DeficitFirst(SHARES), TopM(2, ties="random"), hold=HoldFor(GeometricSize(), count="all")),
+    "queue": Policy(EmpiricalMean(), VirtualQueue(SHARES, eta=5.0, queue="recursive"), hold=HoldFor(PowerSize(0.5))),
+    "drawn": Policy(BetaSample(), DeficitFirst(SHARES), TopM(3), hold=HoldFor(PowerSize(1.0), credit="second_half")),
+}
+DELAYS: dict[str, FeedbackModel] = {
+    "fixed": Fixed([0, 3, 200, 1]),
+    "geometric": Geometric([0.1, 0.3, 0.01, 1.0]),
+    "pareto": Pareto(0.5),
+    "lost": PacketLoss([0.5, 0.9, 0.1, 0.0]),
+    "uniform": Uniform(0, 20),
+    "by reward": ByReward([[0, 50], [50, 0], [1, 1], [np.inf, 3]]),
+}
+SPREADS: dict[str, FeedbackModel] = {
+    "bounded": Bounded(0, 7),
+    "increasing": Increasing(5),
+    "decreasing": Decreasing(120),
+    "discounted": Discounted(0.9),
+    "random": RandomDelay(0, 30),
 }
 WORLDS = {
     "awake": Environment(Bernoulli([0.3, 0.9, 0.5, 0.7]), fractions=0.05),
@@ -93,6 +139,47 @@ def test_both_engines_play_alike(name: str, world: str, monkeypatch: pytest.Monk
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
 
+@pytest.mark.parametrize("world", ["awake", "asleep"])
+@pytest.mark.parametrize("name", HELD)
+def test_held_choices_are_alike(name: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
+    policy, place = HELD[name], WORLDS[world]
+    compiled = played(monkeypatch, "compiled", policy, place)
+    assert blocks
+    assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
+
+
+@pytest.mark.parametrize("world", ["awake", "asleep"])
+@pytest.mark.parametrize("delay", DELAYS)
+@pytest.mark.parametrize("name", [*POLICIES, *HELD])
+def test_late_rewards_are_alike(
+    name: str, delay: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]
+) -> None:
+    policy, place = {**POLICIES, **HELD}[name], evolve(WORLDS[world], feedback=DELAYS[delay])
+    compiled = played(monkeypatch, "compiled", policy, place)
+    assert blocks
+    assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("name", ["fewest", "ucb1", "mean", *HELD])
+def test_anonymous_sums_are_alike(
+    name: str, spread: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]
+) -> None:
+    policy, place = {**POLICIES, **HELD}[name], evolve(WORLDS[world], feedback=SPREADS[spread])
+    compiled = played(monkeypatch, "compiled", policy, place)
+    sums_in_order = world != "beta" or (policy.plays == 1 and spread != "random")
+    assert bool(blocks) == (sums_in_order and not policy.index.random)
+    assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
+
+
+def test_many_rewards_under_way(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
+    policy, world = fucb(SHARES), Environment(Bernoulli([0.3, 0.9, 0.5, 0.7]), feedback=Fixed(2000))
+    options = {"lanes": 3, "horizon": 5000, "checkpoints": 3}
+    assert_equal(*(played(monkeypatch, engine, policy, world, **options) for engine in ("compiled", "numpy")))
+    assert blocks
+
+
 @pytest.mark.parametrize("key", RECORDED)
 def test_every_algorithm_is_the_same_under_either(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(engines.CHOICE, "compiled")
@@ -126,9 +213,11 @@ class OwnIndex(EmpiricalMean):
     [
         (Policy(OwnIndex()), WORLDS["awake"], {}),
         (ucb1(), WORLDS["awake"], {"metrics": [Last()]}),
-        (ucb1(), Environment(Bernoulli([0.3, 0.9]), feedback=Geometric(0.1)), {}),
+        (ucb1(), Environment(Bernoulli([0.3, 0.9]), feedback=Geometric(0.1, named=True)), {}),
+        (ucb1(), Environment(Bernoulli([0.0, 0.0]), feedback=ByReward([[0, 5]], values=[0.0, 2.0])), {}),
+        (ucb1(), Environment(Bernoulli([0.3, 0.9]), feedback=Polynomial(2.0)), {}),
         (ucb1(), Environment(Beta([0.3, 0.9], [0.7, 0.1]), reward_range=(0.0, 2.0)), {}),
-        (ucb1(evidence="optimistic"), WORLDS["awake"], {}),
+        (ucb1(evidence="mature"), WORLDS["awake"], {}),
     ],
 )
 def test_what_has_no_rule_is_left_to_numpy(

@@ -1,10 +1,11 @@
-"""Which simulations can run compiled, when that pays, and how their parts become the rules of the kernel."""
+"""Which simulations can run compiled, when that pays, and the rounds that do."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -15,16 +16,18 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, State
 from evenhand.core.streams import Streams
-from evenhand.environment.environment import World
+from evenhand.environment.delays import ByReward, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
+from evenhand.environment.environment import Drawn, World
+from evenhand.environment.feedback import Immediate
+from evenhand.environment.late import Delay
+from evenhand.environment.profiles import RandomDelay
 from evenhand.environment.rewards import Bernoulli
-from evenhand.policy.evidence import Received
-from evenhand.policy.fairness import DeficitBonus, DeficitFirst, Fairness, NoPromise, VirtualQueue
-from evenhand.policy.hold import EveryRound
-from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Index
+from evenhand.policy.hold import EveryRound, HoldFor
+from evenhand.policy.index import BetaSample
 from evenhand.policy.policy import Policy
-from evenhand.policy.prior import shapes
 from evenhand.policy.schedule import NoSchedule
 from evenhand.policy.selection import TopM
+from evenhand.simulation.compiled import rules
 from evenhand.simulation.measures import MEASURES, MaxViolation
 from evenhand.simulation.metrics import Metric, MetricRecorder
 
@@ -34,7 +37,11 @@ KERNEL = "evenhand.simulation.compiled.kernel"
 #: Nanoseconds that NumPy takes for a round, and for each arm of each lane in it.
 ROUND, ARM = 25_000, 40
 #: Seconds of NumPy from which on compiling pays.
-PAYS = 5.0
+PAYS = 10.0
+#: Delays that can be drawn for arms that do not play.
+DELAYS = (Fixed, Geometric, Pareto, PacketLoss, Uniform, ByReward, Empirical)
+#: The longest random delay of anonymous sums, in rounds.
+LONGEST = 100_000
 
 _seconds = 0.0  # that NumPy would have taken for what could have been compiled in this process
 
@@ -81,18 +88,9 @@ class Engine:
         self, policy: Policy, world: World, recorder: MetricRecorder, state: State, rng: np.random.Generator
     ) -> None:
         """See the class."""
-        from evenhand.simulation.compiled import kernel
-
-        self._play, self._draws = kernel.play, kernel.Draws
-        self._world, self._run, self._state = world, recorder.run, state
-        self._streams = {lanes.start: one for one, lanes in rng.strands} if isinstance(rng, Streams) else {0: rng}
-        self._exploration = getattr(policy.index, "exploration", 0.0)
-        self._late = float(getattr(policy.index, "clock", "round") == "played")
-        shape = state.tally.pulls.shape
-        self._rules = kernel.Rules(
-            **_score_rules(policy.index, shape), **_owed_rules(policy.fairness, shape), **_choice_rules(policy)
-        )
-        self._counts = kernel.Counts(**_counts(state, recorder))
+        self._policy, self._world, self._run, self._state = policy, world, recorder.run, state
+        streams = rng.strands if isinstance(rng, Streams) else [(rng, slice(0, world.lanes))]
+        self._strands = {lanes.start: _Strand(policy, world, recorder, state, lanes, own) for own, lanes in streams}
 
     def play(self, stop: int) -> None:
         """Play on, up to and including a round.
@@ -100,15 +98,61 @@ class Engine:
         Args:
             stop: the round.
         """
-        for lanes, before, rewards, available in self._world.ahead(stop):
-            times = np.arange(before + 1.0, before + len(rewards) + 1.0) + self._state.rounds_before
-            growth = self._exploration * np.log(np.maximum(times - self._late, 1.0))
-            earned = rewards if rewards.dtype == bool else rewards.astype(float)
-            limits = np.empty((0, 0), dtype=bool) if available is None else _flat(available)
-            draws = self._draws(growth, _flat(earned), limits)
-            self._play(self._rules, self._counts, draws, before, lanes.start, lanes.stop, self._streams[lanes.start])
+        from evenhand.simulation.compiled import kernel
+
+        for drawn in self._world.ahead(stop):
+            rounds, lanes, _ = drawn.rewards.shape
+            strand = self._strands[drawn.lanes.start]
+            strand.holds = rules.with_sizes(strand.holds, self._policy, rounds)
+            strand.arrivals = rules.with_room(strand.arrivals, rounds * lanes * self._policy.plays)
+            strand.play(kernel.play, self._draws(drawn), drawn.before)
         self._state.round = stop
         self._run.jump(stop, self._state.tally.pulls)
+
+    def _draws(self, drawn: Drawn) -> rules.Draws:
+        """What is drawn, in the form of the kernel."""
+        index, rewards = self._policy.index, drawn.rewards
+        played = float(getattr(index, "clock", "round") == "played")
+        times = np.arange(drawn.before + 1.0, drawn.before + len(rewards) + 1.0) + self._state.rounds_before - played
+        growth = getattr(index, "exploration", 0.0) * np.log(np.maximum(times, 1.0))
+        earned = rewards if rewards.dtype == bool else rewards.astype(float)
+        limits = np.empty((0, 0), dtype=bool) if drawn.available is None else _flat(drawn.available)
+        return rules.Draws(growth, _flat(earned), limits, self._late(drawn))
+
+    def _late(self, drawn: Drawn) -> Array:
+        """The delay of every reward, or the chance that decides it."""
+        feedback = self._world.environment.feedback
+        if not isinstance(feedback, Delay):
+            return np.empty((0, 0)) if drawn.chance is None else _flat(drawn.chance)
+        shape = drawn.rewards.shape
+        arms = np.broadcast_to(np.arange(shape[-1]), shape).reshape(-1)
+        level = np.zeros(arms.size) if drawn.chance is None else drawn.chance.reshape(-1)
+        delays = np.array(feedback.quantile(level, arms, drawn.rewards.reshape(-1)), dtype=float)
+        return _flat(delays.reshape(shape))
+
+
+class _Strand:
+    """The lanes that share a random stream, as the kernel sees them."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        world: World,
+        recorder: MetricRecorder,
+        state: State,
+        lanes: slice,
+        rng: np.random.Generator,
+    ) -> None:
+        self.rng = rng
+        self.rules = rules.rules_of(policy, state.tally.pulls.shape, lanes)
+        self.counts = rules.counts_of(state, recorder, lanes)
+        self.holds = rules.holds_of(policy, state, lanes)
+        self.arrivals = rules.arrivals_of(world, lanes)
+        self.scratch = rules.scratch_for(lanes.stop - lanes.start, world.environment.arms, policy.plays)
+
+    def play(self, loop: Callable[..., None], draws: rules.Draws, before: int) -> None:
+        """The rounds for which something was drawn, after so many before."""
+        loop(self.rules, self.counts, self.holds, self.arrivals, draws, self.scratch, before, self.rng)
 
 
 @cache
@@ -128,98 +172,43 @@ def _pays(seconds: float) -> bool:
 
 def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
     """Whether every part has a rule in the kernel; parts of the user's own have none."""
-    index, fairness = policy.index, policy.fairness
+    index = policy.index
     return (
         type(policy) is Policy
         and type(policy.schedule) is NoSchedule
-        and type(policy.hold) is EveryRound
+        and type(policy.hold) in (EveryRound, HoldFor)
         and type(policy.selection) is TopM
         and not (policy.selection.ties == "random" and index.random)  # whose draws would be in another order
-        and type(index) in (UCB, BetaSample, EmpiricalMean)
-        and type(index.evidence) is Received
+        and not (type(policy.hold) is HoldFor and policy.by_lane)  # which draws for lanes that hold, too
+        and type(index) in rules.SCORES
+        and type(index.evidence) in rules.MISSING
         and getattr(index, "clock", "round") != "evidence"
-        and type(fairness) in (NoPromise, DeficitFirst, DeficitBonus, VirtualQueue)
+        and type(policy.fairness) in rules.OWED
         and world.plain
-        and (type(index) is not BetaSample or type(world.environment.rewards) is Bernoulli)
+        and _can_arrive(policy, world)
         and all(MEASURES.get(one.name) is one and _watches_nothing(one) for one, _ in recorder.metrics)
     )
+
+
+def _can_arrive(policy: Policy, world: World) -> bool:
+    """Whether there is a rule for how rewards arrive."""
+    feedback, whole = world.environment.feedback, type(world.environment.rewards) is Bernoulli
+    if type(policy.index) is BetaSample and not whole:  # which goes through a trial
+        return False
+    if type(feedback) is Immediate:
+        return True
+    if type(feedback) in rules.PROFILES:
+        exact = whole or (policy.plays == 1 and not feedback.random)
+        short = not isinstance(feedback, RandomDelay) or feedback.high <= LONGEST
+        return exact and short and type(policy.index) is not BetaSample
+    known = not isinstance(feedback, ByReward) or bool(np.isin([0.0, 1.0], feedback.values).all())
+    return type(feedback) in DELAYS and not feedback.named and whole and known
 
 
 def _watches_nothing(metric: Metric) -> bool:
     return type(metric).see is Metric.see or type(metric) is MaxViolation
 
 
-def _score_rules(index: Index, shape: tuple[int, ...]) -> dict[str, Any]:
-    from evenhand.simulation.compiled import kernel
-
-    kinds: dict[type[Index], int] = {UCB: kernel.UCB, BetaSample: kernel.BETA, EmpiricalMean: kernel.MEAN}
-    a, b = shapes(index.prior) if isinstance(index, BetaSample) else (1.0, 1.0)
-    return {
-        "arms": shape[-1],
-        "score": kinds[type(index)],
-        "clip": bool(getattr(index, "clip", False)),
-        "prior": np.array([_full(a, shape[-1:]), _full(b, shape[-1:])]),
-    }
-
-
-def _owed_rules(fairness: Fairness, shape: tuple[int, ...]) -> dict[str, Any]:
-    from evenhand.simulation.compiled import kernel
-
-    kind, rates, tolerance = kernel.NOTHING, np.zeros(1), 0.0
-    if isinstance(fairness, DeficitFirst):
-        kind, tolerance = kernel.FIRST, fairness.tolerance
-    elif isinstance(fairness, DeficitBonus):
-        kinds = {"linear": kernel.LINEAR, "hinge": kernel.HINGE, "hard": kernel.HARD, "soft": kernel.SOFT}
-        kind, rates = kinds[fairness.shape], fairness.rate
-    elif isinstance(fairness, VirtualQueue):
-        kind = kernel.RECURSIVE if fairness.queue == "recursive" else kernel.EXACT
-        rates = fairness.eta * fairness.weights
-        if not fairness.promises:
-            kind, rates = kernel.WEIGHED, fairness.weights
-    return {
-        "owed": kind,
-        "fractions": _full(0.0 if fairness.fractions is None else fairness.fractions, shape).ravel(),
-        "rates": _full(rates, shape).ravel(),
-        "tolerance": float(tolerance),
-    }
-
-
-def _choice_rules(policy: Policy) -> dict[str, Any]:
-    from evenhand.simulation.compiled import kernel
-
-    kinds = {"first": kernel.LOWEST, "fewest": kernel.FEWEST, "random": kernel.RANDOM}
-    assert isinstance(policy.selection, TopM)
-    return {"plays": policy.plays, "ties": kinds[policy.selection.ties]}
-
-
-def _counts(state: State, recorder: MetricRecorder) -> dict[str, Any]:
-    run, shape, tally = recorder.run, state.tally.pulls.shape, state.tally
-    worst = next((memory for metric, memory in recorder.metrics if type(metric) is MaxViolation), None)
-    by_set = run.baseline.by_set
-    counted = {
-        "pulls": tally.pulls,
-        "received": tally.received,
-        "rewards": tally.rewards,
-        "successes": getattr(state.index, "successes", None),
-        "queue_rounds": getattr(state.fairness, "rounds", None),
-        "queue_plays": getattr(state.fairness, "plays", None),
-        "earned": run.earned,
-        "worst": worst,
-        "promised": None if worst is None else _full(run.baseline.fractions, shape),
-    }
-    flat = {name: np.empty(0) if values is None else values.reshape(-1) for name, values in counted.items()}
-    return {
-        **flat,
-        "optima": run.optima,
-        "by_set": np.empty((0, 0)) if by_set is None else np.ascontiguousarray(by_set),
-    }
-
-
 def _flat(draws: NDArray[Any]) -> NDArray[Any]:
     """(rounds, lanes × arms)."""
     return np.ascontiguousarray(draws.reshape(len(draws), -1))
-
-
-def _full(values: Any, shape: tuple[int, ...]) -> Array:
-    full: NDArray[np.float64] = np.array(np.broadcast_to(np.asarray(values, dtype=float), shape))
-    return full

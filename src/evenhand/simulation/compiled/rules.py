@@ -1,0 +1,307 @@
+"""What the compiled loop reads and counts: numbers for the parts of a policy and of its world."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.state import Array, Mask, State
+from evenhand.environment.environment import World
+from evenhand.environment.feedback import Immediate
+from evenhand.environment.profiles import Bounded, Decreasing, Discounted, Increasing, RandomDelay
+from evenhand.policy.evidence import Evidence, Optimistic, Pessimistic, Received
+from evenhand.policy.fairness import DeficitBonus, DeficitFirst, Fairness, NoPromise, VirtualQueue
+from evenhand.policy.hold import HoldFor
+from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Index
+from evenhand.policy.policy import Policy
+from evenhand.policy.prior import shapes
+from evenhand.policy.selection import TopM
+from evenhand.simulation.measures import MaxViolation
+from evenhand.simulation.metrics import MetricRecorder
+
+#: The score.
+SCORES: dict[type[Index], int] = {UCB: 0, BetaSample: 1, EmpiricalMean: 2}
+#: What missing rewards count as: nothing, 1 or 0.
+MISSING: dict[type[Evidence | None], int] = {Received: 0, Optimistic: 1, Pessimistic: 2}
+#: What is owed, and the shapes of a bonus.
+NOTHING, FIRST, LINEAR, HINGE, HARD, SOFT, WEIGHED, EXACT, RECURSIVE = range(9)
+OWED: dict[type[Fairness], int] = {NoPromise: NOTHING, DeficitFirst: FIRST, DeficitBonus: LINEAR, VirtualQueue: EXACT}
+BONUSES = {"linear": LINEAR, "hinge": HINGE, "hard": HARD, "soft": SOFT}
+#: Which of equal arms goes first.
+TIES = {"first": 0, "fewest": 1, "random": 2}
+#: How rewards arrive: at once, each by itself after a delay, or as anonymous sums by a profile.
+AT_ONCE, SINGLY = 0, 1
+PROFILES: dict[type, int] = {Bounded: 2, Increasing: 3, Decreasing: 4, Discounted: 5, RandomDelay: 6}
+
+
+class Rules(NamedTuple):
+    """How arms are chosen; parameters of arms are (lanes × arms,)."""
+
+    arms: int
+    plays: int
+    ties: int
+    score: int
+    missing: int
+    clip: bool
+    prior: Array  # (2, arms)
+    owed: int
+    fractions: Array
+    rates: Array  # of a bonus; η times the weights for a queue
+    tolerance: float
+
+
+class Counts(NamedTuple):
+    """What is counted in a strand, (lanes × arms,), updated in place; what is not needed is empty."""
+
+    pulls: Array
+    received: Array
+    rewards: Array
+    successes: Array
+    queue_rounds: Array
+    queue_plays: Array
+    earned: Array
+    worst: Array  # the most plays behind so far
+    promised: Array  # the fractions by which that is measured
+    best: Array  # (lanes,), the optimum so far
+    best_fair: Array  # (lanes,), that with the promises kept
+    by_set: Array  # (2, sets), the optima of every set of available arms
+
+
+class Holds(NamedTuple):
+    """What each lane is holding; see `evenhand.policy.hold.Held`. Empty where a choice lasts one round."""
+
+    sizes: Array  # (k + 1,), rounds of the k-th hold
+    by_arm: bool
+    halved: bool  # whether only the second half of a hold counts
+    held: Mask  # (lanes × arms,)
+    times: Array  # (lanes × arms,)
+    left: Array  # (lanes,)
+    counted: Array  # (lanes,)
+
+
+class Arrivals(NamedTuple):
+    """How rewards arrive, and what is under way; what is not needed is empty."""
+
+    kind: int
+    first: int  # rounds of a profile
+    last: int
+    factor: float
+    past: Array  # (rounds, lanes), totals of the last rounds; for random delays what arrives in the next ones
+    total: Array  # (lanes,), a running sum
+    weighted: Array  # (lanes,), a weighted running sum
+    due: NDArray[np.int64]  # (rounds,), the first of the rewards that arrive in each round; −1 for none
+    following: NDArray[np.int64]  # (rewards,), the next one of the same round, or the next free place
+    places: NDArray[np.int64]  # (rewards,), lane × arms + arm
+    won: Mask  # (rewards,), whether it is 1 or 0
+    free: NDArray[np.int64]  # (2,), the first free place, and how many there are
+
+
+class Draws(NamedTuple):
+    """What does not depend on the plays, of some rounds."""
+
+    growth: Array  # (rounds,), the exploration times ln t
+    rewards: NDArray[Any]  # (rounds, lanes × arms), what each arm would earn
+    available: Mask  # the same, who can play; without rounds where all can
+    late: Array  # the same, the delay of each arm's reward, or the chance that decides it; without rounds where none
+
+
+class Scratch(NamedTuple):
+    """What the loop works with, (lanes × arms,)."""
+
+    score: Array
+    priority: Array
+    drawn: Array  # by which equal arms are ordered
+    can: Mask  # who can play
+    taken: Mask  # who plays
+    playing: NDArray[np.int64]  # (lanes, plays), the places of those who play; −1 for none
+
+
+def rules_of(policy: Policy, shape: tuple[int, ...], lanes: slice) -> Rules:
+    """How a policy chooses, in some lanes.
+
+    Args:
+        policy: of parts that have rules.
+        shape: (lanes, arms) of the block.
+        lanes: of the strand.
+
+    Returns:
+        The rules.
+    """
+    index, fairness, selection = policy.index, policy.fairness, policy.selection
+    assert isinstance(selection, TopM)
+    a, b = shapes(index.prior) if isinstance(index, BetaSample) else (1.0, 1.0)
+    kind, rates = _owed(fairness)
+    fractions = 0.0 if fairness.fractions is None else fairness.fractions
+    return Rules(
+        arms=shape[-1],
+        plays=policy.plays,
+        ties=TIES[selection.ties],
+        score=SCORES[type(index)],
+        missing=MISSING[type(index.evidence)],
+        clip=bool(getattr(index, "clip", False)),
+        prior=np.array([_full(a, shape[-1:]), _full(b, shape[-1:])]),
+        owed=kind,
+        fractions=_full(fractions, shape)[lanes].reshape(-1),
+        rates=_full(rates, shape)[lanes].reshape(-1),
+        tolerance=float(getattr(fairness, "tolerance", 0.0)),
+    )
+
+
+def _owed(fairness: Fairness) -> tuple[int, Any]:
+    if isinstance(fairness, DeficitBonus):
+        return BONUSES[fairness.shape], fairness.rate
+    if isinstance(fairness, VirtualQueue):
+        if not fairness.promises:
+            return WEIGHED, fairness.weights
+        return RECURSIVE if fairness.queue == "recursive" else EXACT, fairness.eta * fairness.weights
+    return OWED[type(fairness)], 0.0
+
+
+def counts_of(state: State, recorder: MetricRecorder, lanes: slice) -> Counts:
+    """The sums of a state and of its measures, in some lanes.
+
+    Args:
+        state: of a policy.
+        recorder: of the measures.
+        lanes: of the strand.
+
+    Returns:
+        Views of them.
+    """
+    run, tally = recorder.run, state.tally
+    worst = next((memory for metric, memory in recorder.metrics if type(metric) is MaxViolation), None)
+    by_set = run.baseline.by_set
+    return Counts(
+        pulls=_strand(tally.pulls, lanes),
+        received=_strand(tally.received, lanes),
+        rewards=_strand(tally.rewards, lanes),
+        successes=_strand(getattr(state.index, "successes", None), lanes),
+        queue_rounds=_strand(getattr(state.fairness, "rounds", None), lanes),
+        queue_plays=_strand(getattr(state.fairness, "plays", None), lanes),
+        earned=_strand(run.earned, lanes),
+        worst=_strand(worst, lanes),
+        promised=_strand(None if worst is None else _full(run.baseline.fractions, tally.pulls.shape), lanes),
+        best=run.optima[0, lanes],
+        best_fair=run.optima[1, lanes],
+        by_set=np.empty((0, 0)) if by_set is None else np.ascontiguousarray(by_set),
+    )
+
+
+def holds_of(policy: Policy, state: State, lanes: slice) -> Holds:
+    """What the lanes of a strand hold; the sizes are still to come.
+
+    Args:
+        policy: that has a rule.
+        state: of the policy.
+        lanes: of the strand.
+
+    Returns:
+        Views of the state.
+    """
+    hold, held = policy.hold, state.hold
+    by_arm, halved = getattr(hold, "count", "") == "arm", getattr(hold, "credit", "") == "second_half"
+    mask = np.empty(0, dtype=bool) if held is None else held.arms[lanes].reshape(-1)
+    names = ("times", "left", "counted")
+    return Holds(np.zeros(1), by_arm, halved, mask, *(_strand(getattr(held, name, None), lanes) for name in names))
+
+
+def with_sizes(holds: Holds, policy: Policy, rounds: int) -> Holds:
+    """The holds with sizes for those that can begin within so many rounds.
+
+    Args:
+        holds: of a strand.
+        policy: whose holds they are.
+        rounds: to be played.
+
+    Returns:
+        The holds.
+    """
+    if not isinstance(policy.hold, HoldFor):
+        return holds
+    needed = int(holds.times.max()) + rounds + 1
+    if needed <= len(holds.sizes):
+        return holds
+    with np.errstate(over="ignore"):
+        sizes = np.floor(policy.hold.size(np.arange(1.0, 2.0 * needed)))
+    return holds._replace(sizes=np.concatenate([[0.0], sizes]))
+
+
+def arrivals_of(world: World, lanes: slice) -> Arrivals:
+    """How rewards arrive in the lanes of a strand, with nothing under way.
+
+    Args:
+        world: whose feedback has a rule.
+        lanes: of the strand.
+
+    Returns:
+        The arrivals.
+    """
+    feedback, number = world.environment.feedback, lanes.stop - lanes.start
+    kind = AT_ONCE if isinstance(feedback, Immediate) else PROFILES.get(type(feedback), SINGLY)
+    first = getattr(feedback, "start", getattr(feedback, "low", 0))
+    last = getattr(feedback, "stop", getattr(feedback, "length", getattr(feedback, "high", 1)))
+    profile = kind in PROFILES.values()
+    return Arrivals(
+        kind=kind,
+        first=int(first) if profile else 0,
+        last=int(last) if profile else 1,
+        factor=float(getattr(feedback, "factor", 0.0)),
+        past=np.zeros((int(last) + 2 if profile else 0, number)),
+        total=np.zeros(number),
+        weighted=np.zeros(number),
+        due=np.full(world.horizon if kind == SINGLY else 0, -1),
+        following=np.empty(0, dtype=np.int64),
+        places=np.empty(0, dtype=np.int64),
+        won=np.empty(0, dtype=bool),
+        free=np.array([-1, 0]),
+    )
+
+
+def with_room(arrivals: Arrivals, rewards: int) -> Arrivals:
+    """The arrivals with free places for so many more rewards under way.
+
+    Args:
+        arrivals: of a strand.
+        rewards: that may be sent.
+
+    Returns:
+        The arrivals.
+    """
+    first, free = arrivals.free.tolist()
+    if arrivals.kind != SINGLY or free >= rewards:
+        return arrivals
+    now, more = len(arrivals.places), max(rewards, len(arrivals.places))
+    chain = np.append(np.arange(now + 1, now + more), first)
+    return arrivals._replace(
+        following=np.concatenate([arrivals.following, chain]),
+        places=np.concatenate([arrivals.places, np.zeros(more, dtype=np.int64)]),
+        won=np.concatenate([arrivals.won, np.zeros(more, dtype=bool)]),
+        free=np.array([now, free + more]),
+    )
+
+
+def scratch_for(lanes: int, arms: int, plays: int) -> Scratch:
+    """Room to work in.
+
+    Args:
+        lanes: of the strand.
+        arms: K.
+        plays: m.
+
+    Returns:
+        All arms can play, and none does.
+    """
+    size = lanes * arms
+    masks = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
+    return Scratch(np.empty(size), np.full(size, -np.inf), np.empty(size), *masks, np.full((lanes, plays), -1))
+
+
+def _strand(values: Array | None, lanes: slice) -> Array:
+    return np.empty(0) if values is None else values[lanes].reshape(-1)
+
+
+def _full(values: Any, shape: tuple[int, ...]) -> Array:
+    full: NDArray[np.float64] = np.array(np.broadcast_to(np.asarray(values, dtype=float), shape))
+    return full
