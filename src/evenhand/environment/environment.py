@@ -212,7 +212,15 @@ class Environment(Part):
 
 
 class Drawn(NamedTuple):
-    """What an environment has drawn for some rounds of some lanes, whoever plays."""
+    """What an environment has drawn for some rounds of some lanes, for every arm.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.environment import Bernoulli
+        >>> world = Environment(Bernoulli([1.0, 0.0])).start(horizon=10, lanes=1, seed=np.random.SeedSequence(7))
+        >>> [drawn.rewards.shape for drawn in world.ahead(10)]
+        [(10, 1, 2)]
+    """
 
     lanes: slice
     before: int  # rounds
