@@ -1,9 +1,9 @@
 """What anonymous sums cost, in microseconds of processor time, side by side in one run (Wang et al. 2021).
 
 Evenhand's whole loop (`run_block`) for four policies under random delays, by NumPy and, for ARS-UCB, compiled, which is
-also held against a loop written for it alone (`limit_anonymous.py`); and ARS-UCB under spreads of 10 steps and of 10,000, with what the spread alone
-costs. The contenders take turns, and medians are shown. Nothing is timed unless the compiled loop computes what
-Evenhand computes.
+also held against a loop written for it alone (`limit_anonymous.py`); and ARS-UCB under spreads of 10 steps and of
+10,000, with what the spread alone costs. The contenders take turns, and medians are shown. Nothing is timed unless the
+compiled loop computes what Evenhand computes.
 """
 
 from __future__ import annotations
