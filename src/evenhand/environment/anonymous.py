@@ -109,6 +109,26 @@ class Sums:
         share = arrived.reshape(self._shape[:-1]) / np.maximum(over_arms(played), 1.0)
         return Feedback(received=played, rewards=played * share[..., np.newaxis])
 
+    def send_all(self, played: Mask, earned: NDArray[Any], chance: Array | None) -> Array:
+        """What `send` returns as rewards, for rounds in which the same arms play.
+
+        Args:
+            played: (lanes, arms), who plays.
+            earned: (rounds, lanes, arms), totals of the arms that play, 0 for the others.
+            chance: (rounds, lanes, arms), uniform numbers in [0, 1); None where the profile draws nothing.
+
+        Returns:
+            (rounds, lanes, arms).
+        """
+        totals = earned.sum(axis=-1, dtype=float)
+        spread = earned if self._by_arm else totals
+        chances = [None] * len(earned) if chance is None else chance
+        arrived = np.array(
+            [self._flow.step(*sent) for sent in zip(spread, [played] * len(earned), chances, strict=True)]
+        )
+        self._under_way += (totals - arrived).sum(axis=0)
+        return np.asarray(played * (arrived / np.maximum(over_arms(played), 1.0))[..., np.newaxis])
+
     def under_way(self) -> Array:
         """What has been earned and has not arrived yet, (lanes,)."""
         return self._under_way.copy()

@@ -27,6 +27,7 @@ from evenhand.core.state import (
 )
 from evenhand.core.streams import Seeds, spans, strand_sizes
 from evenhand.core.validate import PerArm
+from evenhand.environment.anonymous import Sums
 from evenhand.environment.availability import Always, Availability
 from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
 from evenhand.environment.rewards import Rewards
@@ -329,6 +330,32 @@ class World:
             self._check(earned, decision.played)
         chance = None if self._chance is None else self._chance[self._place]
         return Outcome(earned, self._channel.send(decision.played, earned, chance), potential)
+
+    @property
+    def drawn_ahead(self) -> int:
+        """How many rounds `hold` can play at most."""
+        return self._stretch - self.round % self._stretch
+
+    def hold(self, played: Mask, rounds: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Several rounds in which the same arms play, as if `observe` and `step` were called in each.
+
+        For a world that is `plain`, in which no arm sleeps, with feedback at once or in anonymous sums.
+
+        Args:
+            played: (lanes, arms), who plays.
+            rounds: at most `drawn_ahead`.
+
+        Returns:
+            What the arms earned, and what becomes known, both (rounds, lanes, arms).
+        """
+        self.observe()
+        self._observed = False
+        rows = slice(self._place, self._place + rounds)
+        self.round += rounds
+        earned = self._rewards[rows] * played
+        if not isinstance(self._channel, Sums):
+            return earned, earned
+        return earned, self._channel.send_all(played, earned, None if self._chance is None else self._chance[rows])
 
     @property
     def plain(self) -> bool:

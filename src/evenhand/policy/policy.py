@@ -333,6 +333,11 @@ class Policy(Part):
     def _after_feedback(self) -> tuple[tuple[str, Callable[[State, Feedback, np.random.Generator], None]], ...]:
         return self._overridden("after_feedback")
 
+    @cached_property
+    def records(self) -> frozenset[str]:
+        """The slots of the parts that record every round."""
+        return frozenset(slot for slot, _ in (*self._after_decision, *self._after_feedback))
+
     def _overridden(self, member: str) -> tuple[Any, ...]:
         bases = {slot: base for slot, (base, _) in SLOTS.items()} | {"evidence": Evidence}
         owned = ((slot, getattr(self, slot), bases[slot]) for slot in REMEMBERING)

@@ -15,7 +15,7 @@ from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.state import ALL_AVAILABLE, for_lanes
 from evenhand.environment.environment import Environment
 from evenhand.policy.policy import Policy
-from evenhand.simulation import parallel
+from evenhand.simulation import held, parallel
 from evenhand.simulation.compiled.engine import engine
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, MetricRecorder, check_metrics, chosen
@@ -284,10 +284,13 @@ def _run(
         state.tally.pulls += 1.0
         policy.observe(state, world.free_pull(), rng)
     compiled = engine(policy, world, recorder, state, rng)
+    holding = held.applies(policy, world, recorder)
     for stop in rounds.tolist():
         if compiled is not None:
             compiled.play(stop)
-        for _ in range(state.round, stop):
+        while state.round < stop:
+            if holding and held.play_on(policy, world, recorder, state, stop):
+                continue
             decision = policy.decide(state, world.observe(), rng)
             outcome = world.step(decision)
             policy.observe(state, outcome.feedback, rng)

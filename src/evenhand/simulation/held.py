@@ -1,0 +1,86 @@
+"""Rounds in which every lane plays on with its choice, many at a time, by NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.state import State
+from evenhand.environment.environment import World
+from evenhand.environment.feedback import Immediate
+from evenhand.environment.profiles import Profile
+from evenhand.environment.rewards import Bernoulli
+from evenhand.policy.hold import Held, HoldFor
+from evenhand.policy.policy import Policy
+from evenhand.policy.schedule import NoSchedule
+from evenhand.simulation.measures import MEASURES
+from evenhand.simulation.metrics import Metric, MetricRecorder
+
+FEWEST = 4  # rounds that are worth playing at a time
+
+
+def play_on(policy: Policy, world: World, recorder: MetricRecorder, state: State, stop: int) -> bool:
+    """Play the rounds up to the next in which a lane chooses anew, with the results of playing them one by one.
+
+    Args:
+        policy: for which `applies` holds.
+        world: before its next round.
+        recorder: of the measures.
+        state: of the policy.
+        stop: the last round that may be played.
+
+    Returns:
+        Whether there were at least `FEWEST` such rounds; otherwise nothing is done.
+    """
+    assert isinstance(policy.hold, HoldFor)
+    hold: Held = state.hold
+    rounds = min(int(hold.left.min()), stop - state.round, world.drawn_ahead)
+    if rounds < FEWEST:
+        return False
+    earned, rewards = world.hold(hold.arms, rounds)
+    left = hold.left - np.arange(1.0, rounds + 1.0)[:, np.newaxis, np.newaxis]  # (rounds, lanes, 1)
+    hold.left -= rounds
+    counted: Any = float(rounds)
+    if policy.hold.credit == "second_half":
+        credited = left < hold.counted
+        rewards, counted = rewards * credited, credited.sum(axis=0)
+    tally = state.tally
+    tally.pulls += rounds * hold.arms
+    tally.received += counted * hold.arms
+    tally.rewards[:] = _added(tally.rewards, rewards)
+    recorder.run.earned[:] = _added(recorder.run.earned, earned)
+    state.round += rounds
+    recorder.run.jump(state.round, tally.pulls)
+    return True
+
+
+def applies(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
+    """Whether rounds in which nobody chooses can be played many at a time: nothing else goes by single rounds.
+
+    Args:
+        policy: what decides.
+        world: before its first round.
+        recorder: of the measures.
+    """
+    environment = world.environment
+    exact = policy.plays == 1 or type(environment.rewards) is Bernoulli  # whatever the order of a sum
+    return (
+        type(policy) is Policy
+        and type(policy.hold) is HoldFor
+        and type(policy.schedule) is NoSchedule
+        and world.plain
+        and policy.records == {"hold"}
+        and not policy.named
+        and not environment.availability.sleeping
+        and (type(environment.feedback) is Immediate or (isinstance(environment.feedback, Profile) and exact))
+        and all(MEASURES.get(one.name) is one and type(one).see is Metric.see for one, _ in recorder.metrics)
+    )
+
+
+def _added(sums: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    """The sums with the values of some rounds added one after another, as rounding depends on the order."""
+    if more.dtype == bool:
+        return np.asarray(sums + more.sum(axis=0))
+    return np.asarray(np.add.reduce(np.concatenate([sums[np.newaxis], more]), axis=0))
