@@ -103,6 +103,7 @@ INNER = (
     *("cli", "config", "papers", "online.api", "online.server"),
     *("core.validate", "simulation.checks", "simulation.parallel", "simulation.measures", "simulation.files"),
     "simulation.compiled",
+    "simulation.held",
     *("online.audit.account", "online.audit.arrears", "online.audit.costing", "online.audit.health"),
     *("online.audit.sentences", "online.bandit.account", "online.bandit.change_log", "online.bandit.changes"),
     "online.bandit.decisions",
