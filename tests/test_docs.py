@@ -502,6 +502,13 @@ def workplace() -> Iterator[None]:
         yield
 
 
+def test_a_slow_machine_adds_no_notice_to_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenhand.online.client.transport.NOTICE_AFTER", 0.0)
+    got = EXAMPLES.run_command("evenhand client list --url http://127.0.0.1:9 --wait --timeout 0.2")
+    assert "was not answered" in got
+    assert "no answer from" not in got
+
+
 @pytest.mark.usefixtures("workplace")
 @pytest.mark.parametrize("path", [path for path in PAGES if EXAMPLES.blocks(page(path))])
 def test_examples_run_and_print_what_is_shown(path: str) -> None:

@@ -79,7 +79,7 @@ def test_a_failure_is_reported_after_the_rest(study: Path, capsys: pytest.Captur
     assert run(["sweep", "study.toml"]) == 2
     shown = capsys.readouterr()
     assert "wrote the results to sweep" in shown.err
-    assert "evenhand: 1 units failed; the next run tries them again\n  eta_fucb, eta = -1: " in shown.err
+    assert "evenhand: 1 unit failed; the next run tries it again\n  eta_fucb, eta = -1: " in shown.err
     assert run(["sweep", "status", "sweep"]) == 0
     assert "failed: eta_fucb, eta = -1: " in capsys.readouterr().out
 

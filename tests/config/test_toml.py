@@ -925,7 +925,7 @@ def test_a_dataset_takes_other_feedback_and_stakes(folder: Path) -> None:
             {"kind": "conversions", "rates": "rate"},
             "environment.dataset.rates must be 'scaled_conversions' or 'scaled_rates' or 'rates', g",
         ),
-        ({"kind": "conversions", "rates": [0.1]}, "environment.dataset.rates has 1 entries, but there are 10 ads"),
+        ({"kind": "conversions", "rates": [0.1]}, "environment.dataset.rates has 1 entry, but there are 10 ads"),
         (
             {"kind": "conversions", "rates": [2.0] * 10},
             "environment.dataset.rates[0] must be a number in [0, 1], got 2.0",
@@ -938,7 +938,7 @@ def test_a_dataset_takes_other_feedback_and_stakes(folder: Path) -> None:
         ({"kind": "conversions", "ads": 3}, "environment.dataset: ads can only be chosen from a log: give its path"),
         ({"kind": "conversions", "path": "log.tsv", "ads": 0}, "environment.dataset.ads must be at least 1, got 0"),
         ({"kind": "conversions", "path": "log.tsv"}, "log.tsv holds clicks on 2 ads, fewer than ads = 10"),
-        ({"kind": "conversions", "path": "delays.csv"}, "delays.csv has 1 columns separated by tabs"),
+        ({"kind": "conversions", "path": "delays.csv"}, "delays.csv has 1 column separated by tabs"),
         ({"kind": "conversions", "path": "nowhere.tsv"}, "environment.dataset: there is no file "),
     ],
 )

@@ -277,7 +277,8 @@ def test_a_row_of_too_few_columns(kept: int, layout: Callable[[Click], list[str]
     # As where a file breaks off; also when all that matters is there.
     row = layout(CLICKS[1])
     path = lines(tmp_path, ["\t".join(row), "\t".join(row[:kept]), "\t".join(row)])
-    message = rf"log\.tsv, row 2: {len(row[:kept])} cells for {len(row)} columns"
+    cells = "1 cell" if kept == 1 else f"{len(row[:kept])} cells"
+    message = rf"log\.tsv, row 2: {cells} for {len(row)} columns"
     with pytest.raises(DataError, match=message):
         load(path, ads=1)
 
@@ -292,7 +293,8 @@ def test_a_row_of_too_many_columns(layout: Callable[[Click], list[str]], tmp_pat
 @pytest.mark.parametrize("columns", [1, 2, 4, 6, 22, 24])
 def test_a_file_of_another_format(columns: int, tmp_path: Path) -> None:
     path = lines(tmp_path, ["\t".join(["1"] * columns)] * 3)
-    message = rf"log\.tsv has {columns} columns separated by tabs; a conversion log has 23, or 5: sale, seconds, clicks"
+    found = "1 column" if columns == 1 else f"{columns} columns"
+    message = rf"log\.tsv has {found} separated by tabs; a conversion log has 23, or 5: sale, seconds, clicks"
     with pytest.raises(DataError, match=message):
         load(path, ads=1)
 

@@ -69,7 +69,7 @@ def test_a_blank_in_a_log_of_one_arm(log: Path) -> None:
         ("tea,coffee\n1,0\n0,x\n", r"log\.csv, row 3, column coffee: 'x' is not a finite number"),
         ("tea,coffee\nnan,0\n", r"row 2, column tea: 'nan' is not a finite number \(leave unknown rewards blank\)"),
         ("tea,coffee\n1,-inf\n", "row 2, column coffee: '-inf' is not a finite number"),
-        ("tea,coffee\n1,0\n1\n", "row 3: 1 cells for 2 columns"),
+        ("tea,coffee\n1,0\n1\n", "row 3: 1 cell for 2 columns"),
         ("tea,coffee\n1,0,1\n", "row 2: 3 cells for 2 columns"),
         ("tea,coffee\n", r"log\.csv has a header but no rows\. A log has one column per arm"),
         ("", r"log\.csv is empty"),
@@ -89,7 +89,7 @@ def test_broken_reward_logs(text: str, message: str, log: Path) -> None:
         ("tea,coffee\n1,0\n1,2\n", "row 3, column coffee: '2' is neither 1 .available. nor 0 .asleep."),
         ("tea,coffee\n1,\n", "row 2, column coffee: '' is neither"),
         ("tea,coffee\nyes,no\n", "row 2, column tea: 'yes' is neither"),
-        ("tea,coffee\n1\n", "row 2: 1 cells for 2 columns"),
+        ("tea,coffee\n1\n", "row 2: 1 cell for 2 columns"),
     ],
 )
 def test_broken_availability_logs(text: str, message: str, log: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_log_of_delays_is_a_model(log: Path) -> None:
         ("tea,coffee\n1,\n2,\n", r"log\.csv has no delay of arm 'coffee'"),
         ("tea,coffee\n1,0\n\n\n0,x\n", "row 5, column coffee"),  # rows count as in the file
         ("tea,coffee\n1,0,1\n", "row 2: 3 cells for 2 columns"),
-        ("tea,coffee\n1\n", "row 2: 1 cells for 2 columns"),
+        ("tea,coffee\n1\n", "row 2: 1 cell for 2 columns"),
         ("tea,coffee\n", r"log\.csv has a header but no rows\. A log has one column per arm"),
         ("", r"log\.csv is empty"),
     ],

@@ -676,7 +676,7 @@ def test_wrong_models_are_refused(make: Callable[[], AnonymousFeedback], message
     ("model", "message"),
     [
         (Kernel([[0.5, 0.5]] * 3), r"^feedback: kernels are given for 3 arms, but there are 2$"),
-        (Kernel([[0.5, 0.5]]), r"^feedback: kernels are given for 1 arms, but there are 2$"),
+        (Kernel([[0.5, 0.5]]), r"^feedback: kernels are given for 1 arm, but there are 2$"),
         (NonOblivious(2, best=2), r"^feedback\.best is arm 3, but there are 2 arms$"),
     ],
 )

@@ -129,7 +129,7 @@ def test_the_distribution_of_a_log_counts_its_rows() -> None:
         (lambda: Independent([float("nan")]), r"probabilities\[0\] must be a number in \[0, 1\], got nan"),
         (lambda: Independent(0.5), "probabilities must be a list with one number per arm, got 0.5"),  # type: ignore[arg-type]
         (lambda: Independent(["often"]), r"probabilities\[0\] must be a number, got 'often'"),  # type: ignore[list-item]
-        (lambda: Joint([[1, 0]], [0.5, 0.5]), "there are 1 sets but 2 probabilities"),
+        (lambda: Joint([[1, 0]], [0.5, 0.5]), "there is 1 set but 2 probabilities"),
         (lambda: Joint([[1, 0], [0, 1]], [0.5, 0.4]), "probabilities must sum to 1, it sums to 0.9"),
         (lambda: Joint([[1, 0.5]], [1.0]), r"sets must contain 0 \(asleep\) or 1 \(available\)"),
         (lambda: Joint([[1, 0], [1]], [0.5, 0.5]), "sets must be rows of equal length"),

@@ -85,7 +85,7 @@ def test_a_configuration_has_them_all(tmp_path: object) -> None:
     ("make", "message"),
     [
         (lambda: Piecewise([[0.5]], [2]), "starts must ascend from 1, got .2."),
-        (lambda: Piecewise([[0.5], [0.4]], [1]), "starts has 1 entries for 2 pieces"),
+        (lambda: Piecewise([[0.5], [0.4]], [1]), "starts has 1 entry for 2 pieces"),
         (lambda: Piecewise([[0.5], [1.4]], [1, 5]), r"pieces\[1\]\[0\] must be a number in \[0, 1\]"),
         (lambda: Sinusoidal([0.5], 0.6, 10), "take smaller amplitudes"),
         (lambda: Sinusoidal([0.5], 0.1, 0), "period must be above 0"),

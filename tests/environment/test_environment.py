@@ -621,9 +621,9 @@ Parts = dict[str, Any]
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"names": ("tea",)}, "there are 1 names of arms, but rewards for 2 arms"),
+        ({"names": ("tea",)}, "there is 1 name of arms, but rewards for 2 arms"),
         ({"names": ("tea", "tea")}, "two arms are named 'tea'; names must differ"),
-        ({"availability": Independent([0.5])}, "availability is given for 1 arms, rewards for 2"),
+        ({"availability": Independent([0.5])}, "availability is given for 1 arm, rewards for 2"),
         ({"availability": Joint([[1, 1, 1]], [1.0])}, "availability is given for 3 arms, rewards for 2"),
         ({"fractions": [0.1, 0.1, 0.1]}, "fractions has 3 entries, but there are 2 arms"),
         ({"fractions": [0.1, 1.2]}, r"fractions\[1\] must be a number in \[0, 1\], got 1.2"),

@@ -251,11 +251,11 @@ def test_means_of_a_log_are_those_of_its_known_rewards() -> None:
         (lambda: Gaussian([0.1], BLANK), "sd must be a number of at least 0, got nan"),
         (lambda: Gaussian([0.1, 0.2], [1.0, 1.0, 1.0]), "sd has 3 entries, but there are 2 means"),
         (lambda: Beta([1.0, 0.0], [1.0, 1.0]), r"a\[1\] must be a number above 0, got 0\.0$"),
-        (lambda: Beta([1.0], [1.0, 1.0]), "a has 1 entries, b has 2; both need one number per arm"),
+        (lambda: Beta([1.0], [1.0, 1.0]), "a has 1 entry, b has 2; both need one number per arm"),
         (lambda: Beta(means=[-0.1]), r"means\[0\] must be a number in \[0, 1\], got -0.1"),
         (lambda: Categorical([0.0, 1.0], [[0.5, 0.4]]), "probabilities must sum to 1, it sums to 0.9"),
         (lambda: Categorical([0.0, 1.0], [[0.5, 0.5], [0.5, 0.4]]), r"probabilities\[1\] must sum to 1"),
-        (lambda: Categorical([0.0, 1.0], [[1.0]]), "probabilities has 1 columns for 2 values"),
+        (lambda: Categorical([0.0, 1.0], [[1.0]]), "probabilities has 1 column for 2 values"),
         (lambda: Categorical([0.0, 1.0], [0.5, 0.5]), r"probabilities must be rows of equal length, got shape \(2,\)"),  # type: ignore[list-item]
         (lambda: Categorical([0.0, BLANK], [[0.5, 0.5]]), r"values\[1\] must be a finite number, got nan"),
         (lambda: Categorical([0.0, 1.0], [[1.5, -0.5]]), r"probabilities\[0\]\[0\] must be a number in \[0, 1\]"),

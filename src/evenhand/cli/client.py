@@ -669,7 +669,7 @@ def _client(url: str, timeout: float, wait: bool, name: str | None = None) -> It
 
     @cache  # once per command
     def notice() -> None:
-        note(f"evenhand: no answer from {url} yet; trying again")
+        note(f"evenhand: no answer from {url} yet; waiting for up to {timeout:g} s")
 
     with Client(url, key, timeout=min(timeout, 10.0), patience=timeout, wait=wait, notice=notice) as client:
         try:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from evenhand.cli.tables import console_for_tables, plus_minus, table_of
+from evenhand.core.errors import number_of
 from evenhand.simulation.results import Results
 from evenhand.simulation.verdicts import KEPT, Verdict, differences, verdicts
 
@@ -39,7 +40,8 @@ def show_results(results: Results, wide: bool = False, against: str | None = Non
     if not console.is_terminal and not wide:
         console.width = NARROW
     size = results.information
-    title = f"[bold]{size['horizon']:,} rounds, {size['lanes']:,} lanes, seed {size['seed']}[/bold]"
+    extent = f"{number_of(size['horizon'], 'round')}, {number_of(size['lanes'], 'lane')}"
+    title = f"[bold]{extent}, seed {size['seed']}[/bold]"
     console.print(title + ("  mean ± standard error over lanes" if wide else ""), highlight=False)
     console.print()
     for verdict in found.values():

@@ -13,7 +13,7 @@ import typer
 from evenhand.cli.help import App
 from evenhand.cli.options import AsJson, Database, Import, Name
 from evenhand.cli.output import note, print_json
-from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.errors import EvenhandError, StateError, number_of
 
 if TYPE_CHECKING:
     from evenhand.online.store import Store
@@ -46,7 +46,7 @@ def export(
     if as_json:
         print_json({"rows": rows, "file": str(file)})
     else:
-        note(f"wrote {rows:,} rows to {file}")
+        note(f"wrote {number_of(rows, 'row')} to {file}")
 
 
 def verify(
@@ -79,7 +79,8 @@ def verify(
     else:
         for name, events in found.events.items():
             since = "" if found.since[name] == 1 else f" from round {found.since[name]:,} on"
-            print(f"{name}: {events:,} events{since} result in the stored state")
+            result = "results" if events == 1 else "result"
+            print(f"{name}: {number_of(events, 'event')}{since} {result} in the stored state")
     if found.faults:
         raise StateError("\n".join(found.faults))
 
@@ -185,9 +186,10 @@ def compact(
 
     with _database(database, read_only=False) as opened:
         found = compact(opened, name, before.replace(tzinfo=UTC).timestamp())
+    were = "was" if found.removed == 1 else "were"
     note(
-        f"{found.removed:,} events of {name} were replaced by their state; the remaining events begin at round "
-        f"{found.since:,}"
+        f"{number_of(found.removed, 'event')} of {name} {were} replaced by their state; the remaining events begin at "
+        f"round {found.since:,}"
     )
 
 
@@ -209,7 +211,7 @@ def erase(
         typer.confirm(f"Erase {name} with all its events from {database}?", abort=True)
     with _database(database, read_only=False) as opened:
         events = erase(opened, name)
-    note(f"erased {name} with {events:,} events")
+    note(f"erased {name} with {number_of(events, 'event')}")
 
 
 @db.command("export")
@@ -228,7 +230,7 @@ def export_all(
 
     with _database(database) as opened:
         events = export_events(opened, name, file)
-    note(f"wrote {events:,} events to {file}")
+    note(f"wrote {number_of(events, 'event')} to {file}")
 
 
 @db.command("import")

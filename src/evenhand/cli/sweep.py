@@ -10,7 +10,7 @@ import typer
 from evenhand.cli.help import App, Group
 from evenhand.cli.options import AsJson, Import, Jobs
 from evenhand.cli.output import Interrupted, note, print_json
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, number_of
 
 if TYPE_CHECKING:
     from evenhand.sweeps.results import SweepResults
@@ -101,12 +101,13 @@ def status(folder: OutOfSweep, as_json: AsJson = False) -> None:
     if as_json:
         print_json(asdict(found))
         return
-    print(f"{found.settings:,} settings, {found.units:,} different units of work (a policy in a setting)")
+    units = number_of(found.units, "different unit")
+    print(f"{number_of(found.settings, 'setting')}, {units} of work (a policy in a setting)")
     print(f"{found.finished:,} finished, {len(found.failed):,} failed, {found.missing:,} to be run")
     for facts in found.failed.values():
         print(f"failed: {facts['policy']}, {facts['setting']}: {facts['error']}")
     if found.other:
-        print(f"{found.other:,} results are of settings that the study no longer has")
+        print(f"{number_of(found.other, 'result is', 'results are')} of settings that the study no longer has")
 
 
 @app.command()
@@ -227,7 +228,8 @@ def _report_failures(results: SweepResults) -> None:
     if not results.failures:
         return
     shown = list(results.failures.values())[:5]
-    lines = [f"{len(results.failures):,} units failed; the next run tries them again"]
+    them = "it" if len(results.failures) == 1 else "them"
+    lines = [f"{number_of(len(results.failures), 'unit')} failed; the next run tries {them} again"]
     lines += [f"  {facts['policy']}, {facts['setting']}: {facts['error']}" for facts in shown]
     if len(results.failures) > len(shown):
         lines.append(f"  and {len(results.failures) - len(shown):,} more, see `evenhand sweep status`")

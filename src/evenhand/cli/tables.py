@@ -17,6 +17,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from evenhand.core.errors import number_of
+
 if TYPE_CHECKING:
     from evenhand.algorithms.registry import Algorithm
     from evenhand.online.api.answers import Allocation, AllocationSummary, Decision, RewardResult
@@ -156,8 +158,8 @@ def show_evaluation(title: str, one: Evaluation, with_shares: bool) -> None:
     from evenhand.online.evaluation.estimators import ESTIMATORS
 
     console = console_for_tables()
-    size = f"{one.rounds:,} rounds, {one.rows:,} plays" if one.rows > one.rounds else f"{one.rounds:,} rounds"
-    console.print(f"[bold]{escape(title)}[/bold]  {size}, {len(one.items):,} items", highlight=False)
+    size = number_of(one.rounds, "round") + (f", {one.rows:,} plays" if one.rows > one.rounds else "")
+    console.print(f"[bold]{escape(title)}[/bold]  {size}, {number_of(len(one.items), 'item')}", highlight=False)
     table = table_of("reward per round", "estimate", "95 % interval", "method", right=True)
     table.columns[3].justify = "left"
     table.add_row("the log's policy", *_estimate(one.logged), "mean of the log")
@@ -327,7 +329,7 @@ def show_audit(name: str, audit: Audit) -> None:
     from evenhand.online.audit.text import fitting
 
     console = console_for_tables()
-    size = f"{audit.round:,} rounds, version {audit.version}, {audit.algorithm}"
+    size = f"{number_of(audit.round, 'round')}, version {audit.version}, {audit.algorithm}"
     console.print(f"[bold]{escape(name)}[/bold]  {escape(size)}", highlight=False)
     console.print(escape(audit.verdict), highlight=False)
     cells = _audit_columns(audit.lines)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from evenhand.cli.tables import console_for_tables, table_of
+from evenhand.core.errors import number_of
 from evenhand.online.api.answers import (
     AlgorithmInfo,
     Arm,
@@ -127,7 +128,8 @@ def show_lease(lease: Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
     console = console_for_tables()
     times = f"play them until {rfc3339(lease.expires)}, and report them until {rfc3339(lease.report_by)}"
     console.print(
-        f"lease {lease.id}: {lease.decisions:,} decisions from round {lease.round:,} on\n{times}", soft_wrap=True
+        f"lease {lease.id}: {number_of(lease.decisions, 'decision')} from round {lease.round:,} on\n{times}",
+        soft_wrap=True,
     )
     table = table_of("arm", "decisions", "propensity")
     for arm in lease.arms:

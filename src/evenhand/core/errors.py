@@ -98,6 +98,42 @@ def nearest(name: str, known: Iterable[object]) -> str:
     return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(map(str, names.values()))}"
 
 
+def number_of(count: int, one: str, many: str = "") -> str:
+    """A number with its noun.
+
+    Args:
+        count: how many there are.
+        one: the noun in the singular.
+        many: its plural; empty for the singular with an s.
+
+    Returns:
+        Both, with commas between thousands.
+
+    Example:
+        >>> number_of(1, "entry", "entries"), number_of(2, "entry", "entries"), number_of(1200, "arm")
+        ('1 entry', '2 entries', '1,200 arms')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def there_are(count: int, one: str, many: str = "") -> str:
+    """That there are so many of something.
+
+    Args:
+        count: how many there are.
+        one: the noun in the singular.
+        many: its plural; empty for the singular with an s.
+
+    Returns:
+        A clause, such as that of a message.
+
+    Example:
+        >>> there_are(1, "arm"), there_are(3, "arm")
+        ('there is 1 arm', 'there are 3 arms')
+    """
+    return f"there {'is' if count == 1 else 'are'} {number_of(count, one, many)}"
+
+
 def shown(value: object, limit: int = 200) -> str:
     """A value as a message quotes it: its repr on one line, cut where it is long.
 

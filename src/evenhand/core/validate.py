@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.errors import EvenhandError, number_of, shown, there_are
 from evenhand.core.state import Array, PerLane
 
 NO_NUMBER = (str, bytes, bool, np.bool_)  # though one could be made of it
@@ -214,7 +214,7 @@ def one_per_arm(name: str, values: Array, arms: int) -> None:
     """Complain unless ``values`` has one entry per arm, or a single one for all."""
     entries = values.shape[-1]
     if entries not in (arms, 1):
-        raise EvenhandError(f"{name} has {entries} entries, but there are {arms} arms")
+        raise EvenhandError(f"{name} has {number_of(entries, 'entry', 'entries')}, but {there_are(arms, 'arm')}")
 
 
 def for_all_lanes(name: str, values: Array) -> Array:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.core import validate
-from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.errors import DataError, EvenhandError, number_of, there_are
 from evenhand.core.files import path_of
 from evenhand.core.state import Array
 from evenhand.datasets.rows import Layout, Sheet, number_or_nan
@@ -268,8 +268,8 @@ def _width(path: Path) -> int:
         raise DataError(f"{path} is empty")
     if len(cells) not in PLACES:
         raise DataError(
-            f"{path} has {len(cells)} columns separated by tabs; a conversion log has 23, or 5: sale, seconds, "
-            "clicks, product id, title"
+            f"{path} has {number_of(len(cells), 'column')} separated by tabs; a conversion log has 23, or 5: sale, "
+            "seconds, clicks, product id, title"
         )
     return len(cells)
 
@@ -277,6 +277,8 @@ def _width(path: Path) -> int:
 def _environment(rates: Any, delays: Sequence[Array]) -> Environment:
     means = validate.per_arm("rates", rates, 0.0, 1.0)
     if len(means) != len(delays):
-        raise EvenhandError(f"rates has {len(means)} entries, but there are {len(delays)} ads")
+        raise EvenhandError(
+            f"rates has {number_of(len(means), 'entry', 'entries')}, but {there_are(len(delays), 'ad')}"
+        )
     names = tuple(f"ad {place + 1}" for place in range(len(delays)))
     return Environment(Bernoulli(means), feedback=Empirical(delays), names=names)

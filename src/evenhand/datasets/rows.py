@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.errors import DataError
+from evenhand.core.errors import DataError, number_of
 from evenhand.core.files import path_of
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ class Sheet:
         width, more, places = len(names), self.layout.more, [names.index(name) for name in columns]
         for row, cells in numbered:
             if len(cells) != width and not (more and len(cells) > width):
-                raise DataError(f"{self.path}, row {row}: {len(cells)} cells for {width} columns")
+                raise DataError(
+                    f"{self.path}, row {row}: {number_of(len(cells), 'cell')} for {number_of(width, 'column')}"
+                )
             yield row, [cells[place] for place in places] if places else cells
 
     def blocks(self, *columns: str) -> Iterator[Block]:
@@ -236,7 +238,8 @@ class Sheet:
             return DataError(f"{self.path} cannot be read: {message.strip()}")
         wanted, row, cells = (int(number) for number in found.groups())
         return DataError(
-            f"{self.path}, row {row}: {(cells - 1) // each + 1} cells for {(wanted - 1) // each + 1} columns"
+            f"{self.path}, row {row}: {number_of((cells - 1) // each + 1, 'cell')} for "
+            f"{number_of((wanted - 1) // each + 1, 'column')}"
         )
 
 

@@ -11,7 +11,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, number_of, there_are
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Mask
 from evenhand.core.validate import Rows
@@ -191,7 +191,8 @@ class Joint(Availability):
 
     def __attrs_post_init__(self) -> None:
         if len(self.sets) != len(self.probabilities):
-            raise EvenhandError(f"there are {len(self.sets)} sets but {len(self.probabilities)} probabilities")
+            probabilities = number_of(len(self.probabilities), "probability", "probabilities")
+            raise EvenhandError(f"{there_are(len(self.sets), 'set')} but {probabilities}")
         validate.rows_sum_to_one("probabilities", self.probabilities[np.newaxis])
 
     @property

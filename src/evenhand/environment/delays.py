@@ -11,7 +11,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.errors import EvenhandError, number_of, shown, there_are
 from evenhand.core.parts import part
 from evenhand.core.state import Array, PerLane
 from evenhand.core.validate import PerArm, Rows
@@ -318,7 +318,7 @@ class ByReward(Delay):
     def check(self, arms: int) -> None:
         """One row, or one per arm."""
         if len(self.delays) not in (1, arms):
-            raise EvenhandError(f"delays has {len(self.delays)} rows, but there are {arms} arms")
+            raise EvenhandError(f"delays has {number_of(len(self.delays), 'row')}, but {there_are(arms, 'arm')}")
 
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """The delay of the arm's reward."""
@@ -366,7 +366,7 @@ class Empirical(Delay):
     def check(self, arms: int) -> None:
         """One list, or one per arm."""
         if len(self.samples) not in (1, arms):
-            raise EvenhandError(f"delays are given for {len(self.samples)} arms, but there are {arms}")
+            raise EvenhandError(f"delays are given for {number_of(len(self.samples), 'arm')}, but there are {arms}")
 
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """The ⌈u n⌉-th smallest of the arm's n samples."""

@@ -10,7 +10,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, number_of
 from evenhand.core.parts import part
 from evenhand.core.state import Array
 from evenhand.core.validate import PerArm, Rows
@@ -69,7 +69,9 @@ class Piecewise(DriftingRewards):
     def __attrs_post_init__(self) -> None:
         starts = self.starts.tolist()
         if len(starts) != len(self.pieces):
-            raise EvenhandError(f"starts has {len(starts)} entries for {len(self.pieces)} pieces")
+            raise EvenhandError(
+                f"starts has {number_of(len(starts), 'entry', 'entries')} for {number_of(len(self.pieces), 'piece')}"
+            )
         if starts[0] != 1 or (np.diff(starts) <= 0).any():
             raise EvenhandError(f"starts must ascend from 1, got {[int(start) for start in starts]}")
 

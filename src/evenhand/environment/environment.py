@@ -12,7 +12,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.errors import EvenhandError, number_of, shown, there_are
 from evenhand.core.parts import Part, part
 from evenhand.core.state import (
     ALL_AVAILABLE,
@@ -120,9 +120,13 @@ class Environment(Part):
         validate.part("availability", self.availability, Availability, "Always()")
         validate.part("feedback", self.feedback, FeedbackModel, "Immediate() or Geometric(0.05)")
         if len(self.names) != self.arms:
-            raise EvenhandError(f"there are {len(self.names)} names of arms, but rewards for {self.arms} arms")
+            raise EvenhandError(
+                f"{there_are(len(self.names), 'name')} of arms, but rewards for {number_of(self.arms, 'arm')}"
+            )
         if self.availability.arms not in (None, self.arms):
-            raise EvenhandError(f"availability is given for {self.availability.arms} arms, rewards for {self.arms}")
+            raise EvenhandError(
+                f"availability is given for {number_of(self.availability.arms, 'arm')}, rewards for {self.arms}"
+            )
         for name, values in (("fractions", self.fractions), ("penalties", self.penalties), ("weights", self.weights)):
             if values is not None:
                 validate.one_per_arm(name, values, self.arms)
@@ -139,8 +143,8 @@ class Environment(Part):
             return
         if available is not None and len(available) != len(unknown):
             raise EvenhandError(
-                f"the reward table has {len(unknown)} rows, the availability log has {len(available)}; they must be "
-                "equally long"
+                f"the reward table has {number_of(len(unknown), 'row')}, the availability log has {len(available)}; "
+                "they must be equally long"
             )
         missing = np.argwhere(unknown if available is None else unknown & available)
         if missing.size:
@@ -194,7 +198,8 @@ class Environment(Part):
         """
         if self.rows is not None and self.rows < horizon:
             raise EvenhandError(
-                f"horizon = {horizon}, but the log has only {self.rows} rounds; use a horizon of at most {self.rows}"
+                f"horizon = {horizon}, but the log has only {number_of(self.rows, 'round')}; use a horizon of at most "
+                f"{self.rows}"
             )
 
     def start(self, horizon: int, lanes: int, seed: Seeds) -> World:

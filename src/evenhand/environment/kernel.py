@@ -10,7 +10,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.errors import EvenhandError, number_of, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask
 from evenhand.environment.anonymous import AnonymousFeedback, Flow
@@ -82,7 +82,7 @@ class Kernel(AnonymousFeedback):
     def check(self, arms: int) -> None:
         """One kernel, or one per arm."""
         if not callable(self.weights) and self.by_arm and len(self.weights) != arms:
-            raise EvenhandError(f"kernels are given for {len(self.weights)} arms, but there are {arms}")
+            raise EvenhandError(f"kernels are given for {number_of(len(self.weights), 'arm')}, but there are {arms}")
 
     def flow(self, lanes: int, rounds: int) -> Flow:
         """A convolution."""

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
-from evenhand.core.errors import DataError, EvenhandError, shown
+from evenhand.core.errors import DataError, EvenhandError, number_of, shown
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Mask
 from evenhand.core.validate import Rows
@@ -210,7 +210,8 @@ class Beta(Rewards):
             raise EvenhandError("Beta rewards need either a and b, or means")
         if self.a is not None and self.b is not None and self.a.shape != self.b.shape:
             raise EvenhandError(
-                f"a has {self.a.shape[-1]} entries, b has {self.b.shape[-1]}; both need one number per arm"
+                f"a has {number_of(self.a.shape[-1], 'entry', 'entries')}, b has {self.b.shape[-1]}; "
+                "both need one number per arm"
             )
 
     @property
@@ -273,7 +274,7 @@ class Categorical(Rewards):
     def __attrs_post_init__(self) -> None:
         columns, values = self.probabilities.shape[-1], len(self.values)
         if columns != values:
-            raise EvenhandError(f"probabilities has {columns} columns for {values} values")
+            raise EvenhandError(f"probabilities has {number_of(columns, 'column')} for {number_of(values, 'value')}")
 
     @property
     def means(self) -> Array:

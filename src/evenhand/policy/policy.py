@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers, Cohorts
-from evenhand.core.errors import EvenhandError, InfeasiblePromise, shown
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, shown
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import (
     Array,
@@ -176,7 +176,8 @@ class Policy(Part):
         """
         validate.whole("arms", arms)
         if self.plays > arms:
-            raise EvenhandError(f"plays = {self.plays}, but there are only {arms} arms to play")
+            are = "is" if arms == 1 else "are"
+            raise EvenhandError(f"plays = {self.plays}, but there {are} only {number_of(arms, 'arm')} to play")
         if self.fractions is not None:
             validate.one_per_arm("fractions", self.fractions, arms)
             if lanes is None and self.fractions.ndim > 1:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from evenhand.core.errors import EvenhandError, nearest, shown
+from evenhand.core.errors import EvenhandError, nearest, number_of, shown, there_are
 from evenhand.core.state import Array
 from evenhand.core.validate import NO_NUMBER
 
@@ -112,5 +112,4 @@ def check_arms(prior: Prior, arms: int) -> None:
         evenhand.core.errors.EvenhandError: prior has 2 pairs, but there are 3 arms
     """
     if not isinstance(prior[0], float) and arms not in (1, len(prior)):  # 1: only the kind of a memory is asked for
-        pairs = "pair" if len(prior) == 1 else "pairs"
-        raise EvenhandError(f"prior has {len(prior)} {pairs}, but there are {arms} arms")
+        raise EvenhandError(f"prior has {number_of(len(prior), 'pair')}, but {there_are(arms, 'arm')}")

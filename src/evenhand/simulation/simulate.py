@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core import streams, validate
-from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.errors import EvenhandError, number_of, shown
 from evenhand.core.state import ALL_AVAILABLE, for_lanes
 from evenhand.environment.environment import Environment
 from evenhand.policy.policy import Policy
@@ -406,7 +406,9 @@ def _check_lanes(environment: Environment, policies: Mapping[str, Policy], lanes
     """Parameters that differ between lanes must have as many rows as there are lanes."""
     for rows in lane_rows(environment, *policies.values()):
         if rows != lanes:
-            raise EvenhandError(f"a parameter is given for {rows} lanes, but lanes = {lanes}; use lanes = {rows}")
+            raise EvenhandError(
+                f"a parameter is given for {number_of(rows, 'lane')}, but lanes = {lanes}; use lanes = {rows}"
+            )
 
 
 def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> None:

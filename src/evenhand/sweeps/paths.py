@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from evenhand.core.errors import ConfigurationError, nearest
+from evenhand.core.errors import ConfigurationError, nearest, number_of
 
 STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\[\"([^\"]+)\"\]|\['([^']+)'\]")
 Path = tuple[str | int, ...]
@@ -90,7 +90,9 @@ def _entry(entries: list[Any], step: str | int, before: str) -> int:
     if isinstance(step, int):
         if step < len(entries):
             return step
-        raise ConfigurationError(f"{before} has {len(entries)} entries, counted from 0: there is no {before}[{step}]")
+        raise ConfigurationError(
+            f"{before} has {number_of(len(entries), 'entry', 'entries')}, counted from 0: there is no {before}[{step}]"
+        )
     labels = [one.get("label", one.get("algorithm")) if isinstance(one, Mapping) else None for one in entries]
     if labels.count(step) == 1:
         return labels.index(step)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.config.toml import short
-from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.errors import EvenhandError, nearest, number_of
 from evenhand.core.files import write_whole
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.results import Results, mean_and_error
@@ -89,7 +89,8 @@ class SweepResults:
     def __repr__(self) -> str:
         """Size, on one line."""
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"<Results of {len(self.study)} settings: {len(self.by_key)} units finished{failed}>"
+        units = number_of(len(self.by_key), "unit")
+        return f"<Results of {number_of(len(self.study), 'setting')}: {units} finished{failed}>"
 
     @property
     def axes(self) -> list[str]:

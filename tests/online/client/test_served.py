@@ -640,7 +640,7 @@ def test_silence_is_noticed_once(
     running.kill()
     monkeypatch.setattr(connection, "NOTICE_AFTER", 0.0)
     done = run("list", "--url", running.url, "--timeout", "0.3", "--json")
-    assert done.err.count(f"no answer from {running.url} yet; trying again") == 1
+    assert done.err.count(f"no answer from {running.url} yet; waiting for up to 0.3 s") == 1
     assert done.out == ""
 
 

@@ -202,7 +202,7 @@ def test_old_events_are_replaced_by_their_state(run: Run) -> None:
     assert "0 events of drinks were replaced by their state" in run(*words, "2000-01-01")[2]
     replaced = "11 events of drinks were replaced by their state; the remaining events begin at round 6"
     assert replaced in run(*words, "3000-01-01")[2]
-    assert run("verify", "drinks") == (0, "drinks: 1 events from round 6 on result in the stored state\n", "")
+    assert run("verify", "drinks") == (0, "drinks: 1 event from round 6 on results in the stored state\n", "")
     assert run("db", "compact", "drinks", "--before", "yesterday")[0] == 2
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from ...core.errors import number_of
 from ..api.answers import Answer
 from . import text
 from .bounds import BoundLine
@@ -115,8 +116,7 @@ class Audit(Answer):
     def __str__(self) -> str:
         """A table with one line per arm, in 80 columns, and the fault below it; `table` has all columns."""
         shown = self.lines[:SHOWN]
-        count = f"{self.arms:,} arm" + ("" if self.arms == 1 else "s")
-        parts = [f"{count}, {self.round:,} rounds, {self.algorithm}"]
+        parts = [f"{number_of(self.arms, 'arm')}, {number_of(self.round, 'round')}, {self.algorithm}"]
         parts += wrap(text.harmless(self.verdict), text.WIDTH, break_long_words=False, break_on_hyphens=False)
         if shown:
             parts.append(text.table(shown))
@@ -153,4 +153,4 @@ class Audit(Answer):
         from .figure import draw
 
         name = "" if self.name is None else f"{self.name}: "
-        return draw(self.lines, self.arms, f"{name}{self.algorithm} after {self.round:,} rounds", self.fault)
+        return draw(self.lines, self.arms, f"{name}{self.algorithm} after {number_of(self.round, 'round')}", self.fault)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from evenhand.core.errors import number_of
 from evenhand.core.state import Array
 from evenhand.online.api.answers import AllocationHealth, moment
 from evenhand.online.audit.account import Account
@@ -49,7 +50,7 @@ def health_of(
     beyond = _beyond(account, bounds)
     silence = _silence(account, now)
     if closed:
-        status, text = "closed", f"Closed after {account.round:,} rounds."
+        status, text = "closed", f"Closed after {number_of(account.round, 'round')}."
     elif fault:
         status, text = "bad", f"With the recent availability, {fault}"
     elif worst is not None and shares is not None and below(account, shares, high_share)[worst[0]]:
@@ -120,5 +121,5 @@ def _silence(account: Account, now: float) -> str:
     if min(now, account.decided) - since <= max(SILENT * usual, SPARSE * gap, HOUR):
         return ""
     if account.rewarded is None:
-        return f"No reward has arrived yet, though {account.round:,} rounds were decided."
+        return f"No reward has arrived yet, though {number_of(account.round, 'round was', 'rounds were')} decided."
     return "No reward has arrived for much longer than usual, though rounds were decided."

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, StateError, nearest
+from evenhand.core.errors import EvenhandError, StateError, nearest, number_of, there_are
 from evenhand.core.parts import plain
 from evenhand.core.state import Unit
 from evenhand.online.bandit.arms import HINTED
@@ -125,8 +125,8 @@ def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
         return value
     values = [validate.number(f"{name}[{place}]", number) for place, number in enumerate(value)]
     if len(values) != len(names):
-        entries = "entry" if len(values) == 1 else "entries"
-        raise EvenhandError(f"{name} has {len(values)} {entries}, but there are {len(names)} arms")
+        entries = number_of(len(values), "entry", "entries")
+        raise EvenhandError(f"{name} has {entries}, but {there_are(len(names), 'arm')}")
     return values
 
 

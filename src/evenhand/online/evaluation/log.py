@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyarrow import ArrowException
 
 from evenhand.core import validate
-from evenhand.core.errors import DataError, EvenhandError, nearest
+from evenhand.core.errors import DataError, EvenhandError, nearest, number_of
 from evenhand.core.files import path_of
 from evenhand.core.state import Array, Mask
 
@@ -237,7 +237,8 @@ def _csv(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, Index]:
             if not any(line):
                 continue
             if len(line) != len(header):
-                raise DataError(f"{path}, row {reader.line_num}: {len(line)} cells for {len(header)} columns")
+                sizes = f"{number_of(len(line), 'cell')} for {number_of(len(header), 'column')}"
+                raise DataError(f"{path}, row {reader.line_num}: {sizes}")
             numbers.append(reader.line_num)
             for column, place in zip(cells, places, strict=True):
                 column.append(line[place].strip())
