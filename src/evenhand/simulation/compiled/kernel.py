@@ -116,14 +116,17 @@ def claim(rules, counts, scratch, start, stop, done):  # type: ignore[no-untyped
 def best_arm(rules, counts, scratch, values, start, stop):  # type: ignore[no-untyped-def]
     """The place of the largest of some values, of those that can play; −1 where none can."""
     best, largest = -1, -np.inf
+    if rules.ties == LOWEST:  # without branches, which would be mispredicted, in half the time
+        for place in range(start, stop):
+            value = values[place] if scratch.can[place] else -np.inf
+            larger = value > largest
+            best, largest = place if larger else best, value if larger else largest
+        return best
+    order = counts.pulls if rules.ties == FEWEST else scratch.drawn
     for place in range(start, stop):
         if scratch.can[place]:
             value = values[place]
-            better = best < 0 or value > largest
-            if rules.ties != LOWEST and not better and value == largest:
-                order = counts.pulls if rules.ties == FEWEST else scratch.drawn
-                better = order[place] < order[best]
-            if better:
+            if best < 0 or value > largest or (value == largest and order[place] < order[best]):
                 best, largest = place, value
     return best
 
