@@ -237,6 +237,15 @@ def test_it_starts_by_itself_where_it_pays(monkeypatch: pytest.MonkeyPatch, bloc
     assert blocks
 
 
+def test_it_does_not_start_for_a_round_at_a_time(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
+    monkeypatch.setattr(engines, "_seconds", engines.PAYS)
+    options = {"horizon": 20, "lanes": 1000}
+    played(monkeypatch, "auto", ucb1(), WORLDS["awake"], checkpoints=20, **options)
+    assert not blocks
+    played(monkeypatch, "auto", ucb1(), WORLDS["awake"], checkpoints=1, **options)
+    assert blocks
+
+
 def test_an_unknown_engine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EvenhandError, match="EVENHAND_ENGINE must be 'auto' or 'numpy' or 'compiled', got 'fast'"):
         played(monkeypatch, "fast", ucb1(), WORLDS["awake"])

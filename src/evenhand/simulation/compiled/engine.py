@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, State
-from evenhand.core.streams import Streams
+from evenhand.core.streams import STRAND, Streams
 from evenhand.environment.delays import ByReward, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
 from evenhand.environment.environment import Drawn, World
 from evenhand.environment.feedback import Immediate
@@ -38,6 +38,10 @@ KERNEL = "evenhand.simulation.compiled.kernel"
 ROUND, ARM = 25_000, 40
 #: Seconds of NumPy from which on compiling pays.
 PAYS = 10.0
+#: Seconds that the compiled loop takes to begin, for each strand and checkpoint; of NumPy's time at most a part.
+CALL, PART = 30e-6, 1 / 8
+#: Rounds of all strands in which late rewards can be due, at most.
+ROOM = 50_000_000
 #: Delays that can be drawn for arms that do not play.
 DELAYS = (Fixed, Geometric, Pareto, PacketLoss, Uniform, ByReward, Empirical)
 #: The longest random delay of anonymous sums, in rounds.
@@ -68,7 +72,7 @@ def engine(
     choice = validate.one_of(CHOICE, os.environ.get(CHOICE, "auto"), CHOICES)
     if choice == "numpy" or not (_installed(choice) and _able(policy, world, recorder)):
         return None
-    if choice == "auto" and not _pays(world.horizon * (ROUND + world.lanes * world.environment.arms * ARM) * 1e-9):
+    if choice == "auto" and not _pays(world, len(recorder.pulls)):
         return None
     return Engine(policy, world, recorder, state, rng)
 
@@ -163,9 +167,16 @@ def _installed(choice: str) -> bool:
     return found
 
 
-def _pays(seconds: float) -> bool:
+def _strand_number(world: World) -> int:
+    return -(-world.lanes // STRAND)
+
+
+def _pays(world: World, checkpoints: int) -> bool:
     """Whether compiling pays, with all that could have been compiled before in this process."""
     global _seconds
+    seconds = world.horizon * (ROUND + world.lanes * world.environment.arms * ARM) * 1e-9
+    if checkpoints * _strand_number(world) * CALL > PART * seconds:
+        return False
     _seconds += seconds
     return _seconds >= PAYS or KERNEL in sys.modules
 
@@ -202,7 +213,8 @@ def _can_arrive(policy: Policy, world: World) -> bool:
         short = not isinstance(feedback, RandomDelay) or feedback.high <= LONGEST
         return exact and short and type(policy.index) is not BetaSample
     known = not isinstance(feedback, ByReward) or bool(np.isin([0.0, 1.0], feedback.values).all())
-    return type(feedback) in DELAYS and not feedback.named and whole and known
+    room = world.horizon * _strand_number(world) <= ROOM
+    return type(feedback) in DELAYS and not feedback.named and whole and known and room
 
 
 def _watches_nothing(metric: Metric) -> bool:
