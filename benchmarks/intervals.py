@@ -1,6 +1,6 @@
 """How often the intervals of an audit miss the truth, at the end and at any time, beside Wilson's.
 
-Many bandits with three arms each are watched after every round. The 95 % intervals of mean rewards and of shares should
+Many bandits with three arms each are watched after every round. The 95% intervals of mean rewards and of shares should
 miss in at most five of 100 runs per arm, also if a run counts as soon as one interval in its whole course misses.
 """
 

@@ -119,7 +119,7 @@ async def measured(
 
 
 def ratio(turns: np.ndarray, figure: int) -> tuple[float, float, float]:
-    """The ratio of the second side to the first and its 95 % interval: mean and t interval of its logarithm."""
+    """The ratio of the second side to the first and its 95% interval: mean and t interval of its logarithm."""
     logs = np.log(turns[:, 1, figure] / turns[:, 0, figure])
     half = stats.t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
     low, middle, high = np.exp(logs.mean() + np.array([-half, 0.0, half]))
@@ -170,7 +170,7 @@ def main(
             sides.append(Side([stack.enter_context(serving(database, source)) for _ in range(servers)]))
         figures = asyncio.run(measured(sides, parts, rounds, seconds, allocations, notes))
     kind = "PostgreSQL" if postgresql else "SQLite"
-    columns = ("before", "now", "ratio (95 %)", "ms of processor before", "now", "ratio (95 %)", "p99 ms")
+    columns = ("before", "now", "ratio (95%)", "ms of processor before", "now", "ratio (95%)", "p99 ms")
     table = Table("load-beside", f"per second, beside {beside}", ("database, part", *columns), rows_of(kind, figures))
     publish(
         [table],

@@ -1,6 +1,6 @@
 """Five policies in the same world: what does it cost to promise every arm a share of the rounds?
 
-Ten arms that are hard to tell apart, each promised 5 % of the rounds, as in Patil et al. 2019, section 6. UCB1 promises
+Ten arms that are hard to tell apart, each promised 5% of the rounds, as in Patil et al. 2019, section 6. UCB1 promises
 nothing and is measured by the same promises. Every policy faces the same rewards, so differences are the policies' own.
 The figure shows the r-regret: the reward lost against a prophet who keeps the promises too. It is negative for a policy
 that earns more than any that keeps them could.
@@ -48,7 +48,7 @@ def main(folder: Annotated[Path | None, typer.Argument(help="Where the figure go
             f" {behind['mean']:>16.2f} ± {behind['stderr']:<5.2f} {shares['mean'][0]:>24.3f}"
         )
 
-    figure = figures.curves(results, "r_regret", title="Ten arms, each promised 5 % of the rounds")
+    figure = figures.curves(results, "r_regret", title="Ten arms, each promised 5% of the rounds")
     figures.save(figure, folder / "r_regret")
     print(f"\nwrote r_regret.png and r_regret.svg to {folder}")
 

@@ -54,7 +54,7 @@ TRIALS = {
     "minimum": Trial(
         Environment(Bernoulli(FOUR), fractions=SHARES),
         "r_regret",
-        "four arms with means 0.8, 0.6, 0.5 and 0.4, each promised 15 % of the rounds",
+        "four arms with means 0.8, 0.6, 0.5 and 0.4, each promised 15% of the rounds",
     ),
     "merit": Trial(
         Environment(Bernoulli(FOUR), feedback=Geometric(0.05), merit=MERIT),
@@ -70,7 +70,7 @@ TRIALS = {
     "promises": Trial(
         Environment(Bernoulli(FOUR)),
         "regret",
-        "four arms with means 0.8, 0.6, 0.5 and 0.4, each promised 15 % of the rounds (BanditQ: a reward of 0.08)",
+        "four arms with means 0.8, 0.6, 0.5 and 0.4, each promised 15% of the rounds (BanditQ: a reward of 0.08)",
     ),
     "anonymous": Trial(
         Environment(Bernoulli(FOUR), feedback=Bounded(10, 31)),

@@ -73,7 +73,7 @@ def figure(entry: Algorithm) -> str:
     """The kept figure, with what it shows in words."""
     row = measured()[entry.name]
     measure = MEASURES[row["measure"]]
-    shares = ", ".join(f"{share:.0%}".replace("%", " %") for share in row["shares"])
+    shares = ", ".join(f"{share:.0%}" for share in row["shares"])
     words = (
         f"{title(entry)} in a world of {row['world']}, {row['rounds']:,} rounds, mean of {row['lanes']} lanes. "
         "Left: the share of the rounds so far of each arm; dotted is what it is promised. "

@@ -22,7 +22,7 @@ def intervals(monkeypatch: pytest.MonkeyPatch) -> Any:
     ["Thompson sampling", "UCB1", "guaranteed shares, delays", "Thompson sampling, delays", "UCB1, successes only"],
 )
 def test_intervals_hold_at_every_time(label: str, intervals: Any) -> None:
-    """At most 5 % of 200 runs ever miss; Wilson's miss in more than a tenth."""
+    """At most 5% of 200 runs ever miss; Wilson's miss in more than a tenth."""
     found = intervals.misses(intervals.cases()[label], RUNS, ROUNDS, seed=1)
     for kind in ("rewards", "shares"):
         _, ever = found[kind]

@@ -118,4 +118,4 @@ def test_independent_rewards_are_disproved_as_seldom_as_the_level_says() -> None
         answers = Answers(places, rng.geometric(0.1, len(places)), (rng.random(len(places)) < 0.3).astype(float))
         found.add(answers, np.full((lanes, 1), 40.0 * batch))
     assert found.tests.max() == 5.0
-    assert found.disproved.sum() <= 20  # 1 % of the arms over all tests
+    assert found.disproved.sum() <= 20  # 1% of the arms over all tests

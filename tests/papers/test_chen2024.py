@@ -198,7 +198,7 @@ def test_what_is_lost_for_ever(runs: Runs) -> None:
 
 
 def test_an_experiment_runs_on_a_log(tmp_path: Path) -> None:
-    # Ad k of ten has k conversions, each a week late at 5 clicks a week: 100 visits at a click rate of 5 %.
+    # Ad k of ten has k conversions, each a week late at 5 clicks a week: 100 visits at a click rate of 5%.
     log = tmp_path / "log.tsv"
     rows = [f"1\t604800\t5\tproduct\tad {ad}\n" for ad in range(1, 11) for _ in range(ad)]
     log.write_text("".join(rows), encoding="utf-8")

@@ -127,7 +127,7 @@ def test_the_arm_that_misses_most() -> None:
 
 
 def test_the_last_round_with_an_arm_behind() -> None:
-    # 1 % of 10, 100 and 1000 rounds are 0.1, 1 and 10 plays.
+    # 1% of 10, 100 and 1000 rounds are 0.1, 1 and 10 plays.
     violation = np.array([[0.2, 0.0, 0.0], [1.5, 0.9, 1.5], [9.0, 9.0, 11.0]])
     run = made(np.zeros((3, 3, 2)), [0.1, 0.1], [10, 100, 1000], curves={"violation": violation})
     assert settled(run, "p").tolist() == [100.0, 0.0, 1000.0]

@@ -50,7 +50,7 @@ def test_an_interval_is_students() -> None:
 
 
 def test_an_interval_covers_the_mean_as_often_as_it_says() -> None:
-    # 2000 intervals of 5 normal numbers: 95 % cover 0, give or take four standard errors of 0.49 %.
+    # 2000 intervals of 5 normal numbers: 95% cover 0, give or take four standard errors of 0.49%.
     rng = np.random.default_rng(5)
     covered = 0
     for _ in range(2000):
@@ -213,7 +213,7 @@ def test_a_wider_interval_is_student_s_too() -> None:
 
 
 def test_true_claims_are_hardly_ever_contradicted_however_many_numbers_they_stand_on() -> None:
-    # 12 true numbers each, at their limit: uncorrected, some would contradict in 26 % of the claims.
+    # 12 true numbers each, at their limit: uncorrected, some would contradict in 26% of the claims.
     rng = np.random.default_rng(8)
     contradicted = alone = 0
     for _ in range(1000):

@@ -119,14 +119,14 @@ def test_the_share_of_stuck_lanes_has_an_exact_interval(runs: Runs, stuck: int, 
     found = stuck_below(run_with(runs["w2-10-30"], CHOICE, "stuck", flags), CHOICE, most=0.1)
     assert found.effect == stuck / 100
     assert found.holds is holds
-    if stuck == 0:  # the chance of none in a hundred is 2.5 %
+    if stuck == 0:  # the chance of none in a hundred is 2.5%
         assert found.low == 0.0
         assert (1.0 - found.high) ** 100 == pytest.approx(0.025)
 
 
 def test_a_ratio_of_stuck_lanes_has_a_bootstrap_interval() -> None:
     # Nine lanes of 1 and one of 31: the mean is 4, of which a bootstrap makes 1 + 3 B, B binomial(10, 1/10).
-    # The 2.5 % and 97.5 % quantiles of B are 0 and 3.
+    # The 2.5% and 97.5% quantiles of B are 0 and 3.
     over, under = np.array([1.0] * 9 + [31.0]), np.full(10, 8.0)
     found = bootstrapped_below("", over, under, 0.9)
     assert (found.effect, found.low, found.high) == (0.5, 1 / 8, 10 / 8)
@@ -249,7 +249,7 @@ def test_a_policy_that_learns_nothing_is_not_sublinear() -> None:
 
 
 def test_no_lane_stuck_either_way_decides_nothing(runs: Runs) -> None:
-    """With n lanes of which none differs, up to 1 − 0.025^(1/n) of them could: 71 % of 3."""
+    """With n lanes of which none differs, up to 1 − 0.025^(1/n) of them could: 71% of 3."""
     run = runs["w4-polynomial-2"]
     found = stuck_less(run_with(run, CHOICE, "stuck", run.results.policies[UCB].curves["stuck"]), UCB)
     assert (found.low, found.effect, found.high) == pytest.approx((-0.70760, 0.0, 0.70760), abs=1e-5)

@@ -97,9 +97,9 @@ def test_every_measure_has_labelled_axes_and_a_line_a_policy(measure: str, reque
 @pytest.mark.parametrize(
     ("band", "caption"),
     [
-        ("95%", "95 % confidence interval of the mean"),
+        ("95%", "95% confidence interval of the mean"),
         ("standard error", "± 1 standard error"),
-        ("lanes", "10 % to 90 % of the lanes"),
+        ("lanes", "10% to 90% of the lanes"),
     ],
 )
 def test_the_band_is_what_the_caption_says(results: Results, band: str, caption: str) -> None:

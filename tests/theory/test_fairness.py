@@ -60,14 +60,14 @@ def test_it_is_about_the_mean_of_the_plays_and_not_about_single_lanes() -> None:
 
 
 def test_the_interval_covers_the_truth_for_all_looks_together() -> None:
-    # Binomial plays with a mean deficit of exactly sqrt(t): the interval must hold 1/2, in 95 % of the draws at least.
+    # Binomial plays with a mean deficit of exactly sqrt(t): the interval must hold 1/2, in 95% of the draws at least.
     rng, rounds = np.random.default_rng(5), np.array([100, 400, 1600])
     missed = 0
     for _ in range(200):
         pulls = rng.binomial(rounds[:, None, None], (0.3 - rounds**-0.5)[:, None, None], (3, 30, 5))
         found = expected_fairness(rounds, pulls, 0.3)
         missed += not found.low <= 0.5 <= found.high
-    assert missed <= 20  # Bonferroni errs on the safe side; 21 of 200 have a chance of 0.1 % at 5 %
+    assert missed <= 20  # Bonferroni errs on the safe side; 21 of 200 have a chance of 0.1% at 5%
 
 
 @pytest.mark.parametrize(

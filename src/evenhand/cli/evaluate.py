@@ -63,7 +63,7 @@ def evaluate(
 ) -> None:
     """Estimate from a log what another policy would earn per round, and how often it would play each item.
 
-    Uses inverse propensity scores (IPS), self-normalised (SNIPS) and doubly robust (DR), with 95 % intervals.
+    Uses inverse propensity scores (IPS), self-normalised (SNIPS) and doubly robust (DR), with 95% intervals.
 
     Examples:
 

@@ -58,7 +58,7 @@ def show_results(results: Results, wide: bool = False, against: str | None = Non
     _show_omitted(console, results)
     for label, rows in groupby(compared, key=lambda one: one.label):
         console.print(f"[bold]{escape(label)}[/bold] less {escape(str(against))}, lane by lane", highlight=False)
-        table = table_of("measure", "mean difference", "95 % interval", right=True)
+        table = table_of("measure", "mean difference", "95% interval", right=True)
         for one in rows:
             interval = "" if np.isnan(one.low) else f"{one.low:,.4g} to {one.high:,.4g}"
             table.add_row(one.measure, f"{one.mean:+,.4g}", interval)

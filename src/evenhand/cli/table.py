@@ -44,7 +44,7 @@ def table(
 ) -> None:
     """Print a table of results at the horizon as Markdown, LaTeX or CSV.
 
-    Numbers are mean ± standard error over lanes, differences have a 95 % interval; CSV has each in a column.
+    Numbers are mean ± standard error over lanes, differences have a 95% interval; CSV has each in a column.
 
     Examples:
 

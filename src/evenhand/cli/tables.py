@@ -160,7 +160,7 @@ def show_evaluation(title: str, one: Evaluation, with_shares: bool) -> None:
     console = console_for_tables()
     size = number_of(one.rounds, "round") + (f", {one.rows:,} plays" if one.rows > one.rounds else "")
     console.print(f"[bold]{escape(title)}[/bold]  {size}, {number_of(len(one.items), 'item')}", highlight=False)
-    table = table_of("reward per round", "estimate", "95 % interval", "method", right=True)
+    table = table_of("reward per round", "estimate", "95% interval", "method", right=True)
     table.columns[3].justify = "left"
     table.add_row("the log's policy", *_estimate(one.logged), "mean of the log")
     for name, estimate in one.estimates.items():
@@ -206,7 +206,7 @@ HEALTH = {"good": "green", "attention": "yellow", "bad": "red", "closed": "dim"}
 
 # Columns that an audit leaves out on a narrow terminal, the first ones first; the space before one of the two intervals
 # makes the names differ.
-DISPENSABLE = ("late", "lost", " 95 % interval", "95 % interval", "pending", "max deficit", "reward")
+DISPENSABLE = ("late", "lost", " 95% interval", "95% interval", "pending", "max deficit", "reward")
 
 
 def show_decisions(decisions: Sequence[Decision]) -> None:
@@ -388,11 +388,11 @@ def _audit_columns(lines: Sequence[Line]) -> dict[str, list[str]]:
         "promised": [_number(line.promised) for line in lines],
         "plays": [f"{line.plays:,}" for line in lines],
         "share": [_number(line.share) for line in lines],
-        "95 % interval": [_interval(line.low_share, line.high_share) for line in lines],
+        "95% interval": [_interval(line.low_share, line.high_share) for line in lines],
         "deficit": [_number(line.deficit) for line in lines],
         "max deficit": [_number(line.worst) for line in lines],
         "reward": [_number(line.estimate) for line in lines],
-        " 95 % interval": [_interval(line.low, line.high) for line in lines],
+        " 95% interval": [_interval(line.low, line.high) for line in lines],
         "pending": [f"{line.pending:,}" for line in lines],
         "lost": [f"{line.lost:,}" for line in lines],
         "late": [f"{line.late:,}" for line in lines],

@@ -47,7 +47,7 @@ class Finding:
     Attributes:
         text: what was measured.
         effect: its estimate.
-        low: lower end of the 95 % confidence interval over the lanes.
+        low: lower end of the 95% confidence interval over the lanes.
         high: upper end.
         lanes: independent replications behind it.
         expected: what the claim says about the number, in words.

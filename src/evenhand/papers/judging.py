@@ -23,7 +23,7 @@ class ClaimVerdict:
 
     A claim is confirmed if every number agrees, contradicted if one surely does not, and undecided otherwise. The more
     numbers a claim stands on, the more probably one of them is off by chance; so p-values are corrected by Holm's
-    method, and a true claim is contradicted with a chance of at most 5 % however many they are. To be confirmed all of
+    method, and a true claim is contradicted with a chance of at most 5% however many they are. To be confirmed all of
     its numbers must agree, which needs no correction.
 
     Attributes:

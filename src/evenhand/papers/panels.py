@@ -71,7 +71,7 @@ def curves(
     title: str = "",
     order: Iterable[str] | None = None,
 ) -> None:
-    """A measure over the rounds: means over the lanes with their 95 % intervals as a band, one line per policy.
+    """A measure over the rounds: means over the lanes with their 95% intervals as a band, one line per policy.
 
     Args:
         axes: to draw on.
@@ -96,7 +96,7 @@ def curves(
 
 
 def mean_and_reach(values: NDArray[Any]) -> tuple[Array, Array]:
-    """Mean over the last axis, the lanes, and half the length of its 95 % interval."""
+    """Mean over the last axis, the lanes, and half the length of its 95% interval."""
     by_row = np.atleast_2d(values)
     mean = values.mean(axis=-1)
     high = limits(by_row.reshape(-1, by_row.shape[-1]), "95%")[1].reshape(mean.shape)
@@ -180,7 +180,7 @@ def line(place: int) -> dict[str, Any]:
 
 def lanes_of(run: CompletedRun, shown: str = "bands") -> str:
     """What the bands, bars or whiskers are, for the small print."""
-    return f"means of {count_lanes(run)} lanes; {shown}: 95 % confidence intervals"
+    return f"means of {count_lanes(run)} lanes; {shown}: 95% confidence intervals"
 
 
 def _names(run: CompletedRun, labels: Sequence[str] | Mapping[str, str] | None) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Statistical tests of claims: numbers with confidence intervals over the lanes, and whether a claim holds for them.
 
 Every policy of a run faces the same rewards, delays and availability in the same lane, so two policies are compared
-lane by lane. Intervals are Student's, 95 %, for the mean over the lanes; a number agrees with a claim only if its whole
+lane by lane. Intervals are Student's, 95%, for the mean over the lanes; a number agrees with a claim only if its whole
 interval does, and contradicts it only if the whole interval lies outside of what is claimed.
 """
 
@@ -89,7 +89,7 @@ def judged(
 
     Args:
         text: what was measured.
-        measured: the estimate, and the ends of its Student interval of 95 %.
+        measured: the estimate, and the ends of its Student interval of 95%.
         lanes: behind it.
         expected: the range in words.
         claimed: its ends; an interval that lies wholly outside contradicts the claim.
@@ -113,10 +113,10 @@ def judged(
 def outside(measured: tuple[float, float, float], lanes: int, claimed: tuple[float, float]) -> float:
     """The p-value of an estimate outside of what is claimed: Student's test, two-sided; 1 where it lies inside.
 
-    It is at most 0.05 exactly where the whole 95 % interval lies outside.
+    It is at most 0.05 exactly where the whole 95% interval lies outside.
 
     Args:
-        measured: the estimate, and the ends of its Student interval of 95 %.
+        measured: the estimate, and the ends of its Student interval of 95%.
         lanes: behind it.
         claimed: the ends of the range, in which they count.
 
@@ -168,7 +168,7 @@ def smallest_level(contradicts: Callable[[float], bool]) -> float:
 
 
 def widened(measured: tuple[float, float, float], lanes: int, confidence: float) -> tuple[float, float, float]:
-    """A Student interval of 95 % at another confidence.
+    """A Student interval of 95% at another confidence.
 
     Example:
         >>> [round(number, 3) for number in widened((0.0, -1.0, 1.0), lanes=10, confidence=0.99)]

@@ -54,7 +54,7 @@ def threshold(number: Array, delta: float) -> Array:
     """``β(n, δ) = ln(3 n sqrt(n)/δ)``, which the statistic exceeds at some n with probability δ if nothing changes.
 
     This is the form used in practice; the proven one is larger by a factor that goes to 1 as δ goes to 0. In 500 runs
-    of 3000 Bernoulli rewards it was exceeded in 1.8 % (mean 0.5) and 0.8 % (mean 0.1) with δ = 0.1, in none with
+    of 3000 Bernoulli rewards it was exceeded in 1.8% (mean 0.5) and 0.8% (mean 0.1) with δ = 0.1, in none with
     δ = 0.01.
 
     Args:
@@ -84,7 +84,7 @@ class SinceLastChange(Evidence):
     A departure from the paper, which looks at every s and remembers every reward: the sums up to at most ``points``
     moments are kept, so that the state does not grow. When a moment must go it is the one whose neighbours are closest
     in their distance to now, in proportion; so moments lie the denser the nearer they are to now. A change is found
-    slightly later for that (by 7 % of the delay, of 0.5 to 0.7 after 3000 rewards), never falsely.
+    slightly later for that (by 7% of the delay, of 0.5 to 0.7 after 3000 rewards), never falsely.
 
     Args:
         evidence: what to believe of rewards that have not arrived.

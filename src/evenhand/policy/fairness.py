@@ -139,7 +139,7 @@ class Fairness(Part, ABC):
     def allowance(self, arms: int, rounds: int, plays: int) -> float:
         """The most plays that an arm can be behind its promised share after so many rounds, all arms being available.
 
-        The default allows for a promise that is kept in the long run only: K plays and 2 % of the rounds.
+        The default allows for a promise that is kept in the long run only: K plays and 2% of the rounds.
 
         Args:
             arms: K, number of arms.

@@ -28,7 +28,7 @@ class FloorShares(Fairness):
     clip   ``p_i = max(w_i, f_i) / Σ_j max(w_j, f_j)``     broken: with one arm at 1, each other has ``f/(1 + (K−1) f)``
     =====  ==============================================  ========================================================
 
-    So clipping gives 7.1 % for a floor of 10 % and five arms. It is here for comparison: services for experiments ship
+    So clipping gives 7.1% for a floor of 10% and five arms. It is here for comparison: services for experiments ship
     it.
 
     Args:

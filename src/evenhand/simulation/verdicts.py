@@ -52,7 +52,7 @@ class Verdict:
 def verdicts(results: Results) -> dict[str, Verdict]:
     """A verdict on every policy of a run, by label.
 
-    A promise counts as kept where at most 1 % of the promised plays, or one play, is missing at the horizon, on average
+    A promise counts as kept where at most 1% of the promised plays, or one play, is missing at the horizon, on average
     over lanes: algorithms keep long-run promises up to a number of plays that grows more slowly than the rounds.
 
     Args:
@@ -145,7 +145,7 @@ class Difference:
         label: of the policy.
         measure: name of the measure.
         mean: of the differences over lanes, the policy less the other.
-        low: of the 95 % interval by Student's t; NaN for a single lane.
+        low: of the 95% interval by Student's t; NaN for a single lane.
         high: of the interval.
 
     Example:

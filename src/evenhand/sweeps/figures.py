@@ -26,7 +26,7 @@ GEOMETRIC = 20.0  # ratio of the largest and the smallest value from which an ax
 def lines(
     results: SweepResults, measure: str = "regret", axis: str | None = None, *, title: str = "", width: str = ""
 ) -> Figure:
-    """A measure at the horizon over one axis of a study, a line for each policy, with 95 % intervals.
+    """A measure at the horizon over one axis of a study, a line for each policy, with 95% intervals.
 
     Where the study has other axes, the line is the mean over their values, and the caption says so.
 
@@ -63,7 +63,7 @@ def lines(
         axes.plot(points["place"], points["mean"], label=plain(str(label), LONGEST[width]), **style)
     _scale(axes, ticks, places, name)
     axes.set_ylabel(_label(results, measure))
-    caption = f"{_caption(results, rows, [name])}; band: 95 % confidence interval"
+    caption = f"{_caption(results, rows, [name])}; band: 95% confidence interval"
     finish(figure, [axes], title, caption, width)
     return figure
 
@@ -153,7 +153,7 @@ def frontier(
         width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
-        An ordinary figure of matplotlib; whiskers are 95 % intervals, and the ends of a line have their values of the
+        An ordinary figure of matplotlib; whiskers are 95% intervals, and the ends of a line have their values of the
         axis beside them.
 
     Raises:
@@ -183,7 +183,7 @@ def frontier(
     axes.margins(0.1)
     axes.set_xlabel(_label(results, unfairness))
     axes.set_ylabel(_label(results, reward))
-    caption = f"{_caption(results, up, [name])}; whiskers: 95 % confidence intervals; {name} at the ends of each line"
+    caption = f"{_caption(results, up, [name])}; whiskers: 95% confidence intervals; {name} at the ends of each line"
     finish(figure, [axes], title, caption, width)
     return figure
 
@@ -226,7 +226,7 @@ def _last(results: SweepResults, measure: str) -> pd.DataFrame:
 
 
 def _mean_over(rows: pd.DataFrame, axis: str, places: Mapping[Any, float]) -> pd.DataFrame:
-    """For each value of an axis its place, the mean over everything else, and half of the 95 % interval."""
+    """For each value of an axis its place, the mean over everything else, and half of the 95% interval."""
     import pandas as pd
     from scipy.stats import t
 

@@ -189,7 +189,7 @@ class SweepResults:
 
         Returns:
             ``setting``, a column for each axis, ``policy``, ``round``, ``measure``, ``n`` (lanes), ``mean``,
-            ``stderr`` and the 95 % interval ``low`` and ``high``, at the last checkpoint.
+            ``stderr`` and the 95% interval ``low`` and ``high``, at the last checkpoint.
 
         Raises:
             EvenhandError: there is no such policy or measure.
@@ -287,7 +287,7 @@ def _start(unit: Unit) -> dict[str, Any]:
 
 
 def _interval(values: Any) -> dict[str, Any]:
-    """Number, mean, standard error and 95 % interval of the mean by Student's t."""
+    """Number, mean, standard error and 95% interval of the mean by Student's t."""
     from scipy.stats import t
 
     mean, error = (float(one) for one in mean_and_error(values))

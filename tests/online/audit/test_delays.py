@@ -18,7 +18,7 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 
 
 def test_nothing_by_hand() -> None:
-    """Five delays: the median is the third, the 5 % quantile a fifth of the way from the first to the second."""
+    """Five delays: the median is the third, the 5% quantile a fifth of the way from the first to the second."""
     waits = summarise(np.array([100.0, 0.0, 500.0, 200.0, 300.0]))
     assert waits.count == 5
     assert waits.quantiles == pytest.approx({"0.05": 20.0, "0.25": 100.0, "0.5": 200.0, "0.75": 300.0, "0.95": 460.0})

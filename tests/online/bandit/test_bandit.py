@@ -674,7 +674,7 @@ def test_a_new_arm_is_owed_nothing_for_the_past() -> None:
 
 @pytest.mark.parametrize("name", ["fucb", "tscsf_b", "lfg", "f_ts", "ars_fucb"])
 def test_the_same_promise_again_changes_nothing(name: str) -> None:
-    """9 % sent every five rounds to ten arms, of all or of one: nobody is left behind, and decisions stay the same."""
+    """9% sent every five rounds to ten arms, of all or of one: nobody is left behind, and decisions stay the same."""
     arms = [str(arm) for arm in range(10)]
     parameters: dict[str, Any] = {"eta": 1.0} if name in ("tscsf_b", "lfg") else {}
     bandit, other = (Bandit(arms, name, fractions=[0.09] * 10, seed=1, **parameters) for _ in range(2))
@@ -695,7 +695,7 @@ def test_the_same_promise_again_changes_nothing(name: str) -> None:
 
 
 def test_promises_that_change_do_not_hide_what_was_owed() -> None:
-    """9 % and 9.01 % in turn: what lapsed stays in the deficit, in the largest deficit and in the history."""
+    """9% and 9.01% in turn: what lapsed stays in the deficit, in the largest deficit and in the history."""
     bandit = Bandit([str(arm) for arm in range(10)], "fucb", fractions=[0.09] * 10, seed=1)
     for round in range(1, 1001):
         bandit.decide()

@@ -706,7 +706,7 @@ def test_command_sets_parameters(command: Command, tmp_path: Path) -> None:
 def test_command_shows_tables(command: Command) -> None:
     status, out, err = command("--shares", "uniform", "--clip", "1.5", "--column", "reward=reward", "--rows")
     assert (status, err) == (0, "")
-    for words in ("3 rounds, 2 items", "the log's policy", "uniform, SNIPS", "95 % interval", "effective sample size"):
+    for words in ("3 rounds, 2 items", "the log's policy", "uniform, SNIPS", "95% interval", "effective sample size"):
         assert words in out
     assert "warning: 1 weight was clipped" in out
 

@@ -424,7 +424,7 @@ def test_ips_recovers_what_is_known(
     rounds: int,
     estimate: bool,
 ) -> None:
-    """Even shares would earn the mean of the means; the estimate's own 99.9 % interval must have it, and be short.
+    """Even shares would earn the mean of the means; the estimate's own 99.9% interval must have it, and be short.
 
     IPS is unbiased and its errors are those of a mean over rounds, so that 3.3 standard errors suffice but once in a
     thousand seeds; the one here is fixed. Neither policy has small propensities, whose weights would have heavy tails.

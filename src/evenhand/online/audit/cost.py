@@ -17,7 +17,7 @@ class Cost(Answer):
     per_round: float | None
     """expected reward per round, in the unit of the rewards; null where it is not known"""
     low: float | None
-    """lower end of the 95 % interval of `per_round`, which holds at all times at once and whatever the missing rewards
+    """lower end of the 95% interval of `per_round`, which holds at all times at once and whatever the missing rewards
     are; null where no interval is known"""
     high: float | None
     """upper end"""

@@ -78,7 +78,7 @@ def _shares(axes: Axes, lines: list[Line], rows: np.ndarray) -> None:
     intervals = [(row, line.low_share, line.high_share) for row, line in zip(rows, lines, strict=True) if line.rounds]
     if intervals:
         places, low, high = zip(*intervals, strict=True)
-        axes.hlines(places, low, high, color="0.3", linewidth=1.2, label="95 % interval")
+        axes.hlines(places, low, high, color="0.3", linewidth=1.2, label="95% interval")
     promised = [(row, line.promised) for row, line in zip(rows, lines, strict=True) if line.promised]
     if promised:
         at = np.array([row for row, _ in promised])
@@ -98,5 +98,5 @@ def _rewards(axes: Axes, lines: list[Line], rows: np.ndarray) -> None:
         if line.low is not None and line.high is not None:
             axes.hlines(row, line.low, line.high, color=COLOURS[1], linewidth=2)
         axes.plot(line.estimate, row, "o", color=COLOURS[1], markersize=4.5)
-    axes.set_xlabel("estimated reward, 95 % interval")
+    axes.set_xlabel("estimated reward, 95% interval")
     axes.grid(axis="y", visible=False)

@@ -16,7 +16,7 @@ from evenhand.online.audit.sentences import WITHIN, below, breaches, owed_now, p
 from evenhand.online.audit.text import plain
 
 CHANCE = 3.0  # standard deviations of a share from which on an arm is further behind than chance explains
-SILENT = 5.0  # times the delay of 95 % of the rewards after which a reward is overdue
+SILENT = 5.0  # times the delay of 95% of the rewards after which a reward is overdue
 SPARSE = 10.0  # times the mean time between two rewards after which the next one is overdue
 HOUR = 3600.0  # seconds, before which no reward is overdue
 DAY = 86_400.0  # seconds, taken for the usual delay before the first reward

@@ -1,4 +1,4 @@
-"""95 % confidence intervals of shares and of mean rewards that hold at all times at once."""
+"""95% confidence intervals of shares and of mean rewards that hold at all times at once."""
 
 from __future__ import annotations
 

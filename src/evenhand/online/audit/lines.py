@@ -28,7 +28,7 @@ class Line(Answer):
     share: float | None
     """plays per round since then; null before the first"""
     low_share: float | None
-    """lower end of the 95 % interval of its mean propensity in these rounds, which holds at all times at once; null
+    """lower end of the 95% interval of its mean propensity in these rounds, which holds at all times at once; null
     before the first"""
     high_share: float | None
     """upper end"""
@@ -54,7 +54,7 @@ class Line(Answer):
     trusted: bool
     """whether the estimate can be trusted; the audit's `warnings` say why not"""
     low: float | None
-    """lower end of the 95 % interval of the mean reward of all its plays, which holds at all times at once and whatever
+    """lower end of the 95% interval of the mean reward of all its plays, which holds at all times at once and whatever
     the pending, lost and late rewards are; null where no reward is certain"""
     high: float | None
     """upper end"""

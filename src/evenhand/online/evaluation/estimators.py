@@ -16,7 +16,7 @@ from evenhand.core.state import Array
 from evenhand.online.evaluation.log import Log
 from evenhand.online.evaluation.targets import Target, as_target
 
-NORMAL = 1.959963984540054  # 97.5 % of a normal distribution lie below
+NORMAL = 1.959963984540054  # 97.5% of a normal distribution lie below
 HEAVY = 0.05  # part of all weight above which there is a warning about a single play
 THIN = 0.01  # effective plays, as a part of all, below which there is a warning
 FEW = 0.1  # part of the squared error of SNIPS above which there is a warning about a single play
@@ -31,7 +31,7 @@ ESTIMATORS = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean reward per round or per play, with its standard error and a 95 % interval; NaN where it is unknown.
+    """A mean reward per round or per play, with its standard error and a 95% interval; NaN where it is unknown.
 
     Example:
         >>> Estimate(0.5, 0.1).low.__round__(3), Estimate(0.5, 0.1).high.__round__(3)

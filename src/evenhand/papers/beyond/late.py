@@ -109,7 +109,7 @@ EXPERIMENTS = (
         parts=("m2-geometric", "m2-loss"),
         claims=(
             PaperClaim(
-                "Under geometric delays M-FCUCB-D has at most 10 % more of both regrets than FCUCB-D.",
+                "Under geometric delays M-FCUCB-D has at most 10% more of both regrets than FCUCB-D.",
                 "ours",
                 at_most_times("m2-geometric", "M-FCUCB-D", "FCUCB-D", REGRETS, 1.1),
             ),
@@ -117,10 +117,10 @@ EXPERIMENTS = (
                 "Under geometric delays M-FCTS-D has no more of both regrets than FCTS-D.",
                 "ours",
                 at_most_times("m2-geometric", "M-FCTS-D", "FCTS-D", REGRETS, 1.05),
-                "no more: surely less than 5 % more",
+                "no more: surely less than 5% more",
             ),
             PaperClaim(
-                "Under geometric delays Q-FCUCB-D and Q-FCTS-D, whether they trust or doubt, have at most 10 % more of "
+                "Under geometric delays Q-FCUCB-D and Q-FCTS-D, whether they trust or doubt, have at most 10% more of "
                 "both regrets than FCUCB-D and FCTS-D.",
                 "ours",
                 together(
@@ -137,7 +137,7 @@ EXPERIMENTS = (
                 together(*(at_least_times("m2-loss", f"M-{rule}", rule, 2.0) for rule in RULES)),
             ),
             PaperClaim(
-                "Where rewards are lost, Q-FCUCB-D and Q-FCTS-D that trust have at most 10 % more of both regrets than "
+                "Where rewards are lost, Q-FCUCB-D and Q-FCTS-D that trust have at most 10% more of both regrets than "
                 "FCUCB-D and FCTS-D.",
                 "ours",
                 together(*(at_most_times("m2-loss", f"Q-{rule}, trust", rule, REGRETS, 1.1) for rule in RULES)),

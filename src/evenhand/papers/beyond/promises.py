@@ -146,16 +146,16 @@ EXPERIMENTS = (
         parts=("v",),
         claims=(
             PaperClaim(
-                "With clipping and division, arms that are clearly worse get 7.1 %, not the floor of 10 %.",
+                "With clipping and division, arms that are clearly worse get 7.1%, not the floor of 10%.",
                 "ours",
                 lambda runs: of_the_worse(runs, CLIP, 0.07, 0.0725),
-                "from 7 % to 7.25 %: 0.1/1.4 is 7.14 %",
+                "from 7% to 7.25%: 0.1/1.4 is 7.14%",
             ),
             PaperClaim(
-                "With the floor mixed in, they get 10 %.",
+                "With the floor mixed in, they get 10%.",
                 "ours",
                 lambda runs: of_the_worse(runs, MIX, 0.0985, 0.1015),
-                "from 9.85 % to 10.15 %",
+                "from 9.85% to 10.15%",
             ),
         ),
         draw=of_floors,

@@ -93,7 +93,7 @@ def over_spreads(runs: Runs) -> Figure:
         axes.set_ylabel(("composite regret in the end", "share of lanes on a worse arm")[number])
 
     some = runs["h-delay-10-30"]
-    note = f"after {some.setup.horizon:,} rounds; means of {count_lanes(some)} lanes with their 95 % intervals"
+    note = f"after {some.setup.horizon:,} rounds; means of {count_lanes(some)} lanes with their 95% intervals"
     return panels.grid(2, panel, columns=2, note=note)
 
 
@@ -116,10 +116,10 @@ EXPERIMENTS = (
                 "Regret is at or below that of ARS-UCB as published where rewards come late.",
                 "ours",
                 regret_below(tuple(LATE), 1.05),
-                "late: ten steps or more on average; at or below: surely less than 5 % more, in every spread",
+                "late: ten steps or more on average; at or below: surely less than 5% more, in every spread",
             ),
             PaperClaim(
-                "Regret is at most 20 % above that of ARS-UCB as published where rewards come within a few steps.",
+                "Regret is at most 20% above that of ARS-UCB as published where rewards come within a few steps.",
                 "ours",
                 regret_below(tuple(SOON), 1.2),
                 "in every spread",

@@ -65,7 +65,7 @@ def over_delays(parts: Sequence[str]) -> Callable[[Runs], Figure]:
             panels.finish(axes, "fixed delay (rounds)", measures.MEASURES[MEASURES[number]].measure.axis)
             axes.set_xticks(delays)
 
-        note = f"after {first.setup.horizon:,} rounds; means of {first.setup.lanes} lanes with their 95 % intervals"
+        note = f"after {first.setup.horizon:,} rounds; means of {first.setup.lanes} lanes with their 95% intervals"
         return panels.grid(2, panel, columns=2, note=note)
 
     return draw

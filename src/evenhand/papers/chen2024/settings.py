@@ -138,7 +138,7 @@ EXPERIMENTS = (
                 "CUCB-D and MP-TS-D are unfair: they mainly play the arms of high reward, 3, 4 and 5.",
                 "section 6, figure 1(a)",
                 claims.unfair,
-                "mainly: more than 90 % of the plays; the fair part is 56 %",
+                "mainly: more than 90% of the plays; the fair part is 56%",
             ),
             PaperClaim(
                 "FGreedy-D tends to play the arms uniformly at random.",
@@ -155,7 +155,7 @@ EXPERIMENTS = (
                 "FCUCB-D and FCTS-D converge to the optimal fair policy.",
                 "section 6, figure 1(a)",
                 claims.converged(FAIR),
-                "every arm's share of the 40,000 rounds is within 10 % of its fair share",
+                "every arm's share of the 40,000 rounds is within 10% of its fair share",
             ),
             PaperClaim(
                 "CUCB-D and MP-TS-D have consistently smaller reward regrets and larger fairness regrets than FCUCB-D "
@@ -205,7 +205,7 @@ EXPERIMENTS = (
                 f"{CODES_SENTENCE}FCUCB-D converges to the optimal fair policy.",
                 "section 6, figure 1(a); ours",
                 claims.converged(FAIR_CODE[:1]),
-                "every arm's share of the 40,000 rounds is within 10 % of its fair share",
+                "every arm's share of the 40,000 rounds is within 10% of its fair share",
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}both regrets of FCUCB-D grow sublinearly and are smaller than those of FGreedy-D.",
@@ -249,13 +249,13 @@ EXPERIMENTS = (
                 "sensitive to them.",
                 "section 6, figure 2(a)",
                 claims.insensitive(FAIR),
-                "quite close: within 10 % of the regret without delay, at every delay",
+                "quite close: within 10% of the regret without delay, at every delay",
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}both regrets of FCUCB-D are quite close under all of the fixed delays.",
                 "section 6, figure 2(a); ours",
                 claims.insensitive(FAIR_CODE[:1]),
-                "quite close: within 10 % of the regret without delay, at every delay",
+                "quite close: within 10% of the regret without delay, at every delay",
             ),
         ),
         draw=figures.over_delays(DELAYS),
@@ -301,7 +301,7 @@ EXPERIMENTS = (
                 "OP-FCUCB-D and OP-FCTS-D significantly outperform FCUCB-D and FCTS-D in both regrets.",
                 "section 6, figure 2(d)",
                 claims.much_less("c2d", WARY, FAIR),
-                f"{EVERY_PAIR}; significantly: lower by more than 10 %",
+                f"{EVERY_PAIR}; significantly: lower by more than 10%",
             ),
             PaperClaim(
                 "At the beginning a bad arm looks better than a good one to FCUCB-D and FCTS-D.",
@@ -313,14 +313,14 @@ EXPERIMENTS = (
                 "OP-FCUCB-D and OP-FCTS-D outperform FCUCB-D and FCTS-D by as much after a fifth of the rounds.",
                 "section 6, figure 2(d); the horizon is ours",
                 claims.much_less("c2d", WARY, FAIR, 0.2),
-                "each of the two against each of the other two; lower by more than 10 %",
+                "each of the two against each of the other two; lower by more than 10%",
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}OP-FCUCB-D and OP-FCTS-D significantly outperform FCUCB-D and FCTS-D in both "
                 "regrets.",
                 "section 6, figure 2(d); ours",
                 claims.much_less("c2d", WARY_CODE, FAIR_CODE),
-                f"{EVERY_PAIR}; significantly: lower by more than 10 %",
+                f"{EVERY_PAIR}; significantly: lower by more than 10%",
             ),
         ),
         draw=figures.both_radii("c2d"),
@@ -433,7 +433,7 @@ EXPERIMENTS = (
                 "FGreedy-D performs comparably to FCUCB-D and FCTS-D.",
                 "appendix B.1, figure 8",
                 claims.comparable,
-                "comparably: within 10 %, in both regrets and at every c",
+                "comparably: within 10%, in both regrets and at every c",
             ),
             PaperClaim(
                 "The reason: at the beginning FGreedy-D favours the bad arms less than FCUCB-D and FCTS-D do.",

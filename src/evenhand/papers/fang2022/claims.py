@@ -395,7 +395,7 @@ def promises_kept(name: str) -> Test:
 
 
 def soft_falls_short(runs: Runs) -> list[Finding]:
-    """With the soft threshold an arm misses more than 5 % of its plays, and what is missing grows linearly."""
+    """With the soft threshold an arm misses more than 5% of its plays, and what is missing grows linearly."""
     run = runs["f6-promises"]
     part = (promised(run) - run.results.policies[SOFT].pulls[-1]) / promised(run)
     text = f"missing fraction of the promised plays of the arm furthest behind: {SOFT}"

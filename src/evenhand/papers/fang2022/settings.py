@@ -26,7 +26,7 @@ SCALES = (
 SAME_UNFAIRNESS = (
     "at the same unfairness: values of a policy's parameter with less mean reward than another that misses no more "
     "plays do not count, and between the others the mean reward is a straight line; two policies are compared at "
-    "10, 30, 50, 70 and 90 % of the way through the unfairness that both reach, and the place where the lead is "
+    "10, 30, 50, 70 and 90% of the way through the unfairness that both reach, and the place where the lead is "
     "least sure is shown; where they share less than one play per arm, nothing can be confirmed"
 )
 
@@ -115,7 +115,7 @@ EXPERIMENTS = (
                 "first.",
                 "section 6.2, figure 2",
                 claims.one_by_one,
-                "an arm is unfair when more than 5 % of its promised plays are missing; one by one: of two arms "
+                "an arm is unfair when more than 5% of its promised plays are missing; one by one: of two arms "
                 "that follow each other in the order of their means, the better one stays fair over a longer piece "
                 "of η from 1 down, in steps of 0.05",
             ),
@@ -124,7 +124,7 @@ EXPERIMENTS = (
                     f"With {name}, all arms suddenly become unfair once the scale falls from 1.",
                     "section 6.2, figure 2",
                     claims.all_at_once(name),
-                    "at η = 1 no arm misses 5 % of its promised plays; at 0.9 every arm but the best misses more",
+                    "at η = 1 no arm misses 5% of its promised plays; at 0.9 every arm but the best misses more",
                 )
                 for name in RIVALS
             ),
@@ -133,7 +133,7 @@ EXPERIMENTS = (
                 "Fair-Learn and LFG do.",
                 "figure 2, caption",
                 claims.wider,
-                "range: from 1 down to the first η, in steps of 0.1, at which more than 5 % of the promised plays "
+                "range: from 1 down to the first η, in steps of 0.1, at which more than 5% of the promised plays "
                 "are missing",
             ),
         ),
@@ -198,8 +198,8 @@ EXPERIMENTS = (
                     f"The plays of {kind} arms are proportional to {inverse} where they {state} the fairness level.",
                     "section 6.2, figure 4",
                     claims.on_lines(kind, claims.power, "power of growth in", claims.PROPORTIONAL),
-                    f"proportional: plays grow like a power of {inverse} from 0.9 to 1.1; {state}: by more than 1 "
-                    "% in the mean; cases with fewer than three such arms say nothing",
+                    f"proportional: plays grow like a power of {inverse} from 0.9 to 1.1; {state}: by more than "
+                    "1% in the mean; cases with fewer than three such arms say nothing",
                 )
                 for (kind, inverse), state in zip(claims.INVERSE.items(), ("do not reach", "exceed"), strict=True)
             ),
@@ -210,7 +210,7 @@ EXPERIMENTS = (
                     claims.on_lines(
                         kind, claims.straightness, "variance of plays explained by a line in", (claims.STRAIGHT, 1.0)
                     ),
-                    "at least 95 % of the variance between the arms; the line need not go through 0",
+                    "at least 95% of the variance between the arms; the line need not go through 0",
                 )
                 for kind, inverse in claims.INVERSE.items()
             ),
@@ -281,13 +281,13 @@ EXPERIMENTS = (
                 "share.",
                 "Theorem 4.1",
                 claims.promises_kept(claims.HARD),
-                "⌊τT⌋ plays for every arm in more than 95 % of the lanes; the paper's chance goes to 1",
+                "⌊τT⌋ plays for every arm in more than 95% of the lanes; the paper's chance goes to 1",
             ),
             PaperClaim(
                 "A soft threshold fails to guarantee asymptotic fairness.",
                 "section 5",
                 claims.soft_falls_short,
-                "in the same problem: an arm misses more than 5 % of its promised plays, and the missing plays grow "
+                "in the same problem: an arm misses more than 5% of its promised plays, and the missing plays grow "
                 "linearly over the last half of the rounds",
             ),
             PaperClaim(

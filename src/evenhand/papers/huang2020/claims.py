@@ -282,12 +282,12 @@ def hardest(part: str, end: str, hard: Sequence[int]) -> Test:
 
 
 def later_with_eta(runs: Runs) -> list[Finding]:
-    """The last round with more than 1 % missing comes later with every step of η."""
+    """The last round with more than 1% missing comes later with every step of η."""
     run, found = runs[FIRST], []
     for name in PAIR:
         for less, larger in pairwise(("1", "10", "1000", "inf")):
             gap = settled(run, f"{name} eta={less}") - settled(run, f"{name} eta={larger}")
-            text = f"last round with more than 1 % missing: {name}, eta={less} minus eta={larger}"
+            text = f"last round with more than 1% missing: {name}, eta={less} minus eta={larger}"
             found.append(below(text, gap, 0.0, " rounds"))
     return found
 

@@ -235,7 +235,7 @@ EXPERIMENTS = (
                 "The larger η, the later the constraints are satisfied.",
                 "Remark 1 and section 6.1.1",
                 claims.later_with_eta,
-                "later: the last checkpoint at which some arm misses more than 1 % of the rounds so far",
+                "later: the last checkpoint at which some arm misses more than 1% of the rounds so far",
             ),
             _seen(FIRST, " eta=1000"),
         ),

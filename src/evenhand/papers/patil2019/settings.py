@@ -11,7 +11,7 @@ HORIZON = "The paper gives no horizon; 100,000 rounds are ours."
 ETA = "The paper gives no η for η-FUCB in its first two plots; 0.001 is ours."
 EPSILON = "The paper gives no ε for NAIVE; 0.1 is ours, and the ε of Theorem 1's proof, 0.83, stands beside it."
 ALPHA = "for the plays averaged over the lanes, at all recorded rounds and for all arms together"
-SIMILAR = "similar: within 10 %"
+SIMILAR = "similar: within 10%"
 SURPLUS = (
     "As printed, η-FUCB also counts plays beyond the promise against an arm, the best one's above all. The variant "
     "“surplus ignored” counts missing plays only; both are shown."
@@ -29,7 +29,7 @@ EXPERIMENTS = (
                 "With r = 0 the regret of FUCB, η-FUCB and LFG follows that of UCB1 closely.",
                 "section 6",
                 claims.near_ucb1,
-                "closely: within 10 % of UCB1's regret in the end",
+                "closely: within 10% of UCB1's regret in the end",
             ),
             PaperClaim(
                 "F-TS has a lower regret than UCB1.",
@@ -40,20 +40,20 @@ EXPERIMENTS = (
                 "With r = 0 the regret of T-FUCB follows that of UCB1 closely.",
                 "sections 4 and 6",
                 claims.knowing_near_ucb1("T-FUCB"),
-                "closely: within 10 %; the paper does not say whether its plot has this one",
+                "closely: within 10%; the paper does not say whether its plot has this one",
             ),
             PaperClaim(
                 "With r = 0 the regret of NAIVE follows that of UCB1 closely.",
                 "sections 4 and 6",
                 claims.knowing_near_ucb1("NAIVE", "NAIVE, ε = 0.83"),
-                "closely: within 10 %, with ε = 0.1 and with that of Theorem 1; the paper does not say whether its "
+                "closely: within 10%, with ε = 0.1 and with that of Theorem 1; the paper does not say whether its "
                 "plot has this one",
             ),
             PaperClaim(
                 "Where surpluses are ignored, η-FUCB follows UCB1 closely (our second reading of its rule).",
                 "section 5, Algorithm 4",
                 claims.ignored_near_ucb1,
-                "closely: within 10 %",
+                "closely: within 10%",
             ),
         ),
         draw=figures.over_rounds("p2a", ("regret",)),
@@ -71,7 +71,7 @@ EXPERIMENTS = (
                 "The r-regret of FUCB is similar to the regret of UCB1.",
                 "section 6",
                 claims.r_regret_like_regret("p2b", 100_000),
-                "similar: within 10 % at 100,000 rounds; P-2d has other horizons",
+                "similar: within 10% at 100,000 rounds; P-2d has other horizons",
             ),
             PaperClaim("LFG has a lower r-regret than the proposed algorithms.", "section 6", claims.lfg_lowest),
             PaperClaim("The r-regret of FUCB and of LFG is logarithmic.", "section 6", claims.logarithmic_with_shares),

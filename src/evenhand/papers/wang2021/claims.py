@@ -82,7 +82,7 @@ Interval = tuple[float, float, float]  # mean, lower end, upper end
 
 
 def stuck_share(run: CompletedRun, label: str) -> Interval:
-    """The share of lanes that are stuck in the end, and Clopper and Pearson's 95 % interval."""
+    """The share of lanes that are stuck in the end, and Clopper and Pearson's 95% interval."""
     from scipy.stats import binomtest
 
     stuck, lanes = int(at(run, label, "stuck").sum()), count_lanes(run)
@@ -296,7 +296,7 @@ def slightly_better(parts: Sequence[str]) -> Test:
 
 
 def can_be_worse(parts: Sequence[str]) -> Test:
-    """Some case in which CLW with a wrong d has more regret; the intervals share the 5 % of error among them."""
+    """Some case in which CLW with a wrong d has more regret; the intervals share the 5% of error among them."""
 
     def test(runs: Runs) -> list[Finding]:
         cases = list(product(parts, WRONG))
@@ -307,7 +307,7 @@ def can_be_worse(parts: Sequence[str]) -> Test:
         ]
         sure = [widened(gap, lanes, confidence) for gap in gaps]
         mean, low, high = (float(sum(gap[end] > 0.0 for gap in sure)) for end in range(3))
-        text = f"cases in which CLW with a d that is 10 % off has more regret than {ARS}, of {len(cases)}"
+        text = f"cases in which CLW with a d that is 10% off has more regret than {ARS}, of {len(cases)}"
         # None is worse only if each on its own is not.
         p_value = max(outside(gap, lanes, (0.0, math.inf)) for gap in gaps)
         return [Finding(text, mean, low, high, lanes, "at least 1", low >= 1.0, p_value)]

@@ -64,7 +64,7 @@ def spreads(parts: Sequence[str], informed: Sequence[str]) -> Callable[[Runs], F
             panels.curves(axes, runs[part], REGRET, labels, log="x", title=title, order=order)
             axes.set_xlim(left=100.0)
 
-        note = f"{panels.lanes_of(runs[parts[0]])}; stuck in the end, with 95 % intervals"
+        note = f"{panels.lanes_of(runs[parts[0]])}; stuck in the end, with 95% intervals"
         return panels.grid(3 * len(parts), panel, columns=3, note=note)
 
     return draw
@@ -119,7 +119,7 @@ def clicks(runs: Runs) -> Figure:
         panels.curves(axes, run, lost(run), title=NAMES[parts[number]], order=order)
         axes.set_ylabel("regret (reward)")
 
-    note = f"{panels.lanes_of(runs[parts[0]])}; last row: 95 % intervals of the exponent of t; grey: 2/3 and 1"
+    note = f"{panels.lanes_of(runs[parts[0]])}; last row: 95% intervals of the exponent of t; grey: 2/3 and 1"
     return panels.grid(len(parts) + 2, panel, columns=2, note=note)
 
 

@@ -138,7 +138,7 @@ def _spread_claims(parts: Sequence[str], informed: Sequence[str], others: Sequen
             "The regret of ARS-UCB is always logarithmic.",
             "section 4.1, conclusion",
             claims.always_logarithmic(parts, OTHERS),
-            "always: in every spread, for every α and f(k) that is run; each interval is of 95 % on its own",
+            "always: in every spread, for every α and f(k) that is run; each interval is of 95% on its own",
         ),
         *(_against_odaaf(parts, informed) if informed else ()),
         *(_against_others(parts, others) if others else ()),
@@ -316,17 +316,17 @@ EXPERIMENTS = (
                 "slightly better: less regret in the end, but at most a fifth less, in every case",
             ),
             PaperClaim(
-                "Where its d is 10 % off, CLW can perform worse than ARS-EXP3.",
+                "Where its d is 10% off, CLW can perform worse than ARS-EXP3.",
                 "section 4.2",
                 claims.can_be_worse(OBLIVIOUS),
-                "can: in at least one of the cases, d being too small or too large; the intervals share the 5 % of "
+                "can: in at least one of the cases, d being too small or too large; the intervals share the 5% of "
                 "error",
             ),
             PaperClaim(
                 "Under oblivious delays ARS-EXP3 is more robust than a CLW that does not know d accurately.",
                 "section 4.2, end",
                 claims.less(OBLIVIOUS, (ARS,), WRONG),
-                "less regret than CLW with a d that is 10 % too small or too large, in every case",
+                "less regret than CLW with a d that is 10% too small or too large, in every case",
             ),
             PaperClaim(
                 "Where it does not know the horizon, ARS-EXP3 by doubling has at most 2.7 times its regret.",
@@ -351,7 +351,7 @@ EXPERIMENTS = (
                 "as above",
             ),
             PaperClaim(
-                "On the made-up log too, CLW can perform worse than ARS-EXP3 where its d is 10 % off.",
+                "On the made-up log too, CLW can perform worse than ARS-EXP3 where its d is 10% off.",
                 "ours",
                 claims.can_be_worse(tuple(MADE_UP)[1:]),
                 "as above",

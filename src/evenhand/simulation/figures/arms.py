@@ -30,7 +30,7 @@ def shares_over_time(results: Results, label: str | None = None, *, title: str =
         width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
-        An ordinary figure of matplotlib; bands are 95 % intervals of the mean over lanes.
+        An ordinary figure of matplotlib; bands are 95% intervals of the mean over lanes.
 
     Raises:
         EvenhandError: there is no such policy or width.
@@ -173,7 +173,7 @@ def _of_interest(shares: Array, promised: Array | None) -> list[int]:
 
 
 def _caption(results: Results, label: str, drawn: int, promised: bool) -> str:
-    parts = [f"{plain(label)}, {mean_of(results.information['lanes'], 'band: 95 % confidence interval')}"]
+    parts = [f"{plain(label)}, {mean_of(results.information['lanes'], 'band: 95% confidence interval')}"]
     if promised:
         parts.append("dotted: promised")
     if drawn < len(results.names):

@@ -47,7 +47,7 @@ def paired_differences(
         width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
-        An ordinary figure of matplotlib; bands are 95 % intervals of the mean difference.
+        An ordinary figure of matplotlib; bands are 95% intervals of the mean difference.
 
     Raises:
         EvenhandError: there is no such measure, policy or width.
@@ -77,7 +77,7 @@ def paired_differences(
             axes.fill_between(results.rounds, *limits(values, "95%"), color=style["color"], alpha=0.2, linewidth=0)
     panels[-1].set_xlabel("round")
     panels[-1].set_ylabel(f"{results.measures[measure].axis}, less that of {plain(base, 20)}")
-    caption = f"paired differences, {mean_of(results.information['lanes'], 'band: 95 % confidence interval')}"
+    caption = f"paired differences, {mean_of(results.information['lanes'], 'band: 95% confidence interval')}"
     finish(figure, panels, title, caption, width)
     name_left_out(panels, shown, low, width)
     return figure
@@ -163,7 +163,7 @@ def frontier(
         width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
-        An ordinary figure of matplotlib; whiskers are 95 % intervals of the means over lanes.
+        An ordinary figure of matplotlib; whiskers are 95% intervals of the means over lanes.
 
     Raises:
         EvenhandError: no policy has both measures, or there is no such width.
@@ -198,7 +198,7 @@ def frontier(
                 _whiskers(axes, points, plain(family, LONGEST[width]), place)
     panels[-1].set_xlabel(runs[0].measures[unfairness].axis)
     panels[-1].set_ylabel(runs[0].measures[reward].axis)
-    drawn = mean_of(runs[0].information["lanes"], "whiskers: 95 % confidence intervals")
+    drawn = mean_of(runs[0].information["lanes"], "whiskers: 95% confidence intervals")
     caption = f"after {runs[0].rounds[-1]:,} rounds, {drawn}"
     finish(figure, panels, title, caption, width)
     name_left_out(panels, ends, low, width)

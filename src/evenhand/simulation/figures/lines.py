@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 #: Bands around a curve → their names in captions.
 BANDS = {
-    "95%": "95 % confidence interval of the mean",
+    "95%": "95% confidence interval of the mean",
     "standard error": "± 1 standard error",
-    "lanes": "10 % to 90 % of the lanes",
+    "lanes": "10% to 90% of the lanes",
     "none": "",
 }
 #: One curve hides the others where it reaches so many times as high.
@@ -47,7 +47,7 @@ def curves(
         log: ``""``, ``"x"``, ``"y"`` or ``"xy"``, the axes with a logarithmic scale; y is symmetric around 0 where
             values are negative.
         title: above the figure.
-        band: ``"95%"`` (Student's interval of the mean), ``"standard error"``, ``"lanes"`` (10 % to 90 % of them) or
+        band: ``"95%"`` (Student's interval of the mean), ``"standard error"``, ``"lanes"`` (10% to 90% of them) or
             ``"none"``; the caption names it.
         split: whether curves that reach 6 times as high as all others are left out in a second panel.
         width: ``"column"`` or ``"text"`` of a paper, with its size of text; empty for a screen.

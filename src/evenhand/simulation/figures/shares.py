@@ -44,7 +44,7 @@ def fractions(results: Results, *, title: str = "", width: str = "") -> Figure:
         width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
-        An ordinary figure of matplotlib; whiskers are 95 % intervals of the mean over lanes.
+        An ordinary figure of matplotlib; whiskers are 95% intervals of the mean over lanes.
 
     Raises:
         EvenhandError: there is no such width.
@@ -76,7 +76,7 @@ def fractions(results: Results, *, title: str = "", width: str = "") -> Figure:
         )
         _rows(panels[0], results, LONGEST[width])
     lanes = results.information["lanes"]
-    whisker = "whisker: 95 % confidence interval" if arms <= ROWS else ""
+    whisker = "whisker: 95% confidence interval" if arms <= ROWS else ""
     caption = f"after {results.rounds[-1]:,} rounds, {mean_of(lanes, whisker)}"
     finish(figure, panels, title, caption, width)
     return figure

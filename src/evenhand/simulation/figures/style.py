@@ -272,7 +272,7 @@ def mean_of(lanes: int, interval: str = "") -> str:
 
     Args:
         lanes: of the run.
-        interval: what shows the uncertainty, such as ``"band: 95 % confidence interval"``; empty for nothing.
+        interval: what shows the uncertainty, such as ``"band: 95% confidence interval"``; empty for nothing.
 
     Example:
         >>> mean_of(100, "band: standard error"), mean_of(1, "band: standard error")
