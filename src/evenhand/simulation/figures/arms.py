@@ -9,7 +9,7 @@ import numpy as np
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
 from evenhand.simulation.figures.lines import limits
-from evenhand.simulation.figures.style import LONGEST, finish, look, mean_of, new_figure, plain, style_for
+from evenhand.simulation.figures.style import LONGEST, apart, finish, look, mean_of, new_figure, plain, style_for
 from evenhand.simulation.results import Results
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def shares_over_time(results: Results, label: str | None = None, *, title: str =
     promised = promised_by(results, label)
     drawn = _of_interest(so_far[-1].mean(axis=0), promised)
     figure, (axes,) = new_figure([results.names[arm] for arm in drawn], width=width)
+    names = apart([results.names[arm] for arm in drawn], LONGEST[width])
     for place, arm in enumerate(drawn):
-        style: dict[str, Any] = look(place, len(results.rounds))
-        name = plain(results.names[arm], LONGEST[width])
-        axes.plot(results.rounds, so_far[:, :, arm].mean(axis=1), label=name, linewidth=1.6, **style)
+        style: dict[str, Any] = look(place, len(results.rounds)) | {"label": names[place], "clip_on": False}
+        axes.plot(results.rounds, so_far[:, :, arm].mean(axis=1), linewidth=1.6, **style)
         low, high = limits(so_far[:, :, arm], "95%")
         axes.fill_between(results.rounds, low, high, color=style["color"], alpha=0.2, linewidth=0)
         if promised is not None and promised[arm] > 0.0:
@@ -101,7 +101,7 @@ def arms_over_time(results: Results, label: str | None = None, *, title: str = "
         mesh = axes.pcolormesh(edges, np.arange(arms + 1) - 0.5, between.T, cmap="cividis", vmin=0.0, rasterized=True)
         figure.colorbar(mesh, ax=axes, aspect=8.0 * figure.get_figheight(), label="share of the rounds")
     step = max(1, -(-arms // 40))
-    axes.set_yticks(np.arange(0, arms, step), [plain(name, LONGEST[width] * 2 // 3) for name in results.names[::step]])
+    axes.set_yticks(np.arange(0, arms, step), apart(results.names[::step], LONGEST[width] * 2 // 3))
     axes.set_ylim(arms - 0.5, -0.5)
     axes.grid(visible=False)
     axes.set_xlabel("round")

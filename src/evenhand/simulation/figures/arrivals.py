@@ -131,7 +131,7 @@ def _scale(axes: Axes, latest: float) -> None:
     ticks = [0, *(10**power for power in range(9) if 10**power <= latest)]
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_ylim(0.0, 1.05)
+    axes.set_ylim(-0.05, 1.05)  # so that markers at 0 are whole
 
 
 def _latest(source: Any, found: Mapping[str, Steps]) -> float:

@@ -16,6 +16,7 @@ from evenhand.simulation.figures.style import (
     COLOURS,
     LONGEST,
     MARKERS,
+    apart,
     extent,
     finish,
     look,
@@ -114,10 +115,10 @@ def spread_over_lanes(results: Results, measure: str, *, title: str = "", width:
     rows = tuple(len(part) + 0.5 for part in parts)
     letters = max(extent(plain(label, LONGEST[width])) for label in shown)
     figure, panels = new_figure([], width=width, inches=4.6 + 0.085 * letters, panels=rows, sharex=False)
-    figure.set_figheight(0.9 + 0.42 * sum(rows) + 0.4 * (len(parts) - 1))
+    figure.set_figheight(0.9 + (0.3 if width else 0.42) * sum(rows) + 0.4 * (len(parts) - 1))
     for axes, part in zip(panels, parts, strict=True):
         _clouds(axes, part, list(results.policies))
-        axes.set_yticks(np.arange(len(part)), [plain(label, LONGEST[width]) for label in part])
+        axes.set_yticks(np.arange(len(part)), apart(list(part), LONGEST[width]))
         axes.set_ylim(len(part) - 0.5, -0.5)
     panels[-1].set_xlabel(results.measures[measure].axis)
     lanes = results.information["lanes"]
@@ -196,6 +197,7 @@ def frontier(
         for place, (family, points) in enumerate(families.items()):
             if family in part:
                 _whiskers(axes, points, plain(family, LONGEST[width]), place)
+        axes.margins(0.08, 0.18 if two else 0.1)  # so that markers are whole in a low panel
     panels[-1].set_xlabel(runs[0].measures[unfairness].axis)
     panels[-1].set_ylabel(runs[0].measures[reward].axis)
     drawn = mean_of(runs[0].information["lanes"], "whiskers: 95% confidence intervals")

@@ -14,6 +14,7 @@ from evenhand.simulation.figures.style import (
     LETTER,
     LONGEST,
     MARKERS,
+    apart,
     extent,
     finish,
     look,
@@ -112,7 +113,7 @@ def _bars(axes: Axes, results: Results, longest: int) -> None:
         )
         if promised is not None:
             axes.hlines(promised, left - width / 2, left + width / 2, **_mark(axes))
-    axes.set_xticks(np.arange(arms), [plain(name, longest) for name in results.names])
+    axes.set_xticks(np.arange(arms), apart(results.names, longest))
     axes.grid(axis="x", visible=False)
     axes.set_xlabel("arm")
     axes.set_ylabel("share of the rounds")
@@ -132,10 +133,11 @@ def _rows(axes: Axes, results: Results, longest: int) -> None:
             markersize=4.5,
             elinewidth=1.0,
             label=plain(label, longest),
+            clip_on=False,  # markers at 0 are whole
         )
         if promised is not None:
             axes.vlines(promised, height - gap / 2, height + gap / 2, **_mark(axes))
-    axes.set_yticks(np.arange(arms), [plain(name, longest) for name in results.names])
+    axes.set_yticks(np.arange(arms), apart(results.names, longest))
     axes.set_ylim(arms - 0.4, -0.6)
     axes.set_xlim(left=0.0)
     axes.set_xlabel("share of the rounds")
@@ -147,7 +149,7 @@ def _ranks(axes: Axes, results: Results, longest: int) -> None:
     for place, label in enumerate(results.policies):
         mean, _, promised = _shares(results, label)
         order = np.argsort(-mean, kind="stable")
-        axes.plot(ranks, mean[order], label=plain(label, longest), linewidth=1.6, **look(place, arms))
+        axes.plot(ranks, mean[order], label=plain(label, longest), linewidth=1.6, clip_on=False, **look(place, arms))
         if promised is not None:
             axes.step(ranks, promised[order], where="mid", **_mark(axes) | {"linewidth": 0.9})
     axes.set_yscale("symlog", linthresh=1.0 / arms)

@@ -112,14 +112,49 @@ def plain(name: str, longest: int = LONGEST[""]) -> str:
         >>> plain("tea\\u202e of the\\nhouse"), plain("a" * 50, longest=8)
         ('tea of the house', 'aaaaaaa…')
     """
-    letters = STEERING.sub(" ", name).strip() or "(blank)"
-    letters = " ".join(letters.split())
-    drawn = "".join(letter if letter.isascii() or _is_there(letter) else "□" for letter in letters)
+    drawn = _drawable(name)
     if extent(drawn) > longest:
         while extent(drawn) > longest - 1:
             drawn = drawn[:-1]
         drawn = drawn.rstrip() + "…"
     return drawn.replace("$", r"\$")
+
+
+def apart(names: Sequence[str], longest: int = LONGEST[""]) -> list[str]:
+    """Names like `plain`; those that would look the same are cut in the middle instead of at the end.
+
+    Args:
+        names: of arms or policies.
+        longest: number of letters.
+
+    Returns:
+        A text for each.
+
+    Example:
+        >>> apart(["drama 1", "drama 2", "a comedy"], longest=6)
+        ['dra… 1', 'dra… 2', 'a com…']
+    """
+    shown = [plain(name, longest) for name in names]
+    return [
+        _without_middle(name, longest) if shown.count(text) > 1 else text
+        for name, text in zip(names, shown, strict=True)
+    ]
+
+
+def _without_middle(name: str, longest: int) -> str:
+    drawn, tail = _drawable(name), ""
+    while drawn and extent(drawn[-1] + tail) <= longest / 3.0:
+        drawn, tail = drawn[:-1], drawn[-1] + tail
+    while drawn and extent(f"{drawn}…{tail}") > longest:
+        drawn = drawn[:-1]
+    return f"{drawn}…{tail}".replace("$", r"\$") if extent(_drawable(name)) > longest else plain(name, longest)
+
+
+def _drawable(name: str) -> str:
+    """A name in one line, with a box for each letter that no installed font has."""
+    letters = STEERING.sub(" ", name).strip() or "(blank)"
+    letters = " ".join(letters.split())
+    return "".join(letter if letter.isascii() or _is_there(letter) else "□" for letter in letters)
 
 
 def extent(text: str) -> float:
