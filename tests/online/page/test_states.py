@@ -138,6 +138,14 @@ def test_why_and_a_link_to_this_view(drinks: dict[str, Any], visiting: Visiting)
         assert names_in_sight(other) == sorted(plays, key=plays.__getitem__)
 
 
+def test_the_arm_with_the_smallest_share_says_why_at_once(drinks: dict[str, Any], visiting: Visiting) -> None:
+    least = min((line for line in drinks["lines"] if not line["retired"]), key=lambda line: line["share"])
+    with visiting() as seen:
+        page = seen.open("drinks")
+        expect(page.locator(".because")).to_have_count(1)
+        expect(page.locator(".because")).to_contain_text(least["reason"])
+
+
 def test_evidence_to_start_from_is_a_sentence(server: Server, visiting: Visiting) -> None:
     make(server, "older", ["tea", "coffee"], {"coffee": 0.3})
     reward(server, "older", decide(server, "older", 20))

@@ -25,10 +25,10 @@ const estimated = (line, totals) =>
 
 export class Arm extends Component {
   shouldComponentUpdate(next) {
-    return ['line', 'open', 'scales', 'cap', 'groups'].some((prop) => next[prop] !== this.props[prop]);
+    return ['line', 'open', 'least', 'scales', 'cap', 'groups'].some((prop) => next[prop] !== this.props[prop]);
   }
 
-  render({ line, cap, groups, open, scales, totals, onWhy, id }) {
+  render({ line, cap, groups, open, least, scales, totals, onWhy, id }) {
     const behind = !line.retired && owed(line) > 1;
     return html`<tr role="row" class="arm">
         <th role="rowheader" scope="row"><${Name} of=${line.arm} /></th>
@@ -46,13 +46,13 @@ export class Arm extends Component {
             aria-label=${`Why: ${line.arm}`}>Why</button>
         </td>
       </tr>
-      ${(open || behind) && html`<tr role="row" class=${open ? 'because' : 'because short'} id=${id}>
+      ${(open || behind || least) && html`<tr role="row" class=${open ? 'because' : 'because short'} id=${id}>
         <td role="cell" colspan="5"><${Why} ...${{ line, open }} /></td>
       </tr>`}`;
   }
 }
 
-// An arm that is behind says why at once; the figures behind the sentence come on demand.
+// An arm that is behind, and the one with the smallest share, say why at once; the figures behind the sentence come on demand.
 function Why({ line, open }) {
   const { catch_up_rounds: rounds, catch_up_seconds: seconds } = line;
   const again = rounds !== null && html`${' '}It can catch up in ${several(rounds, 'round')} at the earliest${

@@ -28,6 +28,13 @@ function select(lines, filter, order) {
   return ORDERS[order][1] ? [...matching].sort(ORDERS[order][1]) : matching;
 }
 
+// The arm with the smallest share, where there is more than one share.
+function smallest(lines) {
+  const shared = lines.filter((line) => !line.retired && line.share !== null);
+  const least = shared.reduce((one, other) => (other.share < one.share ? other : one), shared[0]);
+  return shared.some((line) => line.share > least.share) ? least.arm : null;
+}
+
 export class Arms extends Component {
   state = { page: 0, open: new Set(), figures: false };
 
@@ -45,7 +52,7 @@ export class Arms extends Component {
     if (!this.cut?.of.every((part, place) => part === of[place])) {
       const page = cut(select(lines, filter, order in ORDERS ? order : 'given'), this.state.page, of.at(-1));
       const scales = { share: shareScale(page.rows), reward: rewardScale(page.rows) };
-      this.cut = { of, page, scales };
+      this.cut = { of, page, scales, least: smallest(lines) };
     }
     return this.cut;
   }
@@ -70,7 +77,7 @@ export class Arms extends Component {
   }
 
   render({ audit, loaded, onMore, chosen, onChoose }, { open, figures }) {
-    const { page, scales } = this.page(audit.lines, chosen);
+    const { page, scales, least } = this.page(audit.lines, chosen);
     const totals = takesTotals(audit.lines);
     const merit = audit.lines.some(byMerit);
     const { caps, groups } = this.bounds(audit);
@@ -80,7 +87,8 @@ export class Arms extends Component {
       onChoose(change);
     };
     const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line}
-      cap=${caps.get(line.arm)} groups=${groups.get(line.arm)?.join(', ') ?? ''} scales=${scales} totals=${totals} open=${open.has(line.arm)} onWhy=${() => this.toggle(line.arm)} />`;
+      cap=${caps.get(line.arm)} groups=${groups.get(line.arm)?.join(', ') ?? ''} scales=${scales} totals=${totals} open=${open.has(line.arm)}
+      least=${line.arm === least} onWhy=${() => this.toggle(line.arm)} />`;
     const body = () => html`
       <${Key} merit=${merit} />
       <table class="overview" role="table" aria-label="Overview of the arms">
