@@ -121,7 +121,7 @@ def test_regrets_that_end_do_not_grow_linearly() -> None:
     labels = ("CUCB-D", "MP-TS-D", "FGreedy-D", "FCTS-D")
     right = run_of("c2c", 1200, 6, {label: label for label in labels})
     wrong = run_of("c2c", 1200, 6, {label: "FCTS-D" if label == "MP-TS-D" else label for label in labels})
-    grows = claim_of("C-2c", "The fairness regrets of the other algorithms")
+    grows = claim_of("C-2c", "The fairness regrets of CUCB-D")
     assert holds(grows, right, "c2c")
     assert not holds(grows, wrong, "c2c")
 
@@ -137,7 +137,7 @@ def test_the_sampling_versions_must_be_the_faster_ones(sampling: float, confirme
 
 @pytest.mark.parametrize(("late", "flat"), [(1.05, True), (1.2, False)])
 def test_a_regret_that_depends_on_the_delay_is_not_flat(late: float, flat: bool) -> None:
-    test = claim_of("C-2a", "With the radius").test
+    test = claim_of("C-2a", "With the narrower confidence radius").test
     records = {
         delay: {
             "FCUCB-D, code's radius": SimpleNamespace(
@@ -164,7 +164,7 @@ def test_the_nearest_to_failing_stands_for_all() -> None:
     fine, fails = below("fine", [-3.0, -2.9, -3.1], 0.0), below("fails", [2.0, 3.0, 4.0], 0.0)
     (one,) = closest([fine, fails, fine])
     assert (one.effect, one.holds) == (3.0, False)
-    assert one.text == "fails (the nearest to failing of 3)"
+    assert one.text == "fails (worst of 3)"
     (one,) = closest([fine, fine])
     assert one.holds
     inside, lower = within("inside", [0.0, 0.1, -0.1], -1.0, 1.0), within("lower", [-2.0, -2.1, -1.9], -1.0, 1.0)

@@ -42,7 +42,7 @@ def test_ucb1_is_not_taken_for_a_fair_policy(label: str) -> None:
 def test_the_right_policy_under_a_wrong_name_is_seen() -> None:
     # F-TS in place of LFG has the least r-regret, and LFG in place of F-TS has not.
     setup = load(FOLDER / "p2b.toml", horizon=3000, lanes=10)
-    lowest = "LFG has a lower r-regret than the proposed algorithms."
+    lowest = "LFG has a lower r-regret than FUCB, F-TS and η-FUCB."
     assert verdicts()[lowest] == "contradicted"
     swapped = {"LFG": setup.policies["F-TS"], "F-TS": setup.policies["LFG"]}
     assert verdicts(**swapped)[lowest] == "confirmed"

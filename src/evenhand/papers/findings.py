@@ -1,4 +1,4 @@
-"""What came of a paper in a few sentences, each shown where the verdicts that it rests on are so."""
+"""What came of a paper in a few sentences, each shown where its verdicts are as given; the names that claims use."""
 
 from __future__ import annotations
 
@@ -43,6 +43,17 @@ def findings(paper: str, entries: Mapping[str, Mapping[str, Any]]) -> list[dict[
         for one in sentences().get(paper, [])
         if all(_status(entries, name, number) == status for name, number, status in one["rests_on"])
     ]
+
+
+@cache
+def terms() -> dict[str, dict[str, str]]:
+    """What the names mean that the claims use, by paper and name.
+
+    Example:
+        >>> terms()["patil2019"]["r"]
+        'the share of the rounds that every arm is promised'
+    """
+    return tomllib.loads((files("evenhand.papers") / "terms.toml").read_text(encoding="utf-8"))
 
 
 def _status(entries: Mapping[str, Mapping[str, Any]], name: str, number: int) -> str:

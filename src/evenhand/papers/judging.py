@@ -118,5 +118,5 @@ def judge(
 
 
 def _not_runnable(kind: str) -> ClaimVerdict:
-    claim = PaperClaim(f"The same on the {kind} data that the paper used.", "the paper's data", lambda runs: [])
+    claim = PaperClaim(f"The claims above on the {kind} data that the paper used.", "the paper's data", lambda runs: [])
     return ClaimVerdict(claim, (), f"Needs {NEEDED[kind]}; give the folder or file with --data.")

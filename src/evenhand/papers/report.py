@@ -21,7 +21,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers import origin
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
-from evenhand.papers.findings import findings
+from evenhand.papers.findings import findings, terms
 from evenhand.papers.judging import CONTRADICTS, STATUSES, ClaimVerdict
 from evenhand.papers.runner import Store
 from evenhand.simulation import figures
@@ -198,6 +198,7 @@ def _paper(
         "experiments": shown,
         "count": counted(shown),
         "short_findings": findings(key, entries),
+        "terms": terms()[key],
         "confirmed": [claim for claim in claims if claim["status"] == "confirmed"],
         "contradicted": [_with_worst(claim) for claim in claims if claim["status"] == "contradicted"],
     }

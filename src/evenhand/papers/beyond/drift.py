@@ -114,14 +114,18 @@ def _learns_anew(part: str) -> tuple[PaperClaim, ...]:
             lower_than(part, ("D-UCB", "SW-UCB"), "UCB1", "dynamic_regret"),
         ),
         PaperClaim(
-            "With shares: FUCB and F-TS that forget have less dynamic r-regret than those that do not.",
+            "With promised shares, FUCB and F-TS have less dynamic r-regret if they forget old rewards.",
             "ours",
             together(
                 lower_than(shared, ("FUCB, window",), "FUCB", "dynamic_r_regret"),
                 lower_than(shared, ("F-TS, discounted",), "F-TS", "dynamic_r_regret"),
             ),
         ),
-        PaperClaim("Promises count all plays: no arm is ever a whole play behind.", "ours", never_behind(shared)),
+        PaperClaim(
+            "Promises are kept although rewards are forgotten: no arm is ever a whole play behind.",
+            "ours",
+            never_behind(shared),
+        ),
     )
 
 
@@ -141,7 +145,7 @@ EXPERIMENTS = (
                 lower_than("d1", ("GLR-klUCB",), "SW-UCB", "dynamic_regret"),
             ),
             PaperClaim(
-                "With shares: fair GLR has less dynamic r-regret than FUCB with a window.",
+                "With promised shares, fair GLR has less dynamic r-regret than FUCB with a window.",
                 "ours",
                 lower_than("d1-shares", ("fair GLR",), "FUCB, window", "dynamic_r_regret"),
             ),
@@ -170,12 +174,14 @@ EXPERIMENTS = (
         "share of 0.025, 0.05 and 0.1 for either arm.",
         parts=("d3",),
         claims=(
-            PaperClaim("The larger the share, the sooner the change is found.", "ours", sooner_with_larger_shares),
             PaperClaim(
-                "The delay is about ln T/(r Δ²).",
+                "The larger the promised share r, the sooner the change is found.", "ours", sooner_with_larger_shares
+            ),
+            PaperClaim(
+                "The delay until a change by Δ is found is about ln T/(r Δ²) rounds.",
                 "ours",
                 as_the_theory_says,
-                "found: the arm has most of the plays in ten rounds; about: between half of it and twice as much",
+                "found: the arm has most of the plays in ten rounds; about: between half and twice that number",
             ),
         ),
         draw=over_shares,

@@ -66,7 +66,7 @@ def regrets(parts: dict[str, str]) -> Callable[[Runs], Figure]:
 EXPERIMENTS = (
     Experiment(
         id="X-M1",
-        title="Delays that depend on the reward, with pulls that are known",
+        title="Delays that depend on the reward, if rewards name their pulls",
         figure="figure 2(d) of Chen et al. 2024",
         setting=f"{SETTING} A reward of 1 from a good arm (3, 4, 5) and a reward of 0 from a bad one take 6,000 "
         "rounds, all others none; 100,000 rounds.",
@@ -109,19 +109,19 @@ EXPERIMENTS = (
         parts=("m2-geometric", "m2-loss"),
         claims=(
             PaperClaim(
-                "Under geometric delays M-FCUCB-D has at most 10% more of both regrets than FCUCB-D.",
+                "Under geometric delays both regrets of M-FCUCB-D are at most 10% larger than those of FCUCB-D.",
                 "ours",
                 at_most_times("m2-geometric", "M-FCUCB-D", "FCUCB-D", REGRETS, 1.1),
             ),
             PaperClaim(
-                "Under geometric delays M-FCTS-D has no more of both regrets than FCTS-D.",
+                "Under geometric delays neither regret of M-FCTS-D is larger than that of FCTS-D.",
                 "ours",
                 at_most_times("m2-geometric", "M-FCTS-D", "FCTS-D", REGRETS, 1.05),
-                "no more: surely less than 5% more",
+                "not larger: surely less than 5% larger",
             ),
             PaperClaim(
-                "Under geometric delays Q-FCUCB-D and Q-FCTS-D, whether they trust or doubt, have at most 10% more of "
-                "both regrets than FCUCB-D and FCTS-D.",
+                "Under geometric delays both regrets of Q-FCUCB-D and Q-FCTS-D, set to trust or to doubt, are at most "
+                "10% larger than those of FCUCB-D and FCTS-D.",
                 "ours",
                 together(
                     *(
@@ -137,13 +137,13 @@ EXPERIMENTS = (
                 together(*(at_least_times("m2-loss", f"M-{rule}", rule, 2.0) for rule in RULES)),
             ),
             PaperClaim(
-                "Where rewards are lost, Q-FCUCB-D and Q-FCTS-D that trust have at most 10% more of both regrets than "
-                "FCUCB-D and FCTS-D.",
+                "Where rewards are lost, both regrets of Q-FCUCB-D and Q-FCTS-D, set to trust, are at most 10% larger "
+                "than those of FCUCB-D and FCTS-D.",
                 "ours",
                 together(*(at_most_times("m2-loss", f"Q-{rule}, trust", rule, REGRETS, 1.1) for rule in RULES)),
             ),
             PaperClaim(
-                "Where rewards are lost, Q-FCUCB-D and Q-FCTS-D that doubt are as bad as M-FCUCB-D and M-FCTS-D.",
+                "Where rewards are lost, Q-FCUCB-D and Q-FCTS-D, set to doubt, are as bad as M-FCUCB-D and M-FCTS-D.",
                 "ours",
                 together(*(at_least_times("m2-loss", f"Q-{rule}, doubt", rule, 2.0) for rule in RULES)),
                 "as bad: more than twice the reward regret of FCUCB-D and FCTS-D",

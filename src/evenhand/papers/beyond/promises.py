@@ -122,7 +122,7 @@ EXPERIMENTS = (
                 "The floors are kept exactly, for groups and for arms.",
                 "ours",
                 kept,
-                "exactly: in the end no brand misses as much as two plays",
+                "exactly: at the end no brand misses as much as two plays",
             ),
             PaperClaim(
                 "A group's promise is kept mostly by its best arm.",
@@ -130,8 +130,15 @@ EXPERIMENTS = (
                 paid_by_the_best,
                 "mostly: the best arm has more than nine tenths of the group's plays",
             ),
-            PaperClaim("Equal floors for the arms cost more than twice as much.", "ours", dearer),
-            PaperClaim("Without a promise a group misses most of the same share.", "ours", broken, "most: over a half"),
+            PaperClaim(
+                "Equal floors for a group's arms cost more than twice as much as a floor for the group.", "ours", dearer
+            ),
+            PaperClaim(
+                "Without a promise a group misses most of the share that it would be promised.",
+                "ours",
+                broken,
+                "most: more than half",
+            ),
         ),
         draw=of_brands,
         quick=QuickSize(lanes=10, horizon=4000),
@@ -146,13 +153,14 @@ EXPERIMENTS = (
         parts=("v",),
         claims=(
             PaperClaim(
-                "With clipping and division, arms that are clearly worse get 7.1%, not the floor of 10%.",
+                "If chances are clipped and divided by their sum, arms that are clearly worse get 7.1%, not the floor "
+                "of 10%.",
                 "ours",
                 lambda runs: of_the_worse(runs, CLIP, 0.07, 0.0725),
                 "from 7% to 7.25%: 0.1/1.4 is 7.14%",
             ),
             PaperClaim(
-                "With the floor mixed in, they get 10%.",
+                "If the floor is mixed in, arms that are clearly worse get 10%.",
                 "ours",
                 lambda runs: of_the_worse(runs, MIX, 0.0985, 0.1015),
                 "from 9.85% to 10.15%",

@@ -55,7 +55,7 @@ def widest(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _nearest(one: Finding, of: int) -> list[Finding]:
-    return [replace(one, text=f"{one.text} (the nearest to failing of {of})")]
+    return [replace(one, text=f"{one.text} (worst of {of})")]
 
 
 def less(part: str, policies: Iterable[str], others: Iterable[str], measures: Iterable[str] = MEASURES) -> Test:
@@ -98,7 +98,7 @@ def never_ends(part: str) -> Test:
         found = []
         for label in OTHERS:
             growth = (at(run, label, FAIRNESS) - at(run, label, FAIRNESS, half)) / half
-            text = "fairness regret per round over the last half, relative to its value once the means are known"
+            text = "fairness regret per round over the last half, relative to the same algorithm with known means"
             found.append(above(f"{text}: {label}", growth / lost_for_ever(run, label), 1.0 - CLOSE))
         return found
 
@@ -145,7 +145,7 @@ def uniform(runs: Runs) -> list[Finding]:
     played = shares(run, GREEDY)
     even = run.setup.policies[GREEDY].plays / played.shape[1]
     gap = np.abs(played - even).sum(axis=1) - np.abs(played - _fair_shares(run)).sum(axis=1)
-    return [below("distance of FGreedy-D's shares from uniform minus that from fair", gap, 0.0)]
+    return [below("distance of FGreedy-D's shares from equal shares minus that from the fair shares", gap, 0.0)]
 
 
 def more_uniform(runs: Runs) -> list[Finding]:
@@ -156,8 +156,7 @@ def more_uniform(runs: Runs) -> list[Finding]:
         for label in (GREEDY, *FAIR)
     }
     return [
-        below(f"distance from uniform shares: FGreedy-D minus {label}", away[GREEDY] - away[label], 0.0)
-        for label in FAIR
+        below(f"distance from equal shares: FGreedy-D minus {label}", away[GREEDY] - away[label], 0.0) for label in FAIR
     ]
 
 
@@ -241,7 +240,7 @@ def misled(part: str) -> Test:
         found = []
         for label in FAIR:
             bad, good = (part_of_plays(runs[part], label, arms, LATE) / len(arms) for arms in (BAD, GOOD))
-            text = f"fraction of the first plays on a bad arm minus that on a good one: {label}"
+            text = f"fraction of the early plays on a bad arm minus that on a good one: {label}"
             found.append(above(text, bad - good, 0.0))
         return found
 
@@ -309,7 +308,7 @@ def wider_between(figure: int, policies: Sequence[str]) -> Test:
             for label in policies:
                 for other in OTHERS:
                     growth = distance(steep, measure, label, other) - distance(flat, measure, label, other)
-                    text = f"{measure.replace('_', ' ')}, {label} and {other} apart: at c = 8 minus at c = 2"
+                    text = f"{measure.replace('_', ' ')}, gap between {label} and {other}: at c = 8 minus at c = 2"
                     found.append(above(text, growth, 0.0))
         return found
 
@@ -361,7 +360,7 @@ def less_misled(runs: Runs) -> list[Finding]:
         each = []
         for run in (runs[part] for part in exponent_parts(8)):
             gap = part_of_plays(run, GREEDY, BAD, LATE) - part_of_plays(run, label, BAD, LATE)
-            text = f"fraction of the first plays on bad arms: FGreedy-D minus {label}"
+            text = f"fraction of the early plays on bad arms: FGreedy-D minus {label}"
             each.append(_with_exponent(run, below(text, gap, 0.0)))
         found += closest(each)
     return found

@@ -30,9 +30,9 @@ SETTING = (
     "lanes; every policy faces the same rewards and delays."
 )
 RADIUS = (
-    "The confidence radius in the theorems is wider than that in the code published with the paper, with which its "
-    "figures were drawn. The theorems' is what “FCUCB-D” and “OP-FCUCB-D” stand for; “code's radius” (δ = 0.01) has "
-    "claims and curves of its own."
+    "“FCUCB-D” and “OP-FCUCB-D” use the confidence radius of the theorems. The code published with the paper, which "
+    "drew its figures, uses a narrower one (δ = 0.01); with that one the policies are labelled “code's radius” and "
+    "have claims and curves of their own."
 )
 RADIUS_ONLY = "The radius is the theorems'; the paper's figures were drawn with the narrower one of its code."
 START = (
@@ -46,9 +46,11 @@ LOSSES = "The paper does not print the probabilities; ours are one draw from (0.
 AXES = "Logarithmic axes are ours."
 
 EARLY, LATER = 4_000, 10_000  # rounds after which C-1 is also looked at
-CODES_SENTENCE = "With the radius of the paper's code: "
-SUBLINEAR = "the exponent of t, fitted over the last nine tenths of the rounds, is below 1"
-EVERY_PAIR = "each of the two against each of the other two, at the end"
+CODES_SENTENCE = "With the narrower confidence radius of the paper's code, "
+SUBLINEAR = (
+    "sublinear: a power of the number of rounds, fitted over the last nine tenths of them, has an exponent below 1"
+)
+EVERY_PAIR = "each of the first two is compared with each of the other two, at the end"
 
 
 def on_log(config: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -61,23 +63,23 @@ def _without_a_mean(part: str, figure: str) -> tuple[PaperClaim, ...]:
     """What figures 2(b) and 2(c) show of delays that have no mean."""
     return (
         PaperClaim(
-            "Both regrets of FCUCB-D and FCTS-D grow sublinearly though delays have no mean.",
+            "Both regrets of FCUCB-D and FCTS-D grow sublinearly even though the delays have no finite mean.",
             f"section 6, {figure}",
             claims.both_sublinear(part, FAIR),
             SUBLINEAR,
         ),
         PaperClaim(
-            "The other algorithms do not have both.",
+            "CUCB-D, MP-TS-D and FGreedy-D do not have two sublinear regrets.",
             f"section 6, {figure}",
             claims.not_both_sublinear(part),
-            "by the same fit: an exponent of 1 is not excluded for their fairness regret",
+            "tested on the fairness regret, by the same fit: an exponent of 1 is not excluded",
         ),
         PaperClaim(
-            "The fairness regrets of the other algorithms go on growing linearly.",
-            "ours, a reading of the same sentence that early learning does not blur",
+            "The fairness regrets of CUCB-D, MP-TS-D and FGreedy-D go on growing linearly.",
+            "ours: the same sentence, tested in a way that early learning does not affect",
             claims.never_ends(part),
-            "over the last half of the rounds they grow by at least nine tenths of what would be lost if the means "
-            "were known",
+            "over the last half of the rounds they grow at least nine tenths as fast as if the algorithm knew the "
+            "means",
         ),
         PaperClaim(
             f"{CODES_SENTENCE}both regrets of FCUCB-D grow sublinearly.",
@@ -100,23 +102,23 @@ def _other_merits(
         parts=exponent_parts(figure),
         claims=(
             PaperClaim(
-                f"For every merit function {names} are fair, at a low reward regret.",
+                f"For every merit function, {names} are fair and have a low reward regret.",
                 "appendix B.1",
                 claims.fair_and_cheap(figure, policies),
-                "at every c both regrets grow sublinearly, the fairness regret is below that of CUCB-D, MP-TS-D and "
-                "FGreedy-D, and the reward regret below that of FGreedy-D",
+                "for every exponent c of merit: both regrets grow sublinearly, the fairness regret is below those of "
+                "CUCB-D, MP-TS-D and FGreedy-D, and the reward regret is below that of FGreedy-D",
             ),
             PaperClaim(
-                "As c grows, the gap between the algorithms widens.",
+                "The larger the merit's exponent c, the wider the gap between the algorithms.",
                 "section 6, appendix B.1",
                 claims.wider(figure),
-                "the gap is the highest regret less the lowest; it widens with every step of c, for both regrets",
+                "gap: the highest regret minus the lowest; it must widen with every step of c, for both regrets",
             ),
             PaperClaim(
-                "As c grows, each fair policy moves away from each of the other algorithms (ours, pair by pair).",
+                "The larger c, the further apart are the regrets of each fair policy and each of the other algorithms.",
                 "ours",
                 claims.wider_between(figure, policies),
-                "from c = 2 to c = 8, for both regrets",
+                "for each pair, between c = 2 and c = 8, for both regrets",
             ),
             *more,
         ),
@@ -138,17 +140,18 @@ EXPERIMENTS = (
                 "CUCB-D and MP-TS-D are unfair: they mainly play the arms of high reward, 3, 4 and 5.",
                 "section 6, figure 1(a)",
                 claims.unfair,
-                "mainly: more than 90% of the plays; the fair part is 56%",
+                "mainly: in more than 90% of their plays; the fair share of these arms is 56%",
             ),
             PaperClaim(
                 "FGreedy-D tends to play the arms uniformly at random.",
                 "section 6, figure 1(a)",
                 claims.uniform,
-                "its shares are nearer to uniform than to the optimal fair ones (sum of the differences over the arms)",
+                "its shares are nearer to equal shares than to the optimal fair ones, by the sum of the differences "
+                "over the arms",
             ),
             PaperClaim(
                 "FGreedy-D plays the arms more uniformly than FCUCB-D and FCTS-D do.",
-                "ours, a weaker reading of the same sentence",
+                "ours, a weaker form of the same sentence",
                 claims.more_uniform,
             ),
             PaperClaim(
@@ -181,18 +184,18 @@ EXPERIMENTS = (
                 claims.less("c1", [UCB], [TS], [REWARD]),
             ),
             PaperClaim(
-                "FCUCB-D's reward regret is below that of FGreedy-D and of FCTS-D after 4,000 rounds already.",
+                "After only 4,000 rounds the reward regret of FCUCB-D is below those of FGreedy-D and FCTS-D.",
                 "section 6, figure 1(b); the horizon is ours",
                 claims.less_at("c1", [UCB], [GREEDY, TS], [REWARD], [EARLY]),
-                "the figure shows whole curves; the claims above are about the end",
+                "the paper's figure shows whole curves, while the claims above are about the end",
             ),
             PaperClaim(
-                "FCUCB-D's reward regret is below that of FGreedy-D and of FCTS-D after 10,000 rounds.",
+                "After 10,000 rounds the reward regret of FCUCB-D is below those of FGreedy-D and FCTS-D.",
                 "section 6, figure 1(b); the horizon is ours",
                 claims.less_at("c1", [UCB], [GREEDY, TS], [REWARD], [LATER]),
             ),
             PaperClaim(
-                "FCUCB-D's fairness regret is below that of FGreedy-D after 4,000 and after 10,000 rounds.",
+                "After 4,000 and after 10,000 rounds the fairness regret of FCUCB-D is below that of FGreedy-D.",
                 "section 6, figure 1(c); the horizons are ours",
                 claims.less_at("c1", [UCB], [GREEDY], [FAIRNESS], [EARLY, LATER]),
             ),
@@ -245,8 +248,7 @@ EXPERIMENTS = (
         parts=DELAYS,
         claims=(
             PaperClaim(
-                "Both regrets of FCUCB-D and FCTS-D are quite close under all of the fixed delays: they are not "
-                "sensitive to them.",
+                "FCUCB-D and FCTS-D are not sensitive to fixed delays: for all of them, their regrets are quite close.",
                 "section 6, figure 2(a)",
                 claims.insensitive(FAIR),
                 "quite close: within 10% of the regret without delay, at every delay",
@@ -278,8 +280,8 @@ EXPERIMENTS = (
         title="Rewards that never arrive: packet loss",
         figure="figure 2(c)",
         setting=(
-            f"{SETTING} A reward is known at once with a probability of its arm, from 0.3 to 0.8, and else never; "
-            "40,000 rounds."
+            f"{SETTING} A reward either arrives at once, with a probability from 0.3 to 0.8 that depends on the arm, "
+            "or never; 40,000 rounds."
         ),
         parts=("c2c",),
         claims=_without_a_mean("c2c", "figure 2(c)"),
@@ -304,16 +306,17 @@ EXPERIMENTS = (
                 f"{EVERY_PAIR}; significantly: lower by more than 10%",
             ),
             PaperClaim(
-                "At the beginning a bad arm looks better than a good one to FCUCB-D and FCTS-D.",
+                "At the beginning, bad arms look better than good ones to FCUCB-D and FCTS-D.",
                 "section 6",
                 claims.misled("c2d"),
-                "in the first 6,000 rounds they play it more",
+                "in the first 6,000 rounds they play a bad arm more than a good one",
             ),
             PaperClaim(
-                "OP-FCUCB-D and OP-FCTS-D outperform FCUCB-D and FCTS-D by as much after a fifth of the rounds.",
+                "After a fifth of the rounds, too, OP-FCUCB-D and OP-FCTS-D significantly outperform FCUCB-D and "
+                "FCTS-D in both regrets.",
                 "section 6, figure 2(d); the horizon is ours",
                 claims.much_less("c2d", WARY, FAIR, 0.2),
-                "each of the two against each of the other two; lower by more than 10%",
+                "each of the first two is compared with each of the other two; significantly: lower by more than 10%",
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}OP-FCUCB-D and OP-FCTS-D significantly outperform FCUCB-D and FCTS-D in both "
@@ -332,9 +335,9 @@ EXPERIMENTS = (
         title="Ten ads and their conversions",
         figure="figure 3",
         setting=(
-            "Ten ads, three shown per page visit, 50,000 visits, 100 lanes. A reward is a conversion, drawn with a "
-            "probability of its ad: the numbers of conversions scaled to [0, 1]. Delays are drawn from those of the "
-            "ad's conversions, whatever the reward; merit 1 + 3.5 μ⁴."
+            "Ten ads, three shown per page visit, 50,000 visits, 100 lanes. A reward is a conversion; its probability "
+            "is the ad's number of conversions, scaled to [0, 1]. Delays are drawn from those of the ad's "
+            "conversions, independently of the reward; merit 1 + 3.5 μ⁴."
         ),
         parts=("c3",),
         claims=(
@@ -345,14 +348,15 @@ EXPERIMENTS = (
                 SUBLINEAR,
             ),
             PaperClaim(
-                "All four trade reward for fairness better than CUCB-D, MP-TS-D and FGreedy-D do.",
+                "FCUCB-D, FCTS-D, OP-FCUCB-D and OP-FCTS-D balance reward and fairness better than CUCB-D, MP-TS-D "
+                "and FGreedy-D.",
                 "section 6, figure 3",
                 claims.better_trade((*FAIR, *WARY)),
-                "a lower fairness regret than all three, and a lower reward regret than the one that is fair in part, "
-                "FGreedy-D",
+                "better: a lower fairness regret than each of the three, and a lower reward regret than FGreedy-D, "
+                "the only one of the three that is partly fair",
             ),
             PaperClaim(
-                "FCUCB-D and FCTS-D outperform OP-FCUCB-D and OP-FCTS-D in both regrets, for these delays do not "
+                "FCUCB-D and FCTS-D outperform OP-FCUCB-D and OP-FCTS-D in both regrets, because these delays do not "
                 "depend on the reward.",
                 "section 6, figure 3",
                 claims.less("c3", FAIR, WARY),
@@ -367,7 +371,8 @@ EXPERIMENTS = (
                 f"{CODES_SENTENCE}FCUCB-D and OP-FCUCB-D trade reward for fairness better than the others do.",
                 "section 6, figure 3; ours",
                 claims.better_trade((UCB + CODE, OP_UCB + CODE)),
-                "a lower fairness regret than all three, and a lower reward regret than FGreedy-D",
+                "better: a lower fairness regret than CUCB-D, MP-TS-D and FGreedy-D, and a lower reward regret than "
+                "FGreedy-D",
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D and FCTS-D outperform OP-FCUCB-D and OP-FCTS-D in both regrets.",
@@ -379,8 +384,8 @@ EXPERIMENTS = (
         draw=figures.both_radii("c3"),
         quick=QuickSize(lanes=10, horizon=4000),
         choices=(
-            "Rates are numbers of conversions scaled to [0, 1], as the text says; the paper's code scales conversions "
-            "per click.",
+            "Conversion probabilities are numbers of conversions scaled to [0, 1], as the paper's text says; its code "
+            "scales conversions per click.",
             "The delay of a reward of 0 is drawn like that of a reward of 1, as the text says; in the paper's code "
             "most rewards of 0 are known at once.",
             RADIUS,
@@ -406,10 +411,10 @@ EXPERIMENTS = (
         FAIR,
         (
             PaperClaim(
-                "With c = 2, too, FCUCB-D has a lower reward regret than FCTS-D.",
+                "FCUCB-D has a lower reward regret than FCTS-D with c = 2, too.",
                 "ours, after figure 1(b)",
                 claims.less("c5-2", [UCB], [TS], [REWARD]),
-                "figure 1 has c = 4; after 40,000 rounds",
+                "after 40,000 rounds; figure 1, which shows this, has c = 4",
             ),
         ),
     ),
@@ -417,7 +422,7 @@ EXPERIMENTS = (
     _other_merits(
         7,
         "packet loss",
-        "A reward is known at once with a probability of its arm, and else never;",
+        "A reward either arrives at once, with a probability that depends on the arm, or never;",
         (LOSSES,),
         FAIR,
         (),
@@ -433,19 +438,20 @@ EXPERIMENTS = (
                 "FGreedy-D performs comparably to FCUCB-D and FCTS-D.",
                 "appendix B.1, figure 8",
                 claims.comparable,
-                "comparably: within 10%, in both regrets and at every c",
+                "comparably: within 10%, in both regrets and for every c",
             ),
             PaperClaim(
-                "The reason: at the beginning FGreedy-D favours the bad arms less than FCUCB-D and FCTS-D do.",
+                "FGreedy-D performs so well because at the beginning it favours the bad arms less than FCUCB-D and "
+                "FCTS-D do.",
                 "appendix B.1",
                 claims.less_misled,
-                "in the first 6,000 rounds it plays them less, at every c",
+                "in the first 6,000 rounds it plays the bad arms less, for every c",
             ),
             PaperClaim(
-                "At every c, OP-FCUCB-D and OP-FCTS-D have lower regrets than FCUCB-D and FCTS-D.",
+                "For every c, OP-FCUCB-D and OP-FCTS-D have lower regrets than FCUCB-D and FCTS-D.",
                 "ours, after figure 2(d)",
                 claims.wary_better,
-                "both regrets, each of the two against each of the other two, after 40,000 rounds",
+                "each of the first two is compared with each of the other two, in both regrets, after 40,000 rounds",
             ),
         ),
     ),
@@ -460,38 +466,41 @@ EXPERIMENTS = (
         parts=("c9", "c9-steep"),
         claims=(
             PaperClaim(
-                "FCTS-D and OP-FCTS-D take less time for the same number of rounds than FCUCB-D and OP-FCUCB-D, as "
-                "they solve no optimisation problem.",
+                "FCTS-D and OP-FCTS-D take less time for the same number of rounds than FCUCB-D and OP-FCUCB-D, "
+                "because they solve no optimisation problem.",
                 "appendix B.1, figure 9",
                 claims.faster("c9"),
-                "with an exact solver, whose answer with this merit is the upper end of every interval; a single "
-                "measurement, so there is no interval",
+                "Evenhand solves the problem exactly; with this merit, the solution is the upper end of every "
+                "confidence interval. The time was measured once, so it has no interval",
             ),
             PaperClaim(
-                "OP-FCUCB-D and OP-FCTS-D can be used where delays do not depend on the reward, at a larger reward and "
-                "fairness regret than FCUCB-D and FCTS-D.",
+                "OP-FCUCB-D and OP-FCTS-D can be used where delays do not depend on the reward, too, but then their "
+                "reward and fairness regrets are larger than those of FCUCB-D and FCTS-D.",
                 "Remark 10",
                 lambda runs: [
                     *claims.less("c9", [UCB], [OP_UCB])(runs),
                     *claims.less("c9", [TS], [OP_TS])(runs),
                 ],
-                "each against its own counterpart, in the end, under the geometric delays of this run",
+                "OP-FCUCB-D is compared with FCUCB-D and OP-FCTS-D with FCTS-D, at the end, under the geometric "
+                "delays of this run",
             ),
             PaperClaim(
-                "The same where the best point of the box must be searched for, with the merit 1 + 50 μ⁴.",
+                "With the merit 1 + 50 μ⁴, for which the best point of the confidence intervals must be searched for, "
+                "FCTS-D and OP-FCTS-D take less time than FCUCB-D and OP-FCUCB-D.",
                 "ours",
                 claims.faster("c9-steep"),
-                "a single measurement, so there is no interval",
+                "the time was measured once, so it has no interval",
             ),
         ),
         draw=figures.times({"c9": "merit 1 + 2 μ⁴ (the paper's)", "c9-steep": "merit 1 + 50 μ⁴ (ours)"}),
         quick=QuickSize(lanes=100, horizon=500),
         choices=(
-            "The paper hands the maximisation to a general solver that starts at random; Evenhand's is exact.",
+            "The paper solves the optimisation problem with a general solver that starts at random; Evenhand's "
+            "solution is exact.",
             "The paper says neither under which delays nor for how many rounds; geometric ones and 40,000 are ours.",
             "Times are those of all lanes together, with the environment and the measures, which are the same for all "
             "policies.",
-            "With the merit 1 + 50 μ⁴ the largest share would exceed one; the excess goes to the other arms.",
+            "With the merit 1 + 50 μ⁴ the largest share would exceed one; what is above one goes to the other arms.",
             RADIUS_ONLY,
         ),
         timed=True,

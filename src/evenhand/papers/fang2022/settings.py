@@ -19,15 +19,15 @@ LFG_CHOICE = (
     "starts and how ties are broken: at 0 and at random are ours."
 )
 SCALES = (
-    "Text and formulas contradict each other about the direction of η: the text has η → 1 pay less attention to "
-    "fairness, but A = η and α = (1 − η) τ₁ T make η = 1 the fairest, as the section on results has it. The formulas "
-    "are followed."
+    "The paper's text and formulas contradict each other about the direction of η: by the text, fairness counts less "
+    "as η → 1, but A = η and α = (1 − η) τ₁ T make η = 1 the fairest, as in its section on results. The formulas are "
+    "followed."
 )
 SAME_UNFAIRNESS = (
-    "at the same unfairness: values of a policy's parameter with less mean reward than another that misses no more "
-    "plays do not count, and between the others the mean reward is a straight line; two policies are compared at "
-    "10, 30, 50, 70 and 90% of the way through the unfairness that both reach, and the place where the lead is "
-    "least sure is shown; where they share less than one play per arm, nothing can be confirmed"
+    "at the same unfairness: a policy's frontier consists of the values of its parameter that no other value beats in "
+    "both mean reward and missing plays, joined by straight lines; two policies are compared at 10, 30, 50, 70 and "
+    "90% of the range of unfairness that both reach, and the point where the lead is least certain is shown; if that "
+    "range is less than one play per arm, nothing can be confirmed"
 )
 
 FILMS = {13: 2500, 31: 2000, 118: 1250}  # films in MovieLens 1M with more ratings than that
@@ -96,13 +96,13 @@ EXPERIMENTS = (
         choices=(
             DRAWN,
             "The paper names the ends of its horizons only; 500, 1,000, 2,000, …, 16,000 are ours.",
-            "LFG's η is √T, so that each T has an LFG of its own, read at that T only.",
+            "LFG's η is √T, so that LFG is run anew for each T and evaluated at that T only.",
             LFG_CHOICE,
         ),
     ),
     Experiment(
         id="F-2",
-        title="Plays missing to each arm over the scale η",
+        title="Missing plays of each arm over the scale η",
         figure="figure 2",
         setting=(
             "8 Gaussian arms with standard deviation 1/8, 10,000 rounds, 50 lanes, in two cases; A = η, α = (1 − η) "
@@ -111,13 +111,12 @@ EXPERIMENTS = (
         parts=tuple(claims.SCALE_CASES.values()),
         claims=(
             PaperClaim(
-                "With the hard threshold, arms become unfair one by one as the scale falls, those with a larger gap "
-                "first.",
+                "With the hard threshold, arms become unfair one by one as η falls, those with a larger gap first.",
                 "section 6.2, figure 2",
                 claims.one_by_one,
-                "an arm is unfair when more than 5% of its promised plays are missing; one by one: of two arms "
-                "that follow each other in the order of their means, the better one stays fair over a longer piece "
-                "of η from 1 down, in steps of 0.05",
+                "an arm is unfair if more than 5% of its promised plays are missing; one by one: of two arms next to "
+                "each other in the order of their means, the better one stays fair down to a lower η, as η falls from "
+                "1 in steps of 0.05",
             ),
             *(
                 PaperClaim(
@@ -129,12 +128,12 @@ EXPERIMENTS = (
                 for name in RIVALS
             ),
             PaperClaim(
-                "For every arm but the best, the hard threshold keeps it fair over a wider range of the scale than "
-                "Fair-Learn and LFG do.",
+                "The hard threshold keeps every arm but the best fair over a wider range of η than Fair-Learn and LFG "
+                "do.",
                 "figure 2, caption",
                 claims.wider,
-                "range: from 1 down to the first η, in steps of 0.1, at which more than 5% of the promised plays "
-                "are missing",
+                "range: from η = 1 down to the first η, in steps of 0.1, at which more than 5% of the arm's promised "
+                "plays are missing",
             ),
         ),
         draw=figures.over_scale,
@@ -210,7 +209,7 @@ EXPERIMENTS = (
                     claims.on_lines(
                         kind, claims.straightness, "variance of plays explained by a line in", (claims.STRAIGHT, 1.0)
                     ),
-                    "at least 95% of the variance between the arms; the line need not go through 0",
+                    "a line explains at least 95% of the variance between the arms; it need not go through 0",
                 )
                 for kind, inverse in claims.INVERSE.items()
             ),
@@ -218,14 +217,14 @@ EXPERIMENTS = (
                 "At the fairness level the plays of non-critical arms stop growing, and critical arms reach it.",
                 "figure 4, Theorem 4.2 (a) and (c)",
                 claims.at_the_level,
-                "up to one play",
+                "both up to one play",
             ),
             PaperClaim(
                 "The plays match the bounds of Theorem 4.2, which are tight.",
                 "section 6.2",
                 claims.tight,
-                "between an eighth of the bound (the constant between Theorems 4.2 and 4.6) and the bound; O(1) is "
-                "one play",
+                "match: the plays are between an eighth of the bound (the factor between Theorems 4.2 and 4.6) and "
+                "the bound, with one play for its O(1)",
             ),
         ),
         draw=figures.over_gaps,
@@ -281,21 +280,22 @@ EXPERIMENTS = (
                 "share.",
                 "Theorem 4.1",
                 claims.promises_kept(claims.HARD),
-                "⌊τT⌋ plays for every arm in more than 95% of the lanes; the paper's chance goes to 1",
+                "its share: at least ⌊τT⌋ plays, for every arm, in more than 95% of the lanes; in the paper the "
+                "probability goes to 1",
             ),
             PaperClaim(
                 "A soft threshold fails to guarantee asymptotic fairness.",
                 "section 5",
                 claims.soft_falls_short,
-                "in the same problem: an arm misses more than 5% of its promised plays, and the missing plays grow "
-                "linearly over the last half of the rounds",
+                "in the same problem; fails: an arm misses more than 5% of its promised plays, and the missing plays "
+                "grow linearly over the last half of the rounds",
             ),
             PaperClaim(
                 "A soft threshold fails to have nearly optimal penalised regret.",
                 "section 5",
                 claims.soft_loses_more,
-                "more than the hard threshold, and growing faster than the square root of the rounds, which is what "
-                "the paper calls nearly optimal for any gaps",
+                "fails: its regret is larger than that of the hard threshold and grows faster than the square root of "
+                "the rounds, which the paper calls nearly optimal for any gaps",
             ),
             PaperClaim(
                 "Explore then commit has a higher penalised regret than the hard threshold.",

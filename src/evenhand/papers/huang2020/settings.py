@@ -44,8 +44,13 @@ QUEUES = (
 EXPECTED = (
     "Regret is that of expected rewards against what Opt-F earns on average from the arms available in the round."
 )
-SATISFIED = "satisfied, as in definition (1): on average over the lanes no arm misses a whole play in the end"
-FASTER = "faster: lower after 100 rounds, where the insets end, and after a tenth of all rounds"
+SATISFIED = (
+    "satisfied, as in the paper's definition (1): on average over the lanes no arm misses a whole play at the end"
+)
+FASTER = (
+    "faster: a lower regret after 100 rounds, where the insets of the paper's figure end, and after a tenth of all "
+    "rounds"
+)
 
 
 def _against_lfg(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
@@ -75,13 +80,14 @@ def _without_constraints(part: str) -> tuple[PaperClaim, ...]:
             "With η = ∞ the regrets of both converge to that of Opt-NF.",
             "section 6.1.1",
             claims.converges_to_opt_nf(part),
-            "the regret against Opt-NF grows sublinearly; in the end nine tenths of the way from Opt-F are done",
+            "converge: the regret against Opt-NF grows sublinearly, and at the end it has covered nine tenths of the "
+            "distance from Opt-F to Opt-NF",
         ),
         PaperClaim(
             "With η = ∞ the constraints are ignored.",
             "section 6.1.1",
             claims.ignored(part),
-            "some arm misses more than a play on average in the end",
+            "some arm misses more than one play on average at the end",
         ),
         PaperClaim(
             "The time-averaged regret of Opt-NF is always below that of Opt-F, which is 0.",
@@ -96,17 +102,17 @@ def _variants(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
     finite = ends[:-1]
     return (
         PaperClaim(
-            "TSCSF-B has a lower time-averaged regret than LFG with c = 2 (ours: the index of Fang et al. 2022).",
+            "TSCSF-B has a lower time-averaged regret than LFG with c = 2, the index of Fang et al. 2022 (ours).",
             "ours",
             claims.below_lfg(part, ends, other="LFG c=2"),
         ),
         PaperClaim(
-            "Both with the exact queue, TSCSF-B has a lower time-averaged regret than LFG (ours).",
+            "If both use the exact queue, TSCSF-B has a lower time-averaged regret than LFG (ours).",
             "ours",
             claims.below_lfg(part, finite, other="LFG exact"),
         ),
         PaperClaim(
-            "Both with the recursive queue, TSCSF-B has a lower time-averaged regret than LFG (ours).",
+            "If both use the recursive queue, TSCSF-B has a lower time-averaged regret than LFG (ours).",
             "ours",
             claims.below_lfg(part, finite, policy="TSCSF-B recursive"),
         ),
@@ -114,8 +120,8 @@ def _variants(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
             "The choice of the queue affects the regret more than the choice of the index (ours).",
             "ours",
             claims.queue_matters_more(part, finite),
-            "difference between the queues, averaged over the indices, against that between the indices, averaged over "
-            "the queues",
+            "the difference between the two queues, averaged over the indices, is compared with that between the two "
+            "indices, averaged over the queues",
         ),
     )
 
@@ -125,7 +131,7 @@ def _seen(part: str, end: str) -> PaperClaim:
         "TSCSF-B and LFG satisfy all constraints as far as a bar chart can show (ours).",
         "ours",
         claims.satisfied(part, end, claims.SEEN),
-        "no arm misses 0.01 of the rounds on average",
+        "as far as a chart can show: no arm misses 1% of the rounds on average",
     )
 
 
@@ -175,13 +181,13 @@ EXPERIMENTS = (
                 "With η = 10 both are much closer to Opt-F than with η = 1.",
                 "section 6.1.1",
                 claims.much_closer,
-                "much closer: at most half as far in the end",
+                "much closer: at most half as far at the end",
             ),
             PaperClaim(
                 "With η = 1000 both have a negative regret around round 2,000 and recover to a positive one.",
                 "section 6.1.1",
                 claims.negative_then_positive,
-                "recover: positive in the end",
+                "recover: positive at the end",
             ),
             *_without_constraints(FIRST),
             *_variants(FIRST, ENDS_ONE),
@@ -202,7 +208,7 @@ EXPERIMENTS = (
                 "The gap between TSCSF-B and LFG is wider than in the first setting.",
                 "section 6.1.1",
                 claims.wider_than_first,
-                "in the end, each η against the nearest one of the first setting: 63.55 against 10, ∞ against ∞",
+                "at the end, each η is compared with the nearest one of the first setting: 63.55 with 10, ∞ with ∞",
             ),
             _falls_with_eta(SECOND, ETAS_TWO),
             *_without_constraints(SECOND),
@@ -220,7 +226,7 @@ EXPERIMENTS = (
         parts=(FIRST,),
         claims=(
             PaperClaim(
-                "In the end TSCSF-B and LFG satisfy the constraints of all arms with η = 1000.",
+                "With η = 1000 TSCSF-B and LFG satisfy the constraints of all arms at the end.",
                 "section 6.1.2",
                 claims.satisfied(FIRST, " eta=1000"),
                 SATISFIED,
@@ -229,13 +235,13 @@ EXPERIMENTS = (
                 "The constraint of arm 1 is harder to satisfy than the others.",
                 "section 6.1.2",
                 claims.hardest(FIRST, " eta=1000", (0,)),
-                "harder: it misses more plays in the end",
+                "harder: it misses more plays at the end",
             ),
             PaperClaim(
                 "The larger η, the later the constraints are satisfied.",
                 "Remark 1 and section 6.1.1",
                 claims.later_with_eta,
-                "later: the last checkpoint at which some arm misses more than 1% of the rounds so far",
+                "later: by the last checkpoint at which some arm misses more than 1% of the rounds so far",
             ),
             _seen(FIRST, " eta=1000"),
         ),
@@ -260,7 +266,7 @@ EXPERIMENTS = (
                 "The constraints of arms 2 and 4 are harder to satisfy than the others.",
                 "section 6.1.2",
                 claims.hardest(SECOND, " eta=63.55", (1, 3)),
-                "harder: each of the two misses more plays in the end than any other arm",
+                "harder: each of the two misses more plays at the end than any other arm",
             ),
             _seen(SECOND, " eta=63.55"),
         ),
@@ -280,7 +286,7 @@ EXPERIMENTS = (
                 "The regret of TSCSF-B stays far below its bound.",
                 "section 6.2",
                 claims.far_below_its_bound,
-                "far: at most a tenth of the bound in the end, η = 63.55",
+                "far below: at most a tenth of the bound at the end, with η = 63.55",
             ),
             PaperClaim(
                 "The regrets of TSCSF-B and LFG never exceed their bounds.",
@@ -359,7 +365,7 @@ EXPERIMENTS = (
                 "TSCSF-B has a lower time-averaged regret than LFG.",
                 "section 6.3.2",
                 claims.below_lfg(FILMS, (BALANCED, FREE)),
-                "in the end, for both η, since the paper does not say which one its figure has",
+                "at the end, for both values of η, since the paper does not say which one its figure has",
             ),
             PaperClaim(
                 "TSCSF-B converges much faster than LFG.",
@@ -369,13 +375,13 @@ EXPERIMENTS = (
                 "the one against Opt-F, with η = ∞ the one against Opt-NF",
             ),
             PaperClaim(
-                "TSCSF-B converges faster than LFG, by any margin (ours).",
+                "TSCSF-B converges faster than LFG by any margin (ours).",
                 "ours",
                 claims.faster(FILMS, (BALANCED, FREE)),
                 FASTER,
             ),
             PaperClaim(
-                "Both have a lower time-averaged regret than the paper's Opt-F, that is a negative one.",
+                "Both earn more than the paper's Opt-F: their time-averaged regrets are negative.",
                 "section 6.3.2",
                 claims.below_opt_f,
                 missing="The paper's Opt-F takes for a film's availability how often its genre occurs among the "
@@ -383,11 +389,11 @@ EXPERIMENTS = (
                 "computed.",
             ),
             PaperClaim(
-                "Both have a lower time-averaged regret than an Opt-F that knows which sets of films are rated, and "
-                "how often.",
+                "Both earn more than an Opt-F that knows which sets of films are rated, and how often: their "
+                "time-averaged regrets are negative.",
                 "ours",
                 claims.below_opt_f,
-                "in the end, with balanced η",
+                "at the end, with balanced η",
             ),
             _seen(FILMS, BALANCED),
             *_variants(FILMS, (BALANCED, FREE)),
@@ -397,7 +403,7 @@ EXPERIMENTS = (
         choices=(
             "The paper gives its Opt-F estimated availabilities, and explains with them that both algorithms earn more "
             "than it. Here Opt-F knows which sets of films are rated, and how often.",
-            "Users come in the order of the file, once each; lanes then differ in the algorithms' own draws only.",
+            "Users come in the order of the file, once each, so that lanes differ in the algorithms' own draws only.",
             INDEX,
             QUEUES,
             EXPECTED,

@@ -9,12 +9,12 @@ from evenhand.papers.verdicts import lower
 SETTING = "Ten Bernoulli arms with means 0.80, 0.79, …, 0.71, one play per round; every policy faces the same rewards."
 HORIZON = "The paper gives no horizon; 100,000 rounds are ours."
 ETA = "The paper gives no η for η-FUCB in its first two plots; 0.001 is ours."
-EPSILON = "The paper gives no ε for NAIVE; 0.1 is ours, and the ε of Theorem 1's proof, 0.83, stands beside it."
+EPSILON = "The paper gives no ε for NAIVE; 0.1 is ours, and the ε of Theorem 1's proof, 0.83, is run as well."
 ALPHA = "for the plays averaged over the lanes, at all recorded rounds and for all arms together"
 SIMILAR = "similar: within 10%"
 SURPLUS = (
-    "As printed, η-FUCB also counts plays beyond the promise against an arm, the best one's above all. The variant "
-    "“surplus ignored” counts missing plays only; both are shown."
+    "As printed, η-FUCB subtracts a term from the index of an arm that has more plays than promised, above all from "
+    "the best arm's. The variant “surplus ignored” counts missing plays only; both are shown."
 )
 
 EXPERIMENTS = (
@@ -29,7 +29,7 @@ EXPERIMENTS = (
                 "With r = 0 the regret of FUCB, η-FUCB and LFG follows that of UCB1 closely.",
                 "section 6",
                 claims.near_ucb1,
-                "closely: within 10% of UCB1's regret in the end",
+                "closely: within 10% of UCB1's regret at the end",
             ),
             PaperClaim(
                 "F-TS has a lower regret than UCB1.",
@@ -40,17 +40,18 @@ EXPERIMENTS = (
                 "With r = 0 the regret of T-FUCB follows that of UCB1 closely.",
                 "sections 4 and 6",
                 claims.knowing_near_ucb1("T-FUCB"),
-                "closely: within 10%; the paper does not say whether its plot has this one",
+                "closely: within 10%; the paper does not say whether its plot shows this policy",
             ),
             PaperClaim(
                 "With r = 0 the regret of NAIVE follows that of UCB1 closely.",
                 "sections 4 and 6",
                 claims.knowing_near_ucb1("NAIVE", "NAIVE, ε = 0.83"),
-                "closely: within 10%, with ε = 0.1 and with that of Theorem 1; the paper does not say whether its "
-                "plot has this one",
+                "closely: within 10%, with ε = 0.1 and with the ε of Theorem 1; the paper does not say whether its "
+                "plot shows this policy",
             ),
             PaperClaim(
-                "Where surpluses are ignored, η-FUCB follows UCB1 closely (our second reading of its rule).",
+                "If surpluses are ignored, the regret of η-FUCB follows that of UCB1 closely (our second reading of "
+                "its rule).",
                 "section 5, Algorithm 4",
                 claims.ignored_near_ucb1,
                 "closely: within 10%",
@@ -73,14 +74,14 @@ EXPERIMENTS = (
                 claims.r_regret_like_regret("p2b", 100_000),
                 "similar: within 10% at 100,000 rounds; P-2d has other horizons",
             ),
-            PaperClaim("LFG has a lower r-regret than the proposed algorithms.", "section 6", claims.lfg_lowest),
+            PaperClaim("LFG has a lower r-regret than FUCB, F-TS and η-FUCB.", "section 6", claims.lfg_lowest),
             PaperClaim("The r-regret of FUCB and of LFG is logarithmic.", "section 6", claims.logarithmic_with_shares),
             PaperClaim("FUCB and F-TS never leave an arm a whole play behind.", "Theorem 4", claims.never_behind),
             PaperClaim(
                 "NAIVE and T-FUCB are fair.",
                 "section 4",
                 claims.fair_in_the_end,
-                "at the horizon, which they know, no arm misses a play on average",
+                "fair: at the horizon, which they know, no arm misses a play on average",
             ),
             PaperClaim(
                 "NAIVE and T-FUCB are α-fair with α = 1, as FUCB is.",
@@ -95,10 +96,10 @@ EXPERIMENTS = (
                 ALPHA,
             ),
             PaperClaim(
-                "NAIVE has less r-regret with the ε of Theorem 1's proof than with ε = 0.1.",
+                "NAIVE has a lower r-regret with the ε of Theorem 1's proof than with ε = 0.1.",
                 "Theorem 1; ours",
                 lambda runs: [lower(runs["p2b"], "r_regret", "NAIVE, ε = 0.83", "NAIVE")],
-                "the ε for which the bound of the proof is least, 0.83 for these means and 100,000 rounds",
+                "the ε that minimises the bound in the proof: 0.83 for these means and 100,000 rounds",
             ),
         ),
         draw=figures.over_rounds("p2b", ("regret", "r_regret")),
@@ -121,18 +122,18 @@ EXPERIMENTS = (
                 "at η = 1",
             ),
             PaperClaim(
-                "With surpluses ignored: as η grows, the r-regret per round grows.",
+                "If surpluses are ignored, the r-regret per round grows as η grows.",
                 "ours",
                 claims.rises_with_eta("ignored"),
             ),
             PaperClaim(
-                "With surpluses ignored: for large η the promises are kept.",
+                "If surpluses are ignored, the promises are kept for large η.",
                 "ours",
                 claims.satisfied("ignored"),
                 "at η = 1",
             ),
             PaperClaim(
-                "With surpluses ignored: even for large η the r-regret is logarithmic.",
+                "If surpluses are ignored, the r-regret is logarithmic even for large η.",
                 "ours",
                 claims.still_logarithmic("ignored"),
                 "at η = 1",

@@ -39,24 +39,26 @@ HORIZON = (
     "The paper gives no horizon; 100,000 steps are ours. So is the logarithmic time axis: ln t is a straight line."
 )
 VALUES = (
-    "The paper lists neither its values of α nor its functions f(k); α = 1, 2, 8 and f(k) = k, k³, 2^k beside its "
-    "choice of 4 and k² are ours. That other values of α show the same over f(k) is said, but not drawn, in the paper."
+    "The paper lists neither its values of α nor its functions f(k); besides its choice, α = 4 and f(k) = k², we "
+    "chose α = 1, 2, 8 and f(k) = k, k³, 2^k. The paper says, but does not show, that f(k) has the same effect with "
+    "other values of α."
 )
-BOTH = "The paper draws α for some spreads and f(k) for the others; here both are drawn for every spread."
+BOTH = "The paper varies α for some spreads and f(k) for the others; here both are varied for every spread."
 GIVEN = (
-    "ODAAF is given the delays exactly, each of its rules what it needs: the mean; the mean and the bound; the mean "
-    "and the variance; for “composite”, how long rewards take. The lengths of its phases have the form that its "
-    "authors give, and for rewards in parts follow from Hoeffding's inequality (ours); other constants would move its "
-    "regret."
+    "Each variant of ODAAF is given exactly what it needs to know about the delays: the mean; the mean and the bound; "
+    "the mean and the variance; for “composite”, how long rewards take. The lengths of its phases have the form that "
+    "its authors give; for rewards in parts they follow from Hoeffding's inequality (ours). Other constants would "
+    "change its regret."
 )
 RATIOS = (
-    "A lane that is stuck on a worse arm has many times the regret of the others, and few of them make the mean. Where "
-    "lanes are stuck, the ratio of two regrets has a bootstrap interval, and the shares of stuck lanes stand beside it."
+    "A lane that is stuck on a worse arm has many times the regret of the others, so that a few such lanes dominate "
+    "the mean. Where lanes are stuck, the ratio of two regrets has a bootstrap interval and is shown with the shares "
+    "of stuck lanes."
 )
 STUCK = (
-    "Ours: UCB with ARS-UCB's index and UCB1, both without rounds, and the share of lanes stuck on a worse arm: lanes "
-    "in which the arm played most over the last tenth of the steps is not the best. ODAAF counts as stuck, too, where "
-    "the horizon ends in the turn of a worse arm that it will drop later."
+    "Ours: two policies that choose anew in every step, UCB with ARS-UCB's index and UCB1, and the share of lanes "
+    "stuck on a worse arm: lanes in which the arm played most over the last tenth of the steps is not the best. ODAAF "
+    "also counts as stuck where the horizon ends while it plays a worse arm that it would drop later."
 )
 
 
@@ -67,19 +69,20 @@ def _against_odaaf(parts: Sequence[str], informed: Sequence[str]) -> tuple[Paper
             "ARS-UCB with f(k) = k² and α = 4 significantly outperforms ODAAF, which knows the delays.",
             "section 4.1, conclusion",
             together.outperforms(parts, (CHOICE,), informed),
-            "significantly: at least a tenth less regret in the end, in every spread",
+            "significantly: at least a tenth less regret at the end, in every spread",
         ),
         PaperClaim(
             "ARS-UCB significantly outperforms ODAAF whatever its α and f(k).",
             "section 4.1, conclusion (“in all our experiments”)",
             together.outperforms(parts, OTHERS, informed),
-            "significantly: at least a tenth less regret in the end, in every spread, for every α and f(k) that is run",
+            "significantly: at least a tenth less regret at the end, in every spread, for every α and f(k) that was "
+            "run",
         ),
         PaperClaim(
             "ODAAF plays the worse arms more than ARS-UCB does.",
             "section 4.1, conclusion",
             claims.plays_worse_arms_less(parts, informed),
-            "plays of all worse arms together, ARS-UCB with f(k) = k² and α = 4",
+            "worse arms: all but the best, together; ARS-UCB with f(k) = k² and α = 4",
         ),
     )
 
@@ -88,10 +91,10 @@ def _of_rounds(parts: Sequence[str]) -> tuple[PaperClaim, ...]:
     """What choosing for whole rounds costs, and what it is good for."""
     return (
         PaperClaim(
-            "Choosing for whole rounds causes no excessive regret compared to UCB.",
+            "Keeping an arm for many steps at a time causes no excessive regret compared to UCB.",
             "section 2.2 (“validated in our simulation results”)",
             together.outperforms(parts, (CHOICE,), (UCB,), claims.EXCESSIVE),
-            "not excessive: less than 1.5 times the regret of the same index without rounds",
+            "not excessive: less than 1.5 times the regret of the same index, computed anew in every step",
         ),
         PaperClaim(
             "ARS-UCB with f(k) = k² and α = 4 hardly ever gets stuck on a worse arm.",
@@ -101,12 +104,12 @@ def _of_rounds(parts: Sequence[str]) -> tuple[PaperClaim, ...]:
         ),
         *(
             PaperClaim(
-                f"Fewer lanes get stuck with ARS-UCB's rounds than with {words}.",
+                f"Fewer lanes get stuck with ARS-UCB, which keeps an arm for many steps, than with {words}.",
                 "ours",
                 claims.less_stuck(parts, other),
                 "in every spread",
             )
-            for words, other in (("UCB without rounds", UCB), ("UCB1", UCB1))
+            for words, other in (("the same index computed anew in every step", UCB), ("UCB1", UCB1))
         ),
     )
 
@@ -115,12 +118,12 @@ def _against_others(parts: Sequence[str], others: Sequence[str]) -> tuple[PaperC
     """The same of rules of ODAAF that the paper does not run there."""
     return (
         PaperClaim(
-            "ARS-UCB with f(k) = k² and α = 4 significantly outperforms ODAAF's other rules, which know the mean time "
-            "that a reward takes, and its variance or its bound.",
+            "ARS-UCB with f(k) = k² and α = 4 significantly outperforms ODAAF's other variants, which know the mean "
+            "time that a reward takes, and its variance or its bound.",
             "ours",
             together.outperforms(parts, (CHOICE,), others),
-            "significantly: at least a tenth less regret in the end, in every spread in which the rule can be given "
-            "what it needs",
+            "significantly: at least a tenth less regret at the end, in every spread in which what the variant needs "
+            "to know is finite",
         ),
     )
 
@@ -138,7 +141,7 @@ def _spread_claims(parts: Sequence[str], informed: Sequence[str], others: Sequen
             "The regret of ARS-UCB is always logarithmic.",
             "section 4.1, conclusion",
             claims.always_logarithmic(parts, OTHERS),
-            "always: in every spread, for every α and f(k) that is run; each interval is of 95% on its own",
+            "always: in every spread, for every α and f(k) that was run; each interval has 95% by itself",
         ),
         *(_against_odaaf(parts, informed) if informed else ()),
         *(_against_others(parts, others) if others else ()),
@@ -219,8 +222,8 @@ EXPERIMENTS = (
             HORIZON,
             VALUES,
             BOTH,
-            "At the power 2 the mean time that a reward takes is infinite, so Theorem 1 does not speak of that spread.",
-            "ODAAF with the mean, and with the mean and the variance, is ours; it stands where these are finite.",
+            "With the power 2 the mean time that a reward takes is infinite, so Theorem 1 does not cover that spread.",
+            "ODAAF with the mean, and with the mean and the variance, is ours; it is run where these are finite.",
             RATIOS,
             STUCK,
         ),
@@ -236,39 +239,41 @@ EXPERIMENTS = (
                 "The combination of α = 4 and f(k) = k² behaves better than the others in most instances.",
                 "section 4.1, conclusion",
                 claims.better_in_most(tuple(SPREADS)),
-                "better: less regret than every other combination that is run; in most: surely so (interval of the "
-                "difference below 0) in more than half of the twelve spreads",
+                "better: less regret than every other combination that was run; in most: surely so (the interval of "
+                "the difference is below 0) in more than half of the twelve spreads",
             ),
             PaperClaim(
                 "α = 4 and f(k) = k² lead to small regrets and small variances.",
                 "section 4.1, conclusion",
                 claims.good_choice(tuple(SPREADS)),
-                "small: surely less than at least half of the other combinations, in more than half of the spreads",
+                "small: surely smaller than with at least half of the other combinations, in more than half of the "
+                "spreads",
             ),
             PaperClaim(
-                "A faster f avoids a large constant in the regret: k² is better than k.",
+                "A faster growing f avoids a large constant in the regret: f(k) = k² is better than f(k) = k.",
                 "Remark 1",
                 together.faster_sizes(tuple(SPREADS), (SIZES[0], CHOICE)),
-                "less regret in the end with α = 4, in every spread",
+                "less regret at the end with α = 4, in every spread",
             ),
             PaperClaim(
-                "Where rewards take long and T is small, a larger α can reduce the regret.",
+                "Where rewards take long and the horizon is short, a larger α can reduce the regret.",
                 "Remark 1",
                 together.larger_alpha_first(tuple(SPREADS)),
-                "α = 8 against α = 1 after 3,000 steps, in every spread with a finite d1 of at least 25 steps",
+                "α = 8 is compared with α = 1 after 3,000 steps, in every spread whose d1, the mean time that a "
+                "reward takes times the largest mean reward, is finite and at least 25 steps",
             ),
             PaperClaim(
-                "Where rewards come soon and T is large, a smaller α behaves better.",
+                "Where rewards come soon and the horizon is long, a smaller α behaves better.",
                 "Remark 1",
                 together.smaller_alpha_late(tuple(SPREADS)),
-                "α = 1 against α = 8 in the end, in every spread with a d1 of at most 10 steps",
+                "α = 1 is compared with α = 8 at the end, in every spread whose d1 is at most 10 steps",
             ),
             PaperClaim(
                 "Theorem 1 bounds the regret in none of the spreads: its constant exceeds the number of steps even at "
                 "α = 8, and it does not cover the paper's α = 4.",
                 "ours, after appendix A",
                 together.theorem_says_nothing(tuple(SPREADS)),
-                "computed, not simulated: T/c* is below 1",
+                "computed, not simulated: the number of steps T divided by the theorem's constant c* is below 1",
             ),
         ),
         draw=figures.combinations(tuple(SPREADS)),
@@ -301,41 +306,41 @@ EXPERIMENTS = (
                 "Under non-oblivious delays ARS-EXP3 outperforms CLW.",
                 "abstract and section 5 (“outperform existing benchmarks”)",
                 claims.less(KEPT_BACK, (ARS,), (CLW,)),
-                "less regret in the end, in every case",
+                "less regret at the end, in every case",
             ),
             PaperClaim(
                 "Under non-oblivious delays ARS-EXP3 is the only efficient policy.",
                 "section 4.2",
                 claims.bends((CLW, EXP3), straight=True),
-                "efficient: sublinear; the others are CLW and EXP3, whose regrets would be linear",
+                "efficient: its regret is sublinear, and those of the others, CLW and EXP3, are linear",
             ),
             PaperClaim(
                 "Under oblivious delays CLW with the right d is only slightly better than ARS-EXP3.",
                 "section 4.2",
                 claims.slightly_better(OBLIVIOUS),
-                "slightly better: less regret in the end, but at most a fifth less, in every case",
+                "slightly better: less regret at the end, but at most a fifth less, in every case",
             ),
             PaperClaim(
-                "Where its d is 10% off, CLW can perform worse than ARS-EXP3.",
+                "If its d is 10% too small or too large, CLW can perform worse than ARS-EXP3.",
                 "section 4.2",
                 claims.can_be_worse(OBLIVIOUS),
-                "can: in at least one of the cases, d being too small or too large; the intervals share the 5% of "
-                "error",
+                "can: in at least one of the cases; their intervals share the error of 5%",
             ),
             PaperClaim(
-                "Under oblivious delays ARS-EXP3 is more robust than a CLW that does not know d accurately.",
+                "Under oblivious delays ARS-EXP3 is more robust than CLW without an accurate d.",
                 "section 4.2, end",
                 claims.less(OBLIVIOUS, (ARS,), WRONG),
                 "less regret than CLW with a d that is 10% too small or too large, in every case",
             ),
             PaperClaim(
-                "Where it does not know the horizon, ARS-EXP3 by doubling has at most 2.7 times its regret.",
+                "ARS-EXP3 that doubles its guess of an unknown horizon has at most 2.7 times the regret of ARS-EXP3 "
+                "that knows it.",
                 "ours, after section 3.1",
                 together.no_more_than_doubling_costs(tuple(CASES), 2.7),
-                "in every case; 2.7 is what doubling costs the bound of Theorem 2",
+                "in every case; doubling multiplies the bound of Theorem 2 by 2.7",
             ),
             PaperClaim(
-                "Under non-oblivious delays the regret of CLW's gain form is linear.",
+                "Under non-oblivious delays the regret of CLW in its form for gains is linear.",
                 "ours",
                 claims.bends((GAINS,), straight=True),
             ),
@@ -345,16 +350,17 @@ EXPERIMENTS = (
                 claims.less(tuple(MADE_UP)[:1], (ARS,), (CLW,)),
             ),
             PaperClaim(
-                "On the made-up log too, CLW with the right d is only slightly better under oblivious delays.",
+                "On the made-up log too, CLW with the right d is only slightly better than ARS-EXP3 under oblivious "
+                "delays.",
                 "ours",
                 claims.slightly_better(tuple(MADE_UP)[1:]),
-                "as above",
+                "slightly better: less regret at the end, but at most a fifth less",
             ),
             PaperClaim(
-                "On the made-up log too, CLW can perform worse than ARS-EXP3 where its d is 10% off.",
+                "On the made-up log too, CLW can perform worse than ARS-EXP3 if its d is 10% too small or too large.",
                 "ours",
                 claims.can_be_worse(tuple(MADE_UP)[1:]),
-                "as above",
+                "can: in at least one of the two cases",
             ),
         ),
         draw=figures.clicks,
@@ -363,13 +369,14 @@ EXPERIMENTS = (
             "The paper gives no horizon; 100,000 steps are ours.",
             "The paper does not say how many categories of advertisements it uses; seven, and two as a harder case, "
             "are ours.",
-            "With fixed chances the regret is that by expected rewards, which grows like the paper's with far less "
-            "noise; on a log it is the paper's, against the best arm in hindsight.",
-            "All lanes replay the same log, so there the intervals are about the policies' own chance alone.",
+            "With fixed chances, regret is computed from expected rewards, which has far less noise than the paper's "
+            "regret and grows like it; on a log it is the paper's, against the best arm in hindsight.",
+            "All lanes replay the same log, so there the intervals show the policies' own randomness only.",
             "The made-up log is synthetic, and ours: bursts of 20 steps on average, and chances that drift.",
-            "“At least 3d times in succession” includes the present step; the best arm is that of the whole log.",
-            "CLW is run as published, for losses; its form for gains, as Wang et al. restate it, is a line of its own. "
-            "EXP3, ARS-CLW and ARS-EXP3 without the horizon are beside what the paper draws.",
+            "The paper's “at least 3d times in succession” is taken to include the present step; the best arm is that "
+            "of the whole log.",
+            "CLW is run as published, for losses; its form for gains, as Wang et al. restate it, has a curve of its "
+            "own. EXP3, ARS-CLW and ARS-EXP3 without the horizon are additions of ours.",
         ),
         data=(
             Data(
