@@ -298,6 +298,18 @@ def test_arguments_are_described(function: Any) -> None:
     assert "    Args:\n" in (function.__doc__ or "") or not arguments
 
 
+#: Types that say nothing about shape, unit or range: numbers, arrays, tables, collections. Objects describe themselves.
+BARE = re.compile(r"\b(float|int|Array|NDArray|Mask|DataFrame|Any|object|dict|list|tuple)\b")
+SHAPE = re.compile(r"\((?:…|[a-z]+), ?[^)]*\)")  # such as (lanes, arms); in the summary it is enough
+
+
+@pytest.mark.parametrize("function", described_functions(), ids=full_name)
+def test_what_is_returned_is_described(function: Any) -> None:
+    text, returned = function.__doc__ or "", str(function.__annotations__.get("return", ""))
+    if BARE.search(returned):
+        assert "    Returns:\n" in text or "    Yields:\n" in text or SHAPE.search(text.split("\n\n")[0])
+
+
 def test_excuses_are_for_what_is_there() -> None:
     assert {full_name(thing) for thing in public_things()} >= EXCUSED
 

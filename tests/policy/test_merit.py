@@ -523,10 +523,13 @@ def only_one(mean: Any) -> float:
             lambda: Custom(lambda mean: mean - 2.0),
             "the merit function must be positive for every mean in [0, 1], its smallest value is -2",
         ),
-        (lambda: Custom(jump), "a merit function must return one finite number for each mean in [0, 1]"),
+        (
+            lambda: Custom(jump),
+            "a merit function must return one finite number for each mean in [0, 1], got inf for the mean 0.501",
+        ),
         (
             lambda: Custom(lambda mean: np.ones(3)),
-            "a merit function must return one finite number for each mean in [0, 1]",
+            "a merit function must return one finite number for each mean in [0, 1], got shape (3,) for (1001,)",
         ),
         (lambda: Custom(wiggle, lipschitz=-1.0), "lipschitz must be a number of at least 0 or inf, got -1.0"),
         (lambda: Custom(wiggle, resolution=0), "resolution must be at least 1, got 0"),

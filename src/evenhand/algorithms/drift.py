@@ -28,6 +28,9 @@ def discount_for(horizon: int, changes: int) -> float:
         horizon: T, rounds.
         changes: Υ ≥ 1, changes in these rounds.
 
+    Returns:
+        γ in [3/4, 1), by which every past reward counts less per round.
+
     Example:
         >>> discount_for(10_000, 1)
         0.9975
@@ -43,6 +46,9 @@ def window_for(horizon: int, changes: int) -> int:
     Args:
         horizon: T, rounds.
         changes: Υ ≥ 1, changes in these rounds.
+
+    Returns:
+        Rounds, at least 1.
 
     Example:
         >>> window_for(10_000, 1)

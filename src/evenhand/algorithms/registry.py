@@ -84,7 +84,11 @@ class Algorithm:
         return self.build(**{name: SAMPLE[name] for name in needed})
 
     def parameter_help(self) -> dict[str, str]:
-        """What each parameter is, from the docstring."""
+        """What each parameter is, from the docstring.
+
+        Returns:
+            A description by parameter, in the order of the docstring, each in one line.
+        """
         text = self._labelled("Args", keep_lines=True)
         found = re.findall(r"^(\w+): (.+?)(?=^\w+: |\Z)", text, flags=re.MULTILINE | re.DOTALL)
         return {name: " ".join(words.split()) for name, words in found}
@@ -161,7 +165,11 @@ def find(name: str) -> Algorithm:
 
 
 def algorithms() -> dict[str, Algorithm]:
-    """All algorithms by name, with those of installed packages (entry points ``evenhand.algorithms``)."""
+    """All algorithms by name, with those of installed packages (entry points ``evenhand.algorithms``).
+
+    Returns:
+        The algorithms by the name that configurations use; the registry itself, not a copy.
+    """
     import evenhand.algorithms  # the functions register themselves
 
     if not _loaded:

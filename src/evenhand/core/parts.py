@@ -168,6 +168,10 @@ def build(slot: str, table: object, importing: Callable[[str], object] | None = 
         importing: how to find a kind of the form ``module:Class``; None refuses it, so that data from elsewhere cannot
             name code.
 
+    Returns:
+        An instance of the class that is registered under ``kind``; anything that is neither a string nor a mapping as
+        it is.
+
     Raises:
         ConfigurationError: the kind or an argument is unknown, missing or out of range; every fault has a line.
 
@@ -293,7 +297,11 @@ def class_of(
 
 
 def parameters_of(cls: type) -> dict[str, attrs.Attribute[Any]]:
-    """The arguments of a part's class, by the names that the constructor takes."""
+    """The arguments of a part's class, by the names that the constructor takes.
+
+    Returns:
+        Fields of attrs, each with its default and converter; empty for a class without parameters.
+    """
     fields = attrs.fields(cls) if attrs.has(cls) else ()  # a class without parameters need not be attrs'
     return {parameter.alias: parameter for parameter in fields if parameter.init}
 

@@ -63,6 +63,9 @@ class Streams:
         Args:
             size: the rows of all strands, and further axes.
 
+        Returns:
+            An array of shape ``size``.
+
         Raises:
             NotByLaneError: it has another number of rows.
         """
@@ -79,6 +82,9 @@ class Streams:
             a: (rows, …), above 0.
             b: (rows, …), above 0.
 
+        Returns:
+            An array of the shape of ``a``, in [0, 1].
+
         Raises:
             NotByLaneError: they have another number of rows.
         """
@@ -94,6 +100,9 @@ class Streams:
         Args:
             x: (rows, …).
             axis: 1 or more.
+
+        Returns:
+            An array of the shape of ``x``.
 
         Raises:
             NotByLaneError: it has another number of rows, or the rows themselves would be shuffled.
@@ -150,6 +159,9 @@ def spans(sizes: Sequence[int]) -> list[slice]:
     Args:
         sizes: of each.
 
+    Returns:
+        As many slices as there are sizes; the first one starts at 0.
+
     Example:
         >>> spans([2, 1])
         [slice(0, 2, None), slice(2, 3, None)]
@@ -165,6 +177,9 @@ def strand_sizes(lanes: int, strands: int) -> list[int]:
         lanes: in all.
         strands: their number; one strand has all lanes, however many.
 
+    Returns:
+        One number per strand; their sum is ``lanes``.
+
     Example:
         >>> strand_sizes(250, 3)
         [100, 100, 50]
@@ -178,6 +193,9 @@ def strand_seeds(seed: int, lanes: int) -> list[np.random.SeedSequence]:
     Args:
         seed: of all randomness, ≥ 0.
         lanes: in all.
+
+    Returns:
+        One seed for every `STRAND` lanes, rounded up.
 
     Example:
         >>> len(strand_seeds(1, lanes=250))

@@ -61,6 +61,9 @@ class Copy:
     def titles(self) -> dict[int, str]:
         """The title of each film by its number.
 
+        Returns:
+            Titles as in the file, without surrounding white space, by the ``movieId``.
+
         Raises:
             DataError: the file or a column is missing, a row is broken, or a film is listed twice.
         """
@@ -172,7 +175,12 @@ class Ratings:
 
     def figures(self) -> dict[str, Any]:
         """A summary that stands for the log: rating counts per film, and how often each set of films was
-        rated."""
+        rated.
+
+        Returns:
+            ``films``, their titles; ``ratings``, the possible ones in stars; ``counts``, for each film how many users
+            gave each rating; ``sets``, each a list of 0 and 1 per film; ``users``, how many rated exactly that set.
+        """
         sets, users = np.unique(~np.isnan(self.stars), axis=0, return_counts=True)
         return {
             "films": list(self.films),

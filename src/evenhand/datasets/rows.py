@@ -78,6 +78,9 @@ class Sheet:
     def names(self) -> tuple[str, ...]:
         """The names of the columns.
 
+        Returns:
+            The header, or the columns of a layout that has none.
+
         Raises:
             DataError: the file is missing, empty or cannot be read.
         """
@@ -88,6 +91,9 @@ class Sheet:
 
         Args:
             columns: which cells to return, in this order; all of them if none is given.
+
+        Returns:
+            Pairs of the row's number in the file, the first one being 1, and its cells as strings.
 
         Raises:
             DataError: the file is missing, empty or cannot be read, a column is missing, or a row has more or fewer

@@ -196,5 +196,9 @@ class Late:
         return delays
 
     def under_way(self) -> int:
-        """Number of rewards that will become known before the horizon."""
+        """Number of rewards that will become known before the horizon.
+
+        Returns:
+            A count over all lanes and arms, at least 0.
+        """
         return 0 if self._wheel is None else self._wheel.under_way()

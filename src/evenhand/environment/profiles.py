@@ -59,7 +59,11 @@ class Profile(AnonymousFeedback):
         """
 
     def tail_sums(self) -> tuple[float, float]:
-        """The sums over lags 1, 2, … of `tail` and of its square, in rounds; inf where a sum has no limit."""
+        """The sums over lags 1, 2, … of `tail` and of its square, in rounds; inf where a sum has no limit.
+
+        Returns:
+            ``Σ tail(l)`` and ``Σ tail(l)²``, each at least 0.
+        """
         tails = self.tail(np.arange(1.0, self.longest + 1.0))
         return float(tails.sum()), float((tails**2).sum())
 
@@ -144,6 +148,9 @@ def evenly(low: Any, high: Any, chance: Any) -> Any:
         high: rounds ≥ low.
         chance: a uniform number in [0, 1).
 
+    Returns:
+        A whole number of rounds in ``low … high``, as a float.
+
     Example:
         >>> float(evenly(1, high=2, chance=0.7))
         2.0
@@ -208,6 +215,9 @@ def running(total: Any, new: Any, old: Any) -> Any:
         total: the sum so far.
         new: what it gains.
         old: what it loses.
+
+    Returns:
+        The new sum, ``total + new − old``.
 
     Example:
         >>> running(3.0, new=1.0, old=2.0)
@@ -409,6 +419,9 @@ def fading(total: Any, factor: Any, new: Any) -> Any:
         total: the sum so far.
         factor: by which it shrinks.
         new: what it gains.
+
+    Returns:
+        The new sum, ``factor · total + new``.
 
     Example:
         >>> fading(2.0, factor=0.5, new=1.0)

@@ -74,7 +74,11 @@ class TimingWheel:
         np.add.at(self._sums.reshape(-1), cells, rewards.astype(self._sums.dtype, copy=False))
 
     def turn(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """End the present round: how many rewards become known in each place, and their sums."""
+        """End the present round: how many rewards become known in each place, and their sums.
+
+        Returns:
+            Two arrays, with one entry for each place.
+        """
         row = self._now % (2 * self._block)
         counts, sums = self._counts[row].copy(), self._sums[row].copy()
         self._counts[row], self._sums[row] = 0, 0
@@ -102,7 +106,11 @@ class TimingWheel:
             self._later.setdefault(first, []).append((a.copy(), b.copy(), c.copy()))
 
     def under_way(self) -> int:
-        """Number of rewards that will become known before the horizon."""
+        """Number of rewards that will become known before the horizon.
+
+        Returns:
+            A count over all places, at least 0.
+        """
         filed = (parcel for parcels in self._later.values() for parcel in parcels)
         return int(self._counts.sum()) + sum(len(due) for due, _, _ in (*self._inbox, *filed))
 

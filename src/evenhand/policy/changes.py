@@ -41,6 +41,9 @@ def glr(sums: Array, counts: Array, total: Array, number: Array) -> Array:
         total: sum of all rewards.
         number: n, of all rewards.
 
+    Returns:
+        At least 0, but for rounding, in the shape of ``sums``; 0 where both means are equal.
+
     Example:
         >>> values = (np.array([one]) for one in (0.0, 10.0, 10.0, 20.0))  # ten rewards of 0, then ten of 1
         >>> glr(*values).round(3)  # 20 ln 2

@@ -66,8 +66,12 @@ class Custom(Merit):
             merits = np.asarray(self.function(self._grid), dtype=float)
         except (TypeError, ValueError) as error:
             raise EvenhandError(f"a merit function must take an array of means; this one raised: {error}") from None
-        if merits.shape != self._grid.shape or not np.isfinite(merits).all():
-            raise EvenhandError("a merit function must return one finite number for each mean in [0, 1]")
+        required = "a merit function must return one finite number for each mean in [0, 1]"
+        if merits.shape != self._grid.shape:
+            raise EvenhandError(f"{required}, got shape {merits.shape} for {self._grid.shape}")
+        if not np.isfinite(merits).all():
+            place = int(np.argmin(np.isfinite(merits)))
+            raise EvenhandError(f"{required}, got {merits[place]:g} for the mean {self._grid[place]:g}")
         return merits
 
     @property

@@ -36,6 +36,9 @@ class Evidence(Part, ABC):
 
         Args:
             shape: (…, arms), of every array in the state.
+
+        Returns:
+            A dataclass of arrays, an array, or None.
         """
         return None
 
@@ -81,7 +84,11 @@ class Evidence(Part, ABC):
         """
 
     def memory(self) -> object:
-        """What must be equal in two pieces of evidence that share one memory; None where there is none."""
+        """What must be equal in two pieces of evidence that share one memory; None where there is none.
+
+        Returns:
+            Any value that can be compared with ``==``.
+        """
         return None
 
     def after_decision(self, state: State, decision: Decision) -> None:
@@ -152,6 +159,9 @@ def at_best(rewards: Any, pulls: Any, received: Any) -> Any:
         rewards: S, the sum of those that arrived.
         pulls: N.
         received: M, how many arrived.
+
+    Returns:
+        ``S + (N − M)``, between S and N for rewards in [0, 1].
 
     Example:
         >>> at_best(3.0, pulls=5.0, received=4.0)

@@ -68,6 +68,9 @@ def owed(fractions: Any, rounds: Any, pulls: Any) -> Any:
         rounds: n, the rounds over which the share is due; a number, or (…, arms).
         pulls: (…, arms), plays so far.
 
+    Returns:
+        Plays, in the shape of ``pulls``.
+
     Example:
         >>> import numpy as np
         >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
@@ -254,6 +257,9 @@ def linear(deficit: Any, due: Any) -> Any:
         deficit: d, plays owed; negative where an arm is ahead.
         due: r_i n, plays due so far.
 
+    Returns:
+        ``deficit`` as it is.
+
     Example:
         >>> linear(-2.0, due=4.0)
         -2.0
@@ -267,6 +273,9 @@ def hinge(deficit: Any, due: Any) -> Any:
     Args:
         deficit: d, plays owed; negative where an arm is ahead.
         due: r_i n, plays due so far.
+
+    Returns:
+        0 or more, in the shape of ``deficit``.
 
     Example:
         >>> float(hinge(-2.0, due=4.0))
@@ -282,6 +291,9 @@ def hard(deficit: Any, due: Any) -> Any:
         deficit: d, plays owed; negative where an arm is ahead.
         due: r_i n, plays due so far.
 
+    Returns:
+        0 or 1, in the shape of ``deficit``.
+
     Example:
         >>> hard(1.0, due=4.0)
         1.0
@@ -295,6 +307,9 @@ def soft(deficit: Any, due: Any) -> Any:
     Args:
         deficit: d, plays owed; negative where an arm is ahead.
         due: r_i n, plays due so far.
+
+    Returns:
+        In [0, 1], in the shape of ``deficit``.
 
     Example:
         >>> float(soft(1.0, due=4.0))

@@ -94,6 +94,9 @@ class ExplorationFloor(Selection):
         Args:
             arms: K.
 
+        Returns:
+            In [0, 1], ``K · floor/m``.
+
         Raises:
             EvenhandError: the floor is above m/K.
         """

@@ -46,6 +46,9 @@ class Index(Part, ABC):
 
         Args:
             shape: (…, arms), of every array in the state.
+
+        Returns:
+            A dataclass of arrays, an array, or None.
         """
         return None
 
@@ -152,6 +155,9 @@ def upper_bound(sums: Any, counts: Any, growth: Any) -> Any:
         sums: S, of rewards.
         counts: M > 0, of rewards.
         growth: g ≥ 0, c ln t.
+
+    Returns:
+        In the shape of ``sums``, which is not cut at 1.
 
     Example:
         >>> float(upper_bound(2.0, counts=4.0, growth=1.0))

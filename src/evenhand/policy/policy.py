@@ -154,6 +154,9 @@ class Policy(Part):
         Args:
             arms: K.
             rounds: t.
+
+        Returns:
+            Plays, at least 0.
         """
         if not self.fairness.promises or self.fairness.fractions is None:
             return None

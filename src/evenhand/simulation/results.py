@@ -145,7 +145,11 @@ class Results:
         return f"<Results of {', '.join(self.policies)}: {size}>"
 
     def curves(self) -> pd.DataFrame:
-        """A row for each policy, lane and checkpoint, a column for each measure (missing where it is not defined)."""
+        """A row for each policy, lane and checkpoint, a column for each measure (missing where it is not defined).
+
+        Returns:
+            Columns ``policy``, ``lane``, ``round``, and the names of the measures.
+        """
         import pandas as pd
 
         frames = []
@@ -161,7 +165,11 @@ class Results:
         return table.astype({"policy": "category"})[["policy", "lane", "round", *self.measures]]
 
     def arms(self) -> pd.DataFrame:
-        """A row for each policy, lane, checkpoint and arm: plays, share of the rounds, and the share promised."""
+        """A row for each policy, lane, checkpoint and arm: plays, share of the rounds, and the share promised.
+
+        Returns:
+            Columns ``policy``, ``lane``, ``round``, ``arm``, ``pulls``, ``fraction`` and ``promised``.
+        """
         import pandas as pd
 
         frames = []
@@ -183,7 +191,11 @@ class Results:
         return pd.concat(frames, ignore_index=True).astype({"policy": "category"})
 
     def estimates(self) -> pd.DataFrame:
-        """A row for each policy, lane and arm: the mean of its rewards and its score, at the end."""
+        """A row for each policy, lane and arm: the mean of its rewards and its score, at the end.
+
+        Returns:
+            Columns ``policy``, ``lane``, ``arm``, ``estimate`` and ``score``.
+        """
         import pandas as pd
 
         frames = []
@@ -251,7 +263,12 @@ class Results:
         )[[*keys, "measure", "arm", "value"]]
 
     def final(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """Mean and standard error of every measure, and the selection fractions, at the horizon, by label."""
+        """Mean and standard error of every measure, and the selection fractions, at the horizon, by label.
+
+        Returns:
+            ``mean`` and ``stderr`` by label and measure: numbers in the measure's unit, and for ``selection_fractions``
+            lists with one entry per arm. The standard error is NaN for a single lane.
+        """
         table: dict[str, dict[str, dict[str, Any]]] = {}
         for label, result in self.policies.items():
             table[label] = {}
@@ -265,7 +282,12 @@ class Results:
 
     def to_json(self) -> dict[str, Any]:
         """The values that ``evenhand simulate --json`` prints: `final`, with the arms and the size of the run; null
-        where there is no standard error."""
+        where there is no standard error.
+
+        Returns:
+            ``horizon``, ``lanes``, ``seed``, ``arms``, and ``policies`` with the values of `final`; ``omitted`` where
+            measures are not defined.
+        """
         run = {name: self.information[name] for name in ("horizon", "lanes", "seed")}
         omitted = {"omitted": self.omitted} if any(self.omitted.values()) else {}
         return {**run, "arms": list(self.names), "policies": without_infinities(self.final()), **omitted}

@@ -169,6 +169,10 @@ def run_information(
         seed: of all randomness.
         rounds: (checkpoints,), the last one the horizon.
         metrics: the user's own.
+
+    Returns:
+        ``format``, ``horizon``, ``lanes``, ``seed``, ``rounds``, ``environment``, ``policies``, ``metrics`` and
+        ``versions``.
     """
     import pandas
     import scipy

@@ -112,6 +112,9 @@ def compare(
         jobs: processes; −1 takes every core.
         progress: whether to show a progress bar on standard error; None for only where that is a terminal.
 
+    Returns:
+        The curves of every measure, the plays and the estimates, by label; see `Results`.
+
     Raises:
         InfeasiblePromise: a policy promises what cannot be kept; nothing has run then.
         EvenhandError: a parameter is out of range, or a policy needs rewards of a finite range, which the environment

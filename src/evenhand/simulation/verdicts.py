@@ -44,7 +44,11 @@ class Verdict:
     text: str
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as JSON values, without the shares."""
+        """The verdict as JSON values, without the shares.
+
+        Returns:
+            ``text``, ``promises_kept`` (null where nothing is promised), ``missed``, a list of arms, and ``gap``.
+        """
         kept = None if self.promised is None else not self.missed
         return {"text": self.text, "promises_kept": kept, "missed": list(self.missed), "gap": self.gap}
 
@@ -57,6 +61,9 @@ def verdicts(results: Results) -> dict[str, Verdict]:
 
     Args:
         results: of a simulation.
+
+    Returns:
+        Verdicts in the order of the policies.
 
     Example:
         >>> from evenhand import Environment, compare
@@ -168,6 +175,9 @@ def differences(results: Results, against: str) -> list[Difference]:
     Args:
         results: of a simulation.
         against: label of the policy to compare with.
+
+    Returns:
+        One for each other policy and measure: its mean over the lanes less that of ``against``, with its interval.
 
     Raises:
         EvenhandError: there is no such policy.

@@ -110,7 +110,11 @@ class SweepResults:
         return known + sorted(found - set(known))
 
     def settings(self) -> pd.DataFrame:
-        """A row for each setting: its number and the values of the axes."""
+        """A row for each setting: its number and the values of the axes.
+
+        Returns:
+            Column ``setting``, its number, and one column per axis; lists and tables as text.
+        """
         import pandas as pd
 
         return pd.DataFrame([{"setting": one.number, **_row(one)} for one in self.study.settings()])

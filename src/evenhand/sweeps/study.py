@@ -68,6 +68,9 @@ class Axis:
 
         Args:
             rng: random numbers.
+
+        Returns:
+            A value as it was given, or a float between ``low`` and ``high``.
         """
         if self.values:
             return self.values[int(rng.integers(len(self.values)))]
@@ -256,7 +259,11 @@ class Study:
             yield Setting(number, {axis.name: value for axis, value in chosen}, config)
 
     def to_json(self) -> dict[str, Any]:
-        """The study as plain values; `parse` reads them."""
+        """The study as plain values; `parse` reads them.
+
+        Returns:
+            The configuration's tables, and the study's own under ``sweep``.
+        """
         sweep: dict[str, Any] = {"mode": self.mode, "seed": self.seed}
         if self.mode == "random":
             sweep["points"] = self.points

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.state import Array
 
 
@@ -88,7 +88,10 @@ def expected_fairness(
     if plays.ndim != 3 or len(plays) != len(time):
         raise EvenhandError(f"pulls must have shape ({len(time)}, lanes, arms), got {plays.shape}")
     if plays.shape[1] < 2 or not (time > 1.0).any():
-        raise EvenhandError("an interval needs two lanes and a round after the first")
+        raise EvenhandError(
+            f"an interval needs two lanes and a round after the first, got pulls of shape {plays.shape} and rounds "
+            f"{shown(rounds)}"
+        )
     late = time > 1.0
     time, plays = time[late], plays[late]
     deficits = np.asarray(fractions, dtype=float) * time[:, np.newaxis, np.newaxis] - plays

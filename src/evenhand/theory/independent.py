@@ -70,6 +70,9 @@ def by_ratio(fractions: Array, availability: Independent) -> NDArray[np.intp]:
         fractions: (arms,), promised shares r.
         availability: who can play.
 
+    Returns:
+        Positions of arms; those without a promise are left out.
+
     Example:
         >>> by_ratio(np.array([0.4, 0.0, 0.5]), Independent([0.5, 1.0, 1.0])).tolist()
         [0, 2]

@@ -51,6 +51,9 @@ def optimal(gains: Array, plays: int, availability: Availability) -> Optimum:
         plays: m ≥ 1, arms played per round.
         availability: who can play.
 
+    Returns:
+        ``value``, reward per round, and ``shares`` (arms,), the share of the rounds in which each arm plays.
+
     Raises:
         UnknownDistribution: the available sets are neither listed nor given by a formula.
 
@@ -96,6 +99,9 @@ def optimal_fair(
             no program where arms are available always (the promised shares, and the rest to the best arms) or
             independently, else the reduced one while it is small.
         by_set: whether the reward given each availability set is asked for, where the sets can be listed.
+
+    Returns:
+        ``value``, reward per round, and ``shares`` (arms,), the share of the rounds in which each arm plays.
 
     Raises:
         UnknownDistribution: the available sets are neither listed nor given by a formula.
@@ -152,6 +158,10 @@ def optimal_penalized(
         penalties: (arms,), price A_i ≥ 0 of one missing play.
         plays: m ≥ 1, arms played per round.
         availability: who can play.
+
+    Returns:
+        ``value``, reward per round less penalties, and ``shares`` (arms,), the share of the rounds in which each arm
+        plays.
 
     Raises:
         UnknownDistribution: the available sets are neither listed nor given by a formula.

@@ -145,7 +145,7 @@ def checked_names(arms: Sequence[str]) -> tuple[str, ...]:
         if name != name.strip():  # other programs strip the space and confuse the names
             raise EvenhandError(f"the name of an arm must not begin or end with white space, got {name!r}")
         if name in (".", ".."):
-            raise EvenhandError(f"the name of an arm must not be {name!r}, which addresses leave out")
+            raise EvenhandError(f"the name of an arm must not be {name!r}, which web addresses leave out; give another")
         if not name.isascii() and name.encode(errors="ignore").decode() != name:
             raise EvenhandError(f"the name of an arm must be encodable as UTF-8, got {name!r}")
     for name, times in Counter(names).items():

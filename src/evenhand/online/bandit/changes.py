@@ -106,7 +106,7 @@ def plan_add(memory: Memory, arm: str, values: Mapping[str, float]) -> Plan:
                 raise EvenhandError(f"{memory.label} needs a {name} for the new arm {arm!r}")
             parameters[parameter] = [*parameters[parameter], validate.number(name, value, low=0.0)]
         elif value is not None:
-            raise EvenhandError(f"{memory.label} has no {name} per arm here")
+            raise EvenhandError(f"{memory.label} has no {name} per arm; leave the {name} out")
     prior = parameters.get("prior")
     if prior is not None and np.ndim(prior) == 2:
         parameters["prior"] = [*prior, UNIFORM]
@@ -349,7 +349,7 @@ def _with_fraction(memory: Memory, arm: str, fraction: float) -> dict[str, Any]:
     """The parameters with another promised share for one arm."""
     if not isinstance(memory.parameters.get("fractions"), list):
         if fraction:
-            raise EvenhandError(f"{memory.label} has no fraction per arm")
+            raise EvenhandError(f"{memory.label} has no fraction per arm; leave the fraction out")
         return dict(memory.parameters)
     shares = list(memory.parameters["fractions"])
     shares[memory.arms.place[arm]] = fraction

@@ -62,7 +62,11 @@ class CountHistory(Intervals):
             del self.counts[::2]
 
     def pace(self) -> float | None:
-        """Seconds per round lately; None before the second mark."""
+        """Seconds per round lately; None before the second mark.
+
+        Returns:
+            The mean over the most recent marks, at least 0.
+        """
         if len(self.rounds) < 2:
             return None
         first = max(0, len(self.rounds) - RECENT)
@@ -92,7 +96,12 @@ class CountHistory(Intervals):
         )
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Plain JSON values.
+
+        Returns:
+            What `restored` takes: the marked rounds and times, the counts at each, and when a decision and a reward
+            came last.
+        """
         return {
             **self.dump_intervals(),
             "counts": [[_whole(mark[0]), _whole(mark[1]), np.nan_to_num(mark[2]).tolist()] for mark in self.counts],

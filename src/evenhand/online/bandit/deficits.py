@@ -107,7 +107,11 @@ class DeficitHistory(Intervals):
         )
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Plain JSON values.
+
+        Returns:
+            What `restored` takes: the marked rounds and times, the deficits at each, and the largest of every arm.
+        """
         return {
             **self.dump_intervals(),
             "largest": _plain(self.largest),

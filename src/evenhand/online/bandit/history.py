@@ -40,6 +40,9 @@ def as_counts(given: Mapping[str, Any], names: Sequence[str], limits: RewardRang
         names: of all arms.
         limits: the smallest and the largest reward.
 
+    Returns:
+        Plays, at least 0, and the sum of their rewards, by arm; only arms that are given.
+
     Raises:
         EvenhandError: an arm is unknown, or its counts are not possible with these rewards.
 

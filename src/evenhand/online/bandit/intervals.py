@@ -59,7 +59,11 @@ class Intervals:
         return merge
 
     def dump_intervals(self) -> dict[str, Any]:
-        """The intervals as plain JSON values."""
+        """The intervals as plain JSON values.
+
+        Returns:
+            ``stride``, ``rounds`` and ``times``.
+        """
         return {"stride": self.stride, "rounds": list(self.rounds), "times": list(self.times)}
 
 
@@ -68,6 +72,9 @@ def restored_intervals(plain: Mapping[str, Any]) -> tuple[int, list[int], list[f
 
     Args:
         plain: what it returned, perhaps with more entries.
+
+    Returns:
+        Rounds between two marks, the marked rounds, and their times in seconds since the epoch.
 
     Raises:
         KeyError, TypeError, ValueError: it is damaged.

@@ -432,6 +432,9 @@ class Store:
 
         Args:
             names: of the allocations; names that there are not are left out.
+
+        Returns:
+            For each allocation what `mark` returns.
         """
         table = tables.allocations.c
         with self.database.transaction(writes=False) as connection:

@@ -53,7 +53,11 @@ class WebhookStore:
         self.database, self._clock = database, clock
 
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Seconds since the epoch.
+
+        Returns:
+            By the clock of this store, which tests can set.
+        """
         return self._clock()
 
     def add(
@@ -146,7 +150,11 @@ class WebhookStore:
     # --- deliveries ---------------------------------------------------------------------------------------------------
 
     def due(self) -> list[tuple[str, str]]:
-        """The webhooks that have something to send now, to which no server is delivering: id and allocation's name."""
+        """The webhooks that have something to send now, to which no server is delivering: id and allocation's name.
+
+        Returns:
+            Pairs of the id of a webhook and the name of its allocation, in no particular order.
+        """
         hooks, allocations, now = tables.webhooks.c, tables.allocations.c, self._clock()
         query = select(hooks.id, allocations.name).join_from(
             tables.webhooks, tables.allocations, hooks.allocation == allocations.id

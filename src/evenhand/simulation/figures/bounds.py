@@ -25,6 +25,10 @@ def bounds_of(
         environment: what they face.
         rounds: (checkpoints,), the last one the horizon.
 
+    Returns:
+        For each measure and label an array (checkpoints,), in the unit of the measure; NaN where a bound holds at the
+        horizon only.
+
     Example:
         >>> import numpy as np
         >>> from evenhand.algorithms import fucb

@@ -151,6 +151,9 @@ def file_names(kind: str, measures: Sequence[str], policies: Sequence[str]) -> l
         measures: names of the results' measures.
         policies: their labels.
 
+    Returns:
+        One name per figure, all different.
+
     Example:
         >>> file_names("curves", ["reward", "regret"], ["UCB1"]), file_names("arms-over-time", [], ["LFG / 1", "b"])
         (['regret'], ['arms_over_time_LFG_1', 'arms_over_time_b'])

@@ -169,6 +169,9 @@ def not_hiding(shown: Mapping[str, Array]) -> dict[str, Array]:
     Args:
         shown: (checkpoints, lanes), by label.
 
+    Returns:
+        The same arrays, by label, in the order of ``shown``.
+
     Example:
         >>> list(not_hiding({"a": np.ones((1, 1)), "b": 7.0 * np.ones((1, 1)), "c": 2.0 * np.ones((1, 1))}))
         ['a', 'b', 'c']

@@ -52,6 +52,9 @@ def look(place: int, points: int) -> dict[str, Any]:
         place: of the policy, from 0.
         points: of the curve.
 
+    Returns:
+        Keyword arguments of matplotlib's ``Axes.plot``.
+
     Example:
         >>> look(1, 100)["linestyle"], look(1, 100)["marker"], look(1, 100)["markevery"]
         ('--', 's', (3, 12))

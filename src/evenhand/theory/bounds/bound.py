@@ -106,6 +106,9 @@ class Bound:
             baseline: of the two.
             rounds: T, a number or rising checkpoints, the last one the horizon; NaN before it where the bound holds at
                 the horizon only.
+
+        Returns:
+            In the unit of the bound's measure; NaN before the horizon where the bound holds there only.
         """
         if self.violated(policy, environment, baseline):
             return None

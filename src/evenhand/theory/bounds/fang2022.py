@@ -30,6 +30,9 @@ def hard_threshold_regret(
         penalties: A_k, one number or one per arm.
         printed: whether the last term is as printed.
 
+    Returns:
+        Units of reward, in the shape of ``rounds``.
+
     Example:
         >>> setting = [0.9, 0.8, 0.1], 0.2, 0.3
         >>> bool(hard_threshold_regret(5000, *setting) <= hard_threshold_regret(5000, *setting, printed=False))
@@ -182,6 +185,9 @@ def penalized_regret_lower(rounds: Numbers, fractions: Numbers, constant: float 
         rounds: T ≥ 1.
         fractions: (arms,), shares τ_k with a sum below 1.
         constant: the theorem's universal constant C, which the paper does not state.
+
+    Returns:
+        Units of reward, in the shape of ``rounds``.
 
     Example:
         >>> float(penalized_regret_lower(100, [0.25, 0.25]))

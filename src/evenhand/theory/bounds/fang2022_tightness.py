@@ -191,7 +191,7 @@ def _check(rounds: int, arms: int, fraction: float) -> None:
 
 def _require(name: str, value: float, limit: str, most: float) -> None:
     if value > most:
-        raise EvenhandError(f"{name} = {value:.6g} must be at most {limit} = {most:.6g}; more rounds make it so")
+        raise EvenhandError(f"{name} = {value:.6g} must be at most {limit} = {most:.6g}; use more rounds")
 
 
 def _late_width(rounds: int) -> float:

@@ -39,6 +39,9 @@ def rounds_of(rounds: Numbers) -> Array:
     Args:
         rounds: T ≥ 1.
 
+    Returns:
+        Floats of at least 1.
+
     Raises:
         EvenhandError: one of them is not a finite number of at least 1.
 
@@ -64,6 +67,9 @@ def for_arms(name: str, numbers: Numbers, gaps: Array, high: float = np.inf) -> 
         numbers: at least 0; one number, or one per arm.
         gaps: (arms,), of the arms.
         high: the largest value that is possible.
+
+    Returns:
+        (arms,), each between 0 and ``high``.
 
     Raises:
         EvenhandError: one is out of range, or there are too many or too few.

@@ -21,6 +21,9 @@ def tscsf_b_regret(rounds: Numbers, arms: int, plays: int, eta: float, weight: f
         eta: η > 0; inf drops the first term.
         weight: w, the largest weight of an arm.
 
+    Returns:
+        Units of reward per round, in the shape of ``rounds``.
+
     Example:
         >>> round(float(tscsf_b_regret(20_000, arms=6, plays=3, eta=63.55)), 4)
         0.4256
@@ -44,6 +47,9 @@ def lfg_regret(rounds: Numbers, arms: int, plays: int, eta: float, weight: float
         eta: η > 0; inf drops the first term.
         weight: w, the largest weight of an arm.
 
+    Returns:
+        Units of reward per round, in the shape of ``rounds``.
+
     Example:
         >>> bool(lfg_regret(1000, 6, 3, 60.0) > tscsf_b_regret(1000, 6, 3, 60.0))
         True
@@ -62,6 +68,9 @@ def balancing_eta(rounds: int, arms: int, plays: int) -> float:
         rounds: T > 1.
         arms: K.
         plays: m.
+
+    Returns:
+        η > 0, owed plays that outweigh one unit of reward.
 
     Example:
         >>> round(balancing_eta(20_000, arms=6, plays=3), 2)

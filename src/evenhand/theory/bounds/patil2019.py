@@ -20,6 +20,9 @@ def ucb1_regret(rounds: Numbers, means: Numbers) -> Array:
         rounds: T ≥ 1.
         means: (arms,), μ_i in [0, 1].
 
+    Returns:
+        Units of reward, in the shape of ``rounds``.
+
     Example:
         >>> round(float(ucb1_regret(1000, [0.8, 0.3])), 2)
         112.67
@@ -39,6 +42,9 @@ def fucb_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Array:
         rounds: T ≥ 1.
         means: (arms,), μ_i in [0, 1].
         fractions: (arms,), promised shares r_i.
+
+    Returns:
+        Units of reward, in the shape of ``rounds``.
 
     Example:
         >>> bool(fucb_regret(1000, [0.8, 0.3], [0.0, 0.0]) == ucb1_regret(1000, [0.8, 0.3]))
@@ -90,6 +96,9 @@ def naive_regret(
         fractions: (arms,), promised shares r_i.
         epsilon: ε in (0, 1].
         alpha: α > 1 of the proof.
+
+    Returns:
+        Units of reward, in the shape of ``rounds``.
 
     Example:
         >>> bool(naive_regret(10**6, [0.8, 0.3], [0.1, 0.1]) < 0.9 * 10**6)
@@ -187,6 +196,9 @@ def any_fair_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Arra
         rounds: T ≥ 1.
         means: (arms,), μ_i.
         fractions: (arms,), promised shares r_i.
+
+    Returns:
+        Units of reward, in the shape of ``rounds``.
 
     Example:
         >>> float(any_fair_regret(100, [0.75, 0.25], [0.25, 0.25]))

@@ -202,6 +202,9 @@ def ars_clw_regret(
         exponent: x of the guess.
         constant: C, which the paper does not state.
 
+    Returns:
+        Units of reward, in the shape of ``rounds``.
+
     Example:
         >>> round(float(ars_clw_regret(4000, arms=2, delay=10, exponent=1 / 3)), 1)
         1333.0
