@@ -1,7 +1,8 @@
 """Copies a full run of ``evenhand reproduce all`` into the documentation, and its times into the package.
 
 ``python docs/_ext/keep_report.py reproduction/paper reproduction/quick``; the second folder, of a quick run, gives the
-times of quick runs only.
+times of quick runs only. Without folders, the pages that are kept are written anew from the claims that are kept: for
+changes of words and looks.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ import re
 import shutil
 import sys
 from pathlib import Path
+
+from evenhand.papers import report
+from evenhand.papers.experiment import experiments
+from evenhand.papers.runner import Store
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "docs" / "_static"
@@ -37,5 +42,14 @@ def main(paper: Path, quick: Path) -> None:
     TIMES.write_text(json.dumps(times, indent=1) + "\n", encoding="utf-8")
 
 
+def again() -> None:
+    """Write the kept pages anew from the kept claims."""
+    claims = json.loads((STATIC / "claims.json").read_text(encoding="utf-8"))
+    entries = {one["id"]: one for one in claims["experiments"]}
+    store = Store(STATIC / "report")
+    for name, page in report.render(store, experiments(), entries, claims["about"]).items():
+        (STATIC / "report" / name).write_text(page, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:])) if sys.argv[1:] else again()

@@ -326,7 +326,10 @@ def test_what_needs_the_paper_s_data_is_not_runnable_without(store: Store) -> No
     assert [verdict.status for verdict in verdicts] == ["confirmed", "not runnable here"]
     assert verdicts[1].missing.startswith("Needs Outbrain Click Prediction (clicks_train.csv, ")
     report.keep(store, experiment, store.run(experiment), verdicts)
-    assert "Needs Outbrain Click Prediction" in report.render(store, EVERY, report.kept(store, EVERY))["patil2019.html"]
+    assert (
+        "Needs Outbrain Click Prediction"
+        in report.render(store, EVERY, report.kept(store, EVERY), report.surroundings(store))["patil2019.html"]
+    )
 
 
 def test_a_claim_that_cannot_be_run_is_listed_and_not_measured() -> None:
@@ -391,10 +394,11 @@ def test_contradicted_claims_are_told_first_with_the_number_that_says_so(store: 
     experiment = claiming(finding(True), finding(False, 0.02), finding(False, 0.001))
     runs = store.run(experiment)
     report.keep(store, experiment, runs, judge(experiment, runs))
-    pages = report.render(store, {"P-2a": experiment}, report.kept(store, EVERY))
+    pages = report.render(store, {"P-2a": experiment}, report.kept(store, EVERY), report.surroundings(store))
     for page in pages.values():
         assert "what the runs contradict" in page.lower()
-        assert "regret &lt;b&gt;: 1 (0.5 … 1.5), claimed: below 2, and 1 more number contradicts it." in page
+        assert "2 of 3 numbers contradict it, most clearly: regret &lt;b&gt;: <b>1.00</b> (0.50 to 1.50)" in page
+        assert "; claimed: below 2." in page
     assert '<tr data-paper="patil2019" data-status="contradicted">' in pages["report.html"]
 
 
@@ -420,7 +424,7 @@ def test_an_endless_interval_is_null_for_machines_and_a_word_for_people(store: S
     report.keep(store, experiment, store.run(experiment), judge(experiment, {}))
     finding = report.kept(store, EVERY)["P-2a"]["verdicts"][0]["findings"][0]
     assert (finding["low"], finding["high"]) == (None, None)
-    pages = report.render(store, {"P-2a": experiment}, report.kept(store, EVERY))
+    pages = report.render(store, {"P-2a": experiment}, report.kept(store, EVERY), report.surroundings(store))
     assert '<td class="n">none</td>' in pages["patil2019.html"]
 
 
@@ -549,7 +553,9 @@ def test_every_experiment_runs_is_judged_and_drawn(name: str, tmp_path: Path) ->
     verdicts = judge(experiment, runs)
     assert [verdict.claim for verdict in verdicts] == list(experiment.claims)
     report.keep(store, experiment, runs, verdicts)
-    page = report.render(store, EVERY, report.kept(store, EVERY))[f"{experiment.paper}.html"]
+    page = report.render(store, EVERY, report.kept(store, EVERY), report.surroundings(store))[
+        f"{experiment.paper}.html"
+    ]
     assert all(verdict.status in page for verdict in verdicts)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 @cache
 def sentences() -> dict[str, list[dict[str, Any]]]:
-    """All sentences by paper: ``text``, and ``rests_on``: experiment, number of the claim, verdict.
+    """All sentences by paper: ``text``, and ``rests_on``: experiment, number of the claim, verdict, and
+    perhaps the first letter of the mark of each of its numbers.
 
     Example:
         >>> sentences()["patil2019"][0]["rests_on"]
@@ -39,9 +40,9 @@ def findings(paper: str, entries: Mapping[str, Mapping[str, Any]]) -> list[dict[
         []
     """
     return [
-        {"text": one["text"], "experiments": list(dict.fromkeys(name for name, _, _ in one["rests_on"]))}
+        {"text": one["text"], "experiments": list(dict.fromkeys(name for name, *_ in one["rests_on"]))}
         for one in sentences().get(paper, [])
-        if all(_status(entries, name, number) == status for name, number, status in one["rests_on"])
+        if all(_is_so(entries, *verdict) for verdict in one["rests_on"])
     ]
 
 
@@ -56,6 +57,9 @@ def terms() -> dict[str, dict[str, str]]:
     return tomllib.loads((files("evenhand.papers") / "terms.toml").read_text(encoding="utf-8"))
 
 
-def _status(entries: Mapping[str, Mapping[str, Any]], name: str, number: int) -> str:
+def _is_so(entries: Mapping[str, Mapping[str, Any]], name: str, number: int, status: str, marks: str = "") -> bool:
+    """Whether a claim has a verdict, and each of its numbers a mark, of which the first letter is given."""
     verdicts = entries[name]["verdicts"] if name in entries else []
-    return str(verdicts[number]["status"]) if number < len(verdicts) else ""
+    if number >= len(verdicts) or verdicts[number]["status"] != status:
+        return False
+    return not marks or marks == "".join(finding["mark"][0] for finding in verdicts[number]["findings"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import re
 from collections import Counter
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.algorithms.citations import PAPERS
+from evenhand.core import glossary
 from evenhand.core.code_version import code_version
 from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
@@ -27,6 +29,11 @@ from evenhand.papers.runner import Store
 from evenhand.simulation import figures
 from evenhand.simulation.files import without_infinities
 
+#: Words that the report explains.
+WORDS = (
+    *("arm", "fairness regret", "hold", "horizon", "lane", "merit", "promise", "r-regret", "regret", "reward regret"),
+    *("round", "share"),
+)
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -90,20 +97,32 @@ def kept(store: Store, experiments: Mapping[str, Experiment]) -> dict[str, dict[
 
 def write(store: Store, experiments: Mapping[str, Experiment]) -> Path:
     """Write the pages and ``claims.json`` about all experiments that have been run; returns the first page's path."""
-    entries = kept(store, experiments)
-    for name, page in render(store, experiments, entries).items():
+    entries, about = kept(store, experiments), surroundings(store)
+    for name, page in render(store, experiments, entries, about).items():
         write_whole(store.folder / name, partial(_text, page))
-    summary = {"about": surroundings(store), "experiments": list(entries.values())}
+    summary = {"about": about, "experiments": list(entries.values())}
     write_whole(store.folder / "claims.json", partial(_text, json.dumps(summary, indent=1, ensure_ascii=False)))
     return store.folder / "report.html"
 
 
 def render(
-    store: Store, experiments: Mapping[str, Experiment], entries: Mapping[str, dict[str, Any]]
+    store: Store,
+    experiments: Mapping[str, Experiment],
+    entries: Mapping[str, dict[str, Any]],
+    about: Mapping[str, Any],
 ) -> dict[str, str]:
     """The pages as HTML by the name of their file: ``report.html`` about all claims, and one for each paper.
 
     They need no network, and no other file than each other and the folder with the figures.
+
+    Args:
+        store: of the results.
+        experiments: all there are, by id.
+        entries: what was kept of those that have run.
+        about: `surroundings` of the run.
+
+    Returns:
+        The pages.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -114,20 +133,32 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"number": number, "duration": duration}
+    templates.filters |= {"number": number, "numbers": numbers, "duration": duration}
     papers = [paper for key in FOLDERS if (paper := _paper(key, store, experiments, entries))["experiments"]]
-    shared = {"papers": papers, "quick": store.quick, **surroundings(store)}
+    words = {name: term.plain for name, term in glossary.terms().items() if name in WORDS}
+    shared = {"papers": papers, "quick": store.quick, "words": words, **about}
     missing = [name for name in experiments if name not in entries]
     first = templates.get_template("report.html.j2")
-    pages = {"report.html": first.render(paper=None, count=counted(entries.values()), missing=missing, **shared)}
+    found = {"count": counted(entries.values(), ours=False), "ours": counted(entries.values(), ours=True)}
+    pages = {"report.html": first.render(paper=None, statuses=STATUSES, missing=missing, **found, **shared)}
     for paper in papers:
         pages[f"{paper['key']}.html"] = templates.get_template("paper.html.j2").render(paper=paper, **shared)
     return pages
 
 
-def counted(entries: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many claims have which verdict."""
-    found = Counter(verdict["status"] for one in entries for verdict in one["verdicts"])
+def counted(entries: Iterable[Mapping[str, Any]], ours: bool | None = None) -> dict[str, int]:
+    """How many claims have which verdict.
+
+    Args:
+        entries: of experiments.
+        ours: whether to count the claims that we added to those of the papers, or those of the papers; None for all.
+    """
+    found = Counter(
+        verdict["status"]
+        for one in entries
+        for verdict in one["verdicts"]
+        if ours is None or ours == (one["paper"] == "beyond" or "ours" in verdict["source"])
+    )
     return {status: found[status] for status in STATUSES}
 
 
@@ -160,6 +191,29 @@ def number(value: float | None) -> str:
         mantissa, exponent = text.split("e")
         text = f"{mantissa}·10" + str(int(exponent)).translate(RAISED)
     return text.replace("-", "−")
+
+
+def numbers(finding: Mapping[str, Any]) -> tuple[str, str, str]:
+    """An estimate and the ends of its interval, to two digits of half the width of the interval.
+
+    Args:
+        finding: with the numbers ``effect``, ``low`` and ``high``; None for an end that there is not.
+
+    Example:
+        >>> numbers({"effect": 0.88113, "low": 0.8704, "high": 0.8918})
+        ('0.881', '0.870', '0.892')
+        >>> numbers({"effect": 526.9, "low": 488.5, "high": 565.3})
+        ('527', '489', '565')
+    """
+    found = [finding["effect"], finding["low"], finding["high"]]
+    finite = all(value is not None and math.isfinite(value) for value in found)
+    width = (found[2] - found[1]) / 2.0 if finite else 0.0
+    if width < 1e-6:
+        one, low, high = map(number, found)
+        return one, low, high
+    digits = max(1 - math.floor(math.log10(width)), 0)
+    one, low, high = (f"{value + 0.0:,.{digits}f}".replace("-", "−") for value in found)
+    return one, low, high
 
 
 def duration(seconds: float) -> str:
@@ -196,7 +250,8 @@ def _paper(
         "title": "Beyond the papers" if about is None else about.title,
         "citation": "What none of the five papers has; the claims are ours." if about is None else about.citation,
         "experiments": shown,
-        "count": counted(shown),
+        "count": counted(shown, ours=False),
+        "ours": counted(shown, ours=True),
         "short_findings": findings(key, entries),
         "terms": terms()[key],
         "confirmed": [claim for claim in claims if claim["status"] == "confirmed"],
@@ -205,9 +260,9 @@ def _paper(
 
 
 def _with_worst(claim: dict[str, Any]) -> dict[str, Any]:
-    """A contradicted claim with the number that contradicts it most clearly, and how many others do."""
+    """A contradicted claim with the number that contradicts it most clearly, and how many do."""
     against = [finding for finding in claim["findings"] if finding["mark"] == CONTRADICTS]
-    return claim | {"worst": min(against, key=lambda one: one["p_value"]), "others": len(against) - 1}
+    return claim | {"worst": min(against, key=lambda one: one["p_value"]), "against": len(against)}
 
 
 def _size(path: Path) -> tuple[int, int] | None:

@@ -238,7 +238,7 @@ def linear(run: CompletedRun, label: str, measure: str, since: float = 0.1, roun
     """The measure grows like time itself: an exponent of 1 is not excluded, and one below `NEARLY` is."""
     found = exponent(run, label, measure, since, round)
     text = f"growth exponent of the {_words(measure)}{_until(round)}: {label}"
-    expected = f"1, and surely at least {NEARLY:g}"
+    expected = f"an interval with 1 or more in it, above {NEARLY:g}"
     return judged(text, _ends(found), found.lanes, expected, (1.0, math.inf), enough=(NEARLY, math.inf))
 
 
@@ -253,7 +253,7 @@ def logarithmic(run: CompletedRun, label: str, measure: str, round: float | None
     measured = ratio(at(run, label, measure, end) - half, half - quarter)
     grown = f"growth of the {_words(measure)} over the last doubling of t{_until(round)}"
     text = f"{grown}, relative to the growth before: {label}"
-    expected = "at most 1, and surely below that of a square root, 1.41 (linear: 2)"
+    expected = "an interval with 1 or less in it, below 1.41 (a square root has 1.41, a line 2)"
     return judged(
         text, measured, half.size, expected, (-math.inf, 1.0), enough=(-math.inf, math.sqrt(2.0)), touching=False
     )

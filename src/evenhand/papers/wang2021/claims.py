@@ -264,7 +264,7 @@ def bend(run: CompletedRun, label: str, straight: bool) -> Finding:
     if not straight:
         return judged(text, measured, half.size, "below 0", (-math.inf, 0.0), touching=False)
     least = (2.0**NEARLY - 2.0) * abs(float(half.mean()))
-    expected = f"0 or more, and surely at least {least:,.0f}".replace("-", "−")
+    expected = f"an interval with 0 or more in it, above {least:,.0f}".replace("-", "−")
     return judged(text, measured, half.size, expected, (0.0, math.inf), enough=(least, math.inf))
 
 
