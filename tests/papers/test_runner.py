@@ -369,7 +369,7 @@ def test_the_report_has_figure_claims_and_verdicts(written: Store) -> None:
         "1,234 lanes",
     ):
         assert part in paper
-    assert "0.5 … 1.5" in paper
+    assert "0.50 to 1.50" in paper
     assert TINY.setting in paper
     assert "evenhand reproduce P-2a --quick --again" in paper
     assert "seed 2019" in paper
@@ -398,7 +398,7 @@ def test_contradicted_claims_are_told_first_with_the_number_that_says_so(store: 
     for page in pages.values():
         assert "what the runs contradict" in page.lower()
         assert "2 of 3 numbers contradict it, most clearly: regret &lt;b&gt;: <b>1.00</b> (0.50 to 1.50)" in page
-        assert "; claimed: below 2." in page
+        assert "; expected: below 2." in page
     assert '<tr data-paper="patil2019" data-status="contradicted">' in pages["report.html"]
 
 
@@ -565,8 +565,9 @@ def test_every_experiment_runs_is_judged_and_drawn(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize("paper", FOLDERS)
 def test_the_sentences_about_a_paper_rest_on_claims_that_there_are(paper: str) -> None:
     for one in sentences()[paper]:
-        for name, number, status in one["rests_on"]:
+        for name, number, status, *marks in one["rests_on"]:
             assert EVERY[name].paper == paper
+            assert all(set(letters) <= set("acu") for letters in marks)
             assert number < len(EVERY[name].claims)
             assert status in ("confirmed", "contradicted")
 

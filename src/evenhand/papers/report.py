@@ -202,7 +202,7 @@ def numbers(finding: Mapping[str, Any]) -> tuple[str, str, str]:
     Example:
         >>> numbers({"effect": 0.88113, "low": 0.8704, "high": 0.8918})
         ('0.881', '0.870', '0.892')
-        >>> numbers({"effect": 526.9, "low": 488.5, "high": 565.3})
+        >>> numbers({"effect": 526.9, "low": 488.6, "high": 565.3})
         ('527', '489', '565')
     """
     found = [finding["effect"], finding["low"], finding["high"]]
