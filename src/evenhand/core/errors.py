@@ -13,7 +13,7 @@ SUBJECT = re.compile(r"(?!there |this )[a-z_][\w.\[\]]*(?:: | (?:must|has|have|i
 
 
 class EvenhandError(ValueError):
-    """Any error that the user can mend; `at` and `together` say where it is and join several."""
+    """An error that the caller can correct; `at` adds where it is, and `together` joins several."""
 
     def at(self, place: str) -> Self:
         """The same error with the path to the value in front, for every line of it.

@@ -72,7 +72,7 @@ def _range(value: Sequence[float] | None) -> tuple[float, float] | None:
 @part("environment", "environment")
 @frozen(eq=False)
 class Environment(Part):
-    """What happens outside the policy, and the promises by which a policy is judged that makes none of its own.
+    """Rewards, availability and feedback of the arms, and the shares that are promised where a policy promises none.
 
     Rewards may be in any unit. Where their range is known and goes beyond [0, 1], policies get them on the scale
     [0, 1], ``(x − low)/(high − low)``, and results are in the user's unit.
@@ -203,7 +203,7 @@ class Environment(Part):
             )
 
     def start(self, horizon: int, lanes: int, seed: Seeds) -> World:
-        """The environment at work for one block of lanes.
+        """Start the environment for one block of lanes.
 
         Args:
             horizon: T ≥ 1, rounds.
@@ -236,7 +236,7 @@ class Drawn(NamedTuple):
 
 
 class World:
-    """An environment at work: its random streams, its place in time, and the rewards under way.
+    """A running environment: its random streams, its present round, and the rewards under way.
 
     Per round, `observe` comes first and `step` second. Rewards and availability are drawn for all arms from streams
     that no policy touches, so the same seed gives every policy the same rewards and availability. Several rounds are

@@ -108,7 +108,7 @@ class Policy(Part):
 
     @property
     def evidence(self) -> Evidence | None:
-        """What the index believes of rewards that are missing or old; None where it asks no evidence."""
+        """What the index believes of rewards that are missing or old; None for an index that uses no evidence."""
         return self.index.evidence
 
     @property
@@ -143,7 +143,7 @@ class Policy(Part):
 
     @property
     def draws(self) -> bool:
-        """Whether chance has a part in decisions beyond the selection: in the score, or in how long a choice lasts."""
+        """Whether decisions are random beyond the selection: in the score, or in how long a choice lasts."""
         return self.hold.random or self._draws_scores
 
     def allowance(self, arms: int, rounds: int) -> float | None:
@@ -166,7 +166,7 @@ class Policy(Part):
         return self.fairness.allowance(arms, rounds, self.plays) * largest + self.schedule.rounds(arms)
 
     def start(self, arms: int, lanes: int | None = None, unit: Unit | None = None) -> State:
-        """A state in which nothing has happened yet.
+        """The state before the first round.
 
         Args:
             arms: number of arms, K ≥ m.
@@ -208,7 +208,7 @@ class Policy(Part):
             )
 
     def decide(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
-        """Who plays the next round; counts the plays in ``state``: `choose` and `apply` together.
+        """Decide who plays the next round, and count the plays in ``state``: `choose` and `apply` together.
 
         Args:
             state: updated in place.
@@ -223,7 +223,7 @@ class Policy(Part):
         return decision
 
     def choose(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
-        """Who is to play the next round; changes nothing but the random stream. See `decide`.
+        """Choose who plays the next round, changing nothing but the random stream; see `decide`.
 
         Args:
             state: before the round.
@@ -359,7 +359,7 @@ class Policy(Part):
 
 
 def check_fit(policy: Policy) -> None:
-    """Complain about parts that do not fit, with the remedy.
+    """Refuse parts that do not fit, and name the remedy.
 
     Args:
         policy: the policy.

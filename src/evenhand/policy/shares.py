@@ -54,7 +54,7 @@ def proportional(weights: Array, plays: int | Array, available: Mask | None = No
 
 
 def require_finite(totals: Array) -> None:
-    """Complain about weights whose sum is infinite or NaN.
+    """Refuse weights whose sum is infinite or NaN.
 
     Args:
         totals: sums of weights.

@@ -40,7 +40,7 @@ def simulate(
     jobs: int = 1,
     progress: bool | None = None,
 ) -> Results:
-    """One policy in an environment; see `compare`, of which this is the case of one.
+    """Simulate one policy in an environment: `compare` with a single policy.
 
     Args:
         policy: what decides.
@@ -91,7 +91,7 @@ def compare(
     jobs: int = 1,
     progress: bool | None = None,
 ) -> Results:
-    """Several policies in the same environment, facing the same rewards and availability.
+    """Simulate several policies in the same environment, with the same rewards, delays and availability for each.
 
     Lanes come in strands of 100; each strand has random streams of its own, one for the policy and several for the
     environment, all spawned from the seed. So the results depend on the seed alone, not on ``jobs``, and the first 100

@@ -147,7 +147,7 @@ def optimal_fair(
 def optimal_penalized(
     gains: Array, fractions: Array, penalties: Array, plays: int, availability: Availability
 ) -> Optimum:
-    """The largest expected reward per round less the penalties for missing plays.
+    """The largest expected reward per round, minus the penalties for missing plays.
 
     ``max Σ_i (μ_i x_i − A_i max(τ_i − x_i, 0))`` over all achievable shares x. With one play and all arms
     available, and Σ τ_i ≤ 1, it is ``μ* − Σ_i min(Δ_i, A_i) τ_i``.

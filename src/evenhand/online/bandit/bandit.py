@@ -265,7 +265,7 @@ class Bandit(Memory):
         finished: bool = False,
         now: float | None = None,
     ) -> LeaseReport:
-        """Take a report of a lease: all of it, or nothing.
+        """Record the report of a lease, completely or not at all.
 
         Args:
             lease: its id.

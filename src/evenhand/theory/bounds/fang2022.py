@@ -53,7 +53,7 @@ def hard_threshold_regret(
 
 
 def fairness_margin(rounds: Numbers, fractions: Numbers) -> Array:
-    """By how much A_k must exceed Δ_k for every arm to get ⌊τ_k T⌋ plays, with a chance that goes to 1:
+    """By how much A_k must exceed Δ_k for every arm to get ⌊τ_k T⌋ plays, with a probability that goes to 1:
     ``min(sqrt(32 ln T/(τ_k T)), 1)``.
 
     The theorem asks it of all arms, the best one included, whose gap is 0.
@@ -200,8 +200,8 @@ def penalized_regret_lower(rounds: Numbers, fractions: Numbers, constant: float 
 
 
 def penalty_for_arms(means: Numbers, arms: int) -> float:
-    """The least A, the same for all arms, with which so many arms are optimal or critical: the gap of the best ``arms``
-    arms' worst.
+    """The smallest A, the same for all arms, with which ``arms`` arms are optimal or critical: the largest gap among
+    the best ``arms``.
 
     The paper prints ``inf{a : #{k : a ≥ Δ_k} ≤ K_exploit − 1}``, which is 0 or below for any gaps, since the count
     grows with a. Its supremum is meant: the gap of the K_exploit-th arm. There that arm just counts as critical; to be
