@@ -8,6 +8,7 @@ import os
 import pickle
 import re
 import socket
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from evenhand.sweeps.units import Failure, UnitResult, run_unit
 BACKENDS = ("local", "dask", "ray")
 PATIENCE = 3  # times that workers may end in a row without any task being finished in between
 RETRIES = 3  # of a task whose worker on a cluster ended
+DESERTED = 300.0  # seconds that a Dask cluster may be without any worker
 TRANSFER = 60.0  # seconds that a result may take from a worker of Dask to this process
 
 Task = tuple[str, Setup]
@@ -155,7 +157,8 @@ def _dask(address: str, jobs: int) -> Iterator[Engine]:
 
         for key, setup in itertools.islice(tasks, number):
             submit(key, setup)
-        for future in results:
+        while under_way:
+            future = _next_of(results, client)
             for key, setup in itertools.islice(tasks, 1):
                 submit(key, setup)
             key, setup, attempt = under_way.pop(future.key)
@@ -177,6 +180,26 @@ def _dask(address: str, jobs: int) -> Iterator[Engine]:
         client.close()
         if own is not None:
             own.close()
+
+
+def _next_of(results: Any, client: Any) -> Any:
+    """The next future of Dask that is finished; an error if the cluster is without any worker for too long."""
+    asked = seen = time.monotonic()
+    while not results.has_ready():
+        with results.thread_condition:
+            results.thread_condition.wait(0.1)
+        if time.monotonic() < asked + 1.0:
+            continue
+        asked = time.monotonic()
+        if client.nthreads():
+            seen = asked
+        elif asked > seen + DESERTED:
+            address = client.scheduler.address
+            raise EvenhandError(
+                f"the Dask cluster at {address} has had no worker for {DESERTED:g} s: start some, for example with "
+                f"`dask worker {address}`, and run the sweep again, which continues where it keeps its results"
+            )
+    return next(results)
 
 
 @contextmanager

@@ -50,21 +50,47 @@ def test_a_reward_after_the_last_decision_is_in_the_last_mark() -> None:
     assert found.rewards == ((0.0, 0.5), (0.0, 0.0))
 
 
-def test_added_arms_many_arms_and_returned_leases() -> None:
+def test_added_arms_and_returned_leases() -> None:
     bandit = Bandit(["a"], "ucb1")
     bandit.decide()
     bandit.add("b")
     bandit.decide()
     assert history(bandit).plays == ((1, 1, 1), (0, 1, 1))
-    many = Bandit([f"arm {place}" for place in range(201)], "ucb1")
-    many.decide()
-    assert many.audit().history is None
     leased = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
     lease = leased.lease(100, seconds=1.0, now=0.0)
     leased.report(lease.id, played=10, finished=True, now=0.5)
     found = history(leased)
     assert sum(course[-1] for course in found.plays) == 10
     assert all(np.diff(course).min() >= 0 for course in found.plays)
+
+
+def test_many_arms_have_counts_at_fewer_times() -> None:
+    """800 arms, of which the first is promised a share: marks at every fourth of at most 256 rounds, 200 arms shown."""
+    fractions = {"arm 0": 0.5, "arm 799": 0.25}
+    many = Bandit([f"arm {place}" for place in range(800)], "fucb", fractions=fractions, seed=1)
+    for number in range(300):
+        decision = many.decide(now=float(number))
+        many.observe(decision.id, {decision.names[0]: 1.0}, now=float(number))
+    found = history(many)
+    assert found.rounds == (*range(8, 304, 8), 300)  # 300 rounds are kept in intervals of 2
+    assert len(found.arms) == 200
+    assert {"arm 0", "arm 799"} <= set(found.arms)
+    assert found.plays[found.arms.index("arm 0")] == (*range(4, 152, 4), 150)
+    assert found.plays[found.arms.index("arm 799")][-1] == 75
+    assert history(Bandit.restored(many.dump())) == found
+
+
+def test_arms_added_beyond_200_keep_their_past() -> None:
+    bandit = Bandit([f"arm {place}" for place in range(200)], "ucb1")
+    for _ in range(100):
+        bandit.decide()
+    before = history(bandit)
+    for place in range(200, 250):
+        bandit.add(f"arm {place}")
+    bandit.decide()
+    after = history(bandit)
+    assert after.rounds == (*range(2, 102, 2), 101)
+    assert after.plays[after.arms.index("arm 7")][:50] == before.plays[7][1::2][:50]
 
 
 def test_changes_are_told_with_the_present_names() -> None:

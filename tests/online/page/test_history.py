@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.online.page.reading import Visiting, address, assert_shows, make, options
+from tests.online.page.reading import Visiting, address, assert_shows, audit, decide, make, options
 from tests.online.running import Server
 
 DAYS = 40  # of the history, with a mark every six hours
@@ -130,3 +130,22 @@ def test_a_range_is_dragged_or_typed(course: tuple[Page, Locator, dict[str, Any]
     expect(region).to_contain_text("No round was decided in this range.")
     region.get_by_role("button", name="All").click()
     expect(region).to_contain_text(f"{10 * MARKS:,} rounds")
+
+
+def test_many_arms_show_those_furthest_behind_beside_those_with_the_most_plays(
+    server: Server, visiting: Visiting
+) -> None:
+    """300 arms, each with a promise that 40 rounds cannot keep: the page draws five of 200, two of them far behind."""
+    names = [f"arm {place}" for place in range(300)]
+    make(server, "crowd", names, dict.fromkeys(names, 0.003))
+    decide(server, "crowd", 40, names[:3])
+    said = audit(server, "crowd")
+    assert len(said["history"]["arms"]) == 200
+    with visiting() as seen:
+        page = seen.open("crowd")
+        region = page.get_by_role("region", name="Over time", exact=True)
+        expect(region).to_contain_text("Of 300 arms, the 200 with the most plays and furthest behind can be chosen.")
+        expect(region.get_by_role("checkbox", checked=True)).to_have_count(5)
+        drawn = {series["name"] for series in options(region.locator(".chart").first)["series"][:-1]}
+        assert {"arm 0", "arm 1", "arm 2"} < drawn  # all that have played
+        assert drawn - {"arm 0", "arm 1", "arm 2"} <= {line["arm"] for line in said["lines"] if line["deficit"] > 0.1}

@@ -58,7 +58,7 @@ class Account:
         groups_since: (groups,), the rounds after which these promises began; None without groups.
         groups_before: (groups,), plays of their arms before; None without groups.
         scores: (arms,), by which the policy compares arms; None where it draws them at random.
-        history: plays and rewards over time; None with more than 200 arms, and before the first round.
+        history: plays and rewards over time; None before the first round.
         changes_made: the last changes of arms and promises.
         pace: seconds per round lately; None before the second round.
         first: when the first round was decided, in seconds; None before.

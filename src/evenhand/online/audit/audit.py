@@ -101,7 +101,7 @@ class Audit(Answer):
     cost: Cost | None
     """what the promises cost; null where there are none, and before the first round"""
     history: History | None
-    """plays and rewards over time; null with more than 200 arms, and before the first round"""
+    """plays and rewards over time; null before the first round"""
     changes_made: tuple[ChangeMade, ...]
     """the last changes of arms and promises, at most 100, the oldest first"""
     sources: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ class History(Answer):
     """Counts since the first round, at up to 256 times; the last one is the time of the last decision or reward.
 
     The difference of two columns says what happened between two times: plays divided by rounds are shares, and
-    `rewards` divided by `known` are mean rewards.
+    `rewards` divided by `known` are mean rewards. With more than 200 arms there are fewer times: 128 with 400 arms.
     """
 
     rounds: tuple[int, ...]
@@ -21,7 +21,7 @@ class History(Answer):
     times: tuple[datetime, ...]
     """never decreasing, even where the clock was set back"""
     arms: tuple[str, ...]
-    """of the counts below"""
+    """of the counts below: all, or of more than 200 the hundred with the most plays and the hundred furthest behind"""
     plays: tuple[tuple[int, ...], ...]
     """for each of `arms`, its plays so far at each time"""
     known: tuple[tuple[int, ...], ...]

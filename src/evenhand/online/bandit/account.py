@@ -27,6 +27,7 @@ def account(memory: Memory) -> Account:
     grouped = learned @ membership(policy.groups, len(learned)) if policy.groups else 0.0
     sets, frequencies = memory.availability.frequencies()
     evidence, over_time = policy.evidence, memory.count_history
+    counted = state.tally.pulls - counts.learned_plays
     return Account(
         algorithm=memory.label,
         round=state.round,
@@ -66,7 +67,7 @@ def account(memory: Memory) -> Account:
         counted=None if evidence is None else evidence.counted(state),
         changes=None if evidence is None else evidence.changes(state),
         scores=_scores(memory),
-        history=over_time.excerpt(memory.names, state.round, memory.counts()),
+        history=over_time.excerpt(memory.names, state.round, memory.counts(), deficits if promised.any() else -counted),
         changes_made=memory.changes.excerpt(memory.names),
         pace=over_time.pace(),
         first=over_time.times[0] if over_time.times else None,

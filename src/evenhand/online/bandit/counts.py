@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,10 +26,10 @@ Counts = tuple[Array, Array, Array]  # each (arms,): plays, known rewards and th
 class CountHistory(Intervals):
     """The counts of each arm since the first round, at the ends of intervals.
 
-    With more than 200 arms only rounds and times are kept.
+    With more than 200 arms there are counts at fewer of these rounds, so that they take no more memory.
 
     Attributes:
-        counts: plays, known rewards and their sums at these times, each (arms at that time,).
+        counts: plays, known rewards and their sums at these times, each (arms at that time,); None where left out.
         decided: when the last round was decided, in seconds; None before the first.
         received: when the last reward was received, in time or late, in seconds; None before the first.
 
@@ -42,7 +43,7 @@ class CountHistory(Intervals):
         (250, [4, 8, 12], 60.0)
     """
 
-    counts: list[Counts] = field(default_factory=list)
+    counts: list[Counts | None] = field(default_factory=list)
     decided: float | None = None
     received: float | None = None
 
@@ -54,12 +55,21 @@ class CountHistory(Intervals):
             time: when it was decided, in seconds.
             counts: plays, known rewards and their sums so far, each (arms,).
         """
-        if len(counts[0]) <= FOLLOWED:
-            self.counts.append((counts[0].copy(), counts[1].copy(), counts[2].copy()))
-        else:
-            self.counts.clear()
+        self.counts += [None] * (len(self.rounds) - len(self.counts))  # of a save that left out all of them
+        self.counts.append((counts[0].copy(), counts[1].copy(), counts[2].copy()))
         if self.end(round, time):
             del self.counts[::2]
+        if len(counts[0]) > FOLLOWED:
+            self._thin(len(counts[0]))
+
+    def _thin(self, arms: int) -> None:
+        """Leave out the counts at all but evenly spaced rounds: at every second of 400 arms, every fourth of 800."""
+        apart, last = self.stride << math.ceil(math.log2(arms / FOLLOWED)), 0
+        for place, round in enumerate(self.rounds):
+            if self.counts[place] is not None:
+                if round // apart == last:
+                    self.counts[place] = None
+                last = round // apart
 
     def pace(self) -> float | None:
         """Seconds per round lately; None before the second mark.
@@ -72,23 +82,27 @@ class CountHistory(Intervals):
         first = max(0, len(self.rounds) - RECENT)
         return (self.times[-1] - self.times[first]) / (self.rounds[-1] - self.rounds[first])
 
-    def excerpt(self, names: Sequence[str], round: int, counts: Counts) -> History | None:
+    def excerpt(self, names: Sequence[str], round: int, counts: Counts, behind: Array) -> History | None:
         """The history up to the last decision or reward; None where there is none.
 
         Args:
             names: of the arms.
             round: rounds decided.
             counts: plays, known rewards and their sums so far, each (arms,).
+            behind: (arms,), by which of more than 200 arms half are chosen, the largest; the others by their plays.
         """
-        if len(names) > FOLLOWED or not self.rounds or len(self.counts) != len(self.rounds):
+        if not self.rounds:
             return None
         latest = max(time for time in (self.decided, self.received, self.times[-1]) if time is not None)
-        rounds, times, marks = [*self.rounds, round], [*self.times, latest], [*self.counts, counts]
-        plays, rewards, sums = (_courses([mark[part] for mark in marks], len(names)) for part in range(3))
+        known = [place for place, mark in enumerate(self.counts) if mark is not None]
+        rounds = [*(self.rounds[place] for place in known), round]
+        times = [*(self.times[place] for place in known), latest]
+        marks, places = [*filter(None, self.counts), counts], _of_interest(counts[0], behind)
+        plays, rewards, sums = (_courses([mark[part] for mark in marks], len(names))[places] for part in range(3))
         return History(
             tuple(rounds),
             tuple(map(moment, times)),
-            tuple(names),
+            tuple(names[place] for place in places),
             # Rounds of a lease that were returned are taken out of the counts again.
             tuple(tuple(map(int, course)) for course in np.minimum.accumulate(plays[:, ::-1], axis=1)[:, ::-1]),
             tuple(tuple(map(int, course)) for course in rewards),
@@ -104,7 +118,7 @@ class CountHistory(Intervals):
         """
         return {
             **self.dump_intervals(),
-            "counts": [[_whole(mark[0]), _whole(mark[1]), np.nan_to_num(mark[2]).tolist()] for mark in self.counts],
+            "counts": [mark and [*map(_whole, mark[:2]), np.nan_to_num(mark[2]).tolist()] for mark in self.counts],
             "decided": self.decided,
             "received": self.received,
         }
@@ -121,13 +135,22 @@ class CountHistory(Intervals):
         """
         try:
             stride, rounds, times = restored_intervals(plain)
-            counts = [_mark(*mark) for mark in plain["counts"]]
+            counts = [None if mark is None else _mark(*mark) for mark in plain["counts"]]
             decided, received = (_time(plain[name]) for name in ("decided", "received"))
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise StateError(f"the saved history of counts is damaged: {error}") from None
         if len(counts) not in (0, len(rounds)):
             raise StateError("the saved history of counts is damaged: its lists have different lengths")
         return cls(stride, rounds, times, counts, decided, received)
+
+
+def _of_interest(plays: Array, behind: Array) -> list[int]:
+    """The places of the arms that are shown: all, or those with the most plays and those furthest behind."""
+    if len(plays) <= FOLLOWED:
+        return list(range(len(plays)))
+    worst = set(np.argsort(-behind, kind="stable")[: FOLLOWED // 2].tolist())
+    most = [place for place in np.argsort(-plays, kind="stable").tolist() if place not in worst]
+    return sorted([*worst, *most[: FOLLOWED - len(worst)]])
 
 
 def _courses(marks: Sequence[Array], arms: int) -> Array:

@@ -97,12 +97,13 @@ class App extends Component {
     return { audit, described: fresh ? described : await this.service.get(address(name), signal) };
   }
 
-  // All allocations, page by page. The service loads each for its health, so that the first pages are shown at once.
+  // All allocations, page by page. The service loads each for its health, after its start some 15 ms for each, so that the
+  // first page is short and is shown at once.
   async list(signal) {
     const list = [];
     for (let cursor = ''; cursor !== null; ) {
       const after = cursor && `&cursor=${encodeURIComponent(cursor)}`;
-      const page = await this.service.get(`v1/allocations?limit=200&health=true${after}`, signal);
+      const page = await this.service.get(`v1/allocations?limit=${cursor ? 200 : 50}&health=true${after}`, signal);
       list.push(...page.allocations);
       cursor = page.next;
       if (cursor !== null && (this.state.list?.length ?? 0) < list.length) this.setState({ list: [...list] });

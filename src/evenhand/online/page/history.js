@@ -3,10 +3,11 @@ import { Chart, ROOM, axis, plain, tip, tone } from './chart.js';
 import { course } from './course.js';
 import { duration, moment, reward, several, share, whole } from './format.js';
 import { Range, chosenRange, rangeOf } from './range.js';
-import { byMerit } from './states.js';
+import { byMerit, owed } from './states.js';
 import { Component, Name, html } from './view.js';
 
 const FIRST = 5; // arms that are drawn unless others are selected
+const FURTHEST = 2; // of these, where not all arms are in the history: furthest behind
 const LISTED = 10; // arms that are listed unless all are asked for
 const MINUTE = 60_000; // ms
 
@@ -14,7 +15,7 @@ export class History extends Component {
   state = { shown: null, all: false };
 
   drawn(history) {
-    return this.state.shown ?? new Set(leading(history));
+    return this.state.shown ?? new Set(leading(history, this.props.audit));
   }
 
   toggle(history, arm) {
@@ -57,6 +58,8 @@ export class History extends Component {
       <${Range} chosen=${chosen} ends=${data.ends} onChoose=${onChoose} />
       <p class="note">${several(all.rounds, 'round')} from ${from} to ${to}, in parts of ${duration(data.step / 1000)}.${' '}
         <span class="pointer">Drag over a chart to choose a range.</span></p>
+      ${audit.history.arms.length < audit.arms && html`<p class="note">Of ${several(audit.arms, 'arm')}, the${' '}
+        ${whole(audit.history.arms.length)} with the most plays and furthest behind can be chosen.</p>`}
       ${all.rounds > 0
         ? html`<div class="pair">
             <figure><figcaption><h3>Share of the rounds</h3></figcaption>${chart(shares, 'Shares')}</figure>
@@ -79,10 +82,14 @@ export class History extends Component {
   }
 }
 
-// The arms with the most plays.
-function leading(history) {
-  const last = (arm) => history.plays[history.arms.indexOf(arm)].at(-1);
-  return [...history.arms].sort((one, other) => last(other) - last(one)).slice(0, FIRST);
+// The arms with the most plays; where the history has only some of the arms, also those furthest behind.
+function leading(history, { arms, lines }) {
+  const plays = new Map(history.arms.map((arm, place) => [arm, history.plays[place].at(-1)]));
+  const most = [...history.arms].sort((one, other) => plays.get(other) - plays.get(one));
+  if (history.arms.length === arms) return most.slice(0, FIRST);
+  const behind = lines.filter((line) => line.deficit !== null && !line.retired && plays.has(line.arm));
+  const worst = behind.sort((one, other) => owed(other) - owed(one)).slice(0, FURTHEST).map(({ arm }) => arm);
+  return [...worst, ...most.filter((arm) => !worst.includes(arm))].slice(0, FIRST);
 }
 
 // The places of the arms, those with the most plays in the range first.
