@@ -38,7 +38,7 @@ export class History extends Component {
         .map((one, at) => ({ ...one, number: at + 1, at: Date.parse(one.time) }))
         .filter(({ at }) => ranged[0] <= at && at <= ranged[1]);
       const promised = new Map(audit.lines.map((line) => [line.arm, line.promised]));
-      const lines = history.arms.map((arm, place) => ({ arm, place, promised: promised.get(arm) ?? null }));
+      const lines = history.arms.map((arm, place) => ({ arm, place, loaded: promised.has(arm), promised: promised.get(arm) }));
       const drawn = lines.filter(({ arm }) => this.drawn(history).has(arm));
       const merit = audit.lines.some(byMerit);
       this.kept = { of, merit, ends: ranged, marked, lines, drawn, ...course(history, times, ranged) };
@@ -102,7 +102,7 @@ function Legend({ data, all, onAll, onArm }) {
   const drawn = new Set(data.drawn.map(({ arm }) => arm));
   const places = new Set(ranked(data).slice(0, LISTED));
   const rows = all ? data.lines : data.lines.filter(({ arm, place }) => drawn.has(arm) || places.has(place));
-  const row = ({ arm, place, promised }) => {
+  const row = ({ arm, place, loaded, promised }) => {
     const { plays, share: got, mean } = data.whole.arms[place];
     return html`<tr key=${arm}>
       <th scope="row"><label class="tick">
@@ -110,7 +110,7 @@ function Legend({ data, all, onAll, onArm }) {
         <span class="swatch ${tone(place)}" aria-hidden="true"></span><${Name} of=${arm} />
       </label></th>
       <td class="number">${whole(plays)}</td><td class="number">${share(got)}</td>
-      <td class="number">${promised ? share(promised) : ''}</td><td class="number">${reward(mean)}</td>
+      <td class="number">${promised ? share(promised) : loaded ? '' : '–'}</td><td class="number">${reward(mean)}</td>
     </tr>`;
   };
   return html`<div class="scroll tall" role="region" aria-label="Arms in this range" tabindex="0">

@@ -136,7 +136,9 @@ def _rows(axes: Axes, results: Results, longest: int) -> None:
             clip_on=False,  # markers at 0 are whole
         )
         if promised is not None:
-            axes.vlines(promised, height - gap / 2, height + gap / 2, **_mark(axes))
+            axes.vlines(
+                promised, height - gap / 2, height + gap / 2, **_mark(axes) | {"zorder": 1.5}
+            )  # below the markers
     axes.set_yticks(np.arange(arms), apart(results.names, longest))
     axes.set_ylim(arms - 0.4, -0.6)
     axes.set_xlim(left=0.0)
