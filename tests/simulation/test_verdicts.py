@@ -37,6 +37,9 @@ def test_a_kept_promise_and_its_cost() -> None:
     assert text([[800, 200], [801, 199]], [0.0, 0.2], r_regret=[3.0, 4.4], regret=[9.0, 9.0]) == (
         "A kept its promise, and earned 4 less than the fair optimum."
     )
+    assert text([[800, 200]], [0.0, 0.2], r_regret=[3.0], reward=[297.0]) == (
+        "A kept its promise, and earned 3 less (1.0%) than the fair optimum."
+    )
     assert (
         text([[500, 500]], [0.5, 0.5], r_regret=[0.2])
         == "A kept both promises, and earned as much as the fair optimum."
@@ -85,7 +88,7 @@ def test_lanes_are_averaged_and_promises_may_differ_between_them() -> None:
 
 def test_without_promises_the_best_policy_is_the_measure() -> None:
     assert text([[900, 100]], None, regret=[12.0], reward=[5.0]) == (
-        "A promised nothing, and earned 12 less than the best policy."
+        "A promised nothing, and earned 12 less (70.6%) than the best policy."
     )
     assert text([[900, 100]], None, reward=[1234.0]) == "A promised nothing, and earned 1,234."
 

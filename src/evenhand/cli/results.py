@@ -14,7 +14,7 @@ from rich.table import Table
 from evenhand.cli.tables import console_for_tables, plus_minus, table_of
 from evenhand.core.errors import number_of
 from evenhand.simulation.results import Results
-from evenhand.simulation.verdicts import KEPT, Verdict, differences, verdicts
+from evenhand.simulation.verdicts import FAIR, KEPT, Verdict, differences, verdicts
 
 NARROW = 80  # columns of the compact table where the output is no terminal
 NAME = 26  # columns for the name of an arm
@@ -118,14 +118,21 @@ def _show_shares(console: Console, results: Results, found: Mapping[str, Verdict
             of = [] if promised is None else [_range(np.array(promised)[rest])]
             table.add_row(f"{rest.size:,} more", *of, *(_range(shares[at, rest]) for at in places), style="dim")
         console.print(table)
-    notes = []
-    if any(verdict.missed for verdict in found.values()):
-        notes.append(
-            f"{MISSED} promise missed: over {KEPT:.0%} of the promised plays are missing, on average over lanes."
-        )
-    notes.append("--wide shows every measure with its standard error, --against LABEL differences.")
-    for text in notes:
+    for text in _notes(shares, found):
         console.print(f"[dim]{text}[/dim]", highlight=False)
+
+
+def _notes(shares: np.ndarray, found: Mapping[str, Verdict]) -> Iterator[str]:
+    """What the words and numbers above mean, as far as they occur."""
+    if any(verdict.missed for verdict in found.values()):
+        yield f"{MISSED} promise missed: over {KEPT:.0%} of its plays are missing, on average over lanes."
+    if any(FAIR in verdict.text for verdict in found.values()):
+        yield f"{FAIR}: the largest expected reward with all promises kept."
+    most = float(shares.sum(axis=1).max())
+    if most > 1.0 + 1e-9:
+        yield f"Up to {np.ceil(most - 1e-9):.0f} arms play per round, so the shares add up to more than 1."
+    yield "Numbers are means over the lanes, which are independent repetitions."
+    yield "--wide: all measures with standard errors; --against LABEL: differences."
 
 
 def _promised(found: Mapping[str, Verdict]) -> tuple[float, ...] | None:

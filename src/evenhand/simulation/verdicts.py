@@ -16,6 +16,7 @@ from evenhand.simulation.results import PolicyResult, Results, mean_and_error
 KEPT = 0.01  # part of its promised plays that an arm may miss, on average over lanes; or a single play
 NAMED = 3  # arms that a sentence names
 CONFIDENCE = 0.95
+FAIR = "fair optimum"
 
 
 @frozen
@@ -129,10 +130,12 @@ def _last(result: PolicyResult, measure: str) -> float:
 def _cost(results: Results, label: str, gap: float | None, fair: bool) -> str:
     if gap is None:
         return f"earned {float(results.policies[label].curves['reward'][-1].mean()):,.0f}"
-    best = "the fair optimum" if fair else "the best policy"
+    best = f"the {FAIR}" if fair else "the best policy"
     if abs(gap) < 0.5:
         return f"earned as much as {best}"
-    return f"earned {abs(gap):,.0f} {'less' if gap > 0 else 'more'} than {best}"
+    largest = _last(results.policies[label], "reward") + gap  # but for chance
+    part = f" ({abs(gap) / largest:.1%})" if largest > abs(gap) else ""
+    return f"earned {abs(gap):,.0f} {'less' if gap > 0 else 'more'}{part} than {best}"
 
 
 def _all(count: int) -> str:
