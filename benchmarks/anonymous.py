@@ -36,7 +36,7 @@ MEANS = np.round(np.arange(0.9, 0.05, -0.1), 1)  # Wang et al. 2021, section 4.1
 DELAYS = (10, 30)
 EXPLORATION = 4.0
 JUDGED = ("reward", "composite_regret", "stuck")
-SIZES = {1: 5000, 100: 5000, 1000: 5000}  # lanes: rounds
+SIZES = {1: 50_000, 100: 5000, 1000: 5000}  # lanes: rounds
 CHECK_LANES, CHECK_ROUNDS, CHECK_SEED = 1000, 1000, 1
 SHORT, LONG = 10, 10_000  # steps of a spread
 LONG_ROUNDS = 2 * LONG  # so that a spread is at its full length for half of the time
@@ -243,10 +243,10 @@ def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) ->
         stop_if(all_disagreements(), notes)
         case_of(ars_ucb(), MEANS, RandomDelay(*DELAYS)).run(1, checkpoint_rounds(10), 0, "compiled")
     rows, long_rows = [], []
-    for case in cases(max(SIZES.values())):
-        for lanes in SIZES:
-            with notes.status(f"{case.policy.name}, {lanes} lanes"):
-                rows.append(measure(case, lanes, repeats))
+    for place, name in enumerate(case.policy.name for case in cases(CHECK_ROUNDS)):
+        for lanes, rounds in SIZES.items():
+            with notes.status(f"{name}, {lanes} lanes"):
+                rows.append(measure(cases(rounds)[place], lanes, repeats))
     for name in SPREADS:
         for lanes in LONG_SIZES:
             with notes.status(f"{name}, {lanes} lanes"):

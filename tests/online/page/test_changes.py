@@ -62,7 +62,7 @@ def test_create_change_and_close(server: Server, visiting: Visiting) -> None:
         assert {arm: line["promised"] for arm, line in lines.items()} == {"jazz": 0.2, "choir <b>": 0.3, "a/b": 0.0}
         assert [arm for arm, line in lines.items() if line["retired"]] == ["a/b"]
         page.get_by_role("link", name="posters", exact=True).click()
-        page.get_by_role("button", name="Close", exact=True).click()
+        page.get_by_role("button", name="Close allocation", exact=True).click()
         page.get_by_role("button", name="Close posters").click()
         expect(page.get_by_role("button", name="Reopen")).to_be_visible()
         assert audit(server, "posters")["closed"]
@@ -165,7 +165,7 @@ def test_keys(browser: Browser, sqlite: str, serve: Serving) -> None:
         expect(cell(page, "tea", "plays")).to_have_text("0")
         expect(page.get_by_text("can only read")).to_be_visible()
         expect(page.get_by_role("link", name="Change arms and promises")).to_have_count(0)
-        expect(page.get_by_role("button", name="Close", exact=True)).to_have_count(0)
+        expect(page.get_by_role("button", name="Close allocation", exact=True)).to_have_count(0)
         assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
         assert reading not in address(page)
         page.get_by_role("button", name="Forget the key").click()

@@ -43,7 +43,7 @@ export class Actions extends Form {
     const sure = html`<span class="confirm">It will decide no more until it is reopened.${' '}
       <button type="button" class="main" onClick=${() => this.close(true)}>Close ${name}</button>${' '}
       <button type="button" onClick=${() => this.setState({ confirming: false })}>Cancel</button></span>`;
-    const close = html`<button type="button" onClick=${() => this.setState({ confirming: true })}>Close</button>`;
+    const close = html`<button type="button" onClick=${() => this.setState({ confirming: true })}>Close allocation</button>`;
     const reopen = html`<button type="button" onClick=${() => this.close(false)}>Reopen</button>`;
     return html`<a class="button" href=${editing(name)}>Change arms and promises</a>
       ${closed ? reopen : confirming ? sure : close}`;

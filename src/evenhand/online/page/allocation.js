@@ -88,7 +88,7 @@ function Tiles({ audit, described }) {
     <${Tile} head="Rounds" word="round" value=${whole(audit.round)} />
     <${Tile} head="Arms" word="arm" value=${whole(described.arms.length - retired)} note=${retiredNote} />
     <${Furthest} ...${audit} />
-    ${audit.cost?.per_round != null && html`<${Tile} head="Cost of the promises" word="price of the promises" value=${reward(audit.cost.per_round)} note="of reward per round" />`}
+    ${audit.cost?.per_round != null && html`<${Tile} head="Cost of the promises" word="price of the promises" value=${reward(audit.cost.per_round)} note="reward per round" />`}
     ${!takesTotals(lines) && html`
       <${Tile} head="Pending rewards" value=${whole(sum(lines, 'pending'))} note=${part} />
       ${lost > 0 && html`<${Tile} head="Lost rewards" value=${whole(lost)} note=${part} />`}

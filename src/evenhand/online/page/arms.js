@@ -117,7 +117,7 @@ function Key({ merit }) {
   const promised = merit ? html`deserved by <${Term} word="merit" />` : html`<${Term} word="promise">promised</${Term}>`;
   return html`<p class="note key-line">
     <span class="key-got"><${Term} word="share" /></span> <span class="key-promise">${promised}</span>${' '}
-    <span class="key-reward">mean <${Term} word="reward" /></span> <span class="key-interval">95% interval, at all times at once</span>
+    <span class="key-reward">mean <${Term} word="reward" /></span> <span class="key-interval">95% interval, valid at any time</span>
   </p>`;
 }
 

@@ -56,7 +56,7 @@ export class History extends Component {
       label=${`${words} over time, ${several(data.drawn.length, 'arm')}; the table below has the numbers`} />`;
     return html`
       <${Range} chosen=${chosen} ends=${data.ends} onChoose=${onChoose} />
-      <p class="note">${several(all.rounds, 'round')} from ${from} to ${to}, in parts of ${duration(data.step / 1000)}.${' '}
+      <p class="note">${several(all.rounds, 'round')} from ${from} to ${to}, in steps of ${duration(data.step / 1000)}.${' '}
         <span class="pointer">Drag over a chart to choose a range.</span></p>
       ${audit.history.arms.length < audit.arms && html`<p class="note">Of ${several(audit.arms, 'arm')}, the${' '}
         ${whole(audit.history.arms.length)} with the most plays and furthest behind can be chosen.</p>`}
