@@ -52,4 +52,7 @@ def again() -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:])) if sys.argv[1:] else again()
+    if sys.argv[1:]:
+        main(*map(Path, sys.argv[1:]))
+    else:
+        again()

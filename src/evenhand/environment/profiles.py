@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from attrs import field, frozen
@@ -22,6 +22,7 @@ from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask
 from evenhand.core.validate import PerArm
 from evenhand.environment.anonymous import AnonymousFeedback, Delayed, Flow
+from evenhand.environment.recursions import evenly, fading, running, slid
 
 TAIL = 1e-12  # largest part of a total that may be left out
 OFTEN = 100  # rounds after which sums are computed anew, at least
@@ -140,24 +141,6 @@ class RandomDelay(Profile):
         return np.asarray(evenly(self.low, self.high, chance.reshape(-1)[plays]))
 
 
-def evenly(low: Any, high: Any, chance: Any) -> Any:
-    """A delay for which all of ``low … high`` rounds are as likely, elementwise, for arrays and numbers alike.
-
-    Args:
-        low: rounds ≥ 0.
-        high: rounds ≥ low.
-        chance: a uniform number in [0, 1).
-
-    Returns:
-        A whole number of rounds in ``low … high``, as a float.
-
-    Example:
-        >>> float(evenly(1, high=2, chance=0.7))
-        2.0
-    """
-    return low + np.floor(chance * (high - low + 1))
-
-
 @part("feedback", "spread/bounded")
 @frozen(eq=False)
 class Bounded(Profile):
@@ -206,24 +189,6 @@ class _Level:
         past.add(earned)
         self._sum = running(self._sum, past.ago(profile.start), past.ago(profile.stop))
         return self._sum / (profile.stop - profile.start)
-
-
-def running(total: Any, new: Any, old: Any) -> Any:
-    """A running sum, which gains a total and loses another, elementwise, for arrays and numbers alike.
-
-    Args:
-        total: the sum so far.
-        new: what it gains.
-        old: what it loses.
-
-    Returns:
-        The new sum, ``total + new − old``.
-
-    Example:
-        >>> running(3.0, new=1.0, old=2.0)
-        2.0
-    """
-    return total + new - old
 
 
 @part("feedback", "spread/decreasing")
@@ -308,9 +273,8 @@ class _Line:
         if self._rounds % max(self._length, OFTEN) == 0:
             self._recompute()
         else:
-            move = rising if self._rising else falling
             new, old = self._past.ago(1), self._past.ago(self._length + 1)
-            self._sums, self._weighted = move(self._length, self._sums, self._weighted, new, old)
+            self._sums, self._weighted = slid(self._length, self._rising, self._sums, self._weighted, new, old)
         return self._weighted * (2.0 / (self._length * (self._length + 1)))
 
     def _recompute(self) -> None:
@@ -319,47 +283,6 @@ class _Line:
         for ago in range(1, self._length + 1):
             self._sums += self._past.ago(ago)
             self._weighted += (ago if self._rising else self._length + 1 - ago) * self._past.ago(ago)
-
-
-def rising(length: Any, total: Any, weighted: Any, new: Any, old: Any) -> tuple[Any, Any]:
-    """The sum of the last d totals, and that with the weights 1 … d of which the oldest has the largest, a round on.
-
-    Args:
-        length: d.
-        total: the sum so far.
-        weighted: the weighted sum so far.
-        new: the total of the round before.
-        old: the total of d + 1 rounds ago.
-
-    Returns:
-        The sum and the weighted sum; elementwise, for arrays and numbers alike.
-
-    Example:
-        >>> rising(2, total=5.0, weighted=8.0, new=1.0, old=3.0)  # of 2, 3 to 1, 2
-        (3.0, 5.0)
-    """
-    total = total + (new - old)
-    return total, weighted + (total - length * old)
-
-
-def falling(length: Any, total: Any, weighted: Any, new: Any, old: Any) -> tuple[Any, Any]:
-    """The sum of the last d totals, and that with the weights d … 1 of which the newest has the largest, a round on.
-
-    Args:
-        length: d.
-        total: the sum so far.
-        weighted: the weighted sum so far.
-        new: the total of the round before.
-        old: the total of d + 1 rounds ago.
-
-    Returns:
-        The sum and the weighted sum; elementwise, for arrays and numbers alike.
-
-    Example:
-        >>> falling(2, total=5.0, weighted=7.0, new=1.0, old=3.0)  # of 2, 3 to 1, 2
-        (3.0, 4.0)
-    """
-    return total + (new - old), weighted + (length * new - total)
 
 
 @part("feedback", "spread/discounted")
@@ -410,24 +333,6 @@ class _Decay:
         self._sum = fading(self._sum, self._factor, self._last)
         self._last = np.array(earned)
         return (1.0 - self._factor) * self._sum
-
-
-def fading(total: Any, factor: Any, new: Any) -> Any:
-    """A discounted sum, a round on, elementwise, for arrays and numbers alike.
-
-    Args:
-        total: the sum so far.
-        factor: by which it shrinks.
-        new: what it gains.
-
-    Returns:
-        The new sum, ``factor · total + new``.
-
-    Example:
-        >>> fading(2.0, factor=0.5, new=1.0)
-        2.0
-    """
-    return total * factor + new
 
 
 @part("feedback", "spread/polynomial")

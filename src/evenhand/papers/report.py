@@ -30,10 +30,20 @@ from evenhand.simulation import figures
 from evenhand.simulation.files import without_infinities
 
 #: Words that the report explains.
-WORDS = (
-    *("arm", "fairness regret", "hold", "horizon", "lane", "merit", "promise", "r-regret", "regret", "reward regret"),
-    *("round", "share"),
-)
+WORDS = {
+    "arm",
+    "fairness regret",
+    "hold",
+    "horizon",
+    "lane",
+    "merit",
+    "promise",
+    "r-regret",
+    "regret",
+    "reward regret",
+    "round",
+    "share",
+}
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -15,8 +15,8 @@ from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.hold import Held, HoldFor
 from evenhand.policy.policy import Policy
 from evenhand.policy.schedule import NoSchedule
-from evenhand.simulation.measures import MEASURES
-from evenhand.simulation.metrics import Metric, MetricRecorder
+from evenhand.simulation.measures import by_sums
+from evenhand.simulation.metrics import MetricRecorder
 
 FEWEST = 4  # rounds that are worth playing at a time
 
@@ -75,7 +75,7 @@ def applies(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
         and not policy.named
         and not environment.availability.sleeping
         and (type(environment.feedback) is Immediate or (isinstance(environment.feedback, Profile) and exact))
-        and all(MEASURES.get(one.name) is one and type(one).see is Metric.see for one, _ in recorder.metrics)
+        and all(by_sums(metric) for metric, _ in recorder.metrics)
     )
 
 

@@ -40,6 +40,19 @@ def measure(cls: type[M]) -> type[M]:
     return cls
 
 
+def by_sums(metric: Metric) -> bool:
+    """Whether a metric is one of these and takes its values from sums, without a look at single rounds.
+
+    Args:
+        metric: any.
+
+    Example:
+        >>> by_sums(MEASURES["reward"]), by_sums(MEASURES["fairness_regret"])
+        (True, False)
+    """
+    return MEASURES.get(metric.name) is metric and type(metric).see is Metric.see
+
+
 class AgainstOptimum(Metric):
     """A metric that compares with the best possible reward."""
 

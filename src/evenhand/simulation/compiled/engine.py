@@ -28,8 +28,8 @@ from evenhand.policy.policy import Policy
 from evenhand.policy.schedule import NoSchedule
 from evenhand.policy.selection import TopM
 from evenhand.simulation.compiled import rules
-from evenhand.simulation.measures import MEASURES, MaxViolation
-from evenhand.simulation.metrics import Metric, MetricRecorder
+from evenhand.simulation.measures import MEASURES, MaxViolation, by_sums
+from evenhand.simulation.metrics import MetricRecorder
 
 #: The environment variable that chooses the engine, and what it may be.
 CHOICE, CHOICES = "EVENHAND_ENGINE", ("auto", "numpy", "compiled")
@@ -197,7 +197,7 @@ def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
         and type(policy.fairness) in rules.OWED
         and world.plain
         and _can_arrive(policy, world)
-        and all(MEASURES.get(one.name) is one and _watches_nothing(one) for one, _ in recorder.metrics)
+        and all(by_sums(metric) or metric is MEASURES[MaxViolation.name] for metric, _ in recorder.metrics)
     )
 
 
@@ -215,10 +215,6 @@ def _can_arrive(policy: Policy, world: World) -> bool:
     known = not isinstance(feedback, ByReward) or bool(np.isin([0.0, 1.0], feedback.values).all())
     room = world.horizon * _strand_number(world) <= ROOM
     return type(feedback) in DELAYS and not feedback.named and whole and known and room
-
-
-def _watches_nothing(metric: Metric) -> bool:
-    return type(metric).see is Metric.see or type(metric) is MaxViolation
 
 
 def _flat(draws: NDArray[Any]) -> NDArray[Any]:

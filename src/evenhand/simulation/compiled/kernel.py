@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 
 from evenhand.core.code_version import code_version
-from evenhand.environment import profiles
+from evenhand.environment import recursions
+from evenhand.environment.profiles import OFTEN
 from evenhand.policy import evidence, fairness, index
 from evenhand.policy.evidence import Optimistic, Received
 from evenhand.policy.index import UCB, BetaSample
@@ -33,7 +34,6 @@ BOUND, BETA = SCORES[UCB], SCORES[BetaSample]
 IGNORED, AS_ONE = MISSING[Received], MISSING[Optimistic]
 LOWEST, FEWEST, RANDOM = TIES.values()
 BOUNDED, INCREASING, DECREASING, DISCOUNTED, RANDOM_DELAY = PROFILES.values()
-OFTEN = profiles.OFTEN
 
 #: Without counting references: to read an array from a tuple would cost more than the arithmetic. So nothing is
 #: allocated in here.
@@ -42,8 +42,8 @@ OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 compiled = njit(inline="always", **OPTIONS)
 upper_bound, owed, at_best = compiled(index.upper_bound), compiled(fairness.owed), compiled(evidence.at_best)
 hinge, hard, soft = compiled(fairness.hinge), compiled(fairness.hard), compiled(fairness.soft)
-running, rising, falling = compiled(profiles.running), compiled(profiles.rising), compiled(profiles.falling)
-fading, evenly = compiled(profiles.fading), compiled(profiles.evenly)
+running, slid = compiled(recursions.running), compiled(recursions.slid)
+fading, evenly = compiled(recursions.fading), compiled(recursions.evenly)
 
 
 @compiled
@@ -224,10 +224,7 @@ def arriving(arrivals, lane, now, total):  # type: ignore[no-untyped-def]
             weighted[lane] += (ago if kind == INCREASING else last + 1 - ago) * part
     else:
         new, old = past[(now - 1) % rows, lane], past[(now - last - 1) % rows, lane]
-        if kind == INCREASING:
-            sums[lane], weighted[lane] = rising(last, sums[lane], weighted[lane], new, old)
-        else:
-            sums[lane], weighted[lane] = falling(last, sums[lane], weighted[lane], new, old)
+        sums[lane], weighted[lane] = slid(last, kind == INCREASING, sums[lane], weighted[lane], new, old)
     return weighted[lane] * (2.0 / (last * (last + 1)))
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask, State
 from evenhand.environment.environment import World
-from evenhand.environment.feedback import Immediate
+from evenhand.environment.feedback import FeedbackModel, Immediate
 from evenhand.environment.profiles import Bounded, Decreasing, Discounted, Increasing, RandomDelay
 from evenhand.policy.evidence import Evidence, Optimistic, Pessimistic, Received
 from evenhand.policy.fairness import DeficitBonus, DeficitFirst, Fairness, NoPromise, VirtualQueue
@@ -240,15 +240,13 @@ def arrivals_of(world: World, lanes: slice) -> Arrivals:
     """
     feedback, number = world.environment.feedback, lanes.stop - lanes.start
     kind = AT_ONCE if isinstance(feedback, Immediate) else PROFILES.get(type(feedback), SINGLY)
-    first = getattr(feedback, "start", getattr(feedback, "low", 0))
-    last = getattr(feedback, "stop", getattr(feedback, "length", getattr(feedback, "high", 1)))
-    profile = kind in PROFILES.values()
+    first, last = _extent(feedback)
     return Arrivals(
         kind=kind,
-        first=int(first) if profile else 0,
-        last=int(last) if profile else 1,
-        factor=float(getattr(feedback, "factor", 0.0)),
-        past=np.zeros((int(last) + 2 if profile else 0, number)),
+        first=first,
+        last=last,
+        factor=feedback.factor if isinstance(feedback, Discounted) else 0.0,
+        past=np.zeros((last + 2, number)),
         total=np.zeros(number),
         weighted=np.zeros(number),
         due=np.full(world.horizon if kind == SINGLY else 0, -1),
@@ -257,6 +255,18 @@ def arrivals_of(world: World, lanes: slice) -> Arrivals:
         won=np.empty(0, dtype=bool),
         free=np.array([-1, 0]),
     )
+
+
+def _extent(feedback: FeedbackModel) -> tuple[int, int]:
+    """The rounds of a profile: first and last; 0 and 0 where it needs none."""
+    match feedback:
+        case Bounded():
+            return feedback.start, feedback.stop
+        case Increasing() | Decreasing():
+            return 0, feedback.length
+        case RandomDelay():
+            return feedback.low, feedback.high
+    return 0, 0
 
 
 def with_room(arrivals: Arrivals, rewards: int) -> Arrivals:
