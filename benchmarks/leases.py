@@ -14,9 +14,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from evenhand.online import Bandit
-from evenhand.online.client.leases import LeasedDecisions
-from evenhand.online.store import LeaseRounds, ReportLease, Store
+from evenhand.bandit import Bandit
+from evenhand.client.leases import LeasedDecisions
+from evenhand.service.store import LeaseRounds, ReportLease, Store
 from report import AsJson, Table, Write, publish
 
 SIZES = (100, 1_000, 10_000, 100_000)  # decisions of a lease

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from evenhand.online import Bandit
+from evenhand.bandit import Bandit
 from report import AsJson, Table, Write, publish
 
 ARMS = tuple(f"arm {place}" for place in range(10))

@@ -17,8 +17,8 @@ import typer
 from rich.console import Console
 
 from common import Repeats, apart, medians, stop_if
+from evenhand.bandit import Bandit
 from evenhand.core.state import Array
-from evenhand.online import Bandit
 from report import Aim, AsJson, Table, Write, aims_table, publish
 
 SIZES = (10, 100, 1000, 100_000)  # arms

@@ -20,7 +20,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from evenhand.online.store import Decide, Store
+from evenhand.service.store import Decide, Store
 from report import Aim, AsJson, Table, Write, aims_table, publish
 
 BATCH = 500  # decisions at once

@@ -23,8 +23,8 @@ import typer
 from rich.console import Console
 
 from evenhand import sweep
-from evenhand.sweeps.store import Store
-from evenhand.sweeps.study import Study
+from evenhand.studies.store import Store
+from evenhand.studies.study import Study
 from report import AsJson, Table, Write, publish
 
 STUDY = Path(__file__).parents[1] / "examples" / "study.toml"

@@ -25,12 +25,12 @@ import evenhand.algorithms  # fills the registry
 from evenhand import InfeasiblePromise, compare, sweep
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.cli import main as cli
-from evenhand.config import sources
-from evenhand.config import toml as config
 from evenhand.core.parts import kinds, parameters_of
-from evenhand.policy.policy import SLOTS
+from evenhand.policy.composition import SLOTS
 from evenhand.simulation.measures import MEASURES
-from evenhand.sweeps.study import Study
+from evenhand.studies import configuration as config
+from evenhand.studies import sources
+from evenhand.studies.study import Study
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -100,21 +100,21 @@ def full_name(thing: Any) -> str:
 
 # Rooms and modules for those who work on Evenhand itself: what they hold is shown by the commands that use it.
 INNER = (
-    *("cli", "config", "papers", "online.api", "online.server"),
+    *("cli", "studies", "papers", "bandit.api", "service.http"),
     *("core.validate", "simulation.checks", "simulation.parallel", "simulation.measures", "simulation.files"),
     "simulation.compiled",
     "simulation.held",
-    *("online.audit.account", "online.audit.arrears", "online.audit.costing", "online.audit.health"),
-    *("online.audit.sentences", "online.bandit.account", "online.bandit.change_log", "online.bandit.changes"),
-    "online.bandit.decisions",
-    *("online.bandit.leasing", "online.bandit.reports", "online.bandit.rewards", "online.bandit.saving"),
-    *("online.bandit.replay", "online.store.allocation", "online.store.arms", "online.store.events"),
-    "online.store.repair",
-    *("online.client.operations", "online.client.tries"),
-    "online.store.lease_log",
-    "online.store.snapshots",
-    *("online.store.committer", "online.store.transaction", "online.store.writer"),
-    *("sweeps.engines", "sweeps.pool", "sweeps.progress", "sweeps.store", "sweeps.units"),
+    *("bandit.audit.account", "bandit.audit.arrears", "bandit.audit.costing", "bandit.audit.health"),
+    *("bandit.audit.sentences", "bandit.account", "bandit.change_log", "bandit.changes"),
+    "bandit.decisions",
+    *("bandit.lease_rounds", "bandit.reports", "bandit.rewards", "bandit.saving"),
+    *("bandit.replay", "service.store.allocation", "service.store.arms", "service.store.events"),
+    "service.store.repair",
+    *("client.operations", "client.tries"),
+    "service.store.lease_log",
+    "service.store.snapshots",
+    *("service.store.committer", "service.store.transaction", "service.store.writer"),
+    *("studies.engines", "studies.pool", "studies.progress", "studies.store", "studies.units"),
 )
 # Public, yet without an example of their own.
 EXCUSED = {
@@ -124,15 +124,15 @@ EXCUSED = {
     "algorithms.build.Surroundings",
     "environment.anonymous.Delayed",
     "environment.late.Late",
-    "online.audit.bounds.BoundLine",
-    "online.audit.computation.health",
-    "online.audit.cost.Cost",
-    "online.audit.history.ChangeMade",
-    "online.audit.history.History",
-    "online.audit.lines.Line",
-    "online.bandit.arms.Available",
-    "online.bandit.memory.Memory",
-    "policy.changes.SinceChange",
+    "messages.lines.BoundLine",
+    "bandit.audit.computation.health",
+    "messages.lines.Cost",
+    "messages.lines.ChangeMade",
+    "messages.lines.History",
+    "messages.lines.Line",
+    "bandit.arms.Available",
+    "bandit.memory.Memory",
+    "policy.since_change.SinceChange",
     "policy.forgetting.Faded",
     "policy.forgetting.Recent",
     "policy.groups.Group",
@@ -146,28 +146,28 @@ EXCUSED = {
     "policy.weights.Window",
     "simulation.metrics.Run",
     "simulation.setup.FiguresSettings",
-    "sweeps.study.Axis",
-    "sweeps.study.Setting",
-    "sweeps.sweep.Status",
+    "studies.study.Axis",
+    "studies.study.Setting",
+    "studies.sweep.Status",
     "simulation.setup.Setup",
     "theory.baseline.Baseline",
     "algorithms.citations.Paper",
     "algorithms.registry.Algorithm",
     "core.state.Begun",
     "core.state.Outcome",
-    "online.bandit.leases.Lease",
-    "online.bandit.leases.Report",
-    "online.bandit.pending.RewardRecord",
-    "online.client.leases.LeasedDecision",
-    "online.audit.deficits.DeficitExcerpt",
-    "online.bandit.statistics.Statistics",
-    "online.evaluation.estimators.Evaluation",
-    "online.store.api_keys.Key",
-    "online.store.commands.CommandContext",
-    "online.store.compaction.Compacted",
-    "online.store.export.LogLimits",
-    "online.store.reading.Gauges",
-    "online.store.verify.Verification",
+    "bandit.leases.Lease",
+    "bandit.leases.Report",
+    "bandit.pending.RewardRecord",
+    "client.leases.LeasedDecision",
+    "messages.lines.DeficitExcerpt",
+    "bandit.statistics.Statistics",
+    "bandit.evaluation.estimators.Evaluation",
+    "service.store.api_keys.Key",
+    "service.store.commands.CommandContext",
+    "service.store.compaction.Compacted",
+    "service.store.export.LogLimits",
+    "service.store.reading.Gauges",
+    "service.store.verify.Verification",
     "policy.fairness.Claim",
     "policy.fairness.Queue",
     "policy.hold.Coins",
@@ -183,12 +183,12 @@ EXCUSED = {
     "algorithms.registry.algorithms",
     "core.parts.parameters_of",
     "core.parts.register",
-    "online.audit.computation.available_sets",
-    "online.audit.text.bounds_table",
-    "online.audit.text.table",
-    "online.bandit.arms.checked_names",
-    "online.bandit.memory.seconds",
-    "online.store.database.one_of",
+    "bandit.audit.computation.available_sets",
+    "messages.audit_text.bounds_table",
+    "messages.audit_text.table",
+    "bandit.arms.checked_names",
+    "bandit.memory.seconds",
+    "service.store.database.one_of",
     "policy.confidence.as_confidence",
     "policy.forgetting.unforgotten",
     "policy.index.at_least_one",
@@ -204,21 +204,21 @@ EXCUSED = {
     "core.errors.nearest",
     "core.state.rows",
     "environment.anonymous.Sums",
-    "online.audit.computation.audit",
-    "online.audit.trust.trusted",
-    "online.audit.figure.draw",
-    "online.bandit.arguments.as_plain",
-    "online.bandit.arguments.by_arm",
-    "online.bandit.arguments.from_plain",
-    "online.bandit.propensities.copied",
-    "online.bandit.propensities.propensities",
-    "online.store.api_keys.hash_of",
-    "online.store.changes.per_arm",
-    "online.store.leases.ReportLease",
-    "online.store.commands.round_of",
-    "online.store.database.insert_rows",
-    "online.store.export.as_csv",
-    "online.store.export.stream_log",
+    "bandit.audit.computation.audit",
+    "bandit.audit.trust.trusted",
+    "bandit.audit.figure.draw",
+    "bandit.arguments.as_plain",
+    "bandit.arguments.by_arm",
+    "bandit.arguments.from_plain",
+    "bandit.propensities.copied",
+    "bandit.propensities.propensities",
+    "service.store.api_keys.hash_of",
+    "service.store.changes.per_arm",
+    "service.store.leases.ReportLease",
+    "service.store.commands.round_of",
+    "service.store.database.insert_rows",
+    "service.store.export.as_csv",
+    "service.store.export.stream_log",
     "simulation.results.mean_and_error",
     "simulation.simulate.compare_keeping",
     "simulation.simulate.run_block",
@@ -280,7 +280,7 @@ def described_functions() -> list[Any]:
     """Functions and methods that users meet; what a base class describes need not be described again."""
     found = []
     for thing in public_things():
-        if full_name(thing).startswith(tuple(f"{module}." for module in (*INNER, "online.audit"))):
+        if full_name(thing).startswith(tuple(f"{module}." for module in (*INNER, "bandit.audit"))):
             continue
         for name, member in ({"": thing} if inspect.isfunction(thing) else vars(thing)).items():
             function = getattr(member, "__func__", member)
@@ -515,7 +515,7 @@ def workplace() -> Iterator[None]:
 
 
 def test_a_slow_machine_adds_no_notice_to_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evenhand.online.client.transport.NOTICE_AFTER", 0.0)
+    monkeypatch.setattr("evenhand.client.transport.NOTICE_AFTER", 0.0)
     got = EXAMPLES.run_command("evenhand client list --url http://127.0.0.1:9 --wait --timeout 0.2")
     assert "was not answered" in got
     assert "no answer from" not in got

@@ -18,13 +18,13 @@ import pytest
 
 from evenhand import Environment, Policy, Results, check_environment, check_policy, compare
 from evenhand.algorithms.registry import ALGORITHMS
+from evenhand.bandit import Bandit
+from evenhand.bandit.evaluation.estimators import evaluate
+from evenhand.bandit.evaluation.log import read_log
+from evenhand.bandit.evaluation.targets import Learner
 from evenhand.cli import main as cli
 from evenhand.core.parts import plain
 from evenhand.environment import Bernoulli
-from evenhand.online import Bandit
-from evenhand.online.evaluation.estimators import evaluate
-from evenhand.online.evaluation.log import read_log
-from evenhand.online.evaluation.targets import Learner
 from evenhand.simulation.setup import read_setup
 
 PAGE = (Path(__file__).parents[1] / "docs/howto/checks.md").read_text(encoding="utf-8")
@@ -154,7 +154,7 @@ SCRIPT = """
 if __name__ == "__main__":
     import other
     from evenhand import compare
-    from evenhand.config.toml import load
+    from evenhand.studies.configuration import load
 
     setup = load("mine.toml")
     assert type(setup.policies["parts"].index) is KLUCB

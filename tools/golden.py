@@ -17,10 +17,10 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.online.store.lives import LIVES, create, live  # noqa: E402
+from tests.service.store.lives import LIVES, create, live  # noqa: E402
 
-from evenhand.online.store import Decide, Store, tables  # noqa: E402
-from evenhand.online.store.database import HEAD  # noqa: E402
+from evenhand.service.store import Decide, Store, tables  # noqa: E402
+from evenhand.service.store.database import HEAD  # noqa: E402
 
 FOLDER = ROOT / "tests" / "online" / "store" / "golden"
 ROUNDS = 35  # of each allocation; an arm is added after round 30

@@ -280,7 +280,7 @@ def percentile(values: list[float], part: float) -> float:
 @contextmanager
 def server(folder: Path) -> Iterator[Target]:
     """A server on a new database, with at most 1,024 open files."""
-    from evenhand.online.store import Decide, Store  # not at the top: the others begin sooner without it
+    from evenhand.service.store import Decide, Store  # not at the top: the others begin sooner without it
 
     database = str(folder / "hostile.db")
     store = Store.open(database)

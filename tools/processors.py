@@ -26,12 +26,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.online.bandit.test_bandit import ARMS  # noqa: E402
-from tests.online.store.lives import LIVES  # noqa: E402
+from tests.bandit.test_bandit import ARMS  # noqa: E402
+from tests.service.store.lives import LIVES  # noqa: E402
 
-from evenhand.online.client import Client  # noqa: E402
-from evenhand.online.store.database import Database  # noqa: E402
-from evenhand.online.store.verify import verify  # noqa: E402
+from evenhand.client import Client  # noqa: E402
+from evenhand.service.store.database import Database  # noqa: E402
+from evenhand.service.store.verify import verify  # noqa: E402
 
 START = "from evenhand.cli.main import main; main()"
 SLOWER = {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"}

@@ -102,9 +102,9 @@ def service() -> Iterator[None]:
     """A service on a database in the working directory; its address is in the environment meanwhile."""
     import uvicorn
 
-    from evenhand.online.server.app import create_app
-    from evenhand.online.server.settings import Settings
-    from evenhand.online.store import Store
+    from evenhand.service.http.app import create_app
+    from evenhand.service.http.settings import Settings
+    from evenhand.service.store import Store
 
     store = Store.open("evenhand.db")
     server = uvicorn.Server(
@@ -136,7 +136,7 @@ def run_command(line: str) -> str:
     out, err = io.StringIO(), io.StringIO()
     with (
         # A page shows a command on a machine that is not busy, where no answer takes so long that the client says so.
-        mock.patch("evenhand.online.client.transport.NOTICE_AFTER", threading.TIMEOUT_MAX),
+        mock.patch("evenhand.client.transport.NOTICE_AFTER", threading.TIMEOUT_MAX),
         mock.patch.object(sys, "argv", [program, *arguments]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from evenhand.core.code_version import bare, code_version
+from evenhand.simulation.code_version import bare, code_version
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

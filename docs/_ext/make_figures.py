@@ -12,7 +12,6 @@ from attrs import evolve, frozen
 import gallery
 from evenhand import Environment, Observation, Policy, State, compare, sweep
 from evenhand.algorithms import ars_ucb, cucb_d, f_ts, fcts_d, fcucb_d, fucb, lfg, odaaf, thompson, tscsf_b, ucb1
-from evenhand.config.toml import load
 from evenhand.environment import (
     AnonymousFeedback,
     Bounded,
@@ -35,7 +34,8 @@ from evenhand.policy.merit import Power
 from evenhand.simulation import figures
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.results import Results
-from evenhand.sweeps.figures import heatmap
+from evenhand.studies.configuration import load
+from evenhand.studies.figures import heatmap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from evenhand.online.client import Client
-from evenhand.online.store import Decide, Reward, Store, UpdateAllocation
+from evenhand.client import Client
+from evenhand.service.store import Decide, Reward, Store, UpdateAllocation
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "online"))
+sys.path.insert(0, str(ROOT / "tests" / "service"))
 from browsing import chromium  # noqa: E402
 
 ARMS = {"orchestra": 0.62, "jazz club": 0.55, "street theatre": 0.34, "puppet show": 0.41, "youth choir": 0.27}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evenhand import sweep
 from evenhand.simulation import figures
-from evenhand.sweeps.figures import frontier, heatmap, lines
+from evenhand.studies.figures import frontier, heatmap, lines
 
 STUDY = Path(__file__).parents[2] / "examples" / "study.toml"
 

@@ -50,11 +50,11 @@ COLUMNS = {
 }  # of the result files; measures that do not apply are missing
 #: Modules whose names are those of others too: bare names lead to the others.
 UNLINKED = {
-    "evenhand.online.api.answers",  # `Allocation`, `Decision` and `Event` are those of the store and the core
-    "evenhand.online.api.problems",
-    "evenhand.online.server.auth",
-    "evenhand.online.server.protocol",  # `Connection` is that of the client
-    "evenhand.papers.runner",  # `Store` is that of `online.store`
+    "evenhand.messages.answers",  # `Allocation`, `Decision` and `Event` are those of the store and the core
+    "evenhand.service.http.problems",
+    "evenhand.service.http.auth",
+    "evenhand.service.http.protocol",  # `Connection` is that of the client
+    "evenhand.papers.runner",  # `Store` is that of `service.store`
 }
 VARIANT = ("shape", "queue", "rest")  # fields that say which variant of a part it is, also where it is the default
 

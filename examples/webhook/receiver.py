@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from evenhand.online.client import InvalidSignature, verify_webhook
+from evenhand.client import InvalidSignature, verify_webhook
 
 LARGEST = 1_000_000  # bytes of a message
 

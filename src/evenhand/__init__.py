@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from evenhand.core.version import __version__
 
 _HOME = {
     "Decision": "core.state",
-    "Environment": "environment.environment",
+    "Environment": "environment.world",
     "EvenhandError": "core.errors",
     "Feedback": "core.state",
     "Observation": "core.state",
     "InfeasiblePromise": "core.errors",
     "PerLane": "core.state",
-    "Policy": "policy.policy",
+    "Policy": "policy.composition",
     "Results": "simulation.results",
     "State": "core.state",
     "Tally": "core.state",
@@ -27,7 +27,7 @@ _HOME = {
     "dump": "core.state",
     "restore": "core.state",
     "simulate": "simulation.simulate",
-    "sweep": "sweeps.sweep",
+    "sweep": "studies.sweep",
 }
 __all__ = [
     "Decision",
@@ -54,12 +54,12 @@ __all__ = [
 if TYPE_CHECKING:
     from evenhand.core.errors import EvenhandError, InfeasiblePromise
     from evenhand.core.state import Decision, Feedback, Observation, PerLane, State, Tally, dump, restore
-    from evenhand.environment.environment import Environment
-    from evenhand.policy.policy import Policy
+    from evenhand.environment.world import Environment
+    from evenhand.policy.composition import Policy
     from evenhand.simulation.checks import check_environment, check_policy
     from evenhand.simulation.results import Results
     from evenhand.simulation.simulate import compare, simulate
-    from evenhand.sweeps.sweep import sweep
+    from evenhand.studies.sweep import sweep
 
 
 def __getattr__(name: str) -> Any:

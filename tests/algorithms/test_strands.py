@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from evenhand import compare
-from evenhand.config.toml import parse
 from evenhand.simulation.results import PolicyResult
+from evenhand.studies.configuration import parse
 from tests.algorithms.test_trace import CASES, RECORDED, WORLDS
 
 SIZE = 3  # lanes of a strand

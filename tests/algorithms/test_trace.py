@@ -18,7 +18,7 @@ import pytest
 
 from evenhand import compare
 from evenhand.algorithms.registry import ALGORITHMS
-from evenhand.config.toml import parse
+from evenhand.studies.configuration import parse
 
 RECORDED: dict[str, str] = json.loads(Path(__file__).with_name("trace.json").read_text(encoding="utf-8"))
 ROUNDS, LANES = 300, 3

@@ -10,8 +10,8 @@ from PIL import Image
 
 from evenhand.cli.figure import Kind
 from evenhand.cli.main import run
-from evenhand.config import toml
 from evenhand.simulation.figures.files import KINDS
+from evenhand.studies import configuration
 
 CONFIG = """
 horizon = 60
@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_configurations_and_the_command_know_the_same_kinds() -> None:
-    assert set(get_args(toml.Kind)) == set(KINDS) == {*Kind} - {"animation"}
+    assert set(get_args(configuration.Kind)) == set(KINDS) == {*Kind} - {"animation"}
 
 
 def test_a_figure_of_a_kind_is_written(

@@ -10,7 +10,7 @@ import pytest
 from evenhand.cli import main as cli
 from evenhand.core.errors import EvenhandError
 from evenhand.core.glossary import LINK, find, terms
-from evenhand.policy.policy import SLOTS
+from evenhand.policy.composition import SLOTS
 
 
 def test_words_are_in_order_and_links_lead_somewhere() -> None:

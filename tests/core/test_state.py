@@ -31,8 +31,8 @@ from evenhand.algorithms import (
 )
 from evenhand.core.errors import StateError
 from evenhand.core.state import ALL_AVAILABLE, State, Tally, for_lanes, rows
-from evenhand.environment.environment import Environment
 from evenhand.environment.rewards import Bernoulli
+from evenhand.environment.world import Environment
 from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, VirtualQueue
 from evenhand.policy.index import UCB, Committed, EmpiricalMean
 from evenhand.policy.schedule import Quotas

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from evenhand import check_environment
-from evenhand.config import toml as config
 from evenhand.core.errors import ConfigurationError, DataError
 from evenhand.datasets import popular, rows
 from evenhand.datasets.popular import Histograms, count, shipped
 from evenhand.environment.rewards import Categorical
 from evenhand.simulation.setup import Setup
+from evenhand.studies import configuration as config
 
 # (user, film, rating): Amélie has 3, 5, 5 and 4 stars, Red 1 star, Blue 2 and 4; nobody rated Grey.
 RATED = [(7, 12, 3), (7, 30, 1), (8, 12, 5), (9, 12, 5), (9, 4, 2), (10, 12, 4), (10, 4, 4)]

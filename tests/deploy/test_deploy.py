@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from evenhand import __version__
 from evenhand.cli.main import app
-from evenhand.online.server.metrics import Metrics
+from evenhand.service.http.metrics import Metrics
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -70,7 +70,7 @@ def test_every_metric_exists_with_its_labels(drinks_metrics: Callable[[], str]) 
 @pytest.fixture
 def drinks_metrics(tmp_path: Path) -> Iterator[Callable[[], str]]:
     """The metrics of a server that has answered requests of all kinds."""
-    from evenhand.online.store import Decide, Reward, Store
+    from evenhand.service.store import Decide, Reward, Store
 
     metrics = Metrics()
     store = Store.open(str(tmp_path / "evenhand.db"), observer=metrics)

@@ -9,9 +9,9 @@ import pytest
 
 from evenhand import Environment, EvenhandError, check_environment, compare
 from evenhand.algorithms import fucb, ucb1
-from evenhand.config.toml import parse
 from evenhand.environment import Piecewise, Rewards, Sinusoidal, Varying
 from evenhand.environment.drift import best_dynamic
+from evenhand.studies.configuration import parse
 
 PIECES = Piecewise([[0.5, 0.3], [0.2, 0.9], [0.5, 0.3]], starts=[1, 301, 501])
 SWING = Sinusoidal([0.5, 0.5], amplitudes=[0.4, 0.0], period=400)

@@ -261,7 +261,7 @@ def test_drawing_in_stretches_changes_nothing(
 ) -> None:
     awake, _, rewards = through(start(environment), lambda _, available: available)
     heard = heard_in(start(environment))
-    monkeypatch.setattr("evenhand.environment.environment.DRAWN_AHEAD", ahead)
+    monkeypatch.setattr("evenhand.environment.world.DRAWN_AHEAD", ahead)
     awake_too, _, rewards_too = through(start(environment), lambda _, available: available)
     for here, there in zip(awake, awake_too, strict=True):
         assert here is None or (here == there).all()

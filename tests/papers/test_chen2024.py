@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from evenhand import compare
-from evenhand.config import toml as config
 from evenhand.core.state import Array
 from evenhand.papers.chen2024.claims import closest, distance, lost_for_ever, part_of_plays, spread, widest
 from evenhand.papers.chen2024.settings import EXPERIMENTS, on_log
 from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs
 from evenhand.papers.judging import judge
 from evenhand.papers.verdicts import below, within
+from evenhand.studies import configuration as config
 
 FOLDER = Path(str(files("evenhand.papers"))) / "chen2024"
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}

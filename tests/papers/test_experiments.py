@@ -14,7 +14,6 @@ from attrs import evolve, frozen
 from evenhand import compare
 from evenhand.algorithms import fcucb_d
 from evenhand.algorithms.citations import PAPERS
-from evenhand.config import toml as config
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Observation, State
 from evenhand.environment import (
@@ -29,11 +28,12 @@ from evenhand.environment import (
 )
 from evenhand.environment.availability import Always
 from evenhand.environment.delays import Geometric
-from evenhand.environment.environment import Environment
 from evenhand.environment.rewards import Bernoulli, Table, Winners
+from evenhand.environment.world import Environment
 from evenhand.policy.confidence import ConfidenceIntervals, OptimisticShares
 from evenhand.policy.index import Index
 from evenhand.policy.merit import Power
+from evenhand.studies import configuration as config
 
 CONFIGURATIONS = sorted(Path(str(files("evenhand.papers"))).glob("*/*.toml"))
 SPREAD = [path for path in CONFIGURATIONS if path.parent.name == "wang2021"]

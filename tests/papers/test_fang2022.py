@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from evenhand import compare
-from evenhand.config import toml as config
 from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs
 from evenhand.papers.fang2022 import claims
 from evenhand.papers.fang2022.claims import SETTINGS, Frontier
 from evenhand.papers.fang2022.settings import EXPERIMENTS, FILMS, film_grids, on_films
 from evenhand.papers.judging import judge
+from evenhand.studies import configuration as config
 from evenhand.theory.bounds import fairness_margin
 
 FOLDER = Path(str(files("evenhand.papers"))) / "fang2022"

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from evenhand import compare
-from evenhand.config import toml as config
 from evenhand.datasets import movielens
 from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs
 from evenhand.papers.huang2020.claims import HORIZONS, distance_in_stars, furthest_behind, queue_over_index, settled
 from evenhand.papers.huang2020.settings import EXPERIMENTS, on_ratings
 from evenhand.papers.judging import judge
+from evenhand.studies import configuration as config
 from evenhand.theory.bounds import balancing_eta
 
 FOLDER = Path(str(files("evenhand.papers"))) / "huang2020"

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from evenhand.algorithms import fucb, t_fucb, ucb1
-from evenhand.config.toml import load
-from evenhand.environment.environment import Environment
 from evenhand.environment.rewards import Bernoulli
+from evenhand.environment.world import Environment
 from evenhand.papers.experiment import CompletedRun, Runs, experiments
 from evenhand.papers.judging import judge
 from evenhand.papers.patil2019 import claims
-from evenhand.policy.policy import Policy
+from evenhand.policy.composition import Policy
 from evenhand.simulation.simulate import compare
+from evenhand.studies.configuration import load
 from evenhand.theory.bounds import naive_epsilon
 
 FOLDER = Path(str(files("evenhand.papers"))) / "patil2019"

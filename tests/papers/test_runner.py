@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand.core import code_version as code
-from evenhand.core.code_version import code_version
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.datasets import movielens
 from evenhand.papers import report, runner
@@ -35,8 +33,10 @@ from evenhand.papers.experiment import (
 from evenhand.papers.findings import findings, sentences
 from evenhand.papers.judging import judge
 from evenhand.papers.runner import Store
-from evenhand.policy.policy import Policy
+from evenhand.policy.composition import Policy
+from evenhand.simulation import code_version as code
 from evenhand.simulation import simulate as simulation
+from evenhand.simulation.code_version import code_version
 from evenhand.simulation.results import PolicyResult
 
 EVERY = experiments()

@@ -12,8 +12,8 @@ from scipy import stats
 from evenhand import compare
 from evenhand.algorithms import ucb1
 from evenhand.core.state import Array
-from evenhand.environment.environment import Environment
 from evenhand.environment.rewards import Bernoulli
+from evenhand.environment.world import Environment
 from evenhand.papers import verdicts as claims
 from evenhand.papers.experiment import CompletedRun, Finding, PaperClaim
 from evenhand.papers.judging import AGREES, CONTRADICTS, OPEN, ClaimVerdict

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from evenhand.algorithms import fair_random
-from evenhand.config.toml import load, parse
 from evenhand.core.state import Array
 from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, Runs
 from evenhand.papers.judging import judge
@@ -32,9 +31,10 @@ from evenhand.papers.wang2021.claims import (
 )
 from evenhand.papers.wang2021.settings import EXPERIMENTS
 from evenhand.papers.wang2021.together import bootstrapped_below
-from evenhand.policy.policy import Policy
+from evenhand.policy.composition import Policy
 from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.simulate import compare
+from evenhand.studies.configuration import load, parse
 
 FOLDER = Path(str(files("evenhand.papers"))) / "wang2021"
 BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}

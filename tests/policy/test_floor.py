@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from evenhand import EvenhandError, Feedback, InfeasiblePromise, Observation, Policy, check_policy
+from evenhand.bandit import Bandit
 from evenhand.core.state import ALL_AVAILABLE
-from evenhand.online import Bandit
+from evenhand.policy.exploration_floor import ExplorationFloor
 from evenhand.policy.fairness import DeficitFirst, MeritShares, Mixing
-from evenhand.policy.floor import ExplorationFloor
 from evenhand.policy.index import BetaSample, EmpiricalMean
 from evenhand.policy.merit import Power
 from evenhand.policy.selection import Categorical, DependentRounding, TopM

@@ -10,13 +10,13 @@ import pytest
 from evenhand import EvenhandError, Feedback, Policy
 from evenhand.algorithms import d_ts, d_ucb, discount_for, fair_glr, fucb, glr_klucb, sw_ucb, window_for
 from evenhand.core.state import ALL_AVAILABLE, State, Tally
-from evenhand.policy.changes import SinceLastChange, glr, threshold
 from evenhand.policy.confidence import ConfidenceIntervals
 from evenhand.policy.fairness import DeficitFirst
 from evenhand.policy.forgetting import Forgetting
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Mean
 from evenhand.policy.kl import kl_upper_bound
 from evenhand.policy.schedule import Elimination, PeriodicExploration
+from evenhand.policy.since_change import SinceLastChange, glr, threshold
 
 ARMS, ROUNDS = 3, 60
 History = list[tuple[int, float]]  # arm and reward of each round

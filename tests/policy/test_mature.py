@@ -10,13 +10,13 @@ import pytest
 
 from evenhand import Environment, Policy, compare
 from evenhand.algorithms import fucb, m_fcts_d, m_fcucb_d, q_fcts_d, ucb1
+from evenhand.bandit import Bandit
+from evenhand.bandit.pending import RewardError
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import ALL_AVAILABLE, State
 from evenhand.environment import Bernoulli, ByReward, Fixed, Geometric, PacketLoss, Uniform
 from evenhand.environment.delays import Pareto
 from evenhand.environment.late import Delay
-from evenhand.online import Bandit
-from evenhand.online.bandit.pending import RewardError
 from evenhand.policy.confidence import ConfidenceIntervals
 from evenhand.policy.doubt import MatureBeta, MatureIntervals, UntilDisproved
 from evenhand.policy.evidence import Mature

@@ -39,6 +39,7 @@ from evenhand.algorithms import (
     ucb1,
 )
 from evenhand.core.state import ALL_AVAILABLE, Decision, Observation, State, Unit
+from evenhand.policy.composition import as_policy
 from evenhand.policy.fairness import (
     DeficitBonus,
     DeficitFirst,
@@ -54,7 +55,6 @@ from evenhand.policy.hold import EveryRound, HoldFor, PowerSize, RandomEnds
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Index
 from evenhand.policy.merit import Linear
 from evenhand.policy.mixing import OnePhase
-from evenhand.policy.policy import as_policy
 from evenhand.policy.schedule import NoSchedule, PhasedElimination, Quotas
 from evenhand.policy.selection import Categorical, DependentRounding, Selection, SystematicSampling, TopM
 from evenhand.policy.weights import ExponentialWeights

@@ -7,12 +7,12 @@ import pytest
 
 from evenhand import Policy
 from evenhand.algorithms.registry import SAMPLE, algorithms
-from evenhand.config.toml import parse
+from evenhand.bandit import Bandit
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import ALL_AVAILABLE, Observation
-from evenhand.online import Bandit
 from evenhand.policy.best_chance import BestChance
 from evenhand.policy.index import BetaSample
+from evenhand.studies.configuration import parse
 
 WITH_PRIOR = sorted(name for name, one in algorithms().items() if "prior" in one.parameters)
 

@@ -20,9 +20,9 @@ from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, 
 from evenhand.core.streams import Seeds
 from evenhand.environment.availability import Independent, Logged
 from evenhand.environment.delays import ByReward, Empirical, Geometric
-from evenhand.environment.environment import World
 from evenhand.environment.feedback import FeedbackModel, Immediate
 from evenhand.environment.rewards import Bernoulli, Beta, Gaussian, Rewards, Table
+from evenhand.environment.world import World
 from evenhand.policy.fairness import Claim, Fairness, Ranking, Shares
 from evenhand.policy.index import UCB, Index
 from evenhand.policy.merit import Merit, Power

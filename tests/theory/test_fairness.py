@@ -12,7 +12,7 @@ from evenhand.algorithms import f_ts, fucb, t_fucb
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 from evenhand.environment.rewards import Bernoulli
-from evenhand.policy.policy import Policy
+from evenhand.policy.composition import Policy
 from evenhand.theory.bounds import fucb_alpha
 from evenhand.theory.fairness import ExpectedFairness, expected_fairness
 

@@ -13,7 +13,7 @@ from evenhand import Environment, simulate
 from evenhand.algorithms import fair_random, hard_threshold_ucb, soft_threshold_ucb
 from evenhand.core.errors import EvenhandError
 from evenhand.environment.rewards import Bernoulli, Gaussian
-from evenhand.policy.policy import Policy
+from evenhand.policy.composition import Policy
 from evenhand.simulation.results import PolicyResult
 from evenhand.theory.bounds import (
     HardProblem,

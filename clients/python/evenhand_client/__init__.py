@@ -6,15 +6,15 @@ from importlib.metadata import version
 
 __version__ = version("evenhand-client")
 
+from .client import AsyncClient as AsyncClient
+from .client import Client as Client
+from .client import InvalidSignature as InvalidSignature
+from .client import LeasedDecision as LeasedDecision
+from .client import LeasedDecisions as LeasedDecisions
+from .client import LeaseOver as LeaseOver
+from .client import ServiceError as ServiceError
+from .client import Unavailable as Unavailable
+from .client import UnexpectedAnswer as UnexpectedAnswer
+from .client import verify_webhook as verify_webhook
 from .core.errors import DataError as DataError
 from .core.errors import EvenhandError as EvenhandError
-from .online.client import AsyncClient as AsyncClient
-from .online.client import Client as Client
-from .online.client import InvalidSignature as InvalidSignature
-from .online.client import LeasedDecision as LeasedDecision
-from .online.client import LeasedDecisions as LeasedDecisions
-from .online.client import LeaseOver as LeaseOver
-from .online.client import ServiceError as ServiceError
-from .online.client import Unavailable as Unavailable
-from .online.client import UnexpectedAnswer as UnexpectedAnswer
-from .online.client import verify_webhook as verify_webhook

@@ -5,11 +5,11 @@ from __future__ import annotations
 from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
 from evenhand.core.validate import PerArm
+from evenhand.policy.composition import Policy
 from evenhand.policy.fairness import DeficitFirst, Mixing
 from evenhand.policy.hold import HoldFor, PowerSize, RandomEnds, RestartedHold, SizeLike
 from evenhand.policy.index import UCB, EmpiricalMean
 from evenhand.policy.mixing import DoubledHorizon, Doubling, ForChoices, OnePhase
-from evenhand.policy.policy import Policy
 from evenhand.policy.schedule import PhasedElimination
 from evenhand.policy.selection import Categorical, TopM
 from evenhand.policy.weights import ExponentialWeights, RestartedWeights, WindowWeights

@@ -5,10 +5,10 @@ from __future__ import annotations
 from evenhand.algorithms.indices import beta_under, ucb_under
 from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
+from evenhand.policy.composition import Policy
 from evenhand.policy.confidence import ConfidenceIntervals
 from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.index import UCB, BetaSample, Committed, EmpiricalMean
-from evenhand.policy.policy import Policy
 from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import Elimination, Quotas
 from evenhand.policy.selection import TopM

@@ -14,7 +14,7 @@ from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, sho
 from evenhand.core.imports import import_object
 from evenhand.core.parts import build, class_of, kinds, parameters_of
 from evenhand.core.state import Array
-from evenhand.policy.policy import SLOTS, Policy
+from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.prior import by_name
 
 #: Parameters that a run or an environment may give for all policies.

@@ -9,16 +9,16 @@ from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.validate import PerArm
-from evenhand.policy.changes import SinceLastChange
+from evenhand.policy.composition import Policy
 from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.fairness import DeficitFirst
 from evenhand.policy.forgetting import Forgetting
 from evenhand.policy.index import UCB
 from evenhand.policy.kl import KLUCB
-from evenhand.policy.policy import Policy
 from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import PeriodicExploration
 from evenhand.policy.selection import TopM
+from evenhand.policy.since_change import SinceLastChange
 
 
 def discount_for(horizon: int, changes: int) -> float:
@@ -185,7 +185,7 @@ def glr_klucb(
         >>> glr_klucb().schedule.share
         0.05
 
-    Source: Besson, Kaufmann, Maillard & Seznec 2022, Algorithm 2; see `evenhand.policy.changes`.
+    Source: Besson, Kaufmann, Maillard & Seznec 2022, Algorithm 2; see `evenhand.policy.since_change`.
     """
     index = KLUCB(evidence=SinceLastChange(evidence, delta, scope), clock="evidence")
     schedule = PeriodicExploration(exploration_share)

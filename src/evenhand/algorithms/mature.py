@@ -5,12 +5,12 @@ from __future__ import annotations
 from evenhand.algorithms.indices import beta_under
 from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
+from evenhand.policy.composition import Policy
 from evenhand.policy.confidence import ConfidenceIntervals, OptimisticShares
 from evenhand.policy.custom_merit import MeritLike
 from evenhand.policy.doubt import IntervalsUntilDisproved, MatureIntervals, UntilDisproved
 from evenhand.policy.fairness import MeritShares
 from evenhand.policy.index import BetaSample, Index
-from evenhand.policy.policy import Policy
 from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import ForcedStart, NoSchedule, Schedule
 from evenhand.policy.selection import DependentRounding

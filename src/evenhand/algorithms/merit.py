@@ -6,12 +6,12 @@ from evenhand.algorithms.indices import beta_under
 from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
 from evenhand.core.errors import ConfigurationError
+from evenhand.policy.composition import Policy
 from evenhand.policy.confidence import ConfidenceIntervals, OptimisticShares
 from evenhand.policy.custom_merit import MeritLike
 from evenhand.policy.evidence import Evidence, Optimistic, Pessimistic, Received
 from evenhand.policy.fairness import MeritShares
 from evenhand.policy.index import BetaSample, EmpiricalMean, Exploring, Index
-from evenhand.policy.policy import Policy
 from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import ForcedStart, NoSchedule, Schedule
 from evenhand.policy.selection import Categorical, DependentRounding

@@ -10,10 +10,10 @@ from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.validate import PerArm
+from evenhand.policy.composition import Policy
 from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise, VirtualQueue
 from evenhand.policy.index import UCB, Committed, EmpiricalMean
-from evenhand.policy.policy import Policy
 from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import Quotas
 from evenhand.policy.selection import Categorical, TopM

@@ -10,12 +10,12 @@ from evenhand.algorithms.registry import algorithm
 from evenhand.core import validate
 from evenhand.core.validate import PerArm
 from evenhand.policy.best_chance import BestChance
+from evenhand.policy.composition import Policy
 from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.fairness import DeficitFirst, Mixing
 from evenhand.policy.floors import FloorShares
 from evenhand.policy.groups import BoundedShares, GroupLike
 from evenhand.policy.mixing import Constant
-from evenhand.policy.policy import Policy
 from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.reward_rates import RewardRates
 from evenhand.policy.selection import Categorical, TopM

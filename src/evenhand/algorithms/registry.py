@@ -12,8 +12,8 @@ from typing import TypeVar
 from evenhand.algorithms.citations import PAPERS, Paper
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.core.imports import same_definition
+from evenhand.policy.composition import Policy
 from evenhand.policy.merit import Power
-from evenhand.policy.policy import Policy
 from evenhand.theory.bounds import Bound
 
 F = TypeVar("F", bound=Callable[..., Policy])

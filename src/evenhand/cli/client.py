@@ -21,8 +21,8 @@ from evenhand.cli.output import note, print_json
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 
 if TYPE_CHECKING:
-    from evenhand.online.api.answers import ChangeResult, Preview
-    from evenhand.online.client import Client, ServiceError
+    from evenhand.client import Client, ServiceError
+    from evenhand.messages.answers import ChangeResult, Preview
 
 app = App(
     "Send requests to a running service: decide, reward, audit, change.\n\n"
@@ -274,7 +274,7 @@ def decision(
 
       evenhand client decision drinks 17
     """
-    from evenhand.cli.tables_of_client import show_decision
+    from evenhand.cli.client_tables import show_decision
 
     answer = client.decision(name, id)
     return Answer(answer.to_json(), lambda: show_decision(answer))
@@ -288,7 +288,7 @@ def arms(client: Client, name: Name) -> Answer:
 
       evenhand client arms drinks --json
     """
-    from evenhand.cli.tables_of_client import show_arms
+    from evenhand.cli.client_tables import show_arms
 
     found = client.arms(name)
     return Answer({"arms": [arm.to_json() for arm in found]}, lambda: show_arms(found))
@@ -309,7 +309,7 @@ def events(
 
       evenhand client events drinks --after 100 --limit 20 --json
     """
-    from evenhand.cli.tables_of_client import show_events
+    from evenhand.cli.client_tables import show_events
 
     found = list(islice(client.events(name, after), limit))
     return Answer({"events": [event.to_json() for event in found]}, lambda: show_events(found))
@@ -422,7 +422,7 @@ def algorithms(
 
       evenhand client algorithms fucb
     """
-    from evenhand.cli.tables_of_client import show_offered, show_parameters
+    from evenhand.cli.client_tables import show_offered, show_parameters
 
     found = client.algorithms()
     if algorithm is None:
@@ -617,7 +617,7 @@ def list_webhooks(client: Client, name: Name) -> Answer:
 
       evenhand client webhook list drinks
     """
-    from evenhand.cli.tables_of_client import show_webhooks
+    from evenhand.cli.client_tables import show_webhooks
 
     found = client.webhooks(name)
     return Answer({"webhooks": [one.to_json() for one in found]}, lambda: show_webhooks(found))
@@ -646,7 +646,7 @@ def _changed(change: ChangeResult) -> Answer:
 
 
 def _previewed(preview: Preview) -> Answer:
-    from evenhand.cli.tables_of_client import show_arms
+    from evenhand.cli.client_tables import show_arms
 
     def show() -> None:
         print(
@@ -663,7 +663,7 @@ def _previewed(preview: Preview) -> Answer:
 @contextmanager
 def _client(url: str, timeout: float, wait: bool, name: str | None = None) -> Iterator[Client]:
     """A client with the API key of the environment; a refusal of the service names the remedy."""
-    from evenhand.online.client import Client, ServiceError
+    from evenhand.client import Client, ServiceError
 
     key = os.environ.get("EVENHAND_KEY") or None
 

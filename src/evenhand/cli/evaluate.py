@@ -14,7 +14,7 @@ from evenhand.cli.output import print_json
 from evenhand.core.errors import ConfigurationError, DataError, EvenhandError
 
 if TYPE_CHECKING:
-    from evenhand.online.evaluation.targets import Target
+    from evenhand.bandit.evaluation.targets import Target
 
 
 def evaluate(
@@ -75,8 +75,8 @@ def evaluate(
 
       evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
     """
-    from evenhand.online.evaluation.estimators import evaluate as estimate
-    from evenhand.online.evaluation.log import read_log
+    from evenhand.bandit.evaluation.estimators import evaluate as estimate
+    from evenhand.bandit.evaluation.log import read_log
 
     target = target_of(shares, algorithm, set_ or [], seed or 0, lanes)
     names = dict(pair("--column", "COLUMN=NAME", "reward=bought", text) for text in column or [])
@@ -116,7 +116,7 @@ def target_of(
         {'fractions': {'tea': 0.2}, 'evidence': 'optimistic'}
     """
     from evenhand.algorithms.build import importing_from
-    from evenhand.online.evaluation.targets import LANES, FixedShares, Learner
+    from evenhand.bandit.evaluation.targets import LANES, FixedShares, Learner
 
     if algorithm is not None and shares is None:
         table, folder = policy(algorithm)

@@ -100,7 +100,7 @@ def drawn(results: Results, kind: Kind, measure: str, policy: str | None, width:
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> drawn(results, Kind.SHARES, "regret", None, "", "Who played").get_suptitle()

@@ -17,7 +17,7 @@ from evenhand.cli.output import note, print_json
 from evenhand.core.errors import EvenhandError
 
 if TYPE_CHECKING:
-    from evenhand.online.store.api_keys import Key, Keys
+    from evenhand.service.store.api_keys import Key, Keys
 
 TIME = re.compile(r"([0-9]{1,9})([smhd])")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}  # seconds
@@ -121,7 +121,7 @@ def revoke(
 
 @contextmanager
 def _keys(database: str, new: bool = False) -> Iterator[Keys]:
-    from evenhand.online.store import Store
+    from evenhand.service.store import Store
 
     store = Store.open(database, new=new)
     try:

@@ -12,8 +12,8 @@ from evenhand.cli.options import Name, numbers
 from evenhand.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from evenhand.online.api.answers import LeaseReport
-    from evenhand.online.client import Client
+    from evenhand.client import Client
+    from evenhand.messages.answers import LeaseReport
 
 app = App("Lease the next rounds of an allocation, to decide them near the caller; report what was played.")
 
@@ -46,7 +46,7 @@ def ask(
 
       evenhand client lease ask drinks 10 --draw --json
     """
-    from evenhand.cli.tables_of_client import show_lease
+    from evenhand.cli.client_tables import show_lease
 
     if draw and units:
         raise ConfigurationError("--draw lists decisions in their order; with --units they follow from units: leave it")
@@ -97,7 +97,7 @@ def return_(client: Client, name: Name, id: Id) -> Answer:
 
 
 def _reported(answer: LeaseReport) -> Answer:
-    from evenhand.cli.tables_of_client import show_report
+    from evenhand.cli.client_tables import show_report
 
     return Answer(answer.to_json(), lambda: show_report(answer))
 

@@ -12,7 +12,6 @@ from typing import Annotated, cast
 
 import typer
 
-from evenhand import __version__
 from evenhand.cli import client, keys, leases, sweep
 from evenhand.cli.algorithms import algorithms
 from evenhand.cli.evaluate import evaluate
@@ -26,6 +25,7 @@ from evenhand.cli.simulate import check, simulate
 from evenhand.cli.store import db, export, verify
 from evenhand.cli.table import table
 from evenhand.core.errors import EvenhandError
+from evenhand.core.version import __version__
 
 app = App(
     "Simulate, compare and run fair bandit policies with late feedback.",

@@ -93,8 +93,8 @@ def serve(
 
       evenhand serve --database postgresql://evenhand@db/evenhand --host 0.0.0.0
     """
-    from evenhand.online.server import run as server
-    from evenhand.online.server.settings import Settings
+    from evenhand.service.http import run as server
+    from evenhand.service.http.settings import Settings
 
     settings = Settings(
         host,

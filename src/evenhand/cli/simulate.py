@@ -13,7 +13,7 @@ from evenhand.cli.output import Interrupted, note, print_json
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, nearest
 
 if TYPE_CHECKING:
-    from evenhand.policy.policy import Policy
+    from evenhand.policy.composition import Policy
     from evenhand.simulation.results import Results
     from evenhand.simulation.setup import Setup
     from evenhand.theory.baseline import Baseline
@@ -175,9 +175,9 @@ def _setup(config: Path, **overrides: int | None) -> Setup:
         from evenhand.simulation.setup import read_setup
 
         return read_setup(config, **overrides)
-    from evenhand.config import toml
+    from evenhand.studies import configuration
 
-    return toml.load(config, **overrides)
+    return configuration.load(config, **overrides)
 
 
 def _feasibility(baseline: Baseline) -> dict[str, Any]:

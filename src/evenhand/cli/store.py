@@ -16,8 +16,8 @@ from evenhand.cli.output import note, print_json
 from evenhand.core.errors import EvenhandError, StateError, number_of
 
 if TYPE_CHECKING:
-    from evenhand.online.store import Store
-    from evenhand.online.store.database import Database as StoreDatabase
+    from evenhand.service.store import Store
+    from evenhand.service.store.database import Database as StoreDatabase
 
 
 def export(
@@ -39,7 +39,7 @@ def export(
 
       evenhand export drinks drinks.csv --database postgresql://evenhand@localhost/evenhand --estimate
     """
-    from evenhand.online.store.export import write_log
+    from evenhand.service.store.export import write_log
 
     with _store(database) as store:
         rows = write_log(store.database, name, file, estimate)
@@ -70,7 +70,7 @@ def verify(
 
       evenhand verify drinks --database evenhand.db --json
     """
-    from evenhand.online.store.verify import verify
+    from evenhand.service.store.verify import verify
 
     with _database(database) as opened:
         found = verify(opened, names or (), redecide)
@@ -96,7 +96,7 @@ def upgrade(database: Database = "evenhand.db") -> None:
 
       evenhand db upgrade --database postgresql://evenhand@localhost/evenhand
     """
-    from evenhand.online.store.database import HEAD
+    from evenhand.service.store.database import HEAD
 
     with _database(database, read_only=False) as opened:
         before = opened.revision()
@@ -116,7 +116,7 @@ def backup(
 
       evenhand db backup evenhand-monday.db
     """
-    from evenhand.online.store.backup import backup
+    from evenhand.service.store.backup import backup
 
     with _database(database) as opened:
         size = backup(opened, file)
@@ -152,7 +152,7 @@ def restore(
 
       evenhand db restore drinks --from-snapshot
     """
-    from evenhand.online.store.repair import restore
+    from evenhand.service.store.repair import restore
 
     file = Path(f"{name}-removed.jsonl") if removed == Path() else removed
     with _database(database, read_only=False) as opened:
@@ -182,7 +182,7 @@ def compact(
 
       evenhand db compact drinks --before 2026-01-01
     """
-    from evenhand.online.store.compaction import compact
+    from evenhand.service.store.compaction import compact
 
     with _database(database, read_only=False) as opened:
         found = compact(opened, name, before.replace(tzinfo=UTC).timestamp())
@@ -205,7 +205,7 @@ def erase(
 
       evenhand db erase drinks --yes
     """
-    from evenhand.online.store.repair import erase
+    from evenhand.service.store.repair import erase
 
     if not yes:
         typer.confirm(f"Erase {name} with all its events from {database}?", abort=True)
@@ -226,7 +226,7 @@ def export_all(
 
       evenhand db export drinks drinks.jsonl
     """
-    from evenhand.online.store.repair import export_events
+    from evenhand.service.store.repair import export_events
 
     with _database(database) as opened:
         events = export_events(opened, name, file)
@@ -246,7 +246,7 @@ def import_all(
 
       evenhand db import drinks.jsonl drinks
     """
-    from evenhand.online.store.repair import import_events
+    from evenhand.service.store.repair import import_events
 
     with _database(database, read_only=False) as opened:
         events = import_events(opened, file, name)
@@ -256,7 +256,7 @@ def import_all(
 @contextmanager
 def _database(name: str, read_only: bool = True) -> Iterator[StoreDatabase]:
     """An existing database."""
-    from evenhand.online.store.database import Database
+    from evenhand.service.store.database import Database
 
     opened = Database(name, read_only)
     if not opened.exists:
@@ -267,6 +267,6 @@ def _database(name: str, read_only: bool = True) -> Iterator[StoreDatabase]:
 
 def _store(database: str) -> closing[Store]:
     """An existing database."""
-    from evenhand.online.store import Store
+    from evenhand.service.store import Store
 
     return closing(Store.open(database, new=False))

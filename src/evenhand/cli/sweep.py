@@ -13,7 +13,7 @@ from evenhand.cli.output import Interrupted, note, print_json
 from evenhand.core.errors import EvenhandError, number_of
 
 if TYPE_CHECKING:
-    from evenhand.sweeps.results import SweepResults
+    from evenhand.studies.results import SweepResults
 
 ROWS = 24  # settings at most whose results are printed
 
@@ -73,7 +73,7 @@ def run(
 
       evenhand sweep run study.toml --shard 3/10 --out results/part3
     """
-    from evenhand.sweeps.sweep import sweep
+    from evenhand.studies.sweep import sweep
 
     try:
         results = sweep(study, out=out, jobs=jobs, backend=backend, address=address, shard=shard, again=again)
@@ -95,7 +95,7 @@ def status(folder: OutOfSweep, as_json: AsJson = False) -> None:
     """
     from dataclasses import asdict
 
-    from evenhand.sweeps.sweep import status
+    from evenhand.studies.sweep import status
 
     found = status(folder)
     if as_json:
@@ -126,7 +126,7 @@ def merge(
 
       evenhand sweep merge results results/part1 results/part2
     """
-    from evenhand.sweeps.sweep import merge
+    from evenhand.studies.sweep import merge
 
     results = merge(out, *(parts or []))
     _show(results, measure, as_json)
@@ -165,8 +165,8 @@ def figure(
       evenhand sweep figure sweep heatmap --axis eta --axis delay --out map.png
     """
     from evenhand.simulation.figures import save
-    from evenhand.sweeps import figures
-    from evenhand.sweeps.results import SweepResults
+    from evenhand.studies import figures
+    from evenhand.studies.results import SweepResults
 
     ending = out.suffix.removeprefix(".")
     if ending not in ("png", "svg", "pdf"):

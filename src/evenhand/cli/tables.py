@@ -21,12 +21,11 @@ from evenhand.core.errors import number_of
 
 if TYPE_CHECKING:
     from evenhand.algorithms.registry import Algorithm
-    from evenhand.online.api.answers import Allocation, AllocationSummary, Decision, RewardResult
-    from evenhand.online.audit.audit import Audit
-    from evenhand.online.audit.bounds import BoundLine
-    from evenhand.online.audit.lines import Line
-    from evenhand.online.evaluation.estimators import Estimate, Evaluation
-    from evenhand.online.store.api_keys import Key
+    from evenhand.bandit.evaluation.estimators import Estimate, Evaluation
+    from evenhand.messages.answers import Allocation, AllocationSummary, Decision, RewardResult
+    from evenhand.messages.audit import Audit
+    from evenhand.messages.lines import BoundLine, Line
+    from evenhand.service.store.api_keys import Key
 
 WIDE = 200  # columns where the output is no terminal
 MOST = 50  # items in the table of an evaluation
@@ -155,7 +154,7 @@ def show_evaluation(title: str, one: Evaluation, with_shares: bool) -> None:
         one: the estimates.
         with_shares: print how often each item would play, too.
     """
-    from evenhand.online.evaluation.estimators import ESTIMATORS
+    from evenhand.bandit.evaluation.estimators import ESTIMATORS
 
     console = console_for_tables()
     size = number_of(one.rounds, "round") + (f", {one.rows:,} plays" if one.rows > one.rounds else "")
@@ -216,7 +215,7 @@ def show_decisions(decisions: Sequence[Decision]) -> None:
         decisions: of the service.
 
     Example:
-        >>> from evenhand.online.api.answers import ArmPropensity, Decision, moment
+        >>> from evenhand.messages.answers import ArmPropensity, Decision, moment
         >>> arms = ArmPropensity("tea", 0.5, 0.0), ArmPropensity("mate", 0.25, 0.0)
         >>> show_decisions([Decision("7", 7, moment(0.0), arms, version=0, propensities=None)])
         <BLANKLINE>
@@ -247,7 +246,7 @@ def show_rewards(results: Sequence[RewardResult]) -> None:
         results: of the service.
 
     Example:
-        >>> from evenhand.online.api.answers import RewardResult
+        >>> from evenhand.messages.answers import RewardResult
         >>> tea = RewardResult(decision="7", arm="tea", status="accepted", message="")
         >>> mate = RewardResult(decision="7", arm="mate", status="conflict", message="received a reward of 0 before")
         >>> show_rewards([tea, mate])
@@ -271,7 +270,7 @@ def show_allocations(allocations: Sequence[AllocationSummary]) -> None:
         allocations: of the service.
 
     Example:
-        >>> from evenhand.online.api.answers import AllocationSummary, moment
+        >>> from evenhand.messages.answers import AllocationSummary, moment
         >>> counts = {"arms": 2, "round": 1200, "created": moment(1_790_000_000.0)}
         >>> show_allocations([AllocationSummary(name="drinks", algorithm="fucb", closed=False, **counts)])
          allocation   algorithm   arms   rounds   state   created
@@ -326,7 +325,7 @@ def show_audit(name: str, audit: Audit) -> None:
         name: of the allocation.
         audit: to print.
     """
-    from evenhand.online.audit.text import fitting
+    from evenhand.messages.audit_text import fitting
 
     console = console_for_tables()
     size = f"{number_of(audit.round, 'round')}, version {audit.version}, {audit.algorithm}"
@@ -381,7 +380,7 @@ def show_keys(keys: Sequence[Key]) -> None:
 
 def _audit_columns(lines: Sequence[Line]) -> dict[str, list[str]]:
     """The cells of an audit by column; the interval of a reward has a space before its name."""
-    from evenhand.online.audit.text import plain
+    from evenhand.messages.audit_text import plain
 
     return {
         "arm": [plain(line.arm) + (" (retired)" if line.retired else "") for line in lines],
@@ -453,7 +452,7 @@ def console_for_tables() -> Console:
 class _Console(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Every text in a table or line, as names of arms may come from strangers."""
-        from evenhand.online.audit.text import harmless
+        from evenhand.messages.audit_text import harmless
 
         return super().render_str(harmless(text), **options)
 
@@ -472,6 +471,6 @@ def _interval(low: float | None, high: float | None) -> str:
 
 def _date(time: datetime | float) -> str:
     """A time, or a number of seconds since the epoch, as text."""
-    from evenhand.online.api.answers import moment
+    from evenhand.messages.answers import moment
 
     return (time if isinstance(time, datetime) else moment(time)).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

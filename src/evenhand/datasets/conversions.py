@@ -25,8 +25,8 @@ from evenhand.core.files import path_of
 from evenhand.core.state import Array
 from evenhand.datasets.rows import Layout, Sheet, number_or_nan
 from evenhand.environment.delays import Empirical
-from evenhand.environment.environment import Environment
 from evenhand.environment.rewards import Bernoulli
+from evenhand.environment.world import Environment
 
 ADS = 10  # most clicked ones
 CLICK_RATE = 0.05  # clicks per page visit

@@ -23,8 +23,8 @@ from evenhand.core.files import path_of
 from evenhand.core.state import Array
 from evenhand.datasets.rows import Block, Layout, Sheet
 from evenhand.environment.availability import Joint, Logged
-from evenhand.environment.environment import Environment
 from evenhand.environment.rewards import Categorical, Table
+from evenhand.environment.world import Environment
 
 FILMS = (
     "Toy Story (1995)",

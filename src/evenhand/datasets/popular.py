@@ -21,8 +21,8 @@ from evenhand.core import validate
 from evenhand.core.errors import DataError
 from evenhand.datasets import movielens
 from evenhand.datasets.movielens import SCALE, STARS
-from evenhand.environment.environment import Environment
 from evenhand.environment.rewards import Categorical
+from evenhand.environment.world import Environment
 
 
 @dataclass(frozen=True, eq=False)

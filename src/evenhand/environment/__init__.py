@@ -14,12 +14,12 @@ from evenhand.environment.delays import (
     Uniform,
 )
 from evenhand.environment.drift import DriftingRewards, Piecewise, Sinusoidal, Varying
-from evenhand.environment.environment import Environment, World
 from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
 from evenhand.environment.kernel import Kernel
 from evenhand.environment.late import Delay
 from evenhand.environment.profiles import Bounded, Decreasing, Discounted, Increasing, Polynomial, RandomDelay
 from evenhand.environment.rewards import Bernoulli, Beta, Categorical, Gaussian, Rewards, Table, Winners
+from evenhand.environment.world import Environment, World
 
 __all__ = [
     "Adversary",

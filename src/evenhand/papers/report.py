@@ -18,7 +18,6 @@ import numpy as np
 
 from evenhand.algorithms.citations import PAPERS
 from evenhand.core import glossary
-from evenhand.core.code_version import code_version
 from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers import origin
@@ -27,6 +26,7 @@ from evenhand.papers.findings import findings, terms
 from evenhand.papers.judging import CONTRADICTS, STATUSES, ClaimVerdict
 from evenhand.papers.runner import Store
 from evenhand.simulation import figures
+from evenhand.simulation.code_version import code_version
 from evenhand.simulation.files import without_infinities
 
 #: Words that the report explains.

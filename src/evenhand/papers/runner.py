@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.config.toml import parse
-from evenhand.core.code_version import code_version
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.papers import origin
 from evenhand.papers.experiment import CompletedRun, Experiment, QuickSize, Runs
+from evenhand.simulation.code_version import code_version
 from evenhand.simulation.parallel import metered
 from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.setup import Setup, run_information
 from evenhand.simulation.simulate import compare, compare_keeping
+from evenhand.studies.configuration import parse
 
 UNFINISHED = "unfinished"  # the folder with the policies that are finished, of a run that is not
 

@@ -16,9 +16,9 @@ import numpy as np
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.parts import build, plain
 from evenhand.core.state import ALL_AVAILABLE, Decision, Feedback, Mask, Observation, Outcome, State, dump, restore
-from evenhand.environment.environment import Environment, World
 from evenhand.environment.rewards import Bernoulli
-from evenhand.policy.policy import Policy
+from evenhand.environment.world import Environment, World
+from evenhand.policy.composition import Policy
 from evenhand.simulation.promises import promise_is_kept
 from evenhand.simulation.simulate import compare
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.state import State
-from evenhand.environment.environment import World
 from evenhand.environment.feedback import Immediate
 from evenhand.environment.profiles import Profile
 from evenhand.environment.rewards import Bernoulli
+from evenhand.environment.world import World
+from evenhand.policy.composition import Policy
 from evenhand.policy.hold import Held, HoldFor
-from evenhand.policy.policy import Policy
 from evenhand.policy.schedule import NoSchedule
 from evenhand.simulation.measures import by_sums
 from evenhand.simulation.metrics import MetricRecorder

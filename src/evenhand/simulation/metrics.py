@@ -329,7 +329,7 @@ def chosen(metrics: Sequence[Metric], baseline: Baseline) -> tuple[list[Metric],
 
     Example:
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> from evenhand.simulation.measures import MEASURES
         >>> from evenhand.theory.baseline import baseline_of

@@ -111,7 +111,7 @@ def carry(*parts: object) -> None:
         parts: that will be sent.
 
     Example:
-        >>> from evenhand.policy.policy import Policy
+        >>> from evenhand.policy.composition import Policy
         >>> carry(Policy())
     """
     from cloudpickle import Pickler, register_pickle_by_value

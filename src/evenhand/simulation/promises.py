@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, State
+from evenhand.policy.composition import Policy
 from evenhand.policy.fairness import Shares, owed
 from evenhand.policy.groups import group_deficits
-from evenhand.policy.policy import Policy
 from evenhand.policy.shares import proportional
 
 ROUNDS = 300

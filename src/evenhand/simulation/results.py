@@ -111,7 +111,7 @@ class Results:
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=100, lanes=5, checkpoints=2)
         >>> results.curves().columns.tolist()
@@ -247,7 +247,7 @@ class Results:
         Example:
             >>> from evenhand import simulate
             >>> from evenhand.algorithms import ucb1
-            >>> from evenhand.environment.environment import Environment
+            >>> from evenhand.environment.world import Environment
             >>> from evenhand.environment.rewards import Bernoulli
             >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=100, lanes=5, checkpoints=2)
             >>> results.tidy().groupby("measure", observed=True).size().to_dict()
@@ -304,7 +304,7 @@ class Results:
         Example:
             >>> from evenhand import simulate
             >>> from evenhand.algorithms import ucb1
-            >>> from evenhand.environment.environment import Environment
+            >>> from evenhand.environment.world import Environment
             >>> from evenhand.environment.rewards import Bernoulli
             >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=100, lanes=5, seed=3)
             >>> setup = results.setup(lanes=50)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError
 from evenhand.core.parts import build, plain
 from evenhand.core.state import PerLane
-from evenhand.environment.environment import Environment
-from evenhand.policy.policy import Policy
+from evenhand.environment.world import Environment
+from evenhand.policy.composition import Policy
 from evenhand.simulation.files import FORMAT, read_table
 from evenhand.simulation.metrics import Metric
 
@@ -177,7 +177,7 @@ def run_information(
     import pandas
     import scipy
 
-    from evenhand import __version__
+    from evenhand.core.version import __version__
 
     return {
         "format": FORMAT,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from evenhand.core import streams, validate
 from evenhand.core.errors import EvenhandError, number_of, shown
 from evenhand.core.state import ALL_AVAILABLE, for_lanes
-from evenhand.environment.environment import Environment
-from evenhand.policy.policy import Policy
+from evenhand.environment.world import Environment
+from evenhand.policy.composition import Policy
 from evenhand.simulation import held, parallel
 from evenhand.simulation.compiled.engine import engine
 from evenhand.simulation.measures import MEASURES
@@ -60,7 +60,7 @@ def simulate(
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> results = simulate(fucb([0.2, 0.2]), Environment(Bernoulli([0.8, 0.2])), horizon=200, lanes=10, seed=1)
         >>> bool((results.policies["fucb"].pulls[-1] >= 39).all())  # at most one play behind in 200 rounds
@@ -123,7 +123,7 @@ def compare(
     Example:
         >>> from evenhand import compare
         >>> from evenhand.algorithms import fucb, ucb1
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> world = Environment(Bernoulli([0.8, 0.2]), fractions=[0.2, 0.2])
         >>> results = compare([ucb1(), fucb([0.2, 0.2])], world, horizon=500, lanes=10, seed=1)

@@ -12,10 +12,10 @@ from attrs import frozen
 from evenhand.core.state import Array
 from evenhand.environment.availability import MAX_ENUMERATED
 from evenhand.environment.drift import DriftingRewards
-from evenhand.environment.environment import Environment
 from evenhand.environment.feedback import FeedbackModel
+from evenhand.environment.world import Environment
+from evenhand.policy.composition import Policy
 from evenhand.policy.merit import Merit
-from evenhand.policy.policy import Policy
 from evenhand.theory.achievable import UnknownDistribution
 from evenhand.theory.bounded import Bounds, best_bounded, bounds_of, check_bounds
 from evenhand.theory.feasibility import check_shares
@@ -93,7 +93,7 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
 
     Example:
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> round(float(baseline_of(fucb([0.1, 0.2]), Environment(Bernoulli([0.9, 0.4]))).best_fair), 3)
         0.8

@@ -17,14 +17,14 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, State
 from evenhand.core.streams import STRAND, Streams
 from evenhand.environment.delays import ByReward, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
-from evenhand.environment.environment import Drawn, World
 from evenhand.environment.feedback import Immediate
 from evenhand.environment.late import Delay
 from evenhand.environment.profiles import RandomDelay
 from evenhand.environment.rewards import Bernoulli
+from evenhand.environment.world import Drawn, World
+from evenhand.policy.composition import Policy
 from evenhand.policy.hold import EveryRound, HoldFor
 from evenhand.policy.index import BetaSample
-from evenhand.policy.policy import Policy
 from evenhand.policy.schedule import NoSchedule
 from evenhand.policy.selection import TopM
 from evenhand.simulation.compiled import rules

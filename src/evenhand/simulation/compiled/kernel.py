@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from evenhand.core.code_version import code_version
 from evenhand.environment import recursions
 from evenhand.environment.profiles import OFTEN
 from evenhand.policy import evidence, fairness, index
 from evenhand.policy.evidence import Optimistic, Received
 from evenhand.policy.index import UCB, BetaSample
+from evenhand.simulation.code_version import code_version
 from evenhand.simulation.compiled.rules import (
     AT_ONCE,
     EXACT,

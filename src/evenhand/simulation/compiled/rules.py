@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask, State
-from evenhand.environment.environment import World
 from evenhand.environment.feedback import FeedbackModel, Immediate
 from evenhand.environment.profiles import Bounded, Decreasing, Discounted, Increasing, RandomDelay
+from evenhand.environment.world import World
+from evenhand.policy.composition import Policy
 from evenhand.policy.evidence import Evidence, Optimistic, Pessimistic, Received
 from evenhand.policy.fairness import DeficitBonus, DeficitFirst, Fairness, NoPromise, VirtualQueue
 from evenhand.policy.hold import HoldFor
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Index
-from evenhand.policy.policy import Policy
 from evenhand.policy.prior import shapes
 from evenhand.policy.selection import TopM
 from evenhand.simulation.measures import MaxViolation

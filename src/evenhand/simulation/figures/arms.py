@@ -38,7 +38,7 @@ def shares_over_time(results: Results, label: str | None = None, *, title: str =
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> results = simulate(fucb([0.2, 0.2]), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> shares_over_time(results).axes[0].get_ylabel()
@@ -82,7 +82,7 @@ def arms_over_time(results: Results, label: str | None = None, *, title: str = "
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> arms_over_time(results).axes[0].get_xlabel()
@@ -126,7 +126,7 @@ def policy_in(results: Results, label: str | None) -> str:
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> policy_in(simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=5), None)
         'ucb1'
@@ -151,7 +151,7 @@ def promised_by(results: Results, label: str) -> Array | None:
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> promised_by(simulate(fucb(0.1), Environment(Bernoulli([0.8, 0.2])), horizon=5), "fucb")
         array([0.1, 0.1])

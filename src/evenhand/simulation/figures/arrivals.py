@@ -9,12 +9,12 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
-from evenhand.environment.environment import Environment
 from evenhand.environment.feedback import FeedbackModel
 from evenhand.environment.kernel import Kernel
 from evenhand.environment.late import Delay
 from evenhand.environment.profiles import Profile
 from evenhand.environment.rewards import Bernoulli
+from evenhand.environment.world import Environment
 from evenhand.simulation.figures.style import LONGEST, finish, look, new_figure, plain, style_for
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import environment_of

@@ -11,8 +11,8 @@ from evenhand.core.state import Array
 from evenhand.theory.baseline import baseline_of
 
 if TYPE_CHECKING:
-    from evenhand.environment.environment import Environment
-    from evenhand.policy.policy import Policy
+    from evenhand.environment.world import Environment
+    from evenhand.policy.composition import Policy
 
 
 def bounds_of(
@@ -32,7 +32,7 @@ def bounds_of(
     Example:
         >>> import numpy as np
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> world = Environment(Bernoulli([0.8, 0.2]))
         >>> bounds = bounds_of({"FUCB": fucb(0.1), "other": fucb(0.1, exploration=1.0)}, world, np.array([100, 1000]))

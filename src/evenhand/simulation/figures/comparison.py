@@ -102,7 +102,7 @@ def spread_over_lanes(results: Results, measure: str, *, title: str = "", width:
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> len(spread_over_lanes(results, "regret").axes[0].collections[0].get_offsets())

@@ -57,7 +57,7 @@ def save(figure: Figure, path: str | os.PathLike[str], formats: Sequence[str] = 
         >>> import pathlib, tempfile
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -114,7 +114,7 @@ def draw_all(
         >>> import pathlib, tempfile
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> draw_all(results, pathlib.Path(tempfile.mkdtemp()))

@@ -38,7 +38,7 @@ def animate(
         >>> import pathlib, tempfile
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> world = Environment(Bernoulli([0.8, 0.2]))
         >>> results = simulate(fucb(0.2), world, horizon=20, lanes=4, checkpoints=4)

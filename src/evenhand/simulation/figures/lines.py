@@ -61,7 +61,7 @@ def curves(
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> curves(results, "regret").axes[0].get_xlabel()

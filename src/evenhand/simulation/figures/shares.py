@@ -53,7 +53,7 @@ def fractions(results: Results, *, title: str = "", width: str = "") -> Figure:
     Example:
         >>> from evenhand import simulate
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.environment import Environment
+        >>> from evenhand.environment.world import Environment
         >>> from evenhand.environment.rewards import Bernoulli
         >>> results = simulate(fucb([0.2, 0.2]), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> fractions(results).axes[0].get_ylabel()

@@ -38,8 +38,8 @@ from evenhand.theory.bounds.premises import (
 from evenhand.theory.bounds.wang2021 import ars_ucb_constant, ars_ucb_regret
 
 if TYPE_CHECKING:
-    from evenhand.environment.environment import Environment
-    from evenhand.policy.policy import Policy
+    from evenhand.environment.world import Environment
+    from evenhand.policy.composition import Policy
     from evenhand.theory.baseline import Baseline
 
     Function = Callable[[Array, Policy, Baseline], Array]

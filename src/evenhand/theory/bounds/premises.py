@@ -12,8 +12,8 @@ from attrs import frozen
 from evenhand.theory.bounds.wang2021 import first_hold
 
 if TYPE_CHECKING:
-    from evenhand.environment.environment import Environment
-    from evenhand.policy.policy import Policy
+    from evenhand.environment.world import Environment
+    from evenhand.policy.composition import Policy
     from evenhand.theory.baseline import Baseline
 
     Test = Callable[[Policy, Environment, Baseline], bool]

@@ -1,0 +1,219 @@
+"""The arguments of a bandit: checked, and as plain JSON values and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.bandit.arms import HINTED
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, StateError, nearest, number_of, there_are
+from evenhand.core.parts import plain
+from evenhand.core.state import Unit
+from evenhand.policy.groups import as_groups, membership
+
+
+class RewardRange(NamedTuple):
+    """The smallest and the largest reward; policies learn from rewards scaled to [0, 1] by it.
+
+    ``(r − low)/(high − low)``
+
+    Example:
+        >>> RewardRange.of((1.0, 5.0)).scaled(4.0)
+        0.75
+    """
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, rewards: Any) -> RewardRange:
+        """From a pair of numbers.
+
+        Args:
+            rewards: the smallest and the largest reward, in your unit.
+
+        Returns:
+            The range.
+
+        Raises:
+            EvenhandError: it is not a pair of finite numbers, the smaller one first.
+        """
+        remedy = "give the smallest and the largest reward, such as rewards=(0, 1)"
+        if rewards is None:
+            raise EvenhandError(f"rewards is None, but policies learn from rewards in a known range; {remedy}")
+        try:
+            low, high = (validate.number("a reward", limit) for limit in rewards)
+        except (TypeError, ValueError):
+            raise EvenhandError(f"rewards must be two numbers, got {rewards!r}; {remedy}") from None
+        if low >= high:
+            raise EvenhandError(f"rewards must be a smaller and a larger number, got {rewards!r}; {remedy}")
+        if not math.isfinite(high - low):
+            raise EvenhandError(f"rewards = ({low:g}, {high:g}) is too wide for floating-point numbers; {remedy}")
+        return cls(low, high)
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit for a policy's state; None where it is the scale [0, 1]."""
+        return None if self == (0.0, 1.0) else Unit(self.low, self.high - self.low)
+
+    def check(self, arm: str, reward: Any) -> float:
+        """The reward of an arm as a float.
+
+        Args:
+            arm: name of the arm, for the message.
+            reward: of the arm, in your unit.
+
+        Returns:
+            The reward, in [low, high].
+
+        Raises:
+            EvenhandError: it is not a finite number, or outside the range.
+        """
+        try:
+            value = validate.number("a reward", reward)
+        except EvenhandError:
+            raise EvenhandError(f"the reward of {arm!r} must be a finite number, got {reward!r}") from None
+        if not self.low <= value <= self.high:
+            raise EvenhandError(f"the reward of {arm!r} must be in [{self.low:g}, {self.high:g}], got {value:g}")
+        return value
+
+    def scaled(self, reward: float) -> float:
+        """A reward scaled to [0, 1].
+
+        Args:
+            reward: in your unit, in [low, high].
+
+        Returns:
+            The reward in [0, 1], as policies take it.
+        """
+        return (reward - self.low) / (self.high - self.low)
+
+
+def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
+    """The values of a parameter in the order of the arms; from a number for all, or a mapping without its zeros.
+
+    Args:
+        name: of the parameter, such as ``fractions``.
+        value: a number for all arms, one number per arm, or numbers by the names of arms, where those left out have 0
+            (1 for weights and caps).
+        names: of the arms, in their order.
+
+    Returns:
+        (arms,), the numbers in a list; what is neither numbers nor a mapping is returned as it is, and so is one number
+            for penalties, which is then also that of arms added later.
+
+    Raises:
+        EvenhandError: an arm is unknown, a value is not a number, or there are too few or too many.
+    """
+    if isinstance(value, Mapping):
+        known = set(names)
+        for arm in value:
+            if arm not in known:
+                hint = nearest(str(arm), names) * (len(names) <= HINTED)
+                raise EvenhandError(f"{name} has an unknown arm {arm!r}{hint}")
+        default = 1.0 if name in ("weights", "caps") else 0.0
+        value = [value.get(arm, default) for arm in names]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if name == "penalties":
+            return value  # also that of arms added later
+        value = [value] * len(names)
+    if isinstance(value, str | set) or not np.iterable(value):
+        return value
+    values = [validate.number(f"{name}[{place}]", number) for place, number in enumerate(value)]
+    if len(values) != len(names):
+        entries = number_of(len(values), "entry", "entries")
+        raise EvenhandError(f"{name} has {entries}, but {there_are(len(names), 'arm')}")
+    return values
+
+
+def with_places(groups: Any, names: tuple[str, ...]) -> Any:
+    """Groups with the places of their arms, which may be given by name.
+
+    Args:
+        groups: tables, each with the ``arms`` of a group by name or by place, counted from 0.
+        names: of the arms, in their order.
+
+    Returns:
+        The tables, checked and complete, with the places of the arms.
+
+    Raises:
+        EvenhandError: a group names an unknown arm, or has another fault; see `evenhand.policy.groups.as_groups`.
+
+    Example:
+        >>> with_places([{"name": "hot", "arms": ["tea"], "at_least": 0.2}], ("coffee", "tea"))
+        [{'name': 'hot', 'arms': [1], 'at_least': 0.2, 'at_most': None}]
+    """
+    place = {name: at for at, name in enumerate(names)}
+    if isinstance(groups, list | tuple):
+        groups = [with_numbers(group, place) for group in groups]
+    try:
+        checked = as_groups(groups)
+        membership(checked, len(names))
+    except EvenhandError as error:
+        raise error.at("groups") from None
+    return [dict(group) for group in checked]
+
+
+def with_numbers(group: Any, place: Mapping[str, int]) -> Any:
+    """The table of a group with the places of its arms, which it may name.
+
+    Args:
+        group: a table with ``arms``; what is none is returned as it is.
+        place: of each arm by its name, from 0.
+
+    Returns:
+        The table with the places of the arms.
+
+    Raises:
+        EvenhandError: it names an unknown arm.
+
+    Example:
+        >>> with_numbers({"arms": ["tea"], "at_least": 0.2}, {"coffee": 0, "tea": 1})
+        {'arms': [1], 'at_least': 0.2}
+    """
+    arms = group.get("arms") if isinstance(group, Mapping) else None
+    if not isinstance(arms, list | tuple):
+        return group
+    for arm in arms:
+        if isinstance(arm, str) and arm not in place:
+            raise EvenhandError(f"groups has an unknown arm {arm!r}{nearest(arm, place) * (len(place) <= HINTED)}")
+    return {**group, "arms": [place[arm] if isinstance(arm, str) else arm for arm in arms]}
+
+
+def as_plain(name: str, value: Any) -> Any:
+    """A parameter as plain JSON values, with infinity as a string.
+
+    Args:
+        name: of the parameter, for the message.
+        value: of the parameter.
+
+    Returns:
+        The value as JSON can hold it.
+
+    Raises:
+        EvenhandError: the value has no plain form.
+    """
+    try:
+        return plain(value)
+    except StateError as error:
+        raise EvenhandError(f"a bandit cannot be saved with this {name}: {error}") from None
+
+
+def from_plain(value: Any) -> Any:
+    """The parameter that `as_plain` described; parts stay tables, from which algorithms build them.
+
+    Args:
+        value: what `as_plain` returned.
+
+    Returns:
+        The value, with infinities as floats.
+    """
+    if isinstance(value, dict):
+        return {name: from_plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [from_plain(item) for item in value]
+    return float(value) if value in ("inf", "-inf") else value

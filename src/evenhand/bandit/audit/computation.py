@@ -1,0 +1,294 @@
+"""The audit of a bandit, from what the bandit recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.arrears import catch_up
+from evenhand.bandit.audit.costing import cost_of
+from evenhand.bandit.audit.delays import summarise
+from evenhand.bandit.audit.health import health_of
+from evenhand.bandit.audit.intervals import mean_interval, mean_rewards
+from evenhand.bandit.audit.sentences import reasons, verdict
+from evenhand.bandit.audit.trust import trusted
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.state import Array, Mask
+from evenhand.messages.answers import AllocationHealth, moment
+from evenhand.messages.audit import Audit
+from evenhand.messages.lines import BoundLine, Line
+from evenhand.policy.fairness import owed
+from evenhand.policy.groups import membership
+from evenhand.policy.shares import proportional
+from evenhand.theory.bounded import bounds_of, check_bounds
+from evenhand.theory.feasibility import check_shares
+
+Places = NDArray[np.intp]
+SIZE = 20_000  # arms times sets of available arms up to which floors and caps of groups are checked
+BOUNDS = 1000  # lines of groups and caps, at most
+EXAMINED = 100  # arms, those with the largest promise for their availability, whose promises are checked together
+
+
+def audit(account: Account, limit: int | None, now: float) -> Audit:
+    """The audit of a bandit.
+
+    Args:
+        account: what the bandit recorded.
+        limit: lines at most: those of the arms furthest behind their promise first, then of those with the most plays
+            since it began. None for all, in the order of the arms.
+        now: seconds since the epoch.
+
+    Raises:
+        EvenhandError: ``limit`` is less than 1.
+    """
+    if limit is None:
+        places = np.arange(len(account.names))
+    else:
+        plays = account.pulls - account.plays_before
+        places = leading([-account.deficits, -plays], validate.whole("limit", limit))
+    trust, warnings = trusted(account)
+    promised, fault, bounds = _promised(account), _fault(account), tuple(_bounds(account))
+    lines = _lines(account, places, trust, promised)
+    for line, reason in zip(lines, reasons(lines, account), strict=True):
+        line.reason = reason
+    return Audit(
+        algorithm=account.algorithm,
+        round=account.round,
+        version=account.version,
+        time=moment(now),
+        arms=len(account.names),
+        verdict=verdict(account, promised, bounds),
+        fault=fault,
+        warnings=warnings,
+        lines=lines,
+        bounds=bounds[:BOUNDS],
+        delays=summarise(account.delays) if len(account.delays) else None,
+        deficit_history=account.deficit_history,
+        cost=cost_of(account),
+        history=account.history,
+        changes_made=account.changes_made,
+        sources=tuple(account.sources),
+    )
+
+
+def leading(keys: Sequence[Array], limit: int) -> Places:
+    """The first places in the lexicographic order of some keys, the smallest first; ties keep their order.
+
+    Only the places near the limit are compared by more than one key, which is fast for many arms.
+
+    Args:
+        keys: each (arms,), the most important first.
+        limit: number of places at most.
+
+    Example:
+        >>> leading([np.array([1.0, 0.0, 1.0, 1.0]), np.array([5.0, 9.0, 4.0, 5.0])], limit=3)
+        array([1, 2, 0])
+    """
+    chosen: list[Places] = []
+    tied, left = np.arange(len(keys[0])), limit
+    for key in keys:
+        if len(tied) <= left:
+            break
+        values = key[tied]
+        last = np.sort(values)[left - 1]  # quicker than a partition where many are equal
+        chosen.append(tied[values < last])
+        left -= len(chosen[-1])
+        tied = tied[values == last]
+    places = np.sort(np.concatenate([*chosen, tied[:left]]))
+    return places[np.lexsort([key[places] for key in reversed(keys)])]
+
+
+def _lines(account: Account, places: Places, trust: Mask, promised: Array | None) -> tuple[Line, ...]:
+    """The lines of some arms, made column by column, which is fast for many arms."""
+    round, slowly = account.round, catch_up(account, _recent(account))[places]
+    pulls, since = account.pulls[places], account.since[places]
+    rounds, plays = round - since, pulls - account.plays_before[places]
+    known, sums = account.known[places], account.sums[places]
+    low_share, high_share = mean_interval(plays, plays, rounds)
+    low, high = mean_rewards(pulls, account.certain[places], sums, account.limits)
+    names = [account.names[place] for place in places.tolist()]
+    columns: list[Iterable[Any]] = [
+        names,
+        np.logical_not(account.active[places]).tolist(),
+        [None] * len(names) if promised is None else promised[places].tolist(),
+        _whole(since),
+        _whole(rounds),
+        _whole(plays),
+        _or_none(_ratio(plays, rounds)),
+        _or_none(low_share),
+        _or_none(high_share),
+        _or_none(account.deficits[places]),
+        _or_none(account.worst[places]),
+        _whole(account.resets[places]),
+        account.lapsed[places].tolist(),
+        _whole(pulls),
+        _or_none(_ratio(round - account.missed[places], np.full(len(places), float(round)))),
+        _whole(account.received[places]),
+        _or_none(_ratio(sums, known)),
+        trust[places].tolist(),
+        _or_none(low),
+        _or_none(high),
+        _whole(account.pending[places]),
+        _whole(account.lost[places]),
+        _whole(account.late[places]),
+        _whole(account.learned_plays[places]),
+        _or_none(_ratio(account.learned_sums[places], account.learned_plays[places])),
+        [None] * len(names) if account.counted is None else account.counted[places].tolist(),
+        [None] * len(names) if account.changes is None else _whole(account.changes[places]),
+        [None] * len(names) if account.scores is None else _or_none(account.scores[places]),
+        [""] * len(names),  # the reason, which follows from the others
+        [int(rounds) if math.isfinite(rounds) else None for rounds in slowly.tolist()],
+        _or_none(np.where(np.isfinite(slowly), slowly, np.nan) * (math.nan if account.pace is None else account.pace)),
+    ]
+    return tuple(Line(*row) for row in zip(*columns, strict=True))
+
+
+def _bounds(account: Account) -> Iterator[BoundLine]:
+    """The lines of the groups, and of the arms with a cap."""
+    round, names = account.round, account.names
+    if account.groups and account.groups_since is not None and account.groups_before is not None:
+        plays = account.pulls @ membership(account.groups, len(names)) - account.groups_before
+        for group, since, played in zip(account.groups, account.groups_since, plays, strict=True):
+            arms = tuple(names[arm] for arm in group["arms"])
+            yield _bound(group["name"], "group", arms, group["at_least"], group["at_most"], round, since, played)
+    if account.caps is not None:
+        floors = np.zeros(len(names)) if account.fractions is None else account.fractions
+        for arm in np.flatnonzero(account.caps < 1.0).tolist():
+            played, since = account.pulls[arm] - account.plays_before[arm], account.since[arm]
+            cap, floor = float(account.caps[arm]), float(floors[arm])
+            yield _bound(names[arm], "arm", (names[arm],), floor, cap, round, since, played)
+
+
+def _bound(
+    name: str,
+    kind: Literal["group", "arm"],
+    arms: tuple[str, ...],
+    floor: float,
+    cap: float | None,
+    round: int,
+    since: float,
+    plays: float,
+) -> BoundLine:
+    rounds = round - since
+    return BoundLine(
+        name=name,
+        kind=kind,
+        arms=arms,
+        at_least=floor,
+        at_most=cap,
+        since=int(since),
+        rounds=int(rounds),
+        plays=int(plays),
+        share=float(plays / rounds) if rounds else None,
+        owed=float(owed(floor, rounds, plays)),
+        excess=None if cap is None else -float(owed(cap, rounds, plays)),
+    )
+
+
+def _whole(numbers: Array) -> list[int]:
+    return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]
+
+
+def _or_none(numbers: Array) -> list[float | None]:
+    """The numbers, with None for NaN and infinity."""
+    listed: list[float | None] = numbers.tolist()
+    for place in np.flatnonzero(~np.isfinite(numbers)).tolist():
+        listed[place] = None
+    return listed
+
+
+def _ratio(parts: Array, whole: Array) -> Array:
+    ratio: Array = np.divide(parts, whole, out=np.full(len(parts), np.nan), where=whole > 0.0)
+    return ratio
+
+
+def _promised(account: Account) -> Array | None:
+    """(arms,), the share that each arm is promised; by merit, the share that its estimate deserves."""
+    if account.merit is None:
+        return account.fractions
+    low, high = account.limits
+    known = account.known
+    means = np.divide(account.sums, known, out=np.full(len(known), (low + high) / 2.0), where=known > 0)
+    scaled = np.clip((means - low) / (high - low), 0.0, 1.0)
+    return np.asarray(proportional(account.merit(scaled), account.plays, account.active))
+
+
+def health(account: Account, closed: bool, now: float) -> AllocationHealth:
+    """The health of an allocation.
+
+    Args:
+        account: what its bandit recorded.
+        closed: whether it decides no more.
+        now: seconds since the epoch.
+    """
+    trust, _ = trusted(account)
+    rounds, plays = account.round - account.since, account.pulls - account.plays_before
+    _, high_share = mean_interval(plays, plays, rounds)
+    doubts = int(np.count_nonzero(~trust & account.active))
+    bounds = tuple(_bounds(account))
+    return health_of(account, _promised(account), bounds, high_share, _fault(account), doubts, closed, now)
+
+
+def _recent(account: Account) -> Array:
+    """(arms,), the share of the recent rounds in which each arm was available; 1 before the first."""
+    if not account.sets:
+        return np.ones(len(account.names))
+    sets = available_sets(account, np.arange(len(account.names)))
+    return np.asarray(account.frequencies @ sets)
+
+
+def available_sets(account: Account, places: Places) -> Mask:
+    """(sets, places), which of some arms were available in each set of the account."""
+    sets = np.zeros((len(account.sets), len(places)), dtype=bool)
+    for row, packed in enumerate(account.sets):
+        sets[row] = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=len(account.names))[places]
+    return sets
+
+
+def _fault(account: Account) -> str:
+    """Why promises cannot be kept with the availability so far; empty if they can."""
+    from evenhand.environment.availability import Joint
+
+    if account.fractions is None or not account.sets:
+        return ""
+    if account.groups or (account.caps is not None and (account.caps < 1.0).any()):
+        return _fault_of_bounds(account)
+    promised = np.flatnonzero(account.fractions > 0.0)
+    sets, frequencies = available_sets(account, promised), account.frequencies
+    if not sets.size:
+        return ""
+    shares = account.fractions[promised]
+    available = sum((part * row for row, part in zip(sets, frequencies, strict=True)), np.zeros(len(shares)))
+    pace = np.divide(shares, available, out=np.full(len(shares), np.inf), where=available > 0.0)
+    # Usually every arm can play in an equal part of the rounds in which it is available, and this settles the question.
+    if pace.max() <= 1.0 and (pace.sum() <= account.plays or all(row @ pace <= account.plays for row in sets)):
+        return ""
+    pressing = np.sort(leading([-pace], EXAMINED))
+    names = [account.names[place] for place in promised[pressing].tolist()]
+    try:
+        check_shares(shares[pressing], account.plays, Joint(sets[:, pressing].astype(int), frequencies), names)
+    except EvenhandError as error:
+        return str(error)
+    return ""
+
+
+def _fault_of_bounds(account: Account) -> str:
+    """Why floors and caps of arms and groups cannot be kept with the availability so far; empty if they can."""
+    from evenhand.environment.availability import Joint
+
+    arms = len(account.names)
+    sets = available_sets(account, np.arange(arms)) & account.active
+    if sets.size > SIZE or not sets.size:  # a program of that size would take seconds
+        return ""
+    bounds = bounds_of(arms, account.fractions, account.caps, account.groups, account.names)
+    try:
+        check_bounds(bounds, account.plays, Joint(sets.astype(int), account.frequencies))
+    except EvenhandError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,545 @@
+"""A policy in production: named arms, decisions, late rewards, changes of arms and promises."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evenhand.bandit import changes, decisions, history, lease_rounds, reports, saving
+from evenhand.bandit import rewards as received
+from evenhand.bandit.change_log import noted
+from evenhand.bandit.memory import Memory
+from evenhand.bandit.memory import seconds as clock
+from evenhand.core.errors import StateError
+from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, RewardStatus
+
+if TYPE_CHECKING:
+    from evenhand.bandit.evaluation.learning import Learned
+    from evenhand.bandit.evaluation.log import Log
+    from evenhand.messages.audit import Audit
+
+
+class Bandit(Memory):
+    """Named arms on top of a policy: decides, takes rewards at any time, records what each arm was promised and got.
+
+    The policy is the code that is simulated, in a single lane. All randomness comes from the seed: a bandit that is
+    saved and loaded continues as if nothing had happened.
+
+    Args:
+        arms: names, each once.
+        algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy, such as
+            ``{"index": "empirical_mean", "fairness": {"kind": "deficit_first", "fractions": 0.1}}``.
+        plays: m, arms that play per round.
+        seed: of all randomness.
+        window: seconds to wait for a reward; None for no limit.
+        missing: what it means that a reward is missing when its window has passed: ``"zero"``, a reward of 0, where
+            only successes are reported; ``"lost"``, nothing. Without a window ``"never"``: every reward is reported at
+            some time, also those of 0.
+        rewards: the smallest and the largest reward, in your unit; others are refused. Policies learn from rewards
+            scaled to [0, 1] by this range; audits are in your unit.
+        start_from: evidence from elsewhere that the policy learns from: another bandit, or by arm the number of plays
+            whose rewards are known and the sum of these. It counts for no promise, and the audit shows it apart.
+        **parameters: the algorithm's; those with one value per arm as a list in the order of ``arms``, or by name.
+
+    Raises:
+        EvenhandError: a parameter is missing, unknown or out of range.
+        InfeasiblePromise: the promised shares cannot be kept.
+
+    Example:
+        >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2}, seed=1)
+        >>> decision = bandit.decide()
+        >>> decision.id, decision.names
+        ('1', ('tea',))
+        >>> bandit.observe(decision.id, {"tea": 1.0})
+        {'tea': 'accepted'}
+        >>> bandit.observe(decision.id, {"tea": 1.0})
+        {'tea': 'duplicate'}
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[str],
+        algorithm: str | Mapping[str, Any],
+        *,
+        plays: int = 1,
+        seed: int = 0,
+        window: float | None = None,
+        missing: str | None = None,
+        rewards: tuple[float, float] = (0.0, 1.0),
+        start_from: Bandit | Mapping[str, Any] | None = None,
+        **parameters: Any,
+    ) -> None:
+        super().__init__(
+            arms,
+            algorithm,
+            plays=plays,
+            seed=seed,
+            window=window,
+            missing=missing,
+            rewards=rewards,
+            parameters=parameters,
+        )
+        if isinstance(start_from, Memory):
+            start = history.start_from(start_from, self.names, self.reward_range, "another bandit")
+            history.learn_counts(self, start.counts, start.source)
+        elif start_from is not None:
+            history.learn_counts(self, history.as_counts(start_from, self.names, self.reward_range), "counts")
+
+    # --- decisions and rewards ----------------------------------------------------------------------------------------
+
+    def decide(
+        self, available: Iterable[str] | None = None, now: float | None = None, *, propensities: bool = False
+    ) -> Decision:
+        """Decide which arms play the next round.
+
+        Args:
+            available: names of the arms that can play; None for all that are not retired.
+            now: seconds since the epoch; None for the computer's clock.
+            propensities: whether to return the propensity of every available arm: exact where the policy has a closed
+                form, otherwise estimated from lanes that decide from the same state, which takes time.
+
+        Returns:
+            The decision, with its id, the arms that play, and their propensities where they are known.
+
+        Raises:
+            EvenhandError: an arm is unknown, retired or named twice, none is available, or the policy cannot continue
+                beyond its horizon; no decision is made then.
+
+        Example:
+            >>> Bandit(["tea", "coffee"], "ucb1").decide(available=["coffee"]).names
+            ('coffee',)
+        """
+        return decisions.decide(self, available, clock(now), propensities)[0]
+
+    def check_available(self, available: Iterable[str] | None) -> None:
+        """Refuse what `decide` would refuse, without deciding; so several rounds can be checked first.
+
+        Args:
+            available: names of the arms that can play; None for all that are not retired.
+
+        Raises:
+            EvenhandError: an arm is unknown, retired or named twice, or none is named.
+        """
+        self.arms.available(available)
+
+    def observe(self, decision: str, rewards: Mapping[str, float], now: float | None = None) -> dict[str, RewardStatus]:
+        """Take the rewards of a decision, at any time, in any order, one by one or together.
+
+        A reward that is already known changes nothing. A reward that arrives after the window is recorded, and the
+        policy does not learn from it.
+
+        Args:
+            decision: its id.
+            rewards: by the names of arms that played in it, in your unit.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            For each arm ``"accepted"``, ``"duplicate"`` or ``"late"``.
+
+        Raises:
+            RewardError: the decision is unknown, an arm did not play in it, another reward is known, or the bandit
+                takes no such rewards; its ``status`` says which. No reward is taken then.
+            EvenhandError: a reward is not a number, or out of range.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "ucb1", rewards=(0, 5), window=60.0, missing="lost")
+            >>> decision = bandit.decide(now=0.0)
+            >>> bandit.observe(decision.id, {"tea": 4.5}, now=61.0)
+            {'tea': 'late'}
+        """
+        return received.observe(self, decision, rewards, clock(now))
+
+    def observe_total(self, value: float) -> None:
+        """Take the anonymous total of the round just decided: everything that arrived in it, whichever arm earned it.
+
+        It is credited in equal parts to the arms that played in that round.
+
+        Args:
+            value: the total, in your unit.
+
+        Raises:
+            RewardError: no decision has been made, the round's total is known, rewards were given by decision, or the
+                smallest reward is not 0.
+            EvenhandError: the total is not a finite number.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "ars_ucb")
+            >>> decision = bandit.decide()
+            >>> bandit.observe_total(0.5)
+        """
+        received.observe_total(self, value)
+
+    def count_late(self, arm: str) -> None:
+        """Count a reward as late whose decision has been forgotten; nothing else changes.
+
+        Only a log that remembers more decisions than the bandit can know that there was such a decision.
+
+        Args:
+            arm: name of the arm whose reward came.
+
+        Raises:
+            EvenhandError: the arm is unknown.
+        """
+        self.arms.check(arm)
+        self.statistics.late[self.arms.place[arm]] += 1.0
+
+    @property
+    def by_totals(self) -> bool:
+        """Whether it has been given totals, and so takes no rewards by decision."""
+        return self.last_total is not None
+
+    def due(self, now: float | None = None) -> bool:
+        """Whether the window of a decision has passed, or the time of a lease, so that `expire` would close it.
+
+        Args:
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            True if `expire` would close a decision or a lease now.
+        """
+        due = self.next_due()
+        return due is not None and due <= clock(now)
+
+    def expire(self, now: float | None = None) -> dict[str, list[str]]:
+        """Close the decisions whose window has passed, and leases that are over; `decide` and `observe` do this first.
+
+        Args:
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            The ids of these decisions, each with the arms whose rewards are missing.
+        """
+        closed: dict[str, list[str]] = received.close(self, clock(now))["closed"]
+        return closed
+
+    # --- leases -------------------------------------------------------------------------------------------------------
+
+    def lease(
+        self,
+        decisions: int,
+        seconds: float = 60.0,
+        available: Iterable[str] | None = None,
+        *,
+        units: bool = False,
+        now: float | None = None,
+    ) -> Lease:
+        """Lease the next rounds to somebody who decides them without asking again.
+
+        How often each arm plays in them is decided now, from what is known now, with promised shares kept exactly. The
+        plays count as made until the lease is over; then those that were not reported are taken out of the account.
+
+        Args:
+            decisions: number of rounds, at most 1,000,000.
+            seconds: for which they may be played, up to a day; they may be reported for as long again, and at least a
+                minute.
+            available: names of the arms that can play; None for all that are not retired.
+            units: whether the arms of a round follow from a hash of a unit, such as the id of a user, so that it keeps
+                its arm; the counts are then kept on average only.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            The lease, with its id, its times, and how often each arm plays in it.
+
+        Raises:
+            EvenhandError: an arm is unknown, retired or named twice, none is available, or the policy must see single
+                rounds.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2})
+            >>> lease = bandit.lease(1000, seconds=60)
+            >>> lease.id, lease.decisions, [(one.arm, one.propensity) for one in lease.arms]
+            ('1', 1000, [('tea', 0.8), ('coffee', 0.2)])
+        """
+        at = clock(now)
+        received.close(self, at)
+        return lease_rounds.lease(self, decisions, seconds, available, units, at)[0]
+
+    def report(
+        self,
+        lease: str,
+        played: int,
+        rewards: Mapping[str, tuple[Sequence[int], Sequence[float]]] | None = None,
+        columns: Sequence[int] | None = None,
+        *,
+        finished: bool = False,
+        now: float | None = None,
+    ) -> LeaseReport:
+        """Record the report of a lease, completely or not at all.
+
+        Args:
+            lease: its id.
+            played: number of its decisions that were played so far; these are its first ones. Where more were reported
+                before, those stand.
+            rewards: by arm, at which positions it had rewards, counted from 0, and these rewards, in your unit.
+            columns: of the last of these decisions, of a lease for units; at least of those that were not reported yet.
+            finished: whether no more will be played; what was not reported is taken out of the account then.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            What was taken of the report, and what the service knows of the lease now.
+
+        Raises:
+            LeaseError: there is no such lease, it is over, or other columns were reported before; its ``status`` says
+                which.
+            RewardError: an arm did not play at a position, or another reward is known.
+            EvenhandError: there are not so many decisions, or a reward is out of range.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2})
+            >>> lease = bandit.lease(3, available=["tea"])
+            >>> report = bandit.report(lease.id, played=2, rewards={"tea": ([0], [1.0])})
+            >>> report.added, report.accepted
+            (2, 1)
+            >>> bandit.report(lease.id, played=2, finished=True).returned, bandit.leases.open
+            (True, 0)
+        """
+        at = clock(now)
+        received.close(self, at)
+        return reports.report(self, lease, played, rewards or {}, columns, finished, at)[0]
+
+    # --- evidence from elsewhere --------------------------------------------------------------------------------------
+
+    def learn(self, log: Log | str | os.PathLike[str], missing: str | None = None) -> Learned:
+        """Learn from the rewards in a log of decisions of another policy; they count for no promise.
+
+        Args:
+            log: a CSV or Parquet file, or what `evenhand.bandit.evaluation.log.read_log` returned.
+            missing: what to do with plays without a reward in a file: ``"zero"`` or ``"drop"``; None for what this
+                bandit's ``missing`` says, which refuses them where every reward is reported.
+
+        Returns:
+            What was learned, and what was not; printed, it is a sentence.
+
+        Raises:
+            DataError: the log cannot be read, or has arms that the bandit does not have.
+            EvenhandError: a reward is out of range, or the policy goes by more than counts; nothing is learned then.
+
+        Example:
+            >>> import pandas as pd
+            >>> from evenhand.bandit.evaluation.log import Log
+            >>> rows = {"timestamp": [1, 2], "item_id": ["tea", "tea"], "reward": [0, 1], "propensity_score": [1, 1]}
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.5)
+            >>> print(bandit.learn(Log.of(pd.DataFrame(rows))))
+            learned from 2 plays of the log: tea 2; without plays in the log: coffee
+            >>> line = bandit.audit().lines[0]
+            >>> line.plays, line.learned_plays, line.learned_mean
+            (0, 2, 0.5)
+        """
+        from evenhand.bandit.evaluation.learning import learn_log
+
+        return learn_log(self, log, missing)
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def add(self, arm: str, *, now: float | None = None, **values: float) -> None:
+        """Add an arm; its promise begins with the next round.
+
+        Args:
+            arm: its name.
+            now: seconds since the epoch; None for the computer's clock.
+            **values: ``fraction``, ``penalty`` or ``weight`` of the arm, where the algorithm has such a parameter per
+                arm; without them the fraction is 0 and the weight 1.
+
+        Raises:
+            InfeasiblePromise: the promises could not be kept any more; nothing changes then.
+            EvenhandError: there is such an arm, or the policy follows a fixed schedule.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.1])
+            >>> bandit.add("mate", fraction=0.2)
+            >>> bandit.names, bandit.fractions
+            (('tea', 'coffee', 'mate'), array([0.1, 0.1, 0.2]))
+        """
+        with noted(self, "add", arm, clock(now)):
+            changes.add(self, arm, values)
+
+    def retire(self, arm: str, *, now: float | None = None) -> None:
+        """Retire an arm: it does not play any more and its promise ends; its pending rewards are still taken.
+
+        Args:
+            arm: name of the arm.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Raises:
+            EvenhandError: it is unknown or retired, too few arms would be left, or the policy follows a fixed schedule.
+        """
+        with noted(self, "retire", arm, clock(now)):
+            changes.retire(self, arm)
+
+    def bring_back(self, arm: str, fraction: float = 0.0, *, now: float | None = None) -> None:
+        """Bring back a retired arm with everything known about it; its promise begins with the next round.
+
+        Args:
+            arm: its name.
+            fraction: its new promise, where the algorithm promises shares.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Raises:
+            InfeasiblePromise: the promises could not be kept any more; nothing changes then.
+            EvenhandError: it is unknown or not retired.
+        """
+        with noted(self, "bring_back", arm, clock(now)):
+            changes.bring_back(self, arm, fraction)
+
+    def rename(self, arm: str, name: str, *, now: float | None = None) -> None:
+        """Give an arm another name: it stays the same arm, with its promise, its plays and its pending rewards.
+
+        Args:
+            arm: its name.
+            name: its new name.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Raises:
+            EvenhandError: the arm is unknown, or there is an arm of the new name.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "ucb1")
+            >>> decision = bandit.decide()
+            >>> bandit.rename("tea", "green tea")
+            >>> bandit.observe(decision.id, {"green tea": 1.0})
+            {'green tea': 'accepted'}
+        """
+        with noted(self, "rename", name, clock(now)):
+            changes.rename(self, arm, name)
+
+    def promise(
+        self,
+        fractions: Mapping[str, float] | None = None,
+        *,
+        caps: Mapping[str, float] | None = None,
+        groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+        now: float | None = None,
+    ) -> tuple[str, ...]:
+        """Change the promised shares of some arms and groups; their new promises begin with the next round.
+
+        What these arms are owed lapses, which the audit records. An arm that is promised the share that it has keeps
+        its promise and what it is owed, as do the arms that are not named.
+
+        Args:
+            fractions: share of the rounds by the names of arms, in [0, 1].
+            caps: largest share of the rounds by the names of arms, in [0, 1]; 1 for no limit.
+            groups: tables with ``at_least``, ``at_most`` or ``exactly``, and ``arms``, by the names of groups; what is
+                left out stays as it is. A name that there is not yet makes a new group, None ends one. Where only the
+                arms change, what is owed to the group stays.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            The arms and groups whose promise has changed. Where nothing has changed, the version stays, too.
+
+        Raises:
+            InfeasiblePromise: they cannot be kept; nothing changes then.
+            EvenhandError: an arm is unknown or retired, nothing is given, or the algorithm has no such promises.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.2])
+            >>> bandit.promise({"tea": 0.1, "coffee": 0.3}), bandit.promise({"tea": 0.1})
+            (('coffee',), ())
+        """
+        with noted(self, "promise", None, clock(now)):
+            return changes.promise(self, fractions, caps, groups)
+
+    # --- audit --------------------------------------------------------------------------------------------------------
+
+    def audit(self, limit: int | None = None, now: float | None = None) -> Audit:
+        """For each arm what was promised, what it got, and its rewards; see `evenhand.messages.audit.Audit`.
+
+        Args:
+            limit: lines at most: those of the arms furthest behind their promise first, then of those with the most
+                plays since it began. None for all, in the order of the arms.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            The audit, with one line per arm.
+
+        Raises:
+            EvenhandError: ``limit`` is less than 1.
+        """
+        from evenhand.bandit.account import account
+        from evenhand.bandit.audit.computation import audit
+
+        return audit(account(self), limit, clock(now))
+
+    def health(self, now: float | None = None) -> AllocationHealth:
+        """What needs attention: promises in arrears, estimates that cannot be trusted, rewards that stay away.
+
+        Args:
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            A word, a sentence, and the numbers behind them.
+
+        Example:
+            >>> Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2}).health().status
+            'good'
+        """
+        from evenhand.bandit.account import account
+        from evenhand.bandit.audit.computation import health
+
+        return health(account(self), False, clock(now))
+
+    # --- saving -------------------------------------------------------------------------------------------------------
+
+    def dump(self) -> dict[str, Any]:
+        """Everything as plain JSON values, from which `restored` makes an exact copy.
+
+        Returns:
+            The table.
+        """
+        return saving.dump(self)
+
+    @classmethod
+    def restored(cls, plain: Any) -> Bandit:
+        """The bandit that `dump` described.
+
+        Args:
+            plain: what `dump` returned, also after a way through JSON.
+
+        Returns:
+            A bandit whose next decisions are those that the first one would have made.
+
+        Raises:
+            StateError: the description is damaged, or of another format.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "thompson", seed=3)
+            >>> Bandit.restored(bandit.dump()).decide().names == bandit.decide().names
+            True
+        """
+        arms, algorithm, options = saving.arguments(plain)
+        try:
+            bandit = cls(arms, algorithm, **options)
+        except saving.DAMAGE as error:
+            raise saving.damaged(error) from None
+        saving.restore(bandit, plain)
+        return bandit
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a JSON file, completely or not at all.
+
+        Args:
+            path: of the file, which is replaced if it exists.
+
+        Raises:
+            StateError: the file cannot be written.
+        """
+        saving.write(self.dump(), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Bandit:
+        """The bandit that `save` wrote; its next decisions are those that the saved one would have made.
+
+        Args:
+            path: of the file.
+
+        Returns:
+            The bandit.
+
+        Raises:
+            StateError: the file is missing, damaged or not a saved bandit.
+        """
+        plain = saving.read(path)
+        try:
+            return cls.restored(plain)
+        except StateError as error:
+            raise StateError(f"{path}: {error}") from None

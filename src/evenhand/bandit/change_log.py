@@ -1,0 +1,189 @@
+"""The last changes of arms and promises, for audits."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.core import validate
+from evenhand.core.errors import StateError
+from evenhand.core.state import Array
+from evenhand.messages.answers import moment
+from evenhand.messages.lines import ChangeMade
+
+if TYPE_CHECKING:
+    from evenhand.bandit.memory import Memory
+
+KEPT = 100  # changes, the last ones
+NAMED = 5  # arms and groups that a change names
+
+Moved = tuple[int, float, float]  # the place of an arm, its share before and after
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change; arms are given by their places, so that their present names are shown.
+
+    Attributes:
+        time: when it was made, in seconds.
+        round: after which it took effect.
+        kind: a name of `evenhand.bandit.replay.CHANGES`.
+        arm: that was added, retired, brought back or renamed; None for others.
+        shares: promised shares that changed, at most five.
+        caps: largest shares that changed, at most five.
+        more: number of other arms whose shares changed.
+        groups: names of groups whose promise changed, at most five.
+    """
+
+    time: float
+    round: int
+    kind: str
+    arm: int | None = None
+    shares: tuple[Moved, ...] = ()
+    caps: tuple[Moved, ...] = ()
+    more: int = 0
+    groups: tuple[str, ...] = ()
+
+    def text(self, names: Sequence[str]) -> str:
+        """What was changed, as a sentence without a full stop.
+
+        Args:
+            names: of the arms.
+
+        Example:
+            >>> Change(0.0, 7, "promise", shares=((1, 0.1, 0.25),)).text(["tea", "coffee"])
+            'the promised share of coffee changed from 10% to 25%'
+        """
+        arm = "" if self.arm is None else names[self.arm]
+        match self.kind:
+            case "add" | "bring_back":
+                promised = [f", with a promised share of {_percent(after)}" for _, _, after in self.shares]
+                return f"{arm} was {'added' if self.kind == 'add' else 'brought back'}{''.join(promised)}"
+            case "retire":
+                return f"{arm} was retired"
+            case "rename" | "erase":
+                return f"the arm {arm} received this name"
+            case "close" | "reopen":
+                return "the allocation was closed" if self.kind == "close" else "the allocation was reopened"
+        parts = [f"the promised share of {_moved(one, names)}" for one in self.shares]
+        parts += [f"the largest share of {_moved(one, names)}" for one in self.caps]
+        parts += [f"the promise to the group {name} changed" for name in self.groups]
+        return "; ".join(parts) + (f"; {self.more:,} more changed" if self.more else "")
+
+
+class ChangeLog(deque[Change]):
+    """The last changes, at most 100, the oldest first."""
+
+    def __init__(self) -> None:
+        super().__init__(maxlen=KEPT)
+
+    def excerpt(self, names: Sequence[str]) -> tuple[ChangeMade, ...]:
+        """The changes as an audit shows them."""
+        return tuple(ChangeMade(moment(one.time), one.round, one.text(names)) for one in self)
+
+    def dump(self) -> list[dict[str, Any]]:
+        """Plain JSON values."""
+        return [
+            asdict(one)
+            | {"shares": list(map(list, one.shares)), "caps": list(map(list, one.caps)), "groups": list(one.groups)}
+            for one in self
+        ]
+
+    @classmethod
+    def restored(cls, plain: Sequence[Mapping[str, Any]], arms: int) -> ChangeLog:
+        """The changes that `dump` described, of a bandit with so many arms.
+
+        Raises:
+            StateError: they are damaged.
+        """
+        log = cls()
+        try:
+            for one in plain:
+                log.append(_restored(one, arms))
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise StateError(f"the saved changes are damaged: {error}") from None
+        return log
+
+
+@contextmanager
+def noted(memory: Memory, kind: str, arm: str | None, now: float) -> Iterator[None]:
+    """Record a change that is made within, if it changes anything.
+
+    Args:
+        memory: of the bandit.
+        kind: a name of `evenhand.bandit.replay.CHANGES`.
+        arm: that it is about, by its name afterwards; None for none.
+        now: seconds since the epoch.
+    """
+    version, groups = memory.version, {group["name"]: group for group in memory.policy.groups}
+    before = [memory.policy.fractions, memory.policy.caps]
+    yield
+    if memory.version == version and kind not in ("close", "reopen"):
+        return
+    arms = len(memory.arms)
+    shares, caps = (
+        _difference(old, new, arms)
+        for old, new in zip(before, (memory.policy.fractions, memory.policy.caps), strict=True)
+    )
+    after = {group["name"]: group for group in memory.policy.groups}
+    other = [name for name in {**groups, **after} if groups.get(name) != after.get(name)]
+    named = len(shares[:NAMED]) + len(caps[:NAMED]) + len(other[:NAMED])
+    memory.changes.append(
+        Change(
+            now,
+            int(memory.state.round),
+            kind,
+            None if arm is None else memory.arms.place[arm],
+            tuple(shares[:NAMED]),
+            tuple(caps[:NAMED]),
+            len(shares) + len(caps) + len(other) - named,
+            tuple(other[:NAMED]),
+        )
+    )
+
+
+def _difference(old: Array | None, new: Array | None, arms: int) -> list[Moved]:
+    """The arms whose value is another."""
+    if new is None or old is None:
+        return []
+    before, after = np.zeros(arms), np.broadcast_to(np.asarray(new, dtype=float), arms)
+    before[: np.size(old)] = old
+    if np.size(old) == 1:
+        before[:] = old
+    return [(place, before.item(place), after.item(place)) for place in np.flatnonzero(before != after).tolist()]
+
+
+def _moved(moved: Moved, names: Sequence[str]) -> str:
+    place, before, after = moved
+    return f"{names[place]} changed from {_percent(before)} to {_percent(after)}"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.4g}%"
+
+
+def _restored(plain: Mapping[str, Any], arms: int) -> Change:
+    def place(value: Any) -> int:
+        if validate.whole("a place", value, low=0) >= arms:
+            raise ValueError(f"there is no arm at place {value}")
+        return int(value)
+
+    def moved(rows: Sequence[Sequence[Any]]) -> tuple[Moved, ...]:
+        share = "a share"
+        return tuple((place(at), validate.number(share, old), validate.number(share, new)) for at, old, new in rows)
+
+    return Change(
+        validate.number("a time", plain["time"]),
+        validate.whole("a round", plain["round"], low=0),
+        str(plain["kind"]),
+        None if plain["arm"] is None else place(plain["arm"]),
+        moved(plain["shares"]),
+        moved(plain["caps"]),
+        validate.whole("more", plain["more"], low=0),
+        tuple(map(str, plain["groups"])),
+    )

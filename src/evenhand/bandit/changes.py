@@ -1,0 +1,456 @@
+"""How arms and promises of a bandit change: the parameters, and everything that has a value per arm."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.bandit.arguments import with_places
+from evenhand.bandit.arms import Arms, checked_names
+from evenhand.bandit.memory import Memory
+from evenhand.bandit.statistics import Statistics
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.state import State
+from evenhand.policy.composition import Policy
+from evenhand.policy.fairness import Queue
+from evenhand.policy.groups import BoundedShares, GroupsBegun, membership
+from evenhand.policy.hold import HoldFor
+from evenhand.policy.prior import UNIFORM
+from evenhand.policy.reward_rates import RewardQueues
+from evenhand.policy.weights import Credit, Window
+
+#: The value of a new arm by its name, the parameter that it belongs to, and its default; None where it must be given.
+NEW_ARM: tuple[tuple[str, str, float | None], ...] = (
+    ("fraction", "fractions", 0.0),
+    ("penalty", "penalties", None),
+    ("weight", "weights", 1.0),
+    ("cap", "caps", 1.0),
+    ("rate", "rates", 0.0),
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a change would make of a bandit.
+
+    Attributes:
+        arms: from then on.
+        parameters: of the algorithm from then on.
+        begun: names of the arms whose promise begins.
+        groups_begun: names of the groups whose promise begins or ends.
+    """
+
+    arms: Arms
+    parameters: Mapping[str, Any]
+    begun: tuple[str, ...]
+    groups_begun: tuple[str, ...] = ()
+
+    def policy(self, memory: Memory, checked: bool = False) -> Policy:
+        """The policy from then on.
+
+        Args:
+            memory: of the bandit.
+            checked: whether the promises are known to be feasible; see `Memory.built`.
+
+        Returns:
+            The policy.
+
+        Raises:
+            InfeasiblePromise: the promised shares cannot be kept.
+        """
+        return memory.built(self.arms.names, self.parameters, checked, self.arms.retired)
+
+
+def add(memory: Memory, arm: str, values: Mapping[str, float], checked: bool = False) -> None:
+    """Add an arm; see `evenhand.bandit.Bandit.add`.
+
+    Args:
+        memory: of the bandit.
+        arm: name of the new arm.
+        values: its fraction, penalty, weight, cap or rate, by these names.
+        checked: whether the promises are known to be feasible, as when a stored change is replayed.
+    """
+    _change(memory, plan_add(memory, arm, values), checked)
+    memory.availability.clear()  # it is unknown whether the new arm would have been available
+
+
+def plan_add(memory: Memory, arm: str, values: Mapping[str, float]) -> Plan:
+    """What a bandit would be with a new arm; see `evenhand.bandit.Bandit.add`.
+
+    Args:
+        memory: of the bandit, which does not change.
+        arm: name of the new arm.
+        values: its fraction, penalty, weight, cap or rate, by these names.
+
+    Returns:
+        The arms and the parameters with the new arm.
+    """
+    _check_changeable(memory)
+    (arm,) = checked_names([arm])
+    if arm in memory.arms.place:
+        raise EvenhandError(f"there is already an arm {arm!r}" + ("; bring it back" * (arm in memory.retired)))
+    known = [name for name, _, _ in NEW_ARM]
+    for name in values:
+        if name not in known:
+            raise EvenhandError(f"unknown {name!r}{nearest(name, known)}")
+    parameters = dict(memory.parameters)
+    for name, parameter, default in NEW_ARM:
+        value = values.get(name)
+        if isinstance(parameters.get(parameter), list):
+            value = default if value is None else value
+            if value is None:
+                raise EvenhandError(f"{memory.label} needs a {name} for the new arm {arm!r}")
+            parameters[parameter] = [*parameters[parameter], validate.number(name, value, low=0.0)]
+        elif value is not None:
+            raise EvenhandError(f"{memory.label} has no {name} per arm; leave the {name} out")
+    prior = parameters.get("prior")
+    if prior is not None and np.ndim(prior) == 2:
+        parameters["prior"] = [*prior, UNIFORM]
+    return Plan(Arms((*memory.names, arm), memory.retired), parameters, (arm,))
+
+
+def retire(memory: Memory, arm: str, checked: bool = False) -> None:
+    """Retire an arm; see `evenhand.bandit.Bandit.retire`.
+
+    Args:
+        memory: of the bandit.
+        arm: name of the arm.
+        checked: as for `add`.
+    """
+    _change(memory, plan_retire(memory, arm), checked)
+
+
+def plan_retire(memory: Memory, arm: str) -> Plan:
+    """What a bandit would be without an arm; see `evenhand.bandit.Bandit.retire`.
+
+    Args:
+        memory: of the bandit, which does not change.
+        arm: name of the arm.
+
+    Returns:
+        The arms, of which it is retired, and the parameters without its promise.
+    """
+    _check_changeable(memory)
+    memory.arms.check(arm)
+    if arm in memory.retired:
+        raise EvenhandError(f"arm {arm!r} is already retired")
+    if len(memory.arms) - len(memory.retired) <= memory.plays:
+        raise EvenhandError(f"arm {arm!r} cannot retire: plays = {memory.plays} needs at least as many arms")
+    arms = Arms(memory.names, memory.retired | {arm})
+    return Plan(arms, _with_fraction(memory, arm, 0.0), (arm,))
+
+
+def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False) -> None:
+    """Bring back a retired arm; see `evenhand.bandit.Bandit.bring_back`.
+
+    Args:
+        memory: of the bandit.
+        arm: name of the arm.
+        fraction: its promised share of the rounds, in [0, 1].
+        checked: as for `add`.
+    """
+    _change(memory, plan_bring_back(memory, arm, fraction), checked)
+    memory.availability.clear()  # it is unknown whether it would have been available
+
+
+def plan_bring_back(memory: Memory, arm: str, fraction: float = 0.0) -> Plan:
+    """What a bandit would be with a retired arm brought back; see `evenhand.bandit.Bandit.bring_back`.
+
+    Args:
+        memory: of the bandit, which does not change.
+        arm: name of the arm.
+        fraction: its promised share of the rounds, in [0, 1].
+
+    Returns:
+        The arms, of which it is no longer retired, and the parameters with its promise.
+    """
+    memory.arms.check(arm)
+    if arm not in memory.retired:
+        raise EvenhandError(f"arm {arm!r} is not retired")
+    parameters = _with_fraction(memory, arm, validate.number("fraction", fraction, 0.0, 1.0))
+    return Plan(Arms(memory.names, memory.retired - {arm}), parameters, (arm,))
+
+
+def rename(memory: Memory, arm: str, name: str) -> None:
+    """Give an arm another name; see `evenhand.bandit.Bandit.rename`.
+
+    Args:
+        memory: of the bandit.
+        arm: present name of the arm.
+        name: its new name.
+    """
+    plan = plan_rename(memory, arm, name)
+    if plan.arms is not memory.arms:
+        memory.adopt(plan.arms, memory.parameters, memory.policy)
+        memory.version += 1
+
+
+def plan_rename(memory: Memory, arm: str, name: str) -> Plan:
+    """What a bandit would be with another name of an arm; see `evenhand.bandit.Bandit.rename`.
+
+    Args:
+        memory: of the bandit, which does not change.
+        arm: present name of the arm.
+        name: its new name.
+
+    Returns:
+        The arms with that name; those that there are where it is the present one.
+    """
+    memory.arms.check(arm)
+    (name,) = checked_names([name])
+    if name == arm:
+        return Plan(memory.arms, memory.parameters, ())
+    if name in memory.arms.place:
+        raise EvenhandError(f"there is already an arm {name!r}")
+    names = [name if one == arm else one for one in memory.names]
+    return Plan(_with_names(memory, names), memory.parameters, ())
+
+
+def use_names(memory: Memory, names: Sequence[str]) -> None:
+    """Use these names of the arms from now on, in their order.
+
+    Args:
+        memory: of the bandit.
+        names: (arms,), the new names.
+    """
+    memory.adopt(_with_names(memory, names), memory.parameters, memory.policy)
+
+
+def _with_names(memory: Memory, names: Sequence[str]) -> Arms:
+    """The arms with other names, of which the same are retired."""
+    return Arms(tuple(names), [names[memory.arms.place[arm]] for arm in memory.retired])
+
+
+def promise(
+    memory: Memory,
+    fractions: Mapping[str, float] | None = None,
+    caps: Mapping[str, float] | None = None,
+    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+    checked: bool = False,
+) -> tuple[str, ...]:
+    """Change promised shares; see `evenhand.bandit.Bandit.promise`.
+
+    Args:
+        memory: of the bandit.
+        fractions: promised shares of the rounds by arm, in [0, 1]; None to keep them.
+        caps: largest shares of the rounds by arm, in [0, 1]; None to keep them.
+        groups: what changes, by the names of groups; None in place of a table ends one.
+        checked: as for `add`.
+
+    Returns:
+        The names of the arms and groups whose promise is another now.
+    """
+    plan = plan_promise(memory, fractions, caps, groups)
+    if plan.parameters != memory.parameters:
+        _change(memory, plan, checked)
+    return (*plan.begun, *plan.groups_begun)
+
+
+def plan_promise(
+    memory: Memory,
+    fractions: Mapping[str, float] | None = None,
+    caps: Mapping[str, float] | None = None,
+    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+) -> Plan:
+    """What a bandit would be with other promises; see `evenhand.bandit.Bandit.promise`.
+
+    Args:
+        memory: of the bandit, which does not change.
+        fractions: promised shares of the rounds by arm, in [0, 1]; None to keep them.
+        caps: largest shares of the rounds by arm, in [0, 1]; None to keep them.
+        groups: what changes, by the names of groups; None in place of a table ends one.
+
+    Returns:
+        The parameters with these promises, and the arms and groups whose promise changes.
+    """
+    _check_changeable(memory)
+    if fractions is None and caps is None and groups is None:
+        raise EvenhandError("promise needs fractions, caps or groups")
+    parameters: dict[str, Any] = dict(memory.parameters)
+    changed: dict[str, None] = {}
+    for name, shares in (("fractions", fractions), ("caps", caps)):
+        if shares is not None:
+            parameters[name], arms = _with_shares(memory, name, shares)
+            changed |= dict.fromkeys(arms)
+    begun: list[str] = []
+    if groups is not None:
+        parameters["groups"], begun = with_changes(memory, groups)
+    return Plan(memory.arms, parameters, tuple(changed), tuple(begun))
+
+
+def _with_shares(memory: Memory, name: str, given: Mapping[str, float]) -> tuple[list[float], list[str]]:
+    """The shares of all arms with some changed, and the arms whose share is another."""
+    known = memory.parameters.get(name)
+    if name == "caps" and isinstance(memory.policy.fairness, BoundedShares) and known is None:
+        known = [1.0] * len(memory.arms)
+    if name == "fractions" and isinstance(memory.policy.fairness, BoundedShares) and known is None:
+        known = [0.0] * len(memory.arms)
+    if not isinstance(known, list):
+        what = "shares" if name == "fractions" else name
+        raise EvenhandError(f"{memory.label} promises no {what} that could be changed")
+    if not isinstance(given, Mapping):
+        raise EvenhandError(f"{name} must be a mapping from arms to shares, got {given!r}")
+    shares, changed = list(known), []
+    for arm, share in given.items():
+        memory.arms.check_active(arm, "bring it back with its share")
+        place, new = memory.arms.place[arm], validate.number(f"{name}[{arm!r}]", share, 0.0, 1.0)
+        if new != shares[place]:  # an equal promise goes on, with what the arm is owed
+            shares[place] = new
+            changed.append(arm)
+    return shares, changed
+
+
+def with_changes(
+    memory: Memory, given: Mapping[str, Mapping[str, Any] | None]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The groups of a bandit with some changed, and the names of those whose promise is another.
+
+    Args:
+        memory: of the bandit.
+        given: what changes, by the names of groups; None ends one.
+
+    Returns:
+        The tables of all groups, and the names of the groups whose promise changed or ended.
+    """
+    if not isinstance(memory.policy.fairness, BoundedShares):
+        raise EvenhandError(f"{memory.label} has no promises to groups; use group_ucb or group_ts")
+    if not isinstance(given, Mapping):
+        raise EvenhandError(f"groups must be a mapping from names to tables, got {given!r}")
+    groups: dict[str, dict[str, Any]] = {group["name"]: dict(group) for group in memory.policy.groups}
+    before = {name: dict(group) for name, group in groups.items()}
+    for name, table in given.items():
+        if table is None:
+            if groups.pop(name, None) is None:
+                raise EvenhandError(f"there is no group {name!r}{nearest(str(name), before)}")
+            continue
+        if not isinstance(table, Mapping):
+            raise EvenhandError(f"groups[{name!r}] must be a table such as {{'at_least': 0.2}}, got {table!r}")
+        kept = {} if table.get("exactly") is not None else before.get(name, {})
+        arms = {"arms": before[name]["arms"]} if name in before else {}
+        groups[name] = {**arms, **kept, **table, "name": name}
+    new = with_places(list(groups.values()), memory.names)
+    bounds = {name: (group["at_least"], group["at_most"]) for name, group in before.items()}
+    begun = [one["name"] for one in new if bounds.get(one["name"]) != (one["at_least"], one["at_most"])]
+    return new, [*begun, *(name for name in before if name not in groups)]
+
+
+def _check_changeable(memory: Memory) -> None:
+    if memory.policy.schedule.fixed:
+        raise EvenhandError(
+            f"{memory.label} follows a schedule that is fixed at the start; its arms and promises cannot change"
+        )
+
+
+def _with_fraction(memory: Memory, arm: str, fraction: float) -> dict[str, Any]:
+    """The parameters with another promised share for one arm."""
+    if not isinstance(memory.parameters.get("fractions"), list):
+        if fraction:
+            raise EvenhandError(f"{memory.label} has no fraction per arm; leave the fraction out")
+        return dict(memory.parameters)
+    shares = list(memory.parameters["fractions"])
+    shares[memory.arms.place[arm]] = fraction
+    return memory.parameters | {"fractions": shares}
+
+
+def _change(memory: Memory, plan: Plan, checked: bool) -> None:
+    """Use other arms and parameters, all at once or not at all; promises that begin do so with the next round.
+
+    Args:
+        memory: updated in place.
+        plan: what it is from now on.
+        checked: whether the promises are known to be feasible; see `Memory.built`.
+    """
+    policy, arms, old = plan.policy(memory, checked), plan.arms, len(memory.arms)
+    places = [arms.place[arm] for arm in plan.begun]
+    state = _grown_state(memory, policy, old, len(arms))
+    state.begun.rounds[places] = state.round
+    state.begun.pulls[places] = state.tally.pulls[places]
+    if isinstance(state.fairness, Queue):  # the queue of a promise that begins anew is empty
+        state.fairness.rounds[places] = 0.0
+        state.fairness.plays[places] = 0.0
+    if isinstance(policy.fairness, BoundedShares):
+        state.fairness = _groups_begun(memory, policy, state, plan.groups_begun)
+    statistics = grown(memory.statistics, Statistics.empty(len(arms)))
+    _lapse(memory, statistics, [place for place in places if place < old])
+    statistics.missed[old:] = state.round  # the rounds before an arm was added
+    memory.leases.begin_promises(places)
+    memory.adopt(arms, plan.parameters, policy)
+    memory.state, memory.statistics = state, statistics
+    memory.version += 1
+
+
+def _groups_begun(memory: Memory, policy: Policy, state: State, begun: Collection[str]) -> GroupsBegun | None:
+    """When the promises to the groups began: what is owed to a group goes on where only its arms have changed."""
+    if not policy.groups:
+        return None
+    old: GroupsBegun | None = memory.state.fairness
+    places = {group["name"]: place for place, group in enumerate(memory.policy.groups)}
+    plays = state.tally.pulls @ membership(policy.groups, len(state.tally.pulls))
+    before = memory.state.tally.pulls @ membership(memory.policy.groups, len(memory.arms))
+    new = GroupsBegun(np.full(len(policy.groups), float(state.round)), plays)
+    for place, group in enumerate(policy.groups):
+        was = places.get(group["name"])
+        if old is not None and was is not None and group["name"] not in begun:
+            new.rounds[place] = old.rounds[was]
+            new.plays[place] = old.plays[was] + plays[place] - before[was]
+    return new
+
+
+def _lapse(memory: Memory, statistics: Statistics, places: Collection[int]) -> None:
+    """Record that the promises to some arms end, and with them what the policy makes up for."""
+    if memory.fractions is None:
+        return
+    round, deficits = memory.state.round, memory.total_deficits()
+    for place in places:
+        if memory.fractions.item(place) > 0.0:
+            deficit = deficits.item(place)
+            statistics.resets[place] += 1.0
+            statistics.lapsed[place] = deficit
+            if round > memory.state.begun.rounds.item(place):
+                statistics.note(place, deficit)
+                memory.deficit_history.note(round, place, deficit)
+
+
+def _grown_state(memory: Memory, policy: Policy, old: int, arms: int) -> State:
+    """The state of a policy with the arms from place ``old`` on added to it."""
+    new: State = grown(memory.state, memory.started(policy, arms))
+    if isinstance(new.index, Credit | Window):  # new arms start with the mean weight, and so with an equal share
+        logs, scale = new.index.logs, getattr(policy.index, "scale", 1.0)
+        top = logs[:old].max()
+        logs[old:] = top + scale * np.log(np.exp((logs[:old] - top) / scale).mean())
+    if isinstance(new.index, RewardQueues) and arms > old:  # the like, by losses in place of weights
+        new.index.losses[old:] = new.index.losses[:old].min()
+    if isinstance(policy.hold, HoldFor) and policy.hold.count == "all":  # every arm counts all holds
+        new.hold.times[old:] = new.hold.times[0]
+    return new
+
+
+def grown(old: Any, fresh: Any) -> Any:
+    """A record with the values of ``old``, and those of ``fresh`` for the arms that ``old`` does not have.
+
+    Args:
+        old: record of arrays with the arms on the last axis.
+        fresh: a record of the same class at its start, with as many arms or more.
+
+    Returns:
+        A new record; neither of the two is changed.
+
+    Example:
+        >>> from evenhand.core.state import Tally
+        >>> grown(Tally(np.ones(2), np.ones(2), np.ones(2)), Tally.empty((3,))).pulls
+        array([1., 1., 0.])
+    """
+    if isinstance(fresh, np.ndarray):
+        if fresh.shape == old.shape or fresh.shape[-1] < old.shape[-1]:  # a window of rounds may have become longer
+            return old.copy()
+        longer = fresh.copy()
+        longer[..., : old.shape[-1]] = old
+        return longer
+    if is_dataclass(fresh) and not isinstance(fresh, type):
+        names = [field.name for field in fields(fresh)]
+        return type(fresh)(**{name: grown(getattr(old, name), getattr(fresh, name)) for name in names})
+    return old

@@ -1,0 +1,227 @@
+"""Evidence from elsewhere: plays and rewards that a policy learns from, and that count for no promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.bandit.arguments import RewardRange
+from evenhand.bandit.arms import HINTED
+from evenhand.bandit.memory import Memory
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.state import Array
+from evenhand.policy.groups import GroupsBegun, membership
+from evenhand.policy.hold import EveryRound
+from evenhand.policy.index import Trials
+
+LARGEST = 1e15  # plays, beyond which they are no whole numbers any more
+
+
+class Counts(NamedTuple):
+    """Plays of an arm whose rewards are known, and the sum of these, in the user's unit.
+
+    Example:
+        >>> Counts(120, 31.0).sum
+        31.0
+    """
+
+    plays: float
+    sum: float
+
+
+def as_counts(given: Mapping[str, Any], names: Sequence[str], limits: RewardRange) -> dict[str, Counts]:
+    """Counts by arm, each given as a pair or as a table with ``plays`` and ``sum``.
+
+    Args:
+        given: by the names of arms.
+        names: of all arms.
+        limits: the smallest and the largest reward.
+
+    Returns:
+        Plays, at least 0, and the sum of their rewards, by arm; only arms that are given.
+
+    Raises:
+        EvenhandError: an arm is unknown, or its counts are not possible with these rewards.
+
+    Example:
+        >>> as_counts({"tea": (120, 31)}, ["tea", "coffee"], RewardRange(0.0, 1.0))
+        {'tea': Counts(plays=120.0, sum=31.0)}
+    """
+    if not isinstance(given, Mapping):
+        raise EvenhandError(f"start_from must be counts by arm, such as {{'tea': (120, 31)}}, got {given!r}")
+    return {arm: _counts(arm, value, names, limits) for arm, value in given.items()}
+
+
+def _counts(arm: object, value: Any, names: Sequence[str], limits: RewardRange) -> Counts:
+    where = f"start_from[{arm!r}]"
+    if arm not in names:
+        raise EvenhandError(f"start_from has an unknown arm {arm!r}{nearest(str(arm), names) * (len(names) <= HINTED)}")
+    if isinstance(value, Mapping) and set(value) == {"plays", "sum"}:
+        value = (value["plays"], value["sum"])
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
+        raise EvenhandError(f"{where} must be (plays, sum of their rewards), got {value!r}")
+    plays, total = validate.number(f"{where} plays", value[0], 0.0, LARGEST), validate.number(f"{where} sum", value[1])
+    if plays != round(plays):
+        raise EvenhandError(f"{where}: plays must be a whole number, got {value[0]!r}")
+    slack = 1e-9 * max(1.0, abs(total))
+    if not plays * limits.low - slack <= total <= plays * limits.high + slack:
+        raise EvenhandError(
+            f"{where}: {plays:.0f} rewards in [{limits.low:g}, {limits.high:g}] sum to a number in "
+            f"[{plays * limits.low:g}, {plays * limits.high:g}], got {total:g}"
+        )
+    return Counts(plays, total)
+
+
+def check_learns_from_counts(memory: Memory) -> None:
+    """Refuse a policy whose evidence is more than a number of rewards per arm and their sum.
+
+    Args:
+        memory: of the bandit.
+
+    Raises:
+        EvenhandError: with the reason.
+
+    Example:
+        >>> from evenhand.bandit import Bandit
+        >>> check_learns_from_counts(Bandit(["tea", "coffee"], "ars_ucb"))
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: ars_ucb cannot start from counts: it holds a choice and learns from the
+        rounds of the hold; use an algorithm such as 'fucb' or 'thompson'
+    """
+    policy, state, label = memory.policy, memory.state, memory.label
+    if memory.last_total is not None:
+        raise EvenhandError("this bandit learns from totals, which name no arm, and takes no counts per arm")
+    if not isinstance(policy.hold, EveryRound):
+        reason = "holds a choice and learns from the rounds of the hold"
+    elif policy.schedule.fixed:
+        reason = "follows a schedule that is fixed at the start, whose plays other ones cannot replace"
+    elif policy.named:
+        reason = "counts plays by their age, which counts do not have"
+    elif state.evidence is not None:
+        reason = "goes by the order of its rounds, which counts do not have"
+    elif policy.index.in_order:
+        reason = "weighs each reward by the propensity of its play, which counts do not have"
+    elif state.index is not None and not isinstance(state.index, Trials):
+        reason = f"has an index ({type(policy.index).__name__}) that remembers more than counts"
+    else:
+        return
+    raise EvenhandError(f"{label} cannot start from counts: it {reason}; use an algorithm such as 'fucb' or 'thompson'")
+
+
+def learn_counts(memory: Memory, counts: Mapping[str, Counts], source: str) -> None:
+    """Let the policy learn from plays elsewhere; what the arms are owed stays as it is.
+
+    Nothing is drawn, so that a replay has the same result.
+
+    Args:
+        memory: updated in place.
+        counts: by arm; see `as_counts`.
+        source: where they are from, for the audit.
+
+    Raises:
+        EvenhandError: the policy cannot; nothing changes then.
+
+    Example:
+        >>> from evenhand.bandit import Bandit
+        >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.5)
+        >>> learn_counts(bandit, {"tea": Counts(4.0, 1.0)}, "counts")
+        >>> bandit.state.tally.rewards, bandit.deficits()
+        (array([1., 0.]), array([0., 0.]))
+    """
+    check_learns_from_counts(memory)
+    plays, sums = np.zeros(len(memory.arms)), np.zeros(len(memory.arms))
+    for arm, one in counts.items():
+        plays[memory.arms.place[arm]], sums[memory.arms.place[arm]] = one
+    low, high = memory.reward_range
+    scaled = np.clip((sums - plays * low) / (high - low), 0.0, plays)
+    state = memory.state
+    state.tally.pulls += plays
+    state.tally.received += plays
+    state.tally.rewards += scaled
+    if isinstance(state.index, Trials):
+        state.index.successes += scaled
+    state.rounds_before += float(plays.sum()) / state.plays
+    state.begun.pulls += plays
+    if isinstance(state.fairness, GroupsBegun):
+        state.fairness.plays += plays @ membership(memory.policy.groups, len(memory.arms))
+    memory.statistics.learned_plays += plays
+    memory.statistics.learned_sums += sums
+    memory.sources = (*memory.sources, source)
+
+
+def counts_of(memory: Memory) -> dict[str, Counts]:
+    """What another bandit can start from: the known rewards of every arm, and what it learned beforehand.
+
+    Args:
+        memory: of the bandit.
+
+    Returns:
+        Counts by the names of arms; arms without a known reward are left out.
+
+    Raises:
+        EvenhandError: the bandit has totals only, which name no arm.
+
+    Example:
+        >>> from evenhand.bandit import Bandit
+        >>> counts_of(Bandit(["tea", "coffee"], "ucb1", start_from={"tea": (4, 1)}))
+        {'tea': Counts(plays=4.0, sum=1.0)}
+    """
+    if memory.last_total is not None:
+        raise EvenhandError("totals name no arm, so that there are no counts to start from")
+    statistics = memory.statistics
+    plays: Array = statistics.known + statistics.learned_plays
+    sums: Array = statistics.sums + statistics.learned_sums
+    rows = zip(memory.names, plays.tolist(), sums.tolist(), strict=True)
+    return {arm: Counts(number, total) for arm, number, total in rows if number}
+
+
+class Start(NamedTuple):
+    """Evidence to start from.
+
+    Attributes:
+        counts: by arm.
+        source: where they are from, in words.
+        unused: arms of the source that the new allocation does not have.
+
+    Example:
+        >>> Start({"tea": Counts(4.0, 1.0)}, "allocation drinks").unused
+        ()
+    """
+
+    counts: dict[str, Counts]
+    source: str
+    unused: tuple[str, ...] = ()
+
+
+def start_from(memory: Memory, names: Sequence[str], limits: RewardRange, source: str) -> Start:
+    """The evidence of a bandit for another one, as far as they have the same arms.
+
+    Args:
+        memory: of the bandit.
+        names: of the arms of the other one.
+        limits: its smallest and largest reward.
+        source: what to call the bandit.
+
+    Raises:
+        EvenhandError: their rewards have other limits, or they have no arm in common.
+
+    Example:
+        >>> from evenhand.bandit import Bandit
+        >>> first = Bandit(["tea", "coffee"], "ucb1", start_from={"tea": (4, 1), "coffee": (2, 2)})
+        >>> start_from(first, ["tea", "mate"], RewardRange(0.0, 1.0), "the first").unused
+        ('coffee',)
+    """
+    if limits != memory.reward_range:
+        raise EvenhandError(
+            f"{source} has rewards in [{memory.reward_range.low:g}, {memory.reward_range.high:g}], not in "
+            f"[{limits.low:g}, {limits.high:g}]: give the same rewards"
+        )
+    if not set(names) & set(memory.names):
+        raise EvenhandError(f"{source} has none of these arms; its arms are {', '.join(memory.names[:10])}")
+    counts = counts_of(memory)
+    unused = tuple(arm for arm in counts if arm not in names)
+    return Start({arm: one for arm, one in counts.items() if arm in names}, source, unused)

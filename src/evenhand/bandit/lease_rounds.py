@@ -1,0 +1,287 @@
+"""How a bandit leases rounds: how often each arm is to play in them, by the policy and the promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.bandit.arms import Available
+from evenhand.bandit.intervals import FOLLOWED
+from evenhand.bandit.leases import Lease, Places, golden_step
+from evenhand.bandit.memory import Memory
+from evenhand.bandit.propensities import copied
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.state import Array, Mask, Observation, State
+from evenhand.messages import answers
+from evenhand.messages.answers import moment
+from evenhand.messages.rules import MAX_LEASE, MAX_LEASE_SECONDS
+from evenhand.policy.composition import REMEMBERING, SLOTS
+from evenhand.policy.evidence import Evidence
+from evenhand.policy.fairness import DeficitFirst, owed
+from evenhand.policy.groups import BoundedShares
+
+STEPS = 128  # decisions of the policy by which a lease is planned, at most
+GRACE = 60.0  # seconds for reports after a lease has expired, at least
+BATCHES = "request decisions, of which a batch has as many as the lease would"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The arms of a lease: how often each plays, and where the first round begins."""
+
+    counts: Places  # (arms,)
+    plays: int  # per round
+    start: int
+
+
+def lease(
+    memory: Memory, decisions: int, seconds: float, available: Iterable[str] | None, units: bool, now: float
+) -> tuple[answers.Lease, dict[str, Any]]:
+    """Lease rounds; see `evenhand.bandit.Bandit.lease`.
+
+    Args:
+        memory: of the bandit.
+        decisions: number of rounds, from 1 to 1,000,000.
+        seconds: for which they may be played, up to a day.
+        available: names of the arms that can play; None for all that are not retired.
+        units: whether the arms of a round follow from a hash of a unit.
+        now: seconds since the epoch.
+
+    Returns:
+        The lease, and the facts that a log must have of it, for `evenhand.bandit.replay.replay_lease`.
+    """
+    size = validate.whole("decisions", decisions)
+    if size > MAX_LEASE:
+        raise EvenhandError(f"decisions must be at most {MAX_LEASE:,}, got {size:,}")
+    seconds = validate.number("seconds", seconds, 0.0, MAX_LEASE_SECONDS)
+    able = memory.arms.available(available)
+    check_leasable(memory)
+    plan = planned(memory, size, able)
+    facts: dict[str, Any] = {
+        "decisions": size,
+        "arms": [memory.names[place] for place in np.flatnonzero(plan.counts).tolist()],
+        "counts": plan.counts[plan.counts > 0].tolist(),
+        "plays": plan.plays,
+        "start": plan.start,
+        "step": golden_step(size),
+        "salt": salt_of(memory.seed) if units else None,
+        "expires": now + seconds,
+        "report_by": now + seconds + max(seconds, GRACE),
+    }
+    if available is not None:
+        facts["available"] = [memory.names[place] for place in np.flatnonzero(able.arms).tolist()]
+    granted = record_lease(memory, facts, able, now)
+    return answer_of(memory, granted, seconds), facts
+
+
+def check_leasable(memory: Memory) -> None:
+    """Refuse a lease where the policy must see single rounds.
+
+    Args:
+        memory: of the bandit.
+
+    Raises:
+        EvenhandError: it must; the message has the remedy.
+    """
+    if memory.in_order:
+        raise EvenhandError(
+            f"{memory.label} learns from the round just decided only, before the next: request single decisions"
+        )
+    if memory.policy.named:
+        raise EvenhandError(
+            f"{memory.label} cannot lease rounds, as it counts plays by their age, which those of a lease do not have "
+            f"before they are reported: {BATCHES}"
+        )
+    if memory.last_total is not None:
+        raise EvenhandError(f"this bandit learns from totals of single rounds and leases none: {BATCHES}")
+    if isinstance(memory.policy.fairness, BoundedShares):
+        raise EvenhandError(f"{memory.label} keeps caps and promises to groups by rounds and leases none: {BATCHES}")
+    bases = {slot: base for slot, (base, _) in SLOTS.items()} | {"evidence": Evidence}
+    for slot in REMEMBERING:
+        part = getattr(memory.policy, slot)
+        if getattr(memory.state, slot) is not None and _sees_rounds(part, bases[slot]):
+            raise EvenhandError(
+                f"{memory.label} cannot lease rounds, as its {slot}, {type(part).__name__}, remembers who played in "
+                f"each: {BATCHES}"
+            )
+
+
+def _sees_rounds(part: Any, base: type) -> bool:
+    """Whether a part records single rounds; one around another does if that does."""
+    if type(part).after_decision is base.after_decision:  # type: ignore[attr-defined]
+        return False
+    inner = [one for name in ("first", "index") if isinstance(one := getattr(part, name, None), base)]
+    return type(part).__name__ not in ("Mean", "Exploring") or any(_sees_rounds(one, base) for one in inner)
+
+
+def planned(memory: Memory, size: int, able: Available) -> Plan:
+    """How often each arm is to play in the next rounds; changes nothing.
+
+    Args:
+        memory: of the bandit.
+        size: number of rounds.
+        able: the arms that can play.
+
+    Returns:
+        The plan, with plays per arm, arms per round, and the column of the first round.
+    """
+    plays = min(memory.plays, int(np.count_nonzero(able.arms)))
+    rng = memory.chance.deciding(memory.state.clock)
+    floors = _promised(memory, size, plays, able.arms)
+    expected = floors + _chosen(memory, size, plays, able.arms, floors, rng)
+    counts = _rounded(expected, size, plays, float(rng.random()))
+    return Plan(counts, plays, int(rng.integers(size)))
+
+
+def _promised(memory: Memory, size: int, plays: int, able: Mask) -> Array:
+    """(arms,), the rounds in which each arm must play so that none is behind its promise at the end.
+
+    Where these are too many, the arms that are furthest behind have theirs.
+    """
+    fairness, none = memory.policy.fairness, np.zeros(len(memory.arms))
+    if not isinstance(fairness, DeficitFirst) or memory.fractions is None:
+        return none
+    begun, tally, last = memory.state.begun, memory.state.tally, memory.state.round + size
+    behind = owed(memory.fractions, last - begun.rounds, tally.pulls - begun.pulls) - fairness.tolerance
+    behind = np.where(able, behind, 0.0)
+
+    def due(level: float) -> Array:
+        return np.clip(np.ceil(behind - level), 0.0, size)
+
+    if due(0.0).sum() <= size * plays:
+        return due(0.0)
+    low, high = 0.0, float(behind.max())
+    while high - low > 1e-6 * max(1.0, high):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if due(middle).sum() <= size * plays else (middle, high)
+    return due(high)
+
+
+def _chosen(memory: Memory, size: int, plays: int, able: Mask, floors: Array, rng: np.random.Generator) -> Array:
+    """(arms,), the plays that the policy gives beyond the promised ones; a decision of it stands for many rounds."""
+    state: State = copied(memory.state)
+    state.tally.pulls += floors
+    chosen, left, before = np.zeros(len(memory.arms)), size * plays - floors.sum(), state.round
+    longest = math.ceil(size / STEPS)
+    while left > 1e-9:
+        room = np.where(able, size - floors - chosen, 0.0)
+        mask = room > 1e-9
+        decision = memory.policy.choose(state, Observation(None if mask.all() else mask), rng)
+        share = np.asarray(decision.inclusion, dtype=float)
+        rounds = min(float(longest), left / share.sum(), float((room[share > 0.0] / share[share > 0.0]).min()))
+        chosen += rounds * share
+        state.tally.pulls += rounds * share
+        left -= rounds * share.sum()
+        state.round = before + size - math.ceil(max(left, 0.0) / plays)
+    return chosen
+
+
+def _rounded(expected: Array, size: int, plays: int, draw: float) -> Places:
+    """Whole counts with these expected values, drawn by systematic sampling: each is rounded down or up."""
+    whole = np.floor(expected + 1e-6)
+    rest = np.maximum(expected - whole, 0.0)
+    rest[rest < 1e-6] = 0.0
+    missing = size * plays - whole.sum()
+    sums = np.cumsum(rest)
+    ends = np.where(sums >= sums[-1], missing, sums * (missing / max(sums[-1], 1e-6)))  # the last one exactly
+    whole += np.diff(np.floor(ends + draw), prepend=math.floor(draw))
+    counts: Places = whole.astype(np.int64)
+    return counts
+
+
+def salt_of(seed: int) -> int:
+    """The salt of the hash of units: the same in all leases, so that a unit keeps its arm.
+
+    Args:
+        seed: of the bandit.
+
+    Returns:
+        From 0 to 2³² − 1.
+    """
+    return int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
+
+
+def record_lease(memory: Memory, facts: Mapping[str, Any], able: Available, now: float) -> Lease:
+    """Record a lease, whether it was just granted or is read from a log.
+
+    Its counts count as plays of its rounds from now on, for promises and for the policy.
+
+    Args:
+        memory: of the bandit.
+        facts: of the lease, as `lease` returns them.
+        able: the arms that can play.
+        now: seconds since the epoch.
+
+    Returns:
+        The lease.
+    """
+    state, size = memory.state, int(facts["decisions"])
+    granted = Lease(
+        first=state.round + 1,
+        size=size,
+        plays=facts["plays"],
+        places=np.array([memory.arms.place[arm] for arm in facts["arms"]], dtype=np.int64),
+        counts=np.array(facts["counts"], dtype=np.int64),
+        start=facts["start"],
+        step=facts["step"],
+        salt=facts["salt"],
+        expires=facts["expires"],
+        report_by=facts["report_by"],
+        available=able.arms.copy(),
+    )
+    note_deficits(memory)
+    state.round += size
+    state.tally.pulls += granted.reserved(len(memory.arms))
+    memory.statistics.missed += size * np.logical_not(able.arms)
+    memory.leases.add(granted)
+    memory.mark(now)
+    return granted
+
+
+def answer_of(memory: Memory, granted: Lease, seconds: float) -> answers.Lease:
+    """A lease as it is answered.
+
+    Args:
+        memory: of the bandit.
+        granted: the lease.
+        seconds: for which its rounds may be played.
+
+    Returns:
+        The lease by the names of its arms, with propensities in [0, 1].
+    """
+    arms = zip(granted.places.tolist(), granted.counts.tolist(), strict=True)
+    return answers.Lease(
+        str(granted.first),
+        granted.first,
+        granted.size,
+        granted.plays,
+        tuple([answers.LeasedArm(memory.names[place], count, count / granted.size) for place, count in arms]),
+        granted.start,
+        granted.step,
+        granted.salt,
+        seconds,
+        moment(granted.expires),
+        moment(granted.report_by),
+        memory.version,
+    )
+
+
+def note_deficits(memory: Memory) -> None:
+    """Record the deficits as they are, before the account changes.
+
+    Args:
+        memory: of the bandit.
+    """
+    if memory.fractions is None:
+        return
+    counted = (memory.fractions > 0.0) & (memory.state.round > memory.state.begun.rounds)
+    deficits = np.where(counted, memory.total_deficits(), -np.inf)
+    np.maximum(memory.statistics.worst, deficits, out=memory.statistics.worst)
+    places = np.flatnonzero(counted) if len(deficits) <= FOLLOWED else [deficits.argmax()] * int(counted.any())
+    for place in places:
+        memory.deficit_history.note(memory.state.round, int(place), float(deficits[place]))

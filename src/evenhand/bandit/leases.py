@@ -1,0 +1,431 @@
+"""Leases: rounds that a client decides itself, and what it has reported of them.
+
+A lease is a table with a column for each of its n rounds. The arms are laid into it one after another, each as often as
+its count says, and from the last column on to the first again; as no count is above n, no arm is twice in a column.
+The p-th round, counted from 0, plays the arms of column ``(start + p · step) mod n``. The start is drawn, so that every
+round plays an arm with the probability ``count/n``. The step is near n divided by the golden ratio, so that the plays
+of every arm are spread evenly over the rounds. In a lease for units the column comes from a hash of the unit instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.bandit.pending import REMEMBERED, RewardRecord
+from evenhand.core.errors import StateError
+from evenhand.core.state import Array, Mask
+
+Places = NDArray[np.int64]
+GOLDEN = 0.6180339887498949  # the inverse of the golden ratio
+
+
+@dataclass
+class Report:
+    """Rounds that were reported together."""
+
+    until: int  # number of rounds reported up to then
+    time: float  # in seconds
+    missing: int  # rewards of these rounds that can still arrive
+
+
+@dataclass
+class Lease:
+    """A lease, and what is known of its rounds.
+
+    Attributes:
+        first: its first round.
+        size: n, the number of its rounds.
+        plays: arms per round.
+        places: (arms of the lease,), of the arms that it has.
+        counts: (arms of the lease,), how many rounds of the table each plays.
+        start: column of the first round.
+        step: columns from one round to the next.
+        salt: of the hash of units; None where rounds go through the columns in order.
+        expires: until when its rounds may be played, in seconds since the epoch.
+        report_by: until when they may be reported; what is not reported by then is returned.
+        available: (arms at that time,), the arms that could play.
+        fresh: places of arms whose promise has begun since.
+        reports: of its rounds, in order.
+        closed: number of its rounds whose window has passed.
+        returned: whether the rounds that were not reported have been returned.
+        rewards: (rounds reported, plays), NaN where a reward is missing.
+        columns: (rounds reported,), of a lease for units.
+    """
+
+    first: int
+    size: int
+    plays: int
+    places: Places
+    counts: Places
+    start: int
+    step: int
+    salt: int | None
+    expires: float
+    report_by: float
+    available: Mask
+    fresh: set[int] = field(default_factory=set)
+    reports: list[Report] = field(default_factory=list)
+    closed: int = 0
+    returned: bool = False
+    rewards: Array = field(default_factory=lambda: np.empty((0, 0)))
+    columns: Places = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        self._ends = np.cumsum(self.counts)
+        if len(self.rewards) == 0:
+            self.rewards = np.empty((0, self.plays))
+
+    @property
+    def last(self) -> int:
+        """Its last round."""
+        return self.first + self.size - 1
+
+    @property
+    def played(self) -> int:
+        """The number of its rounds that were reported; they are its first ones."""
+        return self.reports[-1].until if self.reports else 0
+
+    @property
+    def open(self) -> int:
+        """The number of its rounds that are neither reported nor returned."""
+        return 0 if self.returned else self.size - self.played
+
+    @property
+    def pending(self) -> int:
+        """The number of its decisions with a pending reward."""
+        if not any(report.missing for report in self.reports):
+            return 0
+        return int(np.isnan(self.rewards[self.closed :]).any(axis=1).sum())
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing can change any more, save that late rewards arrive."""
+        return self.open == 0 and not any(report.missing for report in self.reports)
+
+    def arms_of(self, positions: Places) -> Places:
+        """(positions, plays), the places of the arms of some rounds that were reported, or are to be.
+
+        Args:
+            positions: (positions,), of rounds of the lease, counted from 0.
+
+        Returns:
+            Places of arms, counted from 0.
+        """
+        if self.salt is None:
+            return self.arms_in((self.start + positions * self.step) % self.size)
+        return self.arms_in(self.columns[positions])
+
+    def arms_in(self, columns: Places) -> Places:
+        """(columns, plays), the places of the arms of columns.
+
+        Args:
+            columns: (columns,), from 0 to ``size`` − 1.
+
+        Returns:
+            Places of arms, counted from 0.
+        """
+        cells = columns[:, np.newaxis] + self.size * np.arange(self.plays)
+        found: Places = self.places[np.searchsorted(self._ends, cells, side="right")]
+        return found
+
+    def entry(self, round: int, names: Sequence[str]) -> RewardRecord | None:
+        """The rewards of one of its rounds; None where it was not reported.
+
+        Args:
+            round: number of the round.
+            names: of the arms.
+
+        Returns:
+            The rewards by arm, None where they are missing.
+        """
+        position = round - self.first
+        if position >= self.played:
+            return None
+        places = self.arms_of(np.array([position]))[0].tolist()
+        rewards = [None if one != one else one for one in self.rewards[position].tolist()]
+        arms = dict(zip([names[place] for place in places], rewards, strict=True))
+        return RewardRecord(self._report(position).time, arms, position < self.closed)
+
+    def write(self, round: int, place: int, reward: float) -> float:
+        """Record a reward of one of its rounds; returns when that was reported, in seconds.
+
+        Args:
+            round: number of the round.
+            place: of the arm, counted from 0.
+            reward: in your unit.
+
+        Returns:
+            Seconds since the epoch.
+        """
+        position = round - self.first
+        (columns,) = (self.arms_of(np.array([position]))[0] == place).nonzero()
+        self.rewards[position, columns] = reward
+        report = self._report(position)
+        report.missing -= int(position >= self.closed)
+        return report.time
+
+    def _report(self, position: int) -> Report:
+        return next(report for report in self.reports if position < report.until)
+
+    def propensity(self, place: int) -> float:
+        """The probability with which any of its rounds plays an arm.
+
+        Args:
+            place: of the arm, counted from 0.
+
+        Returns:
+            In [0, 1].
+        """
+        return float(self.counts[self.places == place].sum()) / self.size
+
+    def reserved(self, arms: int) -> Array:
+        """(arms,), the plays that count as made.
+
+        Of a lease for units, those that were reported, and the counts in proportion to the rounds that were not, the
+        fractions of which go to the first arms.
+
+        Args:
+            arms: number of all arms.
+
+        Returns:
+            Plays per arm, at least 0.
+        """
+        reported = self.reported(arms)
+        if self.returned:
+            return reported
+        planned = np.zeros(arms)
+        if self.salt is None:
+            planned[self.places] = self.counts
+            return planned
+        left = self.size - self.played
+        whole, rest = np.divmod(self.counts * left, self.size)
+        whole[np.argsort(-rest, kind="stable")[: left * self.plays - int(whole.sum())]] += 1
+        planned[self.places] = whole
+        return planned + reported
+
+    def reported(self, arms: int) -> Array:
+        """(arms,), the plays that were reported.
+
+        Args:
+            arms: number of all arms.
+
+        Returns:
+            Plays per arm, at least 0.
+        """
+        places = self.arms_of(np.arange(self.played))
+        return np.bincount(places.ravel(), minlength=arms).astype(float)
+
+    def missing(self, report: Report) -> int:
+        """The number of rewards of a report that are missing.
+
+        Args:
+            report: one of the lease.
+
+        Returns:
+            At least 0.
+        """
+        before = [earlier.until for earlier in self.reports if earlier.until < report.until]
+        return int(np.count_nonzero(np.isnan(self.rewards[max(before, default=0) : report.until])))
+
+    def next_due(self, window: float | None) -> float | None:
+        """When it is to be changed next, in seconds: its rounds return, or a window passes; None for never.
+
+        Args:
+            window: seconds after which a missing reward is given up; None for never.
+
+        Returns:
+            Seconds since the epoch, or None.
+        """
+        times = [self.report_by] if self.open else []
+        if window is not None:
+            times += [report.time + window for report in self.reports if report.missing][:1]
+        return min(times, default=None)
+
+    def dump(self) -> dict[str, Any]:
+        """Plain JSON values.
+
+        Returns:
+            A table from which `restored` makes the lease.
+        """
+        (known,) = np.logical_not(np.isnan(self.rewards.ravel())).nonzero()
+        return {
+            **{name: getattr(self, name) for name in PLAIN},
+            "places": self.places.tolist(),
+            "counts": self.counts.tolist(),
+            "available": self.available.tolist(),
+            "fresh": sorted(self.fresh),
+            "reports": [[report.until, report.time, report.missing] for report in self.reports],
+            "known": known.tolist(),
+            "rewards": self.rewards.ravel()[known].tolist(),
+            "columns": self.columns.tolist(),
+        }
+
+    @classmethod
+    def restored(cls, plain: Mapping[str, Any]) -> Lease:
+        """The lease that `dump` described.
+
+        Args:
+            plain: what `dump` returned.
+
+        Returns:
+            The lease.
+
+        Raises:
+            StateError: it is damaged.
+        """
+        numbers: dict[str, Any] = {
+            name: np.array(plain[name], dtype=np.int64) for name in ("places", "counts", "columns")
+        }
+        reports = [Report(int(until), float(time), int(missing)) for until, time, missing in plain["reports"]]
+        rewards = np.full((reports[-1].until if reports else 0) * plain["plays"], np.nan)
+        rewards[np.array(plain["known"], dtype=np.int64)] = np.array(plain["rewards"], dtype=float)
+        lease = cls(
+            **{name: plain[name] for name in PLAIN},
+            **numbers,
+            available=np.array(plain["available"], dtype=bool),
+            fresh=set(plain["fresh"]),
+            reports=reports,
+            rewards=rewards.reshape(-1, plain["plays"]),
+        )
+        if lease.counts.sum() != lease.size * lease.plays or np.any(lease.counts > lease.size):
+            raise StateError("the counts of a saved lease do not fill its rounds")
+        return lease
+
+
+#: The fields of a lease that are plain JSON values.
+PLAIN = ("first", "size", "plays", "start", "step", "salt", "expires", "report_by", "closed", "returned")
+
+
+class Leases:
+    """The leases of a bandit: those with rounds or rewards that are awaited, and of the others the last ones.
+
+    Example:
+        >>> from evenhand.bandit import Bandit
+        >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.2)
+        >>> lease = bandit.lease(100)
+        >>> [(one.arm, one.count) for one in lease.arms], bandit.leases.open
+        ([('tea', 80), ('coffee', 20)], 100)
+    """
+
+    def __init__(self) -> None:
+        self._leases: dict[int, Lease] = {}  # by their first round
+
+    def __iter__(self) -> Iterator[Lease]:
+        return iter(self._leases.values())
+
+    def __len__(self) -> int:
+        return len(self._leases)
+
+    @property
+    def open(self) -> int:
+        """The number of rounds that are neither reported nor returned."""
+        return sum(lease.open for lease in self)
+
+    def add(self, lease: Lease) -> None:
+        """Add a new lease.
+
+        Args:
+            lease: whose first round follows those of all others.
+        """
+        self._leases[lease.first] = lease
+
+    def get(self, id: str) -> Lease | None:
+        """A lease by its id; None where there is none, or it is no longer remembered.
+
+        Args:
+            id: of the lease: the number of its first round.
+
+        Returns:
+            The lease, or None.
+        """
+        return self._leases.get(int(id)) if id.isascii() and id.isdigit() and len(id) < 19 and id[0] != "0" else None
+
+    def of(self, round: int) -> Lease | None:
+        """The lease of a round.
+
+        Args:
+            round: number of the round.
+
+        Returns:
+            The lease, or None where the round is in none that is remembered.
+        """
+        return next((lease for lease in self if lease.first <= round <= lease.last), None)
+
+    def begin_promises(self, places: Sequence[int]) -> None:
+        """Note that the promises to some arms begin after the leases that there are.
+
+        Args:
+            places: of the arms, counted from 0.
+        """
+        for lease in self:
+            lease.fresh.update(places)
+
+    def next_due(self, window: float | None) -> float | None:
+        """When the first of them is to be changed, in seconds; None for never.
+
+        Args:
+            window: seconds after which a missing reward is given up; None for never.
+
+        Returns:
+            Seconds since the epoch, or None.
+        """
+        times = (lease.next_due(window) for lease in self)
+        return min((time for time in times if time is not None), default=None)
+
+    def forget(self) -> None:
+        """Forget leases of which nothing is awaited; of the last 10,000 rounds they stay, for repeated rewards."""
+        remembered = 0
+        for lease in [lease for lease in reversed(self._leases.values()) if lease.settled]:
+            remembered += lease.played
+            if remembered > REMEMBERED or not lease.played:
+                del self._leases[lease.first]
+
+    def dump(self) -> list[dict[str, Any]]:
+        """Plain JSON values.
+
+        Returns:
+            One table per lease, in the order of their rounds.
+        """
+        return [lease.dump() for lease in self]
+
+    @classmethod
+    def restored(cls, plain: Sequence[Mapping[str, Any]]) -> Leases:
+        """The leases that `dump` described.
+
+        Args:
+            plain: what `dump` returned.
+
+        Returns:
+            The leases.
+
+        Raises:
+            StateError: they are damaged.
+        """
+        leases = cls()
+        for one in plain:
+            leases.add(Lease.restored(one))
+        return leases
+
+
+def golden_step(size: int) -> int:
+    """The number of columns from one round to the next: near ``size``/1.618, and without a common divisor with it.
+
+    Args:
+        size: columns of the lease, at least 1.
+
+    Returns:
+        From 1 to ``size`` − 1; 1 where ``size`` is 1.
+
+    Example:
+        >>> golden_step(1), golden_step(10), golden_step(1000)
+        (1, 7, 617)
+    """
+    near = round(size * GOLDEN)
+    steps = (near + sign * away for away in range(size) for sign in (-1, 1))
+    return next((step for step in steps if 0 < step < size and math.gcd(step, size) == 1), 1)

@@ -1,0 +1,497 @@
+"""Everything that a bandit remembers: settings, arms, the policy with its state, and what has happened."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evenhand.algorithms.build import PER_ARM, Surroundings, build_policy
+from evenhand.bandit.arguments import RewardRange, by_arm, with_places
+from evenhand.bandit.arms import Arms, checked_names
+from evenhand.bandit.availability import RecentAvailability
+from evenhand.bandit.chance import Chance
+from evenhand.bandit.change_log import ChangeLog
+from evenhand.bandit.counts import CountHistory
+from evenhand.bandit.deficits import DeficitHistory
+from evenhand.bandit.leases import Leases
+from evenhand.bandit.pending import PendingRewards, RewardRecord
+from evenhand.bandit.statistics import Statistics
+from evenhand.core import validate
+from evenhand.core.cohorts import Answers
+from evenhand.core.errors import EvenhandError
+from evenhand.core.state import Array, Begun, Feedback, State, Unit
+from evenhand.environment.availability import Always, Joint
+from evenhand.policy.composition import Policy
+from evenhand.policy.fairness import deficits as deficits_of
+from evenhand.policy.prior import by_name as prior_by_name
+from evenhand.theory.bounded import bounds_of, check_bounds
+from evenhand.theory.feasibility import check_shares
+
+#: Parameters that name arms.
+WITH_NAMES = (*PER_ARM, "groups")
+FAR = 1e15  # seconds from the epoch, beyond any clock
+
+
+class Memory:
+    """The data of a `evenhand.bandit.Bandit`; see there for the arguments.
+
+    Attributes:
+        algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy.
+        plays: arms that play per round.
+        seed: of all randomness.
+        missing: what a missing reward means, ``"never"``, ``"lost"`` or ``"zero"``.
+        reward_range: the smallest and the largest reward.
+        arms: their names, and which are retired.
+        parameters: the algorithm's; those with one value per arm as lists.
+        policy: made from the algorithm and its parameters.
+        state: of the policy, in a single lane; its rewards are scaled to [0, 1].
+        chance: the random streams of the policy.
+        learned: how often the policy was given feedback.
+        version: changes of arms and promises so far.
+        pending: rewards that can still arrive, and the last that have.
+        leases: rounds that clients decide themselves, and their rewards.
+        statistics: counts per arm, in the user's unit.
+        deficit_history: the deficits over time.
+        count_history: plays and rewards over time.
+        changes: the last changes of arms and promises.
+        availability: which arms were available in the last rounds.
+        last_total: the last round whose total is known; None where no total was ever given.
+        sources: where the evidence is from that the policy learned beforehand; see `evenhand.bandit.history`.
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[str],
+        algorithm: str | Mapping[str, Any],
+        *,
+        plays: int,
+        seed: int,
+        window: float | None,
+        missing: str | None,
+        rewards: tuple[float, float],
+        parameters: Mapping[str, Any],
+    ) -> None:
+        names = checked_names(arms)
+        self.algorithm, parameters = split(algorithm, parameters)
+        self.plays = validate.whole("plays", plays)
+        self.seed = validate.whole("seed", seed, low=0)
+        self.pending = PendingRewards(Arms(names), self.plays, window)
+        self.leases = Leases()
+        self.missing = checked_missing(missing, window)
+        self.reward_range = RewardRange.of(rewards)
+        if missing == "zero" and not self.reward_range.low <= 0.0 <= self.reward_range.high:
+            low, high = self.reward_range
+            raise EvenhandError(
+                f"missing='zero' counts a missing reward as 0, which is outside rewards = ({low:g}, {high:g}); extend "
+                "rewards to 0, or use missing='lost'"
+            )
+        lists = {name: by_arm(name, value, names) if name in PER_ARM else value for name, value in parameters.items()}
+        if isinstance(lists.get("prior"), Mapping):
+            lists["prior"] = prior_by_name(lists["prior"], names)
+        if "groups" in lists:
+            lists["groups"] = with_places(lists["groups"], names)
+        self.version = 0
+        self.adopt(Arms(names), lists, self.built(names, lists))
+        self.state = self.started(self.policy, len(names))
+        self.chance = Chance(self.seed)
+        self.learned = 0
+        self.statistics = Statistics.empty(len(names))
+        self.deficit_history = DeficitHistory()
+        self.count_history = CountHistory()
+        self.changes = ChangeLog()
+        self.availability = RecentAvailability()
+        self.last_total: int | None = None
+        self.sources: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arms, in their order."""
+        return self.arms.names
+
+    @property
+    def retired(self) -> frozenset[str]:
+        """The names of the arms that do not play any more."""
+        return self.arms.retired
+
+    @property
+    def fractions(self) -> Array | None:
+        """(arms,), the promised share of the rounds of every arm; None where no share is promised."""
+        return self._fractions
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether the policy learns from the round just decided only: its index weighs a reward by the propensities."""
+        return self.policy.index.in_order
+
+    @property
+    def unit(self) -> Unit | None:
+        """The unit of the rewards; None for the scale [0, 1]."""
+        return self.reward_range.unit
+
+    @property
+    def label(self) -> str:
+        """What messages and lists call the policy: the algorithm, or the kinds of its parts."""
+        return label_of(self.algorithm)
+
+    def built(
+        self,
+        names: Sequence[str],
+        parameters: Mapping[str, Any],
+        checked: bool = False,
+        retired: Collection[str] = (),
+    ) -> Policy:
+        """The policy for some arms.
+
+        Args:
+            names: of the arms.
+            parameters: the algorithm's.
+            checked: whether the promises are known to be feasible, as they were when they were made.
+            retired: names of the arms that do not play any more.
+
+        Returns:
+            The policy.
+
+        Raises:
+            EvenhandError: a parameter is missing, unknown or out of range.
+            InfeasiblePromise: the promised shares cannot be kept by these arms.
+        """
+        return policy_for(self.algorithm, parameters, names, self.plays, checked=checked, retired=retired)
+
+    def adopt(self, arms: Arms, parameters: Mapping[str, Any], policy: Policy) -> None:
+        """Use these arms, parameters and policy from now on.
+
+        Args:
+            arms: the arms.
+            parameters: the algorithm's.
+            policy: made from these parameters, for these arms.
+        """
+        self.arms, self.parameters, self.policy = arms, dict(parameters), policy
+        self.pending.arms = arms
+        shares = policy.fractions
+        self._fractions = None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(arms))
+
+    def started(self, policy: Policy, arms: int) -> State:
+        """The state of a policy in which nothing has happened, and whose promises begin with round 1.
+
+        Args:
+            policy: that will decide.
+            arms: number of arms.
+
+        Returns:
+            The state before round 1.
+        """
+        state = policy.start(arms, unit=self.unit)
+        state.begun = Begun(np.zeros(arms), np.zeros(arms))
+        return state
+
+    def learn_rewards(
+        self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int], given: Container[str] = ()
+    ) -> None:
+        """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times.
+
+        Args:
+            places: of the arms.
+            rewards: of each.
+            rounds: in which each arm played.
+            given: slots of the parts that do not learn from them; see `evenhand.Policy.observe`.
+        """
+        received, sums = np.zeros(len(self.arms)), np.zeros(len(self.arms))
+        scaled = [self.reward_range.scaled(reward) for reward in rewards]
+        for place, reward in zip(places, scaled, strict=True):
+            received[place] += 1.0
+            sums[place] += reward
+        answers = None
+        if self.policy.named:
+            delays = self.state.round - np.array(rounds, dtype=np.int64)
+            answers = Answers(np.array(places, dtype=np.intp), delays, np.array(scaled, dtype=float))
+        self.learn_sums(received, sums, given, answers)
+
+    def learn_sums(
+        self, received: Array, sums: Array, given: Container[str] = (), answers: Answers | None = None
+    ) -> None:
+        """Give the policy rewards that arrived together: (arms,) their numbers, and their sums on the scale [0, 1].
+
+        Args:
+            received: (arms,), numbers of rewards.
+            sums: (arms,), their sums on the scale [0, 1].
+            given: slots of the parts that do not learn from them, as a log has what they remember.
+            answers: which plays the rewards are of, for policies that weigh plays by their age; None for the others.
+        """
+        self.learned += 1
+        self.policy.observe(self.state, Feedback(received, sums, answers), self.chance.learning(self.learned), given)
+
+    def find(self, decision: str) -> RewardRecord | None:
+        """The rewards of a decision, also of a leased one; None where there is none, or it is no longer remembered.
+
+        Args:
+            decision: its id.
+
+        Returns:
+            The rewards by arm, with the time of the decision, or None.
+        """
+        entry = self.pending.find(decision)
+        if entry is not None or not len(self.leases) or not (decision.isascii() and decision.isdigit()):
+            return entry
+        lease = self.leases.of(int(decision)) if len(decision) < 19 and decision[0] != "0" else None
+        return None if lease is None else lease.entry(int(decision), self.names)
+
+    def write(self, decision: str, arm: str, reward: float) -> float:
+        """Record a reward that is accepted or late; returns when the decision was made or reported, in seconds.
+
+        Args:
+            decision: its id.
+            arm: name of the arm.
+            reward: in your unit.
+
+        Returns:
+            Seconds since the epoch.
+        """
+        lease = self.leases.of(int(decision))
+        if lease is None:
+            return self.pending.write(decision, arm, reward)
+        return lease.write(int(decision), self.arms.place[arm], reward)
+
+    def next_due(self) -> float | None:
+        """When the first window passes, or the first lease returns, in seconds; None for never.
+
+        Returns:
+            Seconds since the epoch, or None.
+        """
+        times = (self.pending.next_due(), self.leases.next_due(self.pending.window))
+        return min((time for time in times if time is not None), default=None)
+
+    def pending_counts(self) -> Array:
+        """(arms,), the number of rewards that can still arrive.
+
+        Returns:
+            Counts, at least 0.
+        """
+        if self.last_total is None:
+            counts = self.statistics
+            return self.state.tally.pulls - counts.learned_plays - counts.received - counts.lost
+        return self.pending.counts()  # with totals, only those of rounds after the last one
+
+    def counts(self) -> tuple[Array, Array, Array]:
+        """Plays, known rewards and their sums so far, each (arms,)."""
+        counts = self.statistics
+        return self.state.tally.pulls - counts.learned_plays, counts.known, counts.sums
+
+    def mark(self, now: float) -> None:
+        """Continue the histories of counts and deficits after a decision or a lease.
+
+        Args:
+            now: seconds since the epoch.
+        """
+        round, history = self.state.round, self.count_history
+        history.decided = now
+        if round >= history.next:
+            history.mark(round, now, self.counts())
+        if self._fractions is not None and round >= self.deficit_history.next:
+            self.deficit_history.mark(round, now, self.total_deficits(), self._fractions > 0.0)
+
+    def deficits(self) -> Array:
+        """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised.
+
+        The policy makes up for these.
+
+        Returns:
+            Plays.
+        """
+        if self._fractions is None:
+            return np.zeros(len(self.arms))
+        return deficits_of(self._fractions, self.state.round, self.state)
+
+    def total_deficits(self) -> Array:
+        """(arms,), the plays behind all promises since the first one: these, and what lapsed with earlier promises.
+
+        Returns:
+            Plays.
+        """
+        return self.deficits() + self.statistics.lapsed
+
+    def worst_deficits(self) -> Array:
+        """(arms,), the largest of these at the end of any round so far; −inf where no promise has seen one.
+
+        Returns:
+            Plays.
+        """
+        now = np.where(self.state.round > self.state.begun.rounds, self.total_deficits(), -np.inf)
+        return np.maximum(self.statistics.worst, now)
+
+
+def checked_missing(missing: str | None, window: float | None) -> str:
+    """What a missing reward means, which must be said where rewards can be missing.
+
+    Args:
+        missing: as the user gave it; None for ``"never"``.
+        window: seconds after which a missing reward is given up; None for never.
+
+    Returns:
+        ``"never"``, ``"lost"`` or ``"zero"``.
+
+    Raises:
+        EvenhandError: it is none of ``"never"``, ``"lost"`` and ``"zero"``, or does not fit the window.
+
+    Example:
+        >>> checked_missing(None, None), checked_missing("zero", 60.0)
+        ('never', 'zero')
+    """
+    meaning = "never" if missing is None else validate.one_of("missing", missing, ("never", "lost", "zero"))
+    if meaning == "never" and window is not None:
+        fault = "window needs missing," if missing is None else "missing='never' is without a window; with one, say"
+        raise EvenhandError(
+            f"{fault} what a reward counts as that is missing when the window has passed: "
+            "missing='zero' where only successes are reported, missing='lost' where a missing reward says nothing"
+        )
+    if meaning != "never" and window is None:
+        counts = "counts as 0" if meaning == "zero" else "is lost"
+        raise EvenhandError(
+            f"missing={meaning!r} needs a window, the seconds after which a reward that has not arrived {counts}"
+        )
+    return meaning
+
+
+def label_of(algorithm: str | Mapping[str, Any]) -> str:
+    """The name of an algorithm, or the kinds of a table of parts.
+
+    Args:
+        algorithm: a name, or a table of parts.
+
+    Returns:
+        The name, or the kinds joined by ``+``.
+
+    Example:
+        >>> label_of({"index": "ucb", "fairness": {"kind": "deficit_first"}})
+        'ucb + deficit_first'
+    """
+    if isinstance(algorithm, str):
+        return algorithm
+    return " + ".join(part if isinstance(part, str) else str(part["kind"]) for part in algorithm.values())
+
+
+def policy_for(
+    algorithm: str | Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    names: Sequence[str],
+    plays: int = 1,
+    importing: Callable[[str], Any] | None = None,
+    checked: bool = False,
+    retired: Collection[str] = (),
+) -> Policy:
+    """The policy for some arms.
+
+    Args:
+        algorithm: a name, or a table for each part; see `split`.
+        parameters: of the algorithm; those with one value per arm as lists.
+        names: of the arms.
+        plays: m, arms that play per round.
+        importing: how to find a part or an algorithm ``module:name``; None refuses them.
+        checked: whether the promises are known to be feasible, as they were when they were made.
+        retired: names of the arms that do not play any more.
+
+    Returns:
+        The policy.
+
+    Raises:
+        EvenhandError: a parameter is missing, unknown or out of range.
+        InfeasiblePromise: the promised shares cannot be kept by these arms.
+
+    Example:
+        >>> policy_for("fucb", {"fractions": [0.1, 0.2]}, ["tea", "coffee"]).fractions
+        array([0.1, 0.2])
+    """
+    if isinstance(algorithm, str):
+        surroundings = Surroundings(len(names), plays, importing=importing, names=names)
+        policy = build_policy({"algorithm": algorithm, **parameters}, surroundings)
+    else:
+        policy = build_policy(algorithm, Surroundings(len(names), plays, shared=parameters, importing=importing))
+    if policy.schedule.free:
+        raise EvenhandError("a free start exists in simulations only, where arms can be pulled before round 1")
+    # Each share is at most 1, so that only their sum can be too large.
+    if not checked and policy.fractions is not None and np.sum(policy.fractions) > plays:
+        check_shares(np.asarray(policy.fractions), plays, Always(), names)
+    if not checked and policy.caps is not None and (policy.groups or np.any(policy.caps < 1.0)):
+        active = [int(name not in retired) for name in names]
+        able = Joint([active], [1.0]) if retired else Always()
+        check_bounds(bounds_of(len(names), policy.fractions, policy.caps, policy.groups, names), plays, able)
+    return policy
+
+
+def apart(
+    algorithm: str | Mapping[str, Any], parameters: Mapping[str, Any]
+) -> tuple[str | Mapping[str, Any], Mapping[str, Any]]:
+    """An algorithm and its parameters for `Bandit`, where no parameter meets an argument of the same name.
+
+    Args:
+        algorithm: a name, or a table of parts.
+        parameters: of the algorithm.
+
+    Returns:
+        The first argument of `Bandit` after the arms, and its keyword arguments.
+
+    Example:
+        >>> apart("sw_ucb", {"window": 500})
+        ({'algorithm': 'sw_ucb', 'window': 500}, {})
+    """
+    if isinstance(algorithm, str):
+        return {"algorithm": algorithm, **parameters}, {}
+    return algorithm, parameters
+
+
+def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str, Any], dict[str, Any]]:
+    """A policy's name or table of parts, and its parameters; those with one value per arm are taken out of the table.
+
+    Args:
+        algorithm: a name, a table with ``algorithm`` and its parameters, or a table of parts.
+        parameters: further parameters.
+
+    Returns:
+        The name or the table of parts, and the parameters.
+
+    Example:
+        >>> split({"algorithm": "fucb", "fractions": 0.1}, {})
+        ('fucb', {'fractions': 0.1})
+
+    Raises:
+        EvenhandError: it is neither, or a parameter is given twice or unknown.
+    """
+    if isinstance(algorithm, str):
+        return algorithm, dict(parameters)
+    if not isinstance(algorithm, Mapping):
+        raise EvenhandError(f"algorithm must be a name such as 'fucb' or a table of parts, got {algorithm!r}")
+    table, values = dict(algorithm), dict(parameters)
+    if "algorithm" in table:
+        name = table.pop("algorithm")
+        if twice := sorted(set(table) & set(values)):
+            raise EvenhandError(f"{', '.join(twice)} is given twice, in the table of {name!r} and beside it")
+        return split(str(name), table | values)
+    fairness = table.get("fairness")
+    if isinstance(fairness, Mapping):
+        for name in WITH_NAMES:
+            if name in fairness and name in values:
+                raise EvenhandError(f"{name} is given twice, in the fairness part and beside it")
+        values |= {name: fairness[name] for name in WITH_NAMES if name in fairness}
+        table["fairness"] = {name: value for name, value in fairness.items() if name not in WITH_NAMES}
+    for name in values:
+        if name not in WITH_NAMES:
+            raise EvenhandError(f"unknown parameter {name!r} beside a table of parts; known: {', '.join(WITH_NAMES)}")
+    return table, values
+
+
+def seconds(now: float | None) -> float:
+    """Seconds since the epoch; None for the computer's clock.
+
+    Args:
+        now: that the user gave.
+
+    Returns:
+        Seconds since the epoch.
+
+    Raises:
+        EvenhandError: it is not a finite number.
+    """
+    return time.time() if now is None else validate.number("now", now, -FAR, FAR)

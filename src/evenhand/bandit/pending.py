@@ -1,0 +1,357 @@
+"""Pending rewards: which decisions lack rewards, which have them all, and which are closed."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.bandit.arms import Arms
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.state import Array
+
+#: Decisions without pending rewards that are remembered, so that a repeated reward is recognised.
+REMEMBERED = 10_000
+FORGOTTEN, WAITING, COMPLETE, CLOSED = range(4)  # the status of a decision
+NOBODY = -1  # in the place of an arm where fewer than all plays were used
+SPARE = 100  # rows of forgotten decisions that are never worth removing
+FLOATS = ("times", "rewards")
+COLUMNS = ("rounds", "times", "places", "known", "rewards", "settled", "closed")
+
+
+class RewardError(EvenhandError):
+    """A reward that cannot be taken.
+
+    Attributes:
+        status: ``"unknown"`` where there is no such decision, or the arm did not play in it; ``"conflict"`` where
+            another reward is known; ``"refused"`` where the bandit does not take such a reward, or not now.
+
+    Example:
+        >>> RewardError("there is no decision '7'", "unknown").status
+        'unknown'
+    """
+
+    def __init__(self, message: str, status: str = "refused") -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(slots=True)
+class RewardRecord:
+    """The rewards of one decision."""
+
+    time: float  # of the decision, in seconds
+    rewards: dict[str, float | None]  # by the arms that played; None where missing
+    closed: bool = False  # whether its window has passed
+
+
+class PendingRewards:
+    """The rewards of decisions: those with rewards that can still arrive, and the last 10,000 of the others.
+
+    They stand in columns, a row per decision in the order of rounds: hundreds of thousands of pending decisions take
+    little memory, and are saved and loaded in milliseconds.
+
+    Args:
+        arms: of the bandit; replaced where arms are added.
+        plays: arms that play per round, at most.
+        window: seconds after which a missing reward is lost; None for never.
+
+    Attributes:
+        arms: of the bandit.
+        window: seconds after which a missing reward is lost; None for never.
+        count: number of decisions with pending rewards.
+
+    Example:
+        >>> from evenhand.bandit.arms import Arms
+        >>> pending = PendingRewards(Arms(("tea", "coffee")), plays=2, window=60.0)
+        >>> pending.enter(1, [0, 1], time=0.0)
+        >>> pending.write("1", "tea", 0.5)
+        0.0
+        >>> pending.counts(), pending.overdue(now=60.0)
+        (array([0., 1.]), {'1': ['coffee']})
+    """
+
+    def __init__(self, arms: Arms, plays: int, window: float | None = None) -> None:
+        if window is not None:
+            window = validate.number("window", window, low=0.0)
+            if window == 0.0:
+                raise EvenhandError("window must be above 0 seconds, got 0; None means that rewards never expire")
+        self.arms, self.window, self.count = arms, window, 0
+        self._width = plays
+        self._rounds, self._times, self._status = array("q"), array("d"), bytearray()  # (rows,)
+        self._places, self._rewards = array("q"), array("d")  # (rows × width,); NaN where a reward is missing
+        self._settled: deque[int] = deque()  # rounds of decisions that are complete or closed, in that order
+        self._first = 0  # no row before this one waits
+        self._latest = 0.0  # time of the last decision, while any waits
+
+    @property
+    def waiting(self) -> dict[str, RewardRecord]:
+        """The decisions with pending rewards by id, the oldest first."""
+        return {str(self._rounds[row]): self._entry(row) for row, s in enumerate(self._status) if s == WAITING}
+
+    @property
+    def settled(self) -> dict[str, RewardRecord]:
+        """The last decisions that are complete or closed by id, in the order in which they became so."""
+        return {str(round): self._entry(self._row(round)) for round in self._settled}
+
+    def enter(self, round: int, places: Sequence[int], time: float) -> None:
+        """Add a decision; where the clock has jumped back, its time is that of the decision before.
+
+        Args:
+            round: that was decided.
+            places: of the arms that play.
+            time: in seconds.
+        """
+        if self.count:
+            time = max(time, self._latest)
+        self._latest = time
+        self._rounds.append(round)
+        self._times.append(time)
+        self._status.append(WAITING)
+        self._places.extend(places)
+        self._places.extend([NOBODY] * (self._width - len(places)))
+        self._rewards.extend([np.nan] * self._width)
+        self.count += 1
+
+    def find(self, id: str) -> RewardRecord | None:
+        """The rewards of a decision; None where there is none, or it is no longer remembered.
+
+        Args:
+            id: of the decision.
+
+        Returns:
+            The rewards by arm, None where they are missing; or None.
+        """
+        row = self._row_of(id)
+        return None if row is None else self._entry(row)
+
+    def is_waiting(self, id: str) -> bool:
+        """Whether a decision has pending rewards.
+
+        Args:
+            id: of the decision.
+
+        Returns:
+            False also for a decision that is unknown or closed.
+        """
+        row = self._row_of(id)
+        return row is not None and self._status[row] == WAITING
+
+    def write(self, id: str, arm: str, reward: float) -> float:
+        """Record a reward that is accepted or late; returns when the decision was made, in seconds.
+
+        Args:
+            id: of the decision.
+            arm: name of the arm, which played in it.
+            reward: in your unit.
+
+        Returns:
+            Seconds since the epoch.
+        """
+        row = self._row(int(id))
+        begin, end = row * self._width, (row + 1) * self._width
+        self._rewards[self._places.index(self.arms.place[arm], begin, end)] = reward
+        time = self._times[row]
+        if self._status[row] == WAITING and not self._missing(row):
+            self._settle(row, COMPLETE)
+        return time
+
+    def due(self, now: float) -> bool:
+        """Whether the window of the oldest waiting decision has passed.
+
+        Args:
+            now: seconds since the epoch.
+
+        Returns:
+            False also where there is no window.
+        """
+        time = self.next_due()
+        return time is not None and time <= now
+
+    def next_due(self) -> float | None:
+        """When the window of the oldest waiting decision passes, in seconds; None where none ever does.
+
+        Returns:
+            Seconds since the epoch, or None.
+        """
+        if self.window is None or not self.count:
+            return None
+        while self._status[self._first] != WAITING:
+            self._first += 1
+        return self._times[self._first] + self.window
+
+    def overdue(self, now: float) -> dict[str, list[str]]:
+        """The decisions whose window has passed, each with the arms whose rewards are missing.
+
+        Args:
+            now: seconds since the epoch.
+
+        Returns:
+            Names of arms by the ids of decisions, the oldest first.
+        """
+        overdue: dict[str, list[str]] = {}
+        if self.window is None or not self.due(now):
+            return overdue
+        for row in range(self._first, len(self._rounds)):
+            if self._status[row] == WAITING:
+                if self._times[row] + self.window > now:
+                    break
+                overdue[str(self._rounds[row])] = [self.arms.names[place] for place in self._missing(row)]
+        return overdue
+
+    def close(self, ids: Iterable[str]) -> None:
+        """Close these decisions: a reward of theirs is late from now on.
+
+        Args:
+            ids: of decisions that are remembered.
+        """
+        for id in ids:
+            self._settle(self._row(int(id)), CLOSED)
+
+    def forget_waiting(self) -> None:
+        """Forget all decisions with pending rewards."""
+        for row in range(self._first, len(self._rounds)):
+            if self._status[row] == WAITING:
+                self._status[row] = FORGOTTEN
+        self._first, self.count = len(self._rounds), 0
+        self._remove_forgotten()
+
+    def counts(self) -> Array:
+        """(arms,), the number of pending rewards.
+
+        Returns:
+            Counts, at least 0.
+        """
+        waiting = np.frombuffer(bytes(self._status), dtype=np.uint8) == WAITING
+        missing = np.isnan(np.array(self._rewards)).reshape(-1, self._width) & waiting[:, None]
+        places = np.array(self._places).reshape(-1, self._width)[missing]
+        return np.bincount(places[places != NOBODY], minlength=len(self.arms)).astype(float)
+
+    # --- saving -------------------------------------------------------------------------------------------------------
+
+    def dump(self) -> dict[str, Any]:
+        """Plain JSON values: columns with a row per decision, and the positions and values of the known rewards.
+
+        Returns:
+            Lists by name, from which `restored` makes the pending rewards.
+        """
+        status = np.frombuffer(bytes(self._status), dtype=np.uint8)
+        rows = status != FORGOTTEN
+        rounds, rewards = np.array(self._rounds)[rows], self._by_row(self._rewards)[rows].ravel()
+        (known,) = np.logical_not(np.isnan(rewards)).nonzero()
+        return {
+            "rounds": rounds.tolist(),
+            "times": np.array(self._times)[rows].tolist(),
+            "places": self._by_row(self._places)[rows].ravel().tolist(),
+            "known": known.tolist(),
+            "rewards": rewards[known].tolist(),
+            "settled": list(self._settled),
+            "closed": rounds[status[rows] == CLOSED].tolist(),
+            "latest": self._latest,
+        }
+
+    @classmethod
+    def restored(cls, arms: Arms, plays: int, window: float | None, plain: Mapping[str, Any]) -> PendingRewards:
+        """The pending rewards that `dump` described, of a bandit with these arms.
+
+        Args:
+            arms: of the bandit.
+            plays: arms that play per round, at most.
+            window: seconds after which a missing reward is given up; None for never.
+            plain: what `dump` returned.
+
+        Returns:
+            The pending rewards.
+
+        Raises:
+            StateError: it is damaged.
+        """
+        pending = cls(arms, plays, window)
+        try:
+            columns = {name: np.array(plain[name], dtype=np.int64) for name in COLUMNS if name not in FLOATS}
+            columns |= {name: np.array(plain[name], dtype=np.float64) for name in FLOATS}
+            pending._fill(columns)
+            pending._latest = validate.number("latest", plain["latest"])
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise StateError(f"the saved pending rewards are damaged: {error}") from None
+        return pending
+
+    def _fill(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        rounds, times, places, known, values, settled, closed = (columns[name] for name in COLUMNS)
+        rewards, status = np.full(len(rounds) * self._width, np.nan), np.full(len(rounds), WAITING, dtype=np.uint8)
+        rewards[known] = values
+        for ended, name in ((settled, COMPLETE), (closed, CLOSED)):
+            rows = np.searchsorted(rounds, ended)
+            if not np.array_equal(rounds[rows], ended):
+                raise StateError("they name decisions that they do not have")
+            status[rows] = name
+        if np.any(np.diff(rounds) <= 0) or not np.isfinite(times).all() or len(times) != len(rounds):
+            raise StateError("their rounds or times are inconsistent")
+        if len(places) != len(rewards) or np.any(places < NOBODY) or np.any(places >= len(self.arms)):
+            raise StateError("they name an unknown arm")
+        self._rounds, self._times = array("q", rounds.tobytes()), array("d", times.tobytes())
+        self._places, self._rewards = array("q", places.tobytes()), array("d", rewards.tobytes())
+        self._status, self._settled = bytearray(status.tobytes()), deque(settled.tolist())
+        self.count = int(np.count_nonzero(status == WAITING))
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def _row_of(self, id: str) -> int | None:
+        """The row of a decision that is remembered, by its id."""
+        if not (isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 19) or id[0] == "0":
+            return None
+        row = self._row(int(id))
+        found = row < len(self._rounds) and self._rounds[row] == int(id) and self._status[row] != FORGOTTEN
+        return row if found else None
+
+    def _row(self, round: int) -> int:
+        """The row of a round, or where it would be; usually no round is missing between two."""
+        if self._rounds:
+            row = round - self._rounds[0]
+            if 0 <= row < len(self._rounds) and self._rounds[row] == round:
+                return row
+        return bisect_left(self._rounds, round)
+
+    def _entry(self, row: int) -> RewardRecord:
+        begin, end, names = row * self._width, (row + 1) * self._width, self.arms.names
+        rewards = {
+            names[place]: None if reward != reward else reward
+            for place, reward in zip(self._places[begin:end], self._rewards[begin:end], strict=True)
+            if place != NOBODY
+        }
+        return RewardRecord(self._times[row], rewards, self._status[row] == CLOSED)
+
+    def _missing(self, row: int) -> list[int]:
+        """The places of the arms whose rewards are missing."""
+        cells = range(row * self._width, (row + 1) * self._width)
+        return [self._places[c] for c in cells if self._rewards[c] != self._rewards[c] and self._places[c] != NOBODY]
+
+    def _settle(self, row: int, status: int) -> None:
+        self._status[row] = status
+        self.count -= 1
+        self._settled.append(self._rounds[row])
+        if len(self._settled) > REMEMBERED:
+            self._status[self._row(self._settled.popleft())] = FORGOTTEN
+            self._remove_forgotten()
+
+    def _remove_forgotten(self) -> None:
+        """Remove the rows of forgotten decisions, if they are more than the others."""
+        if len(self._rounds) <= 2 * (self.count + len(self._settled)) + SPARE:
+            return
+        rows = np.frombuffer(bytes(self._status), dtype=np.uint8) != FORGOTTEN
+        self._rounds = array("q", np.array(self._rounds)[rows].tobytes())
+        self._times = array("d", np.array(self._times)[rows].tobytes())
+        self._places = array("q", self._by_row(self._places)[rows].tobytes())
+        self._rewards = array("d", self._by_row(self._rewards)[rows].tobytes())
+        self._status = self._status.replace(bytes([FORGOTTEN]), b"")
+        self._first = 0
+
+    def _by_row(self, column: array[Any]) -> NDArray[Any]:
+        return np.array(column).reshape(-1, self._width)

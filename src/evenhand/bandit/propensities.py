@@ -1,0 +1,95 @@
+"""The propensities of a decision: the probability with which each available arm was to play."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from evenhand.core.state import Array, Decision, Mask, Observation, State, each_array
+from evenhand.messages.answers import ArmPropensity
+from evenhand.policy.composition import Policy
+
+T = TypeVar("T")
+LANES = 1000  # that decide from the same state, where there is no closed form
+
+
+Propensities = dict[str, ArmPropensity]  # by arm
+
+
+def propensities(
+    policy: Policy,
+    before: State | None,
+    mask: Mask | None,
+    decision: Decision,
+    places: Mapping[str, int],
+    seed: Sequence[int],
+    available: Sequence[str],
+) -> Propensities:
+    """The propensities of the available arms in a decision, by name.
+
+    Args:
+        policy: that decided.
+        before: the state before the decision, where the policy draws beyond the selection; else None.
+        mask: (arms,), which arms were available; None for all.
+        decision: that was made.
+        places: of all arms, by name.
+        seed: of the lanes.
+        available: names of the available arms.
+
+    Returns:
+        For each available arm its propensity in [0, 1], with its standard error, which is 0 where it is exact.
+    """
+    if before is None:
+        values, stderr = np.asarray(decision.inclusion, dtype=float), np.zeros(len(places))
+    else:
+        values = _mean_inclusion(policy, before, mask, seed)
+        # An arm that played had a positive propensity, even if it plays in no lane; Laplace's rule bounds it.
+        values[decision.played] = np.maximum(values[decision.played], 1.0 / (LANES + 2.0))
+        # By the same rule, the error is positive even where all lanes agree.
+        stderr = np.sqrt(np.maximum(values * (1.0 - values), 1.0 / (LANES + 2.0)) / LANES)
+    return {name: ArmPropensity(name, float(values[places[name]]), float(stderr[places[name]])) for name in available}
+
+
+def _mean_inclusion(policy: Policy, before: State, mask: Mask | None, seed: Sequence[int]) -> Array:
+    """(arms,), mean inclusion vector of many lanes that decide from the same state; less noisy than their plays."""
+    arms, decided, total = before.arms, 0, np.zeros(before.arms)
+    rng = np.random.default_rng([*seed, 1])
+    size = max(1, min(LANES, math.ceil(2_000_000 / arms)))  # lanes at once, so that memory stays small
+    while decided < LANES:
+        lanes = min(size, LANES - decided)
+        decision = policy.choose(_in_lanes(before, lanes), Observation(mask), rng)
+        total += np.broadcast_to(decision.inclusion, (lanes, arms)).sum(axis=0)
+        decided += lanes
+    return total / LANES
+
+
+def copied(state: T) -> T:
+    """A copy of a state, as `each_array` would make it, but faster, since one is made before every draw.
+
+    Args:
+        state: a record of arrays, an array, or None.
+
+    Returns:
+        The copy, which shares no array with it.
+    """
+    if isinstance(state, np.ndarray):
+        return state.copy()
+    kind: Any = type(state)
+    names = _names(kind)
+    return kind(*[copied(getattr(state, name)) for name in names]) if names else state
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass, in order; none for other types."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+
+
+def _in_lanes(state: State, lanes: int) -> State:
+    """A state of many lanes, each a copy of a single one."""
+    return each_array(state, lambda array: np.repeat(array[np.newaxis], lanes, axis=0))

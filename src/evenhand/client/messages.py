@@ -1,0 +1,324 @@
+"""Requests and answers of the service over HTTP, and the errors of either."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from http import HTTPStatus
+from typing import Any, TypeVar, cast
+from urllib.parse import quote
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from ..core.errors import EvenhandError
+from ..messages.problem import Problem
+from ..messages.rules import IDEMPOTENCY_KEY, SENTENCES, matches
+from .errors import ServiceError, UnexpectedAnswer
+
+Record = TypeVar("Record")
+
+MAX_SHOWN = 200  # characters of an invalid answer
+SECRET = r"[!-~]+"  # printable ASCII characters without spaces
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the service.
+
+    Attributes:
+        method: of HTTP.
+        url: without the query.
+        body: sent as JSON; None for none.
+        query: parameters; those that are None are left out.
+        idempotency_key: by which the service recognises the call when it is repeated; None if it changes nothing.
+
+    Example:
+        >>> call = Call("GET", "http://localhost:8000/v1/allocations/tea/audit", query={"limit": 10})
+        >>> print(call)
+        GET http://localhost:8000/v1/allocations/tea/audit
+    """
+
+    method: str
+    url: str
+    body: Mapping[str, Any] | None = None
+    query: Mapping[str, Any] = field(default_factory=dict)
+    idempotency_key: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.url}"
+
+    def request(self) -> dict[str, Any]:
+        """The arguments of `httpx.Client.stream`.
+
+        Returns:
+            Method, URL, query, headers and content, by the names that httpx has for them.
+
+        Raises:
+            EvenhandError: the body has values that JSON does not have, or the key is invalid.
+        """
+        headers = {}
+        if self.idempotency_key is not None:
+            headers["Idempotency-Key"] = _valid_key(self.idempotency_key)
+        if self.body is not None:
+            headers["Content-Type"] = "application/json"
+        return {
+            "method": self.method,
+            "url": self.url,
+            "params": {name: value for name, value in self.query.items() if value is not None},
+            "headers": headers,
+            "content": None if self.body is None else _encode(self.body),
+        }
+
+
+def address(url: str) -> str:
+    """The validated address of a service.
+
+    Args:
+        url: that the user gave, with ``http`` or ``https``.
+
+    Returns:
+        The address without a slash at its end.
+
+    Raises:
+        EvenhandError: it is invalid.
+
+    Example:
+        >>> address("http://localhost:8000/")
+        'http://localhost:8000'
+    """
+    rule = "must be the address of a service, such as 'http://127.0.0.1:8000'"
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError) as error:
+        raise EvenhandError(f"url {rule}, got {url!r}: {error}") from None
+    if parsed.userinfo:
+        raise EvenhandError(f"url {rule}, without a user name and a password; the key is a separate argument")
+    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.fragment:
+        raise EvenhandError(f"url {rule}, got {url!r}")
+    return str(parsed).rstrip("/")
+
+
+def path_to(name: str, *rest: str) -> str:
+    """The path to an allocation, or to a part of it.
+
+    Args:
+        name: of the allocation.
+        *rest: further parts of the path, not yet quoted.
+
+    Returns:
+        The path, from its first slash, with every part quoted.
+
+    Raises:
+        EvenhandError: no allocation and no arm can have this name.
+
+    Example:
+        >>> path_to("drinks", "arms", "green tea/hot")
+        '/v1/allocations/drinks/arms/green%20tea%2Fhot'
+    """
+    for what, part in zip(("an allocation", "a part", "an arm"), (name, *rest), strict=False):
+        # Dots would change the path, and a lone surrogate cannot be encoded.
+        if not isinstance(part, str) or part in ("", ".", "..") or any("\ud800" <= one <= "\udfff" for one in part):
+            raise EvenhandError(f"the name of {what} must be a string such as 'drinks', got {part!r}")
+    return "/".join(["/v1/allocations", *(quote(part, safe="") for part in (name, *rest))])
+
+
+def bearer(key: str) -> str:
+    """The header that carries an API key; no message shows the key.
+
+    Args:
+        key: the secret of the API key; white space around it is left out.
+
+    Returns:
+        The value of the header ``Authorization``.
+
+    Raises:
+        EvenhandError: the key has characters that no key has.
+
+    Example:
+        >>> bearer("evh_abc")
+        'Bearer evh_abc'
+    """
+    if not isinstance(key, str) or not matches(SECRET, key.strip()):
+        raise EvenhandError("the API key must be one line of printable ASCII characters; it is not shown here")
+    return f"Bearer {key.strip()}"
+
+
+def read(call: Call, response: httpx.Response, body: bytes, shape: type[Record]) -> Record:
+    """The body of an answer as a record.
+
+    Args:
+        call: that was answered, for the message.
+        response: its status and headers.
+        body: of the answer.
+        shape: class of the record, or another type that pydantic can read.
+
+    Returns:
+        The record.
+
+    Raises:
+        UnexpectedAnswer: it has another shape.
+
+    Example:
+        >>> read(Call("GET", "http://localhost:8000/"), httpx.Response(200), b'{"round": 7}', dict[str, int])
+        {'round': 7}
+    """
+    try:
+        record: Record = _adapter(cast(Hashable, shape)).validate_json(body, strict=True)
+    except ValidationError as error:
+        first, *more = error.errors(include_url=False)
+        where = ".".join(map(str, first["loc"]))
+        reason = f"{where}: {first['msg']}" if where else first["msg"]
+        raise unexpected(call, response, body, reason + (f", and {len(more)} more" if more else "")) from None
+    return record
+
+
+def problem_in(body: bytes) -> Problem | None:
+    """The problem that an answer describes; None if it is not in the service's format.
+
+    Args:
+        body: of the answer.
+
+    Returns:
+        The problem, as RFC 9457 describes it, or None.
+
+    Example:
+        >>> problem_in(b'{"title": "Conflict", "status": 409, "detail": "it decides no more", "code": "closed"}').code
+        'closed'
+    """
+    try:
+        problem: Problem = _adapter(Problem).validate_json(body, strict=True)
+    except ValidationError:
+        return None
+    return problem
+
+
+def service_error(call: Call, response: httpx.Response, body: bytes) -> ServiceError:
+    """The error for an answer that is not successful.
+
+    Args:
+        call: that was answered, for the message.
+        response: its status and headers.
+        body: of the answer.
+
+    Returns:
+        The error, to be raised.
+
+    Example:
+        >>> answer = httpx.Response(301, headers={"Location": "https://example.org/"})
+        >>> print(service_error(Call("GET", "http://example.org/v1/access"), answer, b""))
+        GET http://example.org/v1/access was answered with 301 Moved Permanently, a redirect to https://example.org/;
+        redirects are not followed: use that address
+    """
+    problem = problem_in(body)
+    if problem is not None:
+        return ServiceError(problem.detail, problem.code, problem.errors, response.status_code, problem.request_id)
+    location = response.headers.get("Location")
+    if response.is_redirect and location:
+        return UnexpectedAnswer(
+            f"{call} was answered with {status(response)}, a redirect to {location};\n"
+            "redirects are not followed: use that address",
+            status=response.status_code,
+        )
+    return unexpected(call, response, body)
+
+
+def unexpected(call: Call, response: httpx.Response, body: bytes, reason: str = "") -> UnexpectedAnswer:
+    """The error for an answer that is not one of an Evenhand service.
+
+    Args:
+        call: that was answered, for the message.
+        response: its status and headers.
+        body: of the answer, whose beginning the message shows.
+        reason: what is wrong with the answer; empty if that is unknown.
+
+    Returns:
+        The error, to be raised.
+
+    Example:
+        >>> print(unexpected(Call("GET", "http://localhost/v1/access"), httpx.Response(200), b"<p>Welcome!</p>"))
+        GET http://localhost/v1/access was answered with 200 OK, but not as an Evenhand service answers:
+        '<p>Welcome!</p>'. Is this the address of the service, and does it have the version of this client?
+    """
+    text = body.decode("utf-8", errors="replace")
+    shown = repr(text[:MAX_SHOWN]) + "…" * (len(text) > MAX_SHOWN) if text else "the answer is empty"
+    return UnexpectedAnswer(
+        f"{call} was answered with {status(response)}, but not as an Evenhand service answers"
+        f"{f' ({reason})' if reason else ''}:\n{shown}. "
+        "Is this the address of the service, and does it have the version of this client?",
+        status=response.status_code,
+    )
+
+
+def status(response: httpx.Response) -> str:
+    """The status of an answer, in words.
+
+    Args:
+        response: the answer.
+
+    Returns:
+        The code and, if it has one, its phrase.
+
+    Example:
+        >>> status(httpx.Response(503))
+        '503 Service Unavailable'
+    """
+    try:
+        return f"{response.status_code} {HTTPStatus(response.status_code).phrase}"
+    except ValueError:
+        return str(response.status_code)
+
+
+def retry_after(response: httpx.Response) -> float:
+    """The seconds after which the service asks to retry; 0 if it does not.
+
+    Args:
+        response: whose header ``Retry-After`` has seconds or a date.
+
+    Returns:
+        Seconds, at least 0.
+
+    Example:
+        >>> retry_after(httpx.Response(503, headers={"Retry-After": "2"}))
+        2.0
+    """
+    header = response.headers.get("Retry-After", "").strip()
+    if header.isascii() and header.isdigit():
+        return float(header)
+    try:
+        time = parsedate_to_datetime(header)
+    except ValueError:
+        return 0.0
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return max((time - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+@cache
+def _adapter(shape: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)
+
+
+def _encode(body: Mapping[str, Any]) -> bytes:
+    """A body as JSON; NumPy's numbers and arrays are accepted."""
+    try:
+        return json.dumps(body, allow_nan=False, ensure_ascii=False, default=_json_value).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise EvenhandError(f"the arguments cannot be sent as JSON: {error}") from None
+
+
+def _json_value(value: Any) -> Any:
+    if callable(getattr(value, "tolist", None)):
+        return value.tolist()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"JSON has no {type(value).__name__}")
+
+
+def _valid_key(key: str) -> str:
+    if not matches(IDEMPOTENCY_KEY, key):
+        raise EvenhandError(f"an idempotency key {SENTENCES[IDEMPOTENCY_KEY]}, got {key!r}")
+    return key

@@ -1,0 +1,792 @@
+"""The operations of the service: each once, for the client and for the asynchronous one.
+
+An operation is a generator: it gives calls, is sent the status and the record that each is answered with, and returns
+its result. It neither waits nor sends, so that both clients can carry it out.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from http import HTTPStatus
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, SupportsIndex, TypeVar
+
+from ..core.errors import DataError, EvenhandError
+from ..messages import answers
+from ..messages.answers import (
+    AccessInfo,
+    AlgorithmInfo,
+    Allocation,
+    AllocationSummary,
+    Arm,
+    ChangeResult,
+    Decision,
+    DecisionOutcome,
+    LeaseReport,
+    Missing,
+    Preview,
+    RewardResult,
+    TotalResult,
+    Webhook,
+)
+from ..messages.audit import Audit
+from ..messages.requests import LOG_TYPES
+from .errors import UnexpectedAnswer
+from .leases import LeasedDecisions
+from .messages import Call, path_to
+
+Record = TypeVar("Record")
+Result = TypeVar("Result")
+Steps = Generator[tuple[Call, type[Any]], tuple[int, Any], Result]
+PAGE = 1000  # entries per page of a list
+REPORT = 20_000  # rewards and columns per report of a lease
+DRY_RUN = {"dry_run": "true"}  # the query of a request that is to write nothing
+
+
+def create(
+    name: str,
+    arms: Sequence[str],
+    algorithm: str | Mapping[str, Any],
+    *,
+    missing: Missing,
+    parameters: Mapping[str, Any] | None = None,
+    plays: int = 1,
+    seed: int | None = None,
+    window: float | None = None,
+    rewards: tuple[float, float] = (0.0, 1.0),
+    start_from: str | Mapping[str, tuple[int, float]] | None = None,
+) -> Steps[bool]:
+    """Create an allocation.
+
+    Args:
+        name: of the allocation.
+        arms: their names, each once.
+        algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy, of registered kinds.
+        missing: what a missing reward means: ``"zero"`` where only successes are sent, and what has not arrived
+            within the window counts as 0; ``"lost"`` where it says nothing; ``"never"``, without a window, where
+            every reward is sent at some time, also those of 0.
+        parameters: of the algorithm, as in a configuration; those with one value per arm as a list in the order of
+            ``arms``, or by name.
+        plays: arms that play per round.
+        seed: of all randomness; None lets the service draw one.
+        window: seconds to wait for a reward; None for no limit.
+        rewards: the smallest and the largest reward; others are refused.
+        start_from: evidence that the policy learns from beforehand: the name of another allocation, or by arm the
+            number of plays whose rewards are known and the sum of these. It counts for no promise.
+
+    Returns:
+        Whether it is new; False if it exists with the same settings, perhaps from a try whose answer was lost.
+
+    Raises:
+        ServiceError: another allocation has that name (code ``"conflict"``), or the arguments are invalid.
+    """
+    body = _new_allocation(name, arms, algorithm, missing, parameters or {}, plays, seed, window, rewards, start_from)
+    status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
+    return status == HTTPStatus.CREATED
+
+
+def preview_create(
+    name: str,
+    arms: Sequence[str],
+    algorithm: str | Mapping[str, Any],
+    *,
+    missing: Missing,
+    parameters: Mapping[str, Any] | None = None,
+    plays: int = 1,
+    seed: int | None = None,
+    window: float | None = None,
+    rewards: tuple[float, float] = (0.0, 1.0),
+    start_from: str | Mapping[str, tuple[int, float]] | None = None,
+) -> Steps[Preview]:
+    """What `create` would do with the same arguments, and what each arm would be promised; nothing is written.
+
+    Raises:
+        ServiceError: what `create` would raise, such as that promises cannot be kept (code ``"infeasible"``).
+    """
+    body = _new_allocation(name, arms, algorithm, missing, parameters or {}, plays, seed, window, rewards, start_from)
+    return (yield from _send(Call("POST", "/v1/allocations", body, query=DRY_RUN), Preview))[1]
+
+
+def _new_allocation(
+    name: str,
+    arms: Sequence[str],
+    algorithm: str | Mapping[str, Any],
+    missing: Missing,
+    parameters: Mapping[str, Any],
+    plays: int,
+    seed: int | None,
+    window: float | None,
+    rewards: tuple[float, float],
+    start_from: str | Mapping[str, tuple[int, float]] | None,
+) -> dict[str, Any]:
+    """The body of a request for a new allocation."""
+    body: dict[str, Any] = {
+        "name": name,
+        "arms": list(arms),
+        "algorithm": algorithm,
+        "parameters": _infinity_as_string(parameters),
+        "plays": plays,
+        "seed": seed,
+        "window": window,
+        "missing": missing,
+        "rewards": list(rewards),
+    }
+    if isinstance(start_from, str):
+        body["start_from"] = start_from
+    elif start_from is not None:
+        body["start_from"] = {arm: {"plays": number, "sum": total} for arm, (number, total) in start_from.items()}
+    return body
+
+
+def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
+    """The allocations of the service, by name.
+
+    Args:
+        health: whether to add the health of each, for which the service loads them.
+
+    Returns:
+        A summary of each allocation that the key may see, by name.
+    """
+    found, cursor = list[AllocationSummary](), None
+    while True:
+        page = yield from _get("/v1/allocations", answers.Allocations, limit=PAGE, cursor=cursor, health=health or None)
+        found += page.allocations
+        cursor = page.next
+        if cursor is None:
+            return tuple(found)
+
+
+def describe(name: str) -> Steps[Allocation]:
+    """An allocation: its settings and its current round.
+
+    Args:
+        name: of the allocation.
+
+    Returns:
+        The allocation.
+    """
+    return _get(path_to(name), Allocation)
+
+
+def arms(name: str) -> Steps[tuple[Arm, ...]]:
+    """The arms of an allocation, in their order, with their promises.
+
+    Args:
+        name: of the allocation.
+
+    Returns:
+        One record per arm, retired arms among them.
+    """
+    found, cursor = list[Arm](), None
+    while True:
+        page = yield from _get(path_to(name, "arms"), answers.Arms, limit=PAGE, cursor=cursor)
+        found += page.arms
+        cursor = page.next
+        if cursor is None:
+            return tuple(found)
+
+
+# --- decisions and rewards --------------------------------------------------------------------------------------------
+
+
+def decide(
+    name: str,
+    available: Iterable[str] | None = None,
+    *,
+    propensities: bool = False,
+    idempotency_key: str | None = None,
+) -> Steps[Decision]:
+    """Decide which arms play in the next round.
+
+    Args:
+        name: of the allocation.
+        available: names of the arms that can play; None for all that are not retired.
+        propensities: whether to return the propensities of all available arms, which takes time if they have no
+            closed form.
+        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+
+    Returns:
+        The decision, with its id, the arms that play, and their propensities where they are known.
+    """
+    (decision,) = yield from decide_many(name, 1, available, propensities=propensities, idempotency_key=idempotency_key)
+    return decision
+
+
+def decide_many(
+    name: str,
+    rounds: SupportsIndex | Sequence[Iterable[str] | None],
+    available: Iterable[str] | None = None,
+    *,
+    propensities: bool = False,
+    idempotency_key: str | None = None,
+) -> Steps[tuple[Decision, ...]]:
+    """Decide which arms play in the next rounds.
+
+    Args:
+        name: of the allocation.
+        rounds: how many; or for each of them the arms that can play, None for all that are not retired.
+        available: the arms that can play in all of them.
+        propensities: as for `decide`.
+        idempotency_key: as for `decide`.
+
+    Returns:
+        The decisions, in the order of their rounds.
+    """
+    body: dict[str, Any] = {"propensities": propensities}
+    if isinstance(rounds, SupportsIndex):
+        count = body["count"] = int(rounds)
+        body["available"] = _names(available)
+    else:
+        if available is not None:
+            raise EvenhandError("give the available arms either for each round or for all of them, not both")
+        count, body["rounds"] = len(rounds), [_names(arms) for arms in rounds]
+    answer = yield from _write("POST", path_to(name, "decisions"), body, idempotency_key, answers.Decisions)
+    decisions = answer.decisions
+    if len(decisions) != count:
+        raise UnexpectedAnswer(f"{count} decisions were requested, but the answer has {len(decisions)}")
+    return decisions
+
+
+def decision(name: str, id: str) -> Steps[DecisionOutcome]:
+    """A decision, and what came of it: who could play, who played, and their rewards.
+
+    Args:
+        name: of the allocation.
+        id: of the decision.
+
+    Returns:
+        The decision, with the reward of each arm that played or None where it is not known.
+    """
+    return _get(path_to(name, "decisions", id), DecisionOutcome)
+
+
+def reward(
+    name: str, decision: str, rewards: Mapping[str, float], *, idempotency_key: str | None = None
+) -> Steps[tuple[RewardResult, ...]]:
+    """Send the rewards of arms, at any time, in any order, one by one or together.
+
+    Args:
+        name: of the allocation.
+        decision: its id.
+        rewards: by the names of arms that played in it.
+        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+
+    Returns:
+        The result of each; a reward that is not accepted is not an error.
+    """
+    return reward_many(name, [(decision, rewards)], idempotency_key=idempotency_key)
+
+
+def reward_many(
+    name: str,
+    rewards: Iterable[tuple[str, Mapping[str, float]]],
+    *,
+    idempotency_key: str | None = None,
+) -> Steps[tuple[RewardResult, ...]]:
+    """Send the rewards of several decisions.
+
+    Args:
+        name: of the allocation.
+        rewards: ids of decisions, each with rewards by the names of arms.
+        idempotency_key: as for `reward`.
+
+    Returns:
+        For each decision, in the order given, its id and what became of each reward or why they were refused.
+    """
+    body = {
+        "rewards": [
+            {"decision": decision, "rewards": _by_arm("rewards", "{'tea': 1.0}", by_arm)}
+            for decision, by_arm in rewards
+        ]
+    }
+    answer = yield from _write("POST", path_to(name, "rewards"), body, idempotency_key, answers.RewardResults)
+    return answer.results
+
+
+def lease(
+    name: str,
+    decisions: int,
+    *,
+    seconds: float = 60.0,
+    available: Iterable[str] | None = None,
+    units: bool = False,
+    idempotency_key: str | None = None,
+) -> Steps[LeasedDecisions]:
+    """Lease the next rounds, to draw their decisions here.
+
+    How often each arm plays in them is decided now, with promised shares kept exactly. Report what was drawn, with
+    `report`; what is not reported in time is returned.
+
+    Args:
+        name: of the allocation.
+        decisions: number of rounds, at most 1,000,000.
+        seconds: for which they may be drawn; they may be reported for as long again, and at least a minute.
+        available: names of the arms that can play; None for all that are not retired.
+        units: whether the arms of a decision follow from a unit, such as the id of a user, so that it keeps its arm.
+        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+
+    Returns:
+        The leased decisions, to be drawn in this process without a further request.
+    """
+    body = {"decisions": decisions, "seconds": seconds, "available": _names(available), "units": units}
+    begun = time.monotonic()  # before it was granted, so that no decision is drawn too late
+    answer = yield from _write("POST", path_to(name, "leases"), body, idempotency_key, answers.Lease)
+    return LeasedDecisions(answer, begun=begun)
+
+
+def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Steps[LeaseReport]:
+    """Report the decisions of a lease that were drawn so far, and the rewards that were collected in it.
+
+    It can be repeated: what the service knows already is not taken twice.
+
+    Args:
+        name: of the allocation.
+        leased: the decisions.
+        finished: whether no more will be drawn, so that the others are returned.
+
+    Returns:
+        The service's answer to the last part of the report.
+    """
+    path = path_to(name, "leases", leased.lease.id, "reports")
+    while True:
+        body, last = leased.body(REPORT)
+        call = Call("POST", path, body | {"finished": finished and last})
+        _, answer = yield from _send(call, LeaseReport)
+        leased.reported(body, answer)
+        if last:
+            return answer
+
+
+def report_by_id(
+    name: str,
+    lease: str,
+    played: int,
+    *,
+    rewards: Mapping[str, Mapping[int, float]] | None = None,
+    columns: Iterable[int] | None = None,
+    finished: bool = False,
+) -> Steps[LeaseReport]:
+    """Report decisions of a lease that another program drew, or an earlier run of this one; see `report`.
+
+    Args:
+        name: of the allocation.
+        lease: its id.
+        played: number of decisions played so far, which are the first ones of the lease; 0 for those reported before.
+        rewards: by the names of arms and the positions of decisions, counted from 0; None for none.
+        columns: of a lease for units: the columns of the decisions that are new; None otherwise.
+        finished: whether no more will be played, so that the others are returned.
+
+    Returns:
+        The service's answer.
+    """
+    by_arm = {
+        arm: {"positions": list(by_position), "values": list(by_position.values())}
+        for arm, by_position in (rewards or {}).items()
+    }
+    body: dict[str, Any] = {"played": played, "rewards": by_arm, "finished": finished}
+    if columns is not None:
+        body["columns"] = list(columns)
+    _, answer = yield from _send(Call("POST", path_to(name, "leases", lease, "reports"), body), LeaseReport)
+    return answer
+
+
+def total(
+    name: str, value: float, round: int | None = None, *, idempotency_key: str | None = None
+) -> Steps[TotalResult]:
+    """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
+
+    Args:
+        name: of the allocation.
+        value: the total.
+        round: which round it is, so that it cannot be credited to another one; None for the last one.
+        idempotency_key: as for `reward`.
+
+    Returns:
+        The round to which the total was credited, and whether it was known before.
+    """
+    body = {"value": value, "round": round}
+    return _write("POST", path_to(name, "totals"), body, idempotency_key, TotalResult)
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def add(
+    name: str,
+    arm: str,
+    *,
+    fraction: float | None = None,
+    penalty: float | None = None,
+    weight: float | None = None,
+    cap: float | None = None,
+    rate: float | None = None,
+    idempotency_key: str | None = None,
+) -> Steps[ChangeResult]:
+    """Add an arm; what it is owed counts from the next round.
+
+    Args:
+        name: of the allocation.
+        arm: name of the arm.
+        fraction: its promised share of the rounds, if the algorithm promises shares.
+        penalty: of the arm, if the algorithm has penalties.
+        weight: of the arm, if the algorithm has weights.
+        cap: its largest share of the rounds, if the algorithm has caps.
+        rate: its guaranteed reward per round, if the algorithm has rates.
+        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
+
+    Returns:
+        The round and version of the allocation after the change, and whether it changed anything.
+    """
+    values = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
+    return _write("PUT", path_to(name, "arms", arm), _given(values), idempotency_key, ChangeResult)
+
+
+def preview_add(
+    name: str,
+    arm: str,
+    *,
+    fraction: float | None = None,
+    penalty: float | None = None,
+    weight: float | None = None,
+    cap: float | None = None,
+    rate: float | None = None,
+) -> Steps[Preview]:
+    """What `add` would do with the same arguments, and what each arm would be promised; nothing is written."""
+    values = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
+    call = Call("PUT", path_to(name, "arms", arm), _given(values), query=DRY_RUN)
+    return (yield from _send(call, Preview))[1]
+
+
+def _given(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {label: value for label, value in values.items() if value is not None}
+
+
+def retire(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Retire an arm: it plays no more and its promise ends; its rewards are still accepted.
+
+    Args:
+        name: of the allocation.
+        arm: name of the arm.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
+    return _write("PATCH", path_to(name, "arms", arm), {"retired": True}, idempotency_key, ChangeResult)
+
+
+def preview_retire(name: str, arm: str) -> Steps[Preview]:
+    """What `retire` would do with the same arguments, and what each arm would be promised; nothing is written."""
+    return _preview_arm(name, arm, {"retired": True})
+
+
+def bring_back(
+    name: str, arm: str, *, fraction: float | None = None, idempotency_key: str | None = None
+) -> Steps[ChangeResult]:
+    """Bring a retired arm back, with everything known of it and a promise that begins now.
+
+    Args:
+        name: of the allocation.
+        arm: name of the arm.
+        fraction: its promised share of the rounds, in [0, 1]; None for none.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
+    body = _brought_back(fraction)
+    return _write("PATCH", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
+
+
+def preview_bring_back(name: str, arm: str, *, fraction: float | None = None) -> Steps[Preview]:
+    """What `bring_back` would do with the same arguments, and what each arm would be promised; nothing is written."""
+    return _preview_arm(name, arm, _brought_back(fraction))
+
+
+def _brought_back(fraction: float | None) -> dict[str, Any]:
+    return {"retired": False} | ({} if fraction is None else {"fraction": fraction})
+
+
+def rename(name: str, arm: str, new: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Give an arm another name: it stays the same arm, also in earlier decisions, whose rewards have its new name.
+
+    Args:
+        name: of the allocation.
+        arm: present name of the arm.
+        new: its new name.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
+    return _write("PATCH", path_to(name, "arms", arm), {"name": new}, idempotency_key, ChangeResult)
+
+
+def preview_rename(name: str, arm: str, new: str) -> Steps[Preview]:
+    """What `rename` would do with the same arguments, and what each arm would be promised; nothing is written."""
+    return _preview_arm(name, arm, {"name": new})
+
+
+def _preview_arm(name: str, arm: str, body: Mapping[str, Any]) -> Steps[Preview]:
+    return (yield from _send(Call("PATCH", path_to(name, "arms", arm), body, query=DRY_RUN), Preview))[1]
+
+
+def erase(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Erase the name of an arm, which may be that of a person: it is retired, and called ``erased-3`` or so.
+
+    Args:
+        name: of the allocation.
+        arm: present name of the arm.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
+    return _write("DELETE", path_to(name, "arms", arm), None, idempotency_key, ChangeResult)
+
+
+def promise(
+    name: str,
+    fractions: Mapping[str, float] | None = None,
+    *,
+    caps: Mapping[str, float] | None = None,
+    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+    idempotency_key: str | None = None,
+) -> Steps[ChangeResult]:
+    """Change the promised shares of some arms, of all or of none; what these arms are owed lapses.
+
+    ``caps`` are largest shares by arm, ``groups`` tables by name, with ``at_least``, ``at_most`` or ``exactly``, and
+    ``arms``; what is left out stays as it is, and None ends a group.
+
+    An arm with that share already keeps its promise and what it is owed, as do the arms that are not named; the
+    result's ``changed`` is False where all have theirs.
+
+    Args:
+        name: of the allocation.
+        fractions: promised shares of the rounds by arm, in [0, 1].
+        caps: largest shares of the rounds by arm, in [0, 1].
+        groups: tables by the names of groups.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
+    return _write("PATCH", path_to(name), _promises(fractions, caps, groups), idempotency_key, ChangeResult)
+
+
+def preview_promise(
+    name: str,
+    fractions: Mapping[str, float] | None = None,
+    *,
+    caps: Mapping[str, float] | None = None,
+    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+) -> Steps[Preview]:
+    """What `promise` would do with the same arguments, and what each arm would be promised; nothing is written."""
+    call = Call("PATCH", path_to(name), _promises(fractions, caps, groups), query=DRY_RUN)
+    return (yield from _send(call, Preview))[1]
+
+
+def _promises(
+    fractions: Mapping[str, float] | None,
+    caps: Mapping[str, float] | None,
+    groups: Mapping[str, Mapping[str, Any] | None] | None,
+) -> dict[str, Any]:
+    """The body of a change of promises."""
+    given = {"fractions": fractions, "caps": caps}
+    body: dict[str, Any] = {
+        key: _by_arm(key, "{'tea': 0.2}", shares) for key, shares in given.items() if shares is not None
+    }
+    return body if groups is None else body | {"groups": dict(groups)}
+
+
+def close_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Close an allocation: it decides no more; rewards are still accepted.
+
+    Args:
+        name: of the allocation.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
+    return _write("PATCH", path_to(name), {"closed": True}, idempotency_key, ChangeResult)
+
+
+def reopen_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
+    """Reopen a closed allocation.
+
+    Args:
+        name: of the allocation.
+        idempotency_key: as for `add`.
+
+    Returns:
+        As for `add`.
+    """
+    return _write("PATCH", path_to(name), {"closed": False}, idempotency_key, ChangeResult)
+
+
+# --- webhooks ---------------------------------------------------------------------------------------------------------
+
+
+def add_webhook(
+    name: str,
+    url: str,
+    *,
+    kinds: Iterable[str] | None = None,
+    secret: str | None = None,
+    after: int | None = None,
+) -> Steps[Webhook]:
+    """Register an address to which events are sent; called again after a failure, it may be there twice.
+
+    Args:
+        name: of the allocation.
+        url: to which its events are sent.
+        kinds: of events that are sent; None for all.
+        secret: ``whsec_`` and base64, with which they are signed; None for a new one, which the result has.
+        after: sequence of the event before the first that is sent; None for the last one now.
+
+    Returns:
+        The webhook, with its id and, this once, its secret.
+    """
+    listed = None if kinds is None else list(kinds)
+    body = {"url": url, "kinds": listed, "secret": secret, "after": after}
+    return (yield from _send(Call("POST", path_to(name, "webhooks"), body), Webhook))[1]
+
+
+def webhooks(name: str) -> Steps[tuple[Webhook, ...]]:
+    """The addresses to which events are sent, how far each is, and what is wrong with it.
+
+    Args:
+        name: of the allocation.
+
+    Returns:
+        The webhooks, without their secrets.
+    """
+    answer = yield from _get(path_to(name, "webhooks"), answers.Webhooks)
+    return answer.webhooks
+
+
+def remove_webhook(name: str, id: str) -> Steps[Webhook]:
+    """Remove an address: nothing is sent to it any more.
+
+    Args:
+        name: of the allocation.
+        id: of the webhook.
+
+    Returns:
+        The webhook that was removed.
+    """
+    return (yield from _send(Call("DELETE", path_to(name, "webhooks", id)), Webhook))[1]
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def audit(name: str, limit: int | None = None) -> Steps[Audit]:
+    """What each arm was promised, and what it received.
+
+    Args:
+        name: of the allocation.
+        limit: number of arms, those furthest behind their promise first; None for all, in their order.
+
+    Returns:
+        The audit, with one line per arm.
+    """
+    return _get(path_to(name, "audit"), Audit, limit=limit)
+
+
+def access() -> Steps[AccessInfo]:
+    """The access of the client's key.
+
+    Returns:
+        The name and scopes of the key, and the allocations that it may use.
+    """
+    return _get("/v1/access", AccessInfo)
+
+
+def algorithms() -> Steps[tuple[AlgorithmInfo, ...]]:
+    """The algorithms that allocations of the service can have.
+
+    Returns:
+        A record of each, by name, with its promise and its parameters.
+    """
+    answer = yield from _get("/v1/algorithms", answers.Algorithms)
+    return answer.algorithms
+
+
+def event_page(name: str, after: int) -> Steps[answers.Events]:
+    """A page of events.
+
+    Args:
+        name: of the allocation.
+        after: sequence of the last event that is known; 0 for none.
+
+    Returns:
+        The next events, and the sequence after which to continue, None at the end.
+    """
+    return _get(path_to(name, "events"), answers.Events, after=after, limit=PAGE)
+
+
+def log(name: str, path: str | PathLike[str], since: int, until: int | None, estimate: bool) -> tuple[Path, Call, str]:
+    """Where the log of an allocation goes, the call, and the media type of its answer.
+
+    Args:
+        name: of the allocation.
+        path: file to write, which ends in ``.csv`` or ``.parquet``.
+        since: the first round.
+        until: the last round; None for the last one decided.
+        estimate: whether to estimate propensities that have no closed form.
+
+    Returns:
+        The path, the call, and the media type.
+
+    Raises:
+        DataError: the name of the file says no format.
+    """
+    target = Path(fspath(path))
+    format = target.suffix.removeprefix(".").lower()
+    if format not in LOG_TYPES:
+        raise DataError(f"the name of a log must end in .csv or .parquet, got {fspath(path)!r}")
+    query = {"format": format, "since": since, "until": until, "estimate": str(estimate).lower()}
+    return target, Call("GET", path_to(name, "log"), query=query), LOG_TYPES[format]
+
+
+def _send(call: Call, shape: type[Record]) -> Steps[tuple[int, Record]]:
+    status, record = yield call, shape
+    return status, record
+
+
+def _get(path: str, shape: type[Record], **query: Any) -> Steps[Record]:
+    return (yield from _send(Call("GET", path, query=query), shape))[1]
+
+
+def _write(
+    method: str, path: str, body: Mapping[str, Any] | None, idempotency_key: str | None, shape: type[Record]
+) -> Steps[Record]:
+    key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
+    return (yield from _send(Call(method, path, body, idempotency_key=key), shape))[1]
+
+
+def _infinity_as_string(value: Any) -> Any:
+    """Parameters as the service accepts them, as JSON has no infinity."""
+    if isinstance(value, Mapping):
+        return {name: _infinity_as_string(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_infinity_as_string(part) for part in value]
+    return repr(value) if isinstance(value, float) and math.isinf(value) else value
+
+
+def _by_arm(what: str, example: str, values: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(values, Mapping):
+        raise EvenhandError(f"{what} must be a mapping from arms to numbers, such as {example}, got {values!r}")
+    return dict(values)
+
+
+def _names(arms: Iterable[str] | None) -> list[str] | None:
+    if isinstance(arms, str):
+        raise EvenhandError(f"available must be a list of arms, got the string {arms!r}")
+    return None if arms is None else list(arms)

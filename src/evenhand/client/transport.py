@@ -1,0 +1,253 @@
+"""Connections to a service, with retries for a limited time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from ..core.version import __version__
+from .messages import Call, bearer, read, unexpected
+from .tries import Limits, Transient, Tries, failed, refused
+
+Record = TypeVar("Record")
+Result = TypeVar("Result")
+
+#: Seconds without an answer after which ``notice`` is called.
+NOTICE_AFTER = 1.0
+#: Hosts for which the proxy of the environment is not used.
+HOSTS = tuple(f"all://{host}" for host in ("localhost", "127.0.0.1", "[::1]"))
+INCOMPLETE = "the answer began, but was not complete in time"
+
+
+class Connection:
+    """Connections to a service, kept open between calls; threads may share them.
+
+    Args:
+        key: API key; never shown.
+        limits: how often and for how long a call is tried.
+        transport: carries the calls; None for the network.
+        sleep: waits for some seconds.
+        clock: returns the time in seconds.
+        notice: called once per call if it has no answer after a second.
+
+    Example:
+        >>> answer = httpx.Response(200, json={"round": 7})
+        >>> connection = Connection(transport=httpx.MockTransport(lambda request: answer))
+        >>> connection.send(Call("GET", "http://localhost:8000/v1/anything"), dict[str, int])
+        (200, {'round': 7})
+    """
+
+    def __init__(
+        self,
+        key: str | None = None,
+        limits: Limits | None = None,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        notice: Callable[[], object] | None = None,
+    ) -> None:
+        self._limits, self._sleep, self._clock, self._notice = limits or Limits(), sleep, clock, notice
+        self._http = httpx.Client(headers=_headers(key), transport=transport, mounts=dict.fromkeys(HOSTS))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def send(self, call: Call, shape: type[Record]) -> tuple[int, Record]:
+        """The status of the answer to a call, and the answer as a record.
+
+        Args:
+            call: to send, repeated after a transient failure as far as its limits allow.
+            shape: class of the record.
+
+        Returns:
+            The status, such as 200, and the record.
+
+        Raises:
+            ServiceError: the service refuses the call.
+            Unavailable: it cannot be reached or cannot answer, in all tries.
+            UnexpectedAnswer: the answer has another shape.
+        """
+
+        def use(response: httpx.Response, tries: Tries) -> tuple[int, Record]:
+            return response.status_code, read(call, response, _body(response, tries), shape)
+
+        return self._try(call, use)
+
+    def download(self, call: Call, path: Path, media_type: str) -> None:
+        """Write an answer to a file in pieces, for as long as pieces arrive.
+
+        Args:
+            call: to send.
+            path: file to write.
+            media_type: that the answer must have.
+
+        Raises:
+            ServiceError: the service refuses the call.
+            Unavailable: it cannot be reached or cannot answer, in all tries.
+            UnexpectedAnswer: the answer has another media type.
+            OSError: the file cannot be written.
+        """
+
+        def use(response: httpx.Response, tries: Tries) -> None:
+            if (got := _other_type(response, media_type)) is not None:
+                raise unexpected(call, response, _body(response, tries), got)
+            with path.open("wb") as file:
+                file.writelines(response.iter_bytes())
+
+        self._try(call, use)
+
+    def _try(self, call: Call, use: Callable[[httpx.Response, Tries], Result]) -> Result:
+        """The result of ``use`` on the answer, after as many tries as necessary and allowed."""
+        tries = Tries(call, self._limits, self._clock)
+        notice = threading.Timer(NOTICE_AFTER, self._notice or (lambda: None))
+        notice.daemon = True
+        if self._notice is not None:
+            notice.start()
+        try:
+            while True:
+                try:
+                    return self._once(tries, use, notice)
+                except Transient as error:
+                    pause = tries.pause(error)
+                self._sleep(pause)
+        finally:
+            notice.cancel()
+
+    def _once(self, tries: Tries, use: Callable[[httpx.Response, Tries], Result], notice: threading.Timer) -> Result:
+        try:
+            with self._http.stream(**tries.request, timeout=tries.timeout) as response:
+                if response.is_success:
+                    notice.cancel()
+                    return use(response, tries)
+                body = _body(response, tries)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise failed(tries.call, error) from None
+        raise refused(tries.call, response, body)
+
+
+class AsyncConnection:
+    """Connections to a service for asyncio, kept open between calls.
+
+    Args:
+        key: API key; never shown.
+        limits: how often and for how long a call is tried.
+        transport: carries the calls; None for the network.
+        sleep: waits for some seconds.
+        clock: returns the time in seconds.
+
+    Example:
+        >>> answer = httpx.Response(200, json={"round": 7})
+        >>> connection = AsyncConnection(transport=httpx.MockTransport(lambda request: answer))
+        >>> asyncio.run(connection.send(Call("GET", "http://localhost:8000/v1/anything"), dict[str, int]))
+        (200, {'round': 7})
+    """
+
+    def __init__(
+        self,
+        key: str | None = None,
+        limits: Limits | None = None,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limits, self._sleep, self._clock = limits or Limits(), sleep, clock
+        self._http = httpx.AsyncClient(headers=_headers(key), transport=transport, mounts=dict.fromkeys(HOSTS))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def send(self, call: Call, shape: type[Record]) -> tuple[int, Record]:
+        """Like `Connection.send`.
+
+        Args:
+            call: to send.
+            shape: class of the record.
+
+        Returns:
+            The status, such as 200, and the record.
+        """
+
+        async def use(response: httpx.Response, tries: Tries) -> tuple[int, Record]:
+            return response.status_code, read(call, response, await _async_body(response, tries), shape)
+
+        return await self._try(call, use)
+
+    async def download(self, call: Call, path: Path, media_type: str) -> None:
+        """Like `Connection.download`.
+
+        Args:
+            call: to send.
+            path: file to write.
+            media_type: that the answer must have.
+        """
+
+        async def use(response: httpx.Response, tries: Tries) -> None:
+            if (got := _other_type(response, media_type)) is not None:
+                raise unexpected(call, response, await _async_body(response, tries), got)
+            with path.open("wb") as file:
+                async for piece in response.aiter_bytes():
+                    file.write(piece)
+
+        await self._try(call, use)
+
+    async def _try(self, call: Call, use: Callable[[httpx.Response, Tries], Awaitable[Result]]) -> Result:
+        tries = Tries(call, self._limits, self._clock)
+        while True:
+            try:
+                return await self._once(tries, use)
+            except Transient as error:
+                pause = tries.pause(error)
+            await self._sleep(pause)
+
+    async def _once(self, tries: Tries, use: Callable[[httpx.Response, Tries], Awaitable[Result]]) -> Result:
+        try:
+            async with self._http.stream(**tries.request, timeout=tries.timeout) as response:
+                if response.is_success:
+                    return await use(response, tries)
+                body = await _async_body(response, tries)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise failed(tries.call, error) from None
+        raise refused(tries.call, response, body)
+
+
+def _body(response: httpx.Response, tries: Tries) -> bytes:
+    """The body of an answer, which is not read beyond the time for all tries."""
+    pieces, late = [], False
+    for piece in response.iter_bytes():
+        if late:
+            raise httpx.ReadTimeout(INCOMPLETE)
+        pieces.append(piece)
+        late = tries.late
+    return b"".join(pieces)
+
+
+async def _async_body(response: httpx.Response, tries: Tries) -> bytes:
+    pieces, late = [], False
+    async for piece in response.aiter_bytes():
+        if late:
+            raise httpx.ReadTimeout(INCOMPLETE)
+        pieces.append(piece)
+        late = tries.late
+    return b"".join(pieces)
+
+
+def _headers(key: str | None) -> dict[str, Any]:
+    headers = {"User-Agent": f"evenhand/{__version__}"}
+    return headers if key is None else headers | {"Authorization": bearer(key)}
+
+
+def _other_type(response: httpx.Response, media_type: str) -> str | None:
+    """What is wrong with the media type of an answer, whose parameters do not count; None if nothing is."""
+    header = response.headers.get("Content-Type", "")
+    got, expected = (text.partition(";")[0].strip() for text in (header, media_type))
+    return None if got == expected else f"of the type {got or 'unknown'}"

@@ -1,1 +1,0 @@
-"""Configuration files: TOML tables of policies, environments and runs."""

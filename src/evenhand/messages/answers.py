@@ -1,0 +1,582 @@
+"""The answers of the service, each defined once: for `Bandit`, the store, the routes, their description and the client.
+
+They are plain dataclasses, so that a `Bandit` does not load pydantic; pydantic reads the text below each field as its
+description. The audit, which is an answer as well, is `evenhand.messages.audit.Audit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Literal
+
+from annotated_types import Len
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = 253_402_300_799.0  # seconds since the epoch, the end of the year 9999
+Missing = Literal["never", "lost", "zero"]
+RewardStatus = Literal["accepted", "duplicate", "conflict", "unknown", "late", "invalid"]
+
+
+@lru_cache(64)  # the decisions of a batch have one time
+def moment(seconds: float) -> datetime:
+    """The time of a number of seconds since the epoch; the nearest one that has a date.
+
+    Example:
+        >>> moment(1_790_000_000.5).isoformat()
+        '2026-09-21T14:13:20.500000+00:00'
+    """
+    return EPOCH + timedelta(seconds=min(max(seconds, 0.0), LATEST))
+
+
+@lru_cache(64)
+def rfc3339(time: datetime) -> str:
+    """A time as text, in UTC and with microseconds, so that texts are ordered as the times are.
+
+    Example:
+        >>> rfc3339(moment(1_790_000_000.0))
+        '2026-09-21T14:13:20.000000Z'
+    """
+    return time.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
+
+
+def plain(value: Any) -> Any:
+    """An answer, or a part of one, as plain JSON values.
+
+    Example:
+        >>> plain(ArmPropensity("tea", 1.0, 0.0))
+        {'arm': 'tea', 'propensity': 1.0, 'stderr': 0.0}
+    """
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+class Answer:
+    """Base of the answers."""
+
+    __slots__ = ()
+    #: The description says that every field is in an answer, also one with a default.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "use_attribute_docstrings": True,
+        "json_schema_serialization_defaults_required": True,
+    }
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        values: dict[str, Any] = plain(self)
+        return values
+
+
+# --- decisions and rewards --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ArmPropensity(Answer):
+    """An arm, and the probability with which it was to play in a round, given everything known before."""
+
+    arm: str
+    """name of the arm"""
+    propensity: float | None
+    """its probability to play; null where it has no closed form and was not requested"""
+    stderr: float | None
+    """standard error of the propensity; 0 where it is exact"""
+
+
+@dataclass(frozen=True)
+class Decision(Answer):
+    """The arms that play in a round.
+
+    Example:
+        >>> from evenhand.bandit import Bandit
+        >>> decision = Bandit(["tea", "coffee"], "ucb1").decide()
+        >>> decision.id, decision.names, decision.arms[0].propensity
+        ('1', ('tea',), 1.0)
+    """
+
+    id: str
+    """identifies the decision when its rewards are sent"""
+    round: int
+    """counted from 1"""
+    time: datetime
+    """when it was made, by the clock of the server"""
+    arms: tuple[ArmPropensity, ...]
+    """those that play, by decreasing propensity"""
+    version: int
+    """of the policy: changes of arms and promises so far"""
+    propensities: tuple[ArmPropensity, ...] | None
+    """of every available arm; null unless requested"""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arms that play."""
+        return tuple([one.arm for one in self.arms])
+
+
+@dataclass(frozen=True)
+class Decisions(Answer):
+    """Decisions, in the order of their rounds."""
+
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True)
+class ArmOutcome(Answer):
+    """An arm that played in a round, and what came of it."""
+
+    arm: str
+    """name of the arm"""
+    propensity: float | None
+    """its probability to play; null where it has no closed form and was not requested"""
+    stderr: float | None
+    """standard error of the propensity; 0 where it is exact"""
+    reward: float | None
+    """null where none was received"""
+    status: Literal["pending", "received", "late", "lost", "total"]
+    """`pending`; `received` in time; `late`, received after the window; `lost`, missing when the window had passed;
+    `total`, a part of the anonymous total of a round"""
+
+
+@dataclass(frozen=True)
+class DecisionOutcome(Answer):
+    """A decision, and what came of it."""
+
+    id: str
+    """identifies the decision"""
+    round: int
+    """counted from 1"""
+    time: datetime
+    """when it was made, by the clock of the server"""
+    arms: tuple[ArmOutcome, ...]
+    """those that played, by decreasing propensity"""
+    available: tuple[str, ...]
+    """names of the arms that could play"""
+
+
+@dataclass(frozen=True)
+class RewardResult(Answer):
+    """The result of sending the reward of an arm."""
+
+    decision: str
+    """id of the decision"""
+    arm: str
+    """name of the arm"""
+    status: RewardStatus
+    """what has become of the reward"""
+    message: str = ""
+    """the reason; empty for `accepted`, `duplicate` and `late`"""
+
+    @property
+    def learned(self) -> bool:
+        """Whether the allocation has learned from this reward, now or before."""
+        return self.status in ("accepted", "duplicate")
+
+
+@dataclass(frozen=True)
+class RewardResults(Answer):
+    """The result of each reward, in the order of the request."""
+
+    results: tuple[RewardResult, ...]
+
+
+@dataclass(frozen=True)
+class LeasedArm(Answer):
+    """An arm of a lease."""
+
+    arm: str
+    """name of the arm"""
+    count: int
+    """decisions of the lease in which it plays"""
+    propensity: float
+    """its probability to play in any of them: `count` divided by the number of decisions"""
+
+
+@dataclass(frozen=True)
+class Lease(Answer):
+    """Rounds that the client decides itself.
+
+    The arms are laid into a table with a column per decision, one after another, each `count` times, and from the last
+    column on to the first again. The decision at position p, counted from 0, has the id `round` + p, and plays the arms
+    of column (`start` + p · `step`) mod `decisions`.
+    """
+
+    id: str
+    """identifies the lease when it is reported"""
+    round: int
+    """its first round"""
+    decisions: int
+    """number of its rounds"""
+    plays: int
+    """arms per decision"""
+    arms: tuple[LeasedArm, ...]
+    """those that play, in the order in which they are laid into the table"""
+    start: int
+    """column of the first decision"""
+    step: int
+    """columns from one decision to the next"""
+    salt: int | None
+    """of the hash by which units find their column; null where the decisions go through the columns in order"""
+    seconds: float
+    """for which its decisions may be played, from the time when it was granted"""
+    expires: datetime
+    """when they may be played no more, by the clock of the server"""
+    report_by: datetime
+    """until when they may be reported; what is not reported by then is returned"""
+    version: int
+    """of the policy: changes of arms and promises so far"""
+
+
+@dataclass(frozen=True)
+class LeaseReport(Answer):
+    """What was taken of a report of a lease."""
+
+    id: str
+    """of the lease"""
+    played: int
+    """decisions reported so far"""
+    returned: bool
+    """whether the others have been returned"""
+    added: int
+    """decisions that this report added"""
+    accepted: int
+    """rewards that were new"""
+    duplicate: int
+    """rewards that were known"""
+    late: int
+    """rewards that arrived after their window, so that nothing was learned from them"""
+
+
+@dataclass(frozen=True)
+class TotalResult(Answer):
+    """The result of sending an anonymous total."""
+
+    round: int
+    """the round to which it was credited"""
+    status: Literal["accepted", "duplicate"]
+    """`duplicate`: it was received before"""
+
+
+# --- allocations ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Allocation(Answer):
+    """An allocation: its settings and its current round."""
+
+    name: str
+    """of the allocation"""
+    algorithm: str | Mapping[str, Any]
+    """a name, or a table for each part of the policy"""
+    arms: tuple[str, ...]
+    """names of all arms"""
+    retired: tuple[str, ...]
+    """arms that play no more"""
+    parameters: Mapping[str, Any]
+    """of the algorithm"""
+    plays: int
+    """arms that play per round"""
+    seed: int
+    """of all randomness"""
+    window: float | None
+    """seconds to wait for a reward; null: no limit"""
+    missing: Missing
+    """what a missing reward means: `never`, `lost` or `zero`"""
+    rewards: Annotated[tuple[float, ...], Len(2, 2)]
+    """the smallest and the largest reward"""
+    round: int
+    """rounds decided"""
+    version: int
+    """changes of arms and promises so far"""
+    closed: bool
+    """whether it decides no more"""
+    created: datetime
+    """when it was created"""
+
+
+@dataclass(frozen=True)
+class AllocationHealth(Answer):
+    """What needs attention in an allocation."""
+
+    status: Literal["good", "attention", "bad", "closed"]
+    """`bad`: a promise cannot be kept, or an arm is below its promise beyond doubt; `attention`: an arm is further
+    behind than chance explains, estimates cannot be trusted, or no reward has arrived for long"""
+    text: str
+    """why, in a sentence"""
+    behind: float | None
+    """plays that the arm or group furthest behind is owed; null where no share of the rounds is promised"""
+    arm: str | None
+    """the name of that arm; null where none is behind, or a group is further behind"""
+    warnings: int
+    """number of arms whose estimate cannot be trusted"""
+    last_decision: datetime | None
+    """null before the first"""
+    last_reward: datetime | None
+    """null before the first"""
+
+
+@dataclass(frozen=True)
+class AllocationSummary(Answer):
+    """An allocation in a list."""
+
+    name: str
+    """of the allocation"""
+    algorithm: str
+    """its name, or those of its parts"""
+    arms: int
+    """how many are not retired"""
+    round: int
+    """rounds decided"""
+    closed: bool
+    """whether it decides no more"""
+    created: datetime
+    """when it was created"""
+    health: AllocationHealth | None = None
+    """null unless requested"""
+
+
+@dataclass(frozen=True)
+class Allocations(Answer):
+    """Allocations, by name."""
+
+    allocations: tuple[AllocationSummary, ...]
+    next: str | None
+    """`cursor` of the next page; null for the last page"""
+
+
+@dataclass(frozen=True)
+class Arm(Answer):
+    """An arm of an allocation."""
+
+    arm: str
+    """name of the arm"""
+    retired: bool
+    """whether it plays no more"""
+    fraction: float | None
+    """promised share of the rounds; null where the algorithm has none per arm"""
+    penalty: float | None
+    """null where the algorithm has none per arm"""
+    weight: float | None
+    """null where the algorithm has none per arm"""
+    cap: float | None = None
+    """largest share of the rounds; null where the algorithm has none per arm"""
+    rate: float | None = None
+    """guaranteed reward per round; null where the algorithm has none per arm"""
+
+
+@dataclass(frozen=True)
+class Arms(Answer):
+    """Arms, in their order."""
+
+    arms: tuple[Arm, ...]
+    next: str | None
+    """`cursor` of the next page; null for the last page"""
+
+
+@dataclass(frozen=True)
+class ChangeResult(Answer):
+    """The result of a change of arms or promises."""
+
+    version: int
+    """of the policy from now on"""
+    round: int
+    """the round after which the change takes effect"""
+    changed: bool
+    """false where everything was so already: nothing has changed then"""
+
+
+@dataclass(frozen=True)
+class GroupPromise(Answer):
+    """What is promised to a group of arms together."""
+
+    name: str
+    """of the group"""
+    arms: tuple[str, ...]
+    """its arms"""
+    at_least: float
+    """plays of its arms per round at least"""
+    at_most: float | None
+    """plays of its arms per round at most; null for no limit"""
+
+
+@dataclass(frozen=True)
+class Preview(Answer):
+    """What a request with `dry_run` would do; nothing has been written, and its promises can be kept."""
+
+    changed: bool
+    """whether anything would change; false where everything is so already"""
+    round: int
+    """the round after which it would take effect; 0 for a new allocation"""
+    plays: int
+    """arms that play per round"""
+    promised: float | None
+    """sum of the shares that are promised to arms; null where the algorithm promises none per arm"""
+    arms: tuple[Arm, ...]
+    """all arms, with what each would be promised"""
+    groups: tuple[GroupPromise, ...]
+    """that would be promised shares together"""
+    begins: tuple[str, ...]
+    """arms and groups whose promise would begin with the next round, so that what they are owed lapses"""
+
+
+@dataclass(frozen=True)
+class Event(Answer):
+    """Something that happened to an allocation, as it is stored."""
+
+    sequence: int
+    """1, 2, … per allocation"""
+    time: datetime
+    """when it happened, by the clock of the server"""
+    kind: str
+    """`create`, `decide`, `reward`, `total`, `expire`, `change`, or `state` in place of events that were not kept"""
+    round: int | None
+    """of a decision, reward or total; the round after which a change took effect; else null"""
+    data: Mapping[str, Any]
+    """what happened; its fields depend on the kind"""
+    key: str | None
+    """id of the API key that caused it; null for none"""
+
+
+@dataclass(frozen=True)
+class Events(Answer):
+    """Events, in order."""
+
+    events: tuple[Event, ...]
+    next: int | None
+    """`after` of the next page; null where there are no more events yet"""
+
+
+@dataclass(frozen=True)
+class Webhook(Answer):
+    """An address to which events are sent."""
+
+    id: str
+    """identifies it when it is removed"""
+    url: str
+    """to which events are sent"""
+    kinds: tuple[str, ...] | None
+    """of the events that are sent; null for all"""
+    sequence: int
+    """of the last event that was delivered, or was of another kind"""
+    created: datetime
+    """when it was registered"""
+    failing: datetime | None
+    """since when nothing can be delivered; null where the last try succeeded"""
+    disabled: datetime | None
+    """when it was disabled, after five days of failures or as its address wants no more; null where it is not"""
+    error: str | None
+    """why the last try failed; null where it succeeded"""
+    secret: str | None = None
+    """with which messages are signed; only in the answer that registers it"""
+
+
+@dataclass(frozen=True)
+class Webhooks(Answer):
+    """The webhooks of an allocation."""
+
+    webhooks: tuple[Webhook, ...]
+
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class KindParameter(Answer):
+    """A parameter of a kind."""
+
+    name: str
+    """of the parameter"""
+    type: Literal["number", "integer", "boolean", "string", "numbers", "value"]
+    """`numbers`: a list of numbers; `value`: a string, list or table"""
+    required: bool
+    """whether a table of this kind must have it"""
+    default: Any
+    """its value where it is left out; null for none"""
+    description: str
+    """what it means"""
+
+
+@dataclass(frozen=True)
+class Kind(Answer):
+    """A kind of table that a parameter can be, such as `{"kind": "linear", "slope": 2}`."""
+
+    kind: str
+    """by which the table names it"""
+    summary: str
+    """what it is"""
+    parameters: tuple[KindParameter, ...]
+    """the other keys of the table"""
+
+
+@dataclass(frozen=True)
+class AlgorithmParameter(Answer):
+    """A parameter of an algorithm."""
+
+    name: str
+    """of the parameter"""
+    type: Literal["number", "integer", "boolean", "string", "per_arm", "value"]
+    """`per_arm`: a number for all arms, a list in their order, or numbers by name; `value`: a string, list or table"""
+    required: bool
+    """whether an allocation must have it"""
+    default: Any
+    """its value where it is left out; null for none, or for one that is computed"""
+    description: str
+    """what it means"""
+    kinds: tuple[Kind, ...] = ()
+    """of the tables that it can be; empty where it has no kinds"""
+
+
+@dataclass(frozen=True)
+class AlgorithmInfo(Answer):
+    """An algorithm that allocations can have."""
+
+    name: str
+    """by which it is requested"""
+    summary: str
+    """what it does"""
+    promises: Literal["share", "merit", "group", "reward", "none"]
+    """a minimum `share` of the rounds to each arm, a share in proportion to `merit`, shares to a `group` of arms, a
+    `reward` per round to each arm, or `none`"""
+    promise: str
+    """what it promises, exactly"""
+    made_for: tuple[Literal["delayed", "dependent", "anonymous", "changing"], ...]
+    """rewards that arrive late, delays that depend on the reward, sums that name no arm, means that change; none of
+    these: rewards that are immediate"""
+    parameters: tuple[AlgorithmParameter, ...]
+    """beside those of every allocation, such as `plays`"""
+
+
+@dataclass(frozen=True)
+class Algorithms(Answer):
+    """The algorithms that allocations can have, by name."""
+
+    algorithms: tuple[AlgorithmInfo, ...]
+
+
+@dataclass(frozen=True)
+class AccessInfo(Answer):
+    """The access of a caller."""
+
+    open: bool
+    """whether there are no keys, so that requests from this computer have every scope"""
+    name: str | None
+    """of the key; null without one"""
+    scopes: tuple[str, ...]
+    """some of `administer`, `decide`, `reward`, `read`"""
+    allocations: tuple[str, ...] | None
+    """names of those that the key is for; null for all"""
+    expires: datetime | None
+    """when the key expires; null for never"""
+
+
+@dataclass(frozen=True)
+class Health(Answer):
+    """The server is alive, or ready."""
+
+    status: Literal["ok"] = "ok"
+    """always `ok`"""

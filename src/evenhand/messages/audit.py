@@ -1,0 +1,153 @@
+"""What each arm was promised, and what it got.
+
+The imports are relative, as the client's package has these modules, too, under another name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from ..core.errors import number_of
+from . import audit_text as text
+from .answers import Answer
+from .lines import COLUMNS, VALUES, BoundLine, ChangeMade, Cost, DeficitExcerpt, History, Line
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+SHOWN = 100  # lines of a printed audit
+
+
+@dataclass(frozen=True)
+class DelaySummary(Answer):
+    """The delays of the last rewards, in seconds.
+
+    The histogram begins at 0 and has at most twelve bins of equal width, such as 5 seconds, 2 minutes or 6 hours. Where
+    the largest delay is at least 30 times the median, so that most delays would fall into the first bin, the edges grow
+    about evenly on a logarithmic scale instead; shorter and longer delays have one bin each at the ends.
+
+    Example:
+        >>> from evenhand.bandit.audit.delays import summarise
+        >>> summary = summarise([3.0, 8.0, 9.0, 31.0, 55.0])
+        >>> summary.quantiles["0.5"], summary.edges, summary.counts
+        (9.0, (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0), (1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 1))
+    """
+
+    count: int
+    """number of rewards, at most the last 1000"""
+    quantiles: Mapping[str, float]
+    """of their delays, by probability"""
+    edges: tuple[float, ...]
+    """of the bins of the histogram; one more than there are bins"""
+    counts: tuple[int, ...]
+    """delays per bin; a delay on an edge belongs to the bin that begins there, the largest to the last bin"""
+
+
+@dataclass(frozen=True)
+class Audit(Answer):
+    """What each arm was promised and got.
+
+    Example:
+        >>> from evenhand.bandit import Bandit
+        >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.0, 0.5])
+        >>> for _ in range(4):
+        ...     decision = bandit.decide()
+        >>> audit = bandit.audit()
+        >>> audit.lines[1].plays, audit.lines[1].deficit, audit.fault
+        (2, 0.0, '')
+        >>> audit.deficit_history.rounds, audit.deficit_history.arms, audit.deficit_history.deficits
+        ((1, 2, 3, 4), ('coffee',), ((0.5, 0.0, 0.5, 0.0),))
+        >>> print(audit)
+        2 arms, 4 rounds, fucb
+        The promise is kept.
+        arm     promised  share  plays  deficit  worst  estimate  pending
+        tea            0    0.5      2                                  2
+        coffee       0.5    0.5      2        0    0.5                  2
+    """
+
+    algorithm: str
+    """that decided"""
+    round: int
+    """rounds decided"""
+    version: int
+    """changes of arms and promises so far"""
+    time: datetime
+    """of the audit"""
+    arms: int
+    """number of arms; an audit with a limit has fewer lines"""
+    verdict: str
+    """which promises are kept, and which arm is furthest behind, in a sentence"""
+    fault: str
+    """why the promises cannot be kept with the availability so far; empty if they can"""
+    warnings: tuple[str, ...]
+    """which estimates cannot be trusted, and why"""
+    lines: tuple[Line, ...]
+    """one per arm, in the order of the arms; with a limit those furthest behind their promise first"""
+    bounds: tuple[BoundLine, ...]
+    """one per group of arms that is promised shares together, then one per arm with a cap; at most 1000"""
+    delays: DelaySummary | None
+    """of the last rewards; null before the first"""
+    deficit_history: DeficitExcerpt | None
+    """the deficits over time; null where no share of the rounds was ever promised"""
+    cost: Cost | None
+    """what the promises cost; null where there are none, and before the first round"""
+    history: History | None
+    """plays and rewards over time; null before the first round"""
+    changes_made: tuple[ChangeMade, ...]
+    """the last changes of arms and promises, at most 100, the oldest first"""
+    sources: tuple[str, ...] = ()
+    """where the evidence is from that the policy learned beforehand, which counts for no promise"""
+    name: str | None = None
+    """of the allocation; null for a `Bandit` outside a store"""
+    sequence: int | None = None
+    """of the last event of the allocation, which every decision, reward and change increases"""
+    closed: bool = False
+    """whether the allocation decides no more"""
+
+    def __str__(self) -> str:
+        """A table with one line per arm, in 80 columns, and the fault below it; `table` has all columns."""
+        shown = self.lines[:SHOWN]
+        parts = [f"{number_of(self.arms, 'arm')}, {number_of(self.round, 'round')}, {self.algorithm}"]
+        parts += wrap(text.harmless(self.verdict), text.WIDTH, break_long_words=False, break_on_hyphens=False)
+        if shown:
+            parts.append(text.table(shown))
+        if len(shown) < self.arms:
+            parts.append(f"and {self.arms - len(shown):,} more")
+        if self.bounds:
+            parts.append(text.bounds_table(self.bounds))
+        for note in self.notes():
+            parts += wrap(note, text.WIDTH, break_long_words=False, break_on_hyphens=False)
+        if self.fault:
+            parts += wrap(f"cannot be kept: {self.fault}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
+        for warning in self.warnings:
+            parts += wrap(f"warning: {warning}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
+        return "\n".join(parts)
+
+    def notes(self) -> tuple[str, ...]:
+        """A sentence each: evidence from elsewhere, rewards that are not forgotten, and what the promises cost."""
+        shown = self.lines[:SHOWN]
+        beforehand = (
+            f"learned beforehand, from {', '.join(self.sources)}: {text.learned(shown)}" if self.sources else ""
+        )
+        remembered = text.memory(shown)
+        notes = (beforehand, remembered and f"the policy goes by: {remembered}", text.cost(self.cost))
+        return tuple(note for note in notes if note)
+
+    def table(self) -> pd.DataFrame:
+        """One row per arm, with all columns."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records([VALUES(line) for line in self.lines], columns=list(COLUMNS))
+
+    def figure(self) -> Figure:
+        """Promised shares, shares since the promise began, and estimated rewards with intervals; one row per arm."""
+        from ..bandit.audit.figure import draw
+
+        name = "" if self.name is None else f"{self.name}: "
+        return draw(self.lines, self.arms, f"{name}{self.algorithm} after {number_of(self.round, 'round')}", self.fault)

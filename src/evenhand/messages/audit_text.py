@@ -1,0 +1,161 @@
+"""The lines of an audit as a table of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from io import StringIO
+
+from .lines import BoundLine, Cost, Line
+
+WIDTH = 80  # characters per line
+NAMED = 10  # arms in a sentence
+FOLDED = 9  # characters to which the first column can shrink, since its cells can be folded
+
+
+def fitting(columns: Mapping[str, Sequence[str]], width: int, gap: int, dispensable: Sequence[str]) -> list[str]:
+    """The columns that fit into a width; dispensable ones are left out in their order until the others fit.
+
+    Args:
+        columns: the cells of each column, by its head; the first column can be folded to 9 characters.
+        width: in characters.
+        gap: characters between two columns.
+        dispensable: columns that may be left out, the first one first.
+
+    Example:
+        >>> fitting({"arm": ["tea"], "plays": ["1,000,000"], "lost": ["17"]}, width=17, gap=2, dispensable=["lost"])
+        ['arm', 'plays']
+    """
+    from rich.cells import cell_len
+
+    widths = {name: max(map(cell_len, (name.strip(), *cells))) for name, cells in columns.items()}
+    first, *_ = widths
+    widths[first] = min(widths[first], FOLDED)
+    for name in dispensable:
+        if sum(widths.values()) + gap * (len(widths) - 1) <= width:
+            break
+        widths.pop(name, None)
+    return list(widths)
+
+
+#: Characters that a terminal executes or that change the direction of text; line feeds may stand in sentences.
+STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """A text in which characters that steer a terminal or the direction of letters are written as escapes.
+
+    Example:
+        >>> harmless("tea\\x1b[2J"), harmless("\\u202eaet")
+        ('tea\\\\x1b[2J', '\\\\u202eaet')
+    """
+    return STEERING.sub(lambda match: repr(match[0])[1:-1], text)
+
+
+def plain(name: str) -> str:
+    """A name on one line, without control characters that a terminal would execute.
+
+    Example:
+        >>> plain("tea"), plain("green\\ntea")
+        ('tea', "'green\\\\ntea'")
+    """
+    return name if name.isprintable() else repr(name)
+
+
+def table(lines: Sequence[Line]) -> str:
+    """Lines as text in 80 columns; columns that do not fit are left out."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = {
+        "arm": [plain(line.arm) + (" (retired)" if line.retired else "") for line in lines],
+        "promised": [_number(line.promised) for line in lines],
+        "share": [_number(line.share) for line in lines],
+        "plays": [f"{line.plays:,}" for line in lines],
+        "deficit": [_number(line.deficit) for line in lines],
+        "worst": [_number(line.worst) for line in lines],
+        **({"lapsed": [_number(line.lapsed) for line in lines]} if any(line.resets for line in lines) else {}),
+        "estimate": [_estimate(line) for line in lines],
+        "pending": [f"{line.pending:,}" for line in lines],
+    }
+    gap = 2 if len(fitting(cells, WIDTH, 2, ["pending"])) == len(cells) else 1
+    names = fitting(cells, WIDTH, gap, ["pending", "worst", "estimate"])
+    grid = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False)
+    for name in names:
+        first = name == "arm"
+        grid.add_column(
+            name, justify="left" if first else "right", no_wrap=not first, overflow="fold" if first else "ellipsis"
+        )
+    for row in zip(*(cells[name] for name in names), strict=True):
+        grid.add_row(*map(Text, row))
+    with StringIO() as text:
+        Console(file=text, width=WIDTH, color_system=None, force_terminal=False).print(grid)
+        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def learned(lines: Sequence[Line]) -> str:
+    """What the policy learned of arms beforehand, as a sentence; of the first ten.
+
+    Example:
+        >>> learned([])
+        'nothing of these arms'
+    """
+    known = [line for line in lines if line.learned_plays]
+    parts = [f"{plain(one.arm)} {one.learned_plays:,} plays, mean {_number(one.learned_mean)}" for one in known]
+    return _listed(parts) or "nothing of these arms"
+
+
+def memory(lines: Sequence[Line]) -> str:
+    """On how many rewards estimates rest and which changes were found, as a sentence; of the first ten arms.
+
+    Example:
+        >>> memory([])
+        ''
+    """
+    parts = []
+    for one in lines:
+        if one.counted is not None:
+            found = f" since {one.changes} change{'' if one.changes == 1 else 's'} of its mean" if one.changes else ""
+            parts.append(f"{plain(one.arm)} {one.counted:,.4g} of {one.received:,} rewards{found}")
+    return _listed(parts)
+
+
+def cost(cost: Cost | None) -> str:
+    """What the promises cost, as a sentence; empty where it is not known.
+
+    Example:
+        >>> cost(Cost(per_round=0.12, low=0.024, high=0.21, total=72.0, note=""))
+        'the promises cost 0.12 [0.024, 0.21] of reward per round'
+    """
+    if cost is None or cost.per_round is None:
+        return ""
+    between = "" if cost.low is None or cost.high is None else f" [{cost.low:.3g}, {cost.high:.3g}]"
+    return f"the promises cost {cost.per_round:.3g}{between} of reward per round" + f". {cost.note}" * bool(cost.note)
+
+
+def bounds_table(bounds: Sequence[BoundLine]) -> str:
+    """The lines of groups and capped arms as text."""
+    rows: list[tuple[str, ...]] = [("group or arm", "at least", "at most", "share", "plays", "owed", "excess")]
+    for line in bounds:
+        numbers = (line.at_least or None, line.at_most, line.share)
+        counts = (f"{line.plays:,}", _number(line.owed) if line.at_least else "", _number(line.excess))
+        rows.append((plain(line.name), *map(_number, numbers), *counts))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    padded = [(row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])) for row in rows]
+    return "\n".join("  ".join(row).rstrip() for row in padded)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return "; ".join(parts[:NAMED]) + "; …" * (len(parts) > NAMED)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def _estimate(line: Line) -> str:
+    """The estimate with its interval."""
+    if line.low is None or line.high is None:
+        return _number(line.estimate)
+    return f"{_number(line.estimate)} [{_number(line.low)}, {_number(line.high)}]"

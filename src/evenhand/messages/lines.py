@@ -1,0 +1,190 @@
+"""The parts of an audit: a line per arm and per bound, the cost of the promises, and histories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from operator import attrgetter
+from typing import Literal
+
+from .answers import Answer
+
+
+@dataclass(frozen=True)
+class DeficitExcerpt(Answer):
+    """The largest deficits between evenly spaced rounds, of the arms that were furthest behind."""
+
+    rounds: tuple[int, ...]
+    """the last round of each interval"""
+    times: tuple[datetime, ...]
+    """when those rounds were decided"""
+    arms: tuple[str, ...]
+    """those with the largest worst deficit, at most 20; none where there are more than 200 arms in all"""
+    deficits: tuple[tuple[float | None, ...], ...]
+    """for each of `arms`, its largest deficit at the end of any round of each interval, in plays; null where it had no
+    promise"""
+    largest: tuple[float | None, ...]
+    """the same over all arms; null where no arm had a promise"""
+
+
+@dataclass(frozen=True)
+class History(Answer):
+    """Counts since the first round, at up to 256 times; the last one is the time of the last decision or reward.
+
+    The difference of two columns says what happened between two times: plays divided by rounds are shares, and
+    `rewards` divided by `known` are mean rewards. With more than 200 arms there are fewer times: 128 with 400 arms.
+    """
+
+    rounds: tuple[int, ...]
+    """rounds decided, at each time"""
+    times: tuple[datetime, ...]
+    """never decreasing, even where the clock was set back"""
+    arms: tuple[str, ...]
+    """of the counts below: all, or of more than 200 the hundred with the most plays and the hundred furthest behind"""
+    plays: tuple[tuple[int, ...], ...]
+    """for each of `arms`, its plays so far at each time"""
+    known: tuple[tuple[int, ...], ...]
+    """for each of `arms`, its known rewards: those received in time, and zeros for missing rewards where these count as
+    zero"""
+    rewards: tuple[tuple[float, ...], ...]
+    """for each of `arms`, the sum of its known rewards"""
+
+
+@dataclass(frozen=True)
+class ChangeMade(Answer):
+    """A change of arms or promises."""
+
+    time: datetime
+    """when it was made"""
+    round: int
+    """the round after which it took effect"""
+    text: str
+    """what was changed, in a sentence"""
+
+
+@dataclass(frozen=True)
+class Cost(Answer):
+    """The reward that the promises cost: the largest expected reward without them, less the largest with them.
+
+    Both are computed from the estimates, for the arms and promises of today, as if every arm were always available.
+    """
+
+    per_round: float | None
+    """expected reward per round, in the unit of the rewards; null where it is not known"""
+    low: float | None
+    """lower end of the 95% interval of `per_round`, which holds at all times at once and whatever the missing rewards
+    are; null where no interval is known"""
+    high: float | None
+    """upper end"""
+    total: float | None
+    """`per_round` times the rounds since the promises last changed"""
+    note: str
+    """what the numbers rest on, or why there are none; can be empty"""
+
+
+@dataclass(frozen=True)
+class BoundLine(Answer):
+    """What a group of arms was promised and got, or an arm that has a cap."""
+
+    name: str
+    """of the group or arm"""
+    kind: Literal["group", "arm"]
+    """which of the two"""
+    arms: tuple[str, ...]
+    """the arms of the group, or the arm itself"""
+    at_least: float
+    """promised plays of these arms per round"""
+    at_most: float | None
+    """largest number of plays per round; null for no limit"""
+    since: int
+    """the round after which that promise began"""
+    rounds: int
+    """rounds since then"""
+    plays: int
+    """plays of these arms since then"""
+    share: float | None
+    """plays per round since then; null before the first"""
+    owed: float
+    """plays behind the promise; negative where ahead"""
+    excess: float | None
+    """plays above the limit; negative below it; null for no limit"""
+
+
+@dataclass(slots=True)  # frozen, they would take three times as long to make, and there may be many
+class Line(Answer):
+    """What one arm was promised, what it got, and what its rewards were."""
+
+    arm: str
+    """its name"""
+    retired: bool
+    """whether it is retired"""
+    promised: float | None
+    """share of the rounds that it is promised now; by merit: the share that its estimate deserves; null for no
+    promise"""
+    since: int
+    """the round after which that promise began"""
+    rounds: int
+    """rounds since then"""
+    plays: int
+    """plays since then"""
+    share: float | None
+    """plays per round since then; null before the first"""
+    low_share: float | None
+    """lower end of the 95% interval of its mean propensity in these rounds, which holds at all times at once; null
+    before the first"""
+    high_share: float | None
+    """upper end"""
+    deficit: float | None
+    """plays behind all promises since the first one; negative where ahead; null where no share of the rounds is
+    promised"""
+    worst: float | None
+    """the largest deficit so far; null for none"""
+    resets: int
+    """promises to it that have ended: the share was changed, or the arm retired; the last one ended with round `since`,
+    where there is a promise"""
+    lapsed: float
+    """the part of the deficit from these, which the policy does not make up for; negative where ahead"""
+    all_plays: int
+    """plays from the first round on"""
+    available: float | None
+    """share of all rounds in which it was available; null before the first"""
+    received: int
+    """rewards received before their window had passed"""
+    estimate: float | None
+    """mean of the known rewards: those received in time, and zeros for missing rewards where these count as zero; null
+    without any"""
+    trusted: bool
+    """whether the estimate can be trusted; the audit's `warnings` say why not"""
+    low: float | None
+    """lower end of the 95% interval of the mean reward of all its plays, which holds at all times at once and whatever
+    the pending, lost and late rewards are; null where no reward is certain"""
+    high: float | None
+    """upper end"""
+    pending: int
+    """rewards that can still arrive"""
+    lost: int
+    """rewards that were missing when their window had passed"""
+    late: int
+    """of these, the ones that arrived afterwards"""
+    learned_plays: int
+    """plays before the first round, or elsewhere, whose rewards the policy learned from; no other number counts them"""
+    learned_mean: float | None
+    """mean of these rewards; null without any"""
+    counted: float | None
+    """rewards that the policy's own estimate rests on, by their weights; null where it forgets none"""
+    changes: int | None
+    """how often the policy found that the mean had changed, and began anew; null where it looks for no changes"""
+    score: float | None
+    """by which the policy compares arms, on its own scale; the larger, the sooner it plays. Null where it is drawn at
+    random, and before the first play"""
+    reason: str
+    """why it received what it received, in a few sentences"""
+    catch_up_rounds: int | None
+    """rounds until it can be at most one play behind its promise, at the earliest; null where it is not behind, and
+    where it cannot catch up with its recent availability"""
+    catch_up_seconds: float | None
+    """the same in seconds, at the recent pace of decisions"""
+
+
+COLUMNS = tuple(column.name for column in fields(Line))
+VALUES = attrgetter(*COLUMNS)

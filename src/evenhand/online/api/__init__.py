@@ -1,1 +1,0 @@
-"""The HTTP API: its messages, its errors and its JSON."""

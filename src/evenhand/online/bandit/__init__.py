@@ -1,1 +1,0 @@
-"""Bandits in production: named arms, decisions, late rewards, and promises that change."""

@@ -1,0 +1,518 @@
+"""A policy is a choice of parts: index, fairness, selection, schedule and hold; the index names its evidence."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Container, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+from attrs import field, frozen
+from numpy.typing import NDArray
+
+from evenhand.core import validate
+from evenhand.core.cohorts import Answers, Cohorts
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, shown
+from evenhand.core.parts import Part, build, part
+from evenhand.core.state import (
+    Array,
+    Decision,
+    Feedback,
+    Mask,
+    Observation,
+    Shape,
+    State,
+    Tally,
+    Unit,
+    rows,
+)
+from evenhand.core.streams import among
+from evenhand.policy.evidence import Evidence
+from evenhand.policy.exploration_floor import ExplorationFloor
+from evenhand.policy.fairness import Fairness, NoPromise, Ranking
+from evenhand.policy.hold import EveryRound, Hold
+from evenhand.policy.index import UCB, Index
+from evenhand.policy.merit import Merit
+from evenhand.policy.schedule import NoSchedule, PeriodicExploration, Schedule
+from evenhand.policy.selection import Selection, TopM
+
+if TYPE_CHECKING:
+    from evenhand.policy.groups import Group
+
+#: The slots of a policy: the base class of each, and an example for messages.
+SLOTS: dict[str, tuple[type, str]] = {
+    "index": (Index, "UCB()"),
+    "fairness": (Fairness, "NoPromise()"),
+    "selection": (Selection, "TopM()"),
+    "schedule": (Schedule, "NoSchedule()"),
+    "hold": (Hold, "EveryRound()"),
+}
+
+#: What remembers: the parts in the slots, and the evidence that the index names; each has a field of `State`.
+REMEMBERING = ("index", "evidence", *(slot for slot in SLOTS if slot != "index"))
+
+
+@part("policy", "policy")
+@frozen(eq=False)
+class Policy(Part):
+    """Decides who plays, and learns from what comes back.
+
+    A policy holds parameters only. What it remembers is a `State`, which `start` makes, `apply` and `observe` update in
+    place, and `evenhand.dump` and `evenhand.restore` save and load exactly.
+
+    Args:
+        index: the score of each arm, and from which evidence.
+        fairness: what each arm is owed.
+        selection: who plays per round.
+        schedule: who must play by plan.
+        hold: how long a choice lasts.
+        name: the algorithm's name in the registry, for labels; empty for a composition of one's own.
+
+    Raises:
+        EvenhandError: two parts do not fit; the message has the remedy.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand import Feedback, Observation, Policy
+        >>> from evenhand.policy.fairness import DeficitFirst
+        >>> policy, rng = Policy(fairness=DeficitFirst([0.2, 0.2])), np.random.default_rng(7)
+        >>> state = policy.start(arms=2)
+        >>> decision = policy.decide(state, Observation(), rng)
+        >>> decision.played
+        array([ True, False])
+        >>> policy.observe(state, Feedback(received=decision.played, rewards=np.array([1.0, 0.0])), rng)
+        >>> state.tally.rewards
+        array([1., 0.])
+    """
+
+    index: Index = field(default=UCB(), metadata={"slot": "index"})
+    fairness: Fairness = field(default=NoPromise(), metadata={"slot": "fairness"})
+    selection: Selection = field(default=TopM(), metadata={"slot": "selection"})
+    schedule: Schedule = field(default=NoSchedule(), metadata={"slot": "schedule"})
+    hold: Hold = field(default=EveryRound(), metadata={"slot": "hold"})
+    name: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        for slot, (base, example) in SLOTS.items():
+            validate.part(slot, getattr(self, slot), base, example)
+        if not isinstance(self.name, str):
+            raise EvenhandError(f"name must be a string, got {shown(self.name)}")
+        check_fit(self)
+
+    @property
+    def plays(self) -> int:
+        """Arms played per round, m."""
+        return self.selection.plays
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What the index believes of rewards that are missing or old; None for an index that uses no evidence."""
+        return self.index.evidence
+
+    @property
+    def merit(self) -> Merit | None:
+        """The function of an arm's mean to which its share is proportional; None where no such share is promised."""
+        return self.fairness.merit
+
+    @property
+    def fractions(self) -> Array | None:
+        """(arms,) or (1,), the share of the rounds promised to each arm; None where no share is promised."""
+        return self.schedule.fractions if self.fairness.fractions is None else self.fairness.fractions
+
+    @property
+    def caps(self) -> Array | None:
+        """(arms,) or (1,), the largest share of the rounds that each arm may have; None where there is no limit."""
+        return self.fairness.caps
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of arms that are promised shares together."""
+        return self.fairness.groups
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it needs rewards of a finite range."""
+        return self.index.bounded or self.fairness.scaled or self.schedule.alone
+
+    @cached_property
+    def named(self) -> bool:
+        """Whether it needs feedback that names the pull of each reward."""
+        return any(getattr(one, "named", False) for one in parts_in(self))
+
+    @property
+    def draws(self) -> bool:
+        """Whether decisions are random beyond the selection: in the score, or in how long a choice lasts."""
+        return self.hold.random or self._draws_scores
+
+    def allowance(self, arms: int, rounds: int) -> float | None:
+        """The most plays that an arm can be behind its promised share after so many rounds.
+
+        All arms are taken to be available, and the promise to be feasible. None where no share is promised.
+
+        Args:
+            arms: K.
+            rounds: t.
+
+        Returns:
+            Plays, at least 0.
+        """
+        if not self.fairness.promises or self.fairness.fractions is None:
+            return None
+        largest = self.hold.longest(rounds)
+        if isinstance(self.selection, ExplorationFloor):  # eight standard deviations of the rounds that explore
+            largest += arms + 4.0 * float(np.sqrt(self.selection.exploring(arms) * rounds))
+        return self.fairness.allowance(arms, rounds, self.plays) * largest + self.schedule.rounds(arms)
+
+    def start(self, arms: int, lanes: int | None = None, unit: Unit | None = None) -> State:
+        """The state before the first round.
+
+        Args:
+            arms: number of arms, K ≥ m.
+            lanes: number of independent replications that run side by side; None for a single one without a lane axis.
+            unit: of the rewards, in which penalties are given; None for the scale [0, 1].
+
+        Raises:
+            EvenhandError: there are fewer arms than plays, a parameter has another number of arms, or a share could
+                exceed one.
+        """
+        validate.whole("arms", arms)
+        if self.plays > arms:
+            are = "is" if arms == 1 else "are"
+            raise EvenhandError(f"plays = {self.plays}, but there {are} only {number_of(arms, 'arm')} to play")
+        if self.fractions is not None:
+            validate.one_per_arm("fractions", self.fractions, arms)
+            if lanes is None and self.fractions.ndim > 1:
+                raise EvenhandError("fractions has several rows; use PerLane(fractions) to give each lane one row")
+        self.fairness.check(arms, self.plays)
+        self.schedule.check(arms, self.plays)
+        self._check_floor(arms)
+        shape = (arms,) if lanes is None else (validate.whole("lanes", lanes), arms)
+        memories = {slot: _memory(getattr(self, slot), shape) for slot in REMEMBERING}
+        cohorts = Cohorts.empty(shape, self._tests_delays) if self.named else None
+        return State(round=0, tally=Tally.empty(shape, cohorts), plays=self.plays, unit=unit, **memories)
+
+    def _check_floor(self, arms: int) -> None:
+        """Refuse promises for which an exploration floor leaves too few rounds."""
+        if not isinstance(self.selection, ExplorationFloor) or self.fractions is None:
+            return
+        floor = self.selection.floor
+        needed = float(
+            np.maximum(np.broadcast_to(self.fractions, (*self.fractions.shape[:-1], arms)), floor).sum(-1).max()
+        )
+        if needed > self.plays + 1e-9:
+            raise InfeasiblePromise(
+                f"the promised shares and a floor of {floor:g} for the other arms take {needed:.6g} plays per round, "
+                f"but plays = {self.plays}: lower the floor or the shares"
+            )
+
+    def decide(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
+        """Decide who plays the next round, and count the plays in ``state``: `choose` and `apply` together.
+
+        Args:
+            state: updated in place.
+            observation: what is known before the decision.
+            rng: the policy's own random stream.
+
+        Raises:
+            EvenhandError: ``observation.available`` is for another number of arms or lanes.
+        """
+        decision = self.choose(state, observation, rng)
+        self.apply(state, decision)
+        return decision
+
+    def choose(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
+        """Choose who plays the next round, changing nothing but the random stream; see `decide`.
+
+        Args:
+            state: before the round.
+            observation: what is known of it: who is available.
+            rng: for what is drawn.
+
+        Returns:
+            The decision, to be recorded with `apply`.
+        """
+        observation = _in_shape(observation, state)
+        held, chance = self.hold.continued(state, observation, rng)
+        if held is None:
+            held = self.schedule.forced(state, observation)
+        elif observation.available is not None and self.plays > 1:
+            held = _full(held, observation.available, self.plays)
+        chosen = None if held is None else np.logical_not(held @ np.ones((state.arms, 1), dtype=bool))
+        if held is None or chosen is None or chosen.all():
+            played, inclusion = self._select(state, observation, rng)
+            drawn = self._draws_scores and not self.selection.explores
+        elif not chosen.any() and not self.by_lane:
+            played, inclusion, drawn = held, held, False
+        else:
+            played, inclusion = self._select_in(chosen[..., 0], held, state, observation, rng)
+            drawn = self._draws_scores and not self.selection.explores
+        propensities = None if drawn else inclusion
+        return Decision(state.round + 1, played, propensities, observation.available, inclusion, chosen, chance)
+
+    def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
+        """Record a decision, whether it was just chosen or is read from a log: updates ``state`` in place.
+
+        Args:
+            state: updated in place.
+            decision: that was made.
+            given: slots of the parts that do not record it, as what they remember is known from elsewhere.
+        """
+        for slot, record in self._after_decision:
+            if slot not in given:
+                record(state, decision)
+        if state.tally.cohorts is not None:
+            state.tally.cohorts.pull(decision.played)
+        state.round += 1
+        state.tally.pulls += decision.played
+
+    def observe(self, state: State, feedback: Feedback, rng: np.random.Generator, given: Container[str] = ()) -> None:
+        """Record what arrived at the end of a round, on the scale [0, 1]; updates ``state`` in place.
+
+        Args:
+            state: updated in place.
+            feedback: what arrived.
+            rng: the policy's own random stream.
+            given: slots of the parts that do not record it, as what they remember is known from elsewhere.
+        """
+        credited = self.hold.credited(state)
+        if credited is not None:
+            feedback = Feedback(feedback.received * credited, feedback.rewards * credited)
+        state.tally.received += feedback.received
+        state.tally.rewards += feedback.rewards
+        if state.tally.cohorts is not None:
+            answers = feedback.answers
+            if answers is None:
+                answers = Answers.at_once(feedback.received, feedback.rewards)
+            state.tally.cohorts.receive(answers, state.tally.received)
+        for slot, record in self._after_feedback:
+            if slot not in given:
+                record(state, feedback, rng)
+
+    def _select(self, state: State, observation: Observation, rng: np.random.Generator) -> tuple[Mask, NDArray[Any]]:
+        """Who plays, and the probability with which each arm was selected."""
+        score = self.index.score(state, observation, rng)
+        if getattr(score, "shape", None) != state.tally.pulls.shape:
+            raise EvenhandError(_not_per_arm(f"{type(self.index).__name__}.score", score, state))
+        claim = self.fairness.claim(score, state)
+        if not isinstance(claim, self.fairness.gives):
+            owner, given, gives = (one.__name__ for one in (type(self.fairness), type(claim), self.fairness.gives))
+            raise EvenhandError(f"{owner}.claim must return {gives}, as {owner}.gives declares, got {given}")
+        claim = self.schedule.plan(claim, state, observation)
+        return self.selection.select(claim, state, observation, rng)
+
+    def _select_in(
+        self, chosen: Mask, held: Mask, state: State, observation: Observation, rng: np.random.Generator
+    ) -> tuple[Mask, NDArray[Any]]:
+        """A selection in some lanes only; the others go on.
+
+        Where parameters differ between lanes all are drawn in every round, so that no lane depends on the others.
+        """
+        lanes = np.flatnonzero(chosen)
+        if self.by_lane:
+            selected, share = self._select(state, observation, rng)
+            selected, share = selected[lanes], share[lanes]
+        else:
+            available = None if observation.available is None else observation.available[lanes]
+            selected, share = self._select(rows(state, lanes), Observation(available), among(rng, chosen))
+        played, inclusion = held.copy(), held.astype(share.dtype)
+        played[lanes], inclusion[lanes] = selected, share
+        return played, inclusion
+
+    @cached_property
+    def _tests_delays(self) -> bool:
+        return any(getattr(one, "tests_delays", False) for one in parts_in(self))
+
+    @cached_property
+    def _draws_scores(self) -> bool:
+        return self.index.random and not self.fairness.ignores_score and not self.schedule.alone
+
+    @cached_property
+    def _after_decision(self) -> tuple[tuple[str, Callable[[State, Decision], None]], ...]:
+        """The records of the parts that have any; asking all in every round costs as much as playing."""
+        return self._overridden("after_decision")
+
+    @cached_property
+    def _after_feedback(self) -> tuple[tuple[str, Callable[[State, Feedback, np.random.Generator], None]], ...]:
+        return self._overridden("after_feedback")
+
+    @cached_property
+    def records(self) -> frozenset[str]:
+        """The slots of the parts that record every round."""
+        return frozenset(slot for slot, _ in (*self._after_decision, *self._after_feedback))
+
+    def _overridden(self, member: str) -> tuple[Any, ...]:
+        bases = {slot: base for slot, (base, _) in SLOTS.items()} | {"evidence": Evidence}
+        owned = ((slot, getattr(self, slot), bases[slot]) for slot in REMEMBERING)
+        parts = ((slot, own, base) for slot, own, base in owned if own is not None)
+        return tuple(
+            (slot, getattr(own, member))
+            for slot, own, base in parts
+            if getattr(type(own), member) is not getattr(base, member)
+        )
+
+    @cached_property
+    def by_lane(self) -> bool:
+        """Whether a parameter differs between lanes."""
+        return _has_rows(self)
+
+
+def check_fit(policy: Policy) -> None:
+    """Refuse parts that do not fit, and name the remedy.
+
+    Args:
+        policy: the policy.
+
+    Raises:
+        EvenhandError: as the policy could not keep what its parts promise, or could not choose at all.
+
+    Example:
+        >>> from evenhand.policy.fairness import MeritShares
+        >>> from evenhand.policy.merit import Power
+        >>> Policy(fairness=MeritShares(Power()))
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: MeritShares gives shares, TopM takes a ranking: use
+        selection=DependentRounding(plays)
+    """
+    index, fairness, selection = policy.index, policy.fairness, policy.selection
+    schedule, hold = policy.schedule, policy.hold
+    name = {slot: type(getattr(policy, slot)).__name__ for slot in SLOTS}
+    if not issubclass(fairness.gives, selection.takes):
+        gives, takes, remedy = (
+            ("a ranking", "shares", f"TopM(plays={policy.plays})")
+            if fairness.gives is Ranking
+            else ("shares", "a ranking", "DependentRounding(plays)")
+        )
+        raise EvenhandError(
+            f"{name['fairness']} gives {gives}, {name['selection']} takes {takes}: use selection={remedy}"
+        )
+    if fairness.takes not in (None, index.gives):
+        remedy = "UCB() or BetaSample()" if fairness.takes == "means" else "ExponentialWeights(mixing)"
+        raise EvenhandError(
+            f"{name['fairness']} works with {fairness.takes}, {name['index']} gives {index.gives}: use index={remedy}"
+        )
+    if not isinstance(schedule, NoSchedule) and not isinstance(hold, EveryRound):
+        raise EvenhandError(
+            f"{name['schedule']} decides single rounds, but {name['hold']} holds choices for several rounds: use "
+            "one of them"
+        )
+    if schedule.alone and not isinstance(fairness, NoPromise):
+        raise EvenhandError(
+            f"{name['schedule']} decides every round itself and keeps no promise: use "
+            "fairness=NoPromise(), or no schedule"
+        )
+    if isinstance(schedule, PeriodicExploration) and fairness.promises:
+        raise EvenhandError(
+            f"{name['schedule']} uses rounds that {name['fairness']} owes to other arms: use no schedule, because "
+            "promised shares also explore, or fairness=NoPromise()"
+        )
+    if schedule.free and policy.named:
+        raise EvenhandError(f"{name['schedule']} pulls arms before round 1, and these pulls have no age: omit free")
+    if policy.named and getattr(hold, "credit", "all") != "all":
+        raise EvenhandError(
+            f"{name['hold']} with credit='second_half' needs anonymous sums, but counts by age need rewards that "
+            "name their pull: use credit='all', or other evidence"
+        )
+    if isinstance(selection, ExplorationFloor) and not isinstance(hold, EveryRound):
+        raise EvenhandError(
+            f"{name['selection']} draws in every round, but {name['hold']} holds choices for several rounds: use "
+            "hold=EveryRound()"
+        )
+    if not hold.equal and fairness.promises and not issubclass(fairness.gives, Ranking):
+        raise EvenhandError(
+            f"{name['hold']} holds an arm for longer the more often it was chosen, so {name['fairness']} could not "
+            "keep the promised shares: use HoldFor(size, count='all')"
+        )
+
+
+def as_policy(value: Policy | str | Mapping[str, object]) -> Policy:
+    """A policy, given as one or by its plain form, a table for each part.
+
+    Args:
+        value: the policy.
+
+    Returns:
+        The policy.
+
+    Raises:
+        EvenhandError: it is neither.
+
+    Example:
+        >>> as_policy({"kind": "policy", "index": "empirical_mean"}).index
+        EmpiricalMean(evidence=Received())
+    """
+    policy = build("policy", value)
+    if not isinstance(policy, Policy):
+        raise EvenhandError(f"must be a policy such as fucb([0.1, 0.2]) or Policy(), got {shown(value)}")
+    return policy
+
+
+def _memory(part: Any, shape: Shape) -> Any:
+    """What a part remembers, in a form that can be saved and cut to some lanes."""
+    memory = None if part is None else part.start(shape)
+    if isinstance(memory, np.ndarray) or (dataclasses.is_dataclass(memory) and not isinstance(memory, type)):
+        return memory
+    if memory is None or isinstance(memory, int | float | str):
+        return memory
+    owner, kind = type(part).__name__, type(memory).__name__
+    raise EvenhandError(f"{owner}.start must return a dataclass of arrays, an array or None, got a {kind}")
+
+
+def _not_per_arm(method: str, values: object, state: State) -> str:
+    shape = getattr(values, "shape", None)
+    got = f"shape {shape}" if shape is not None else f"a {type(values).__name__}"
+    return f"{method} must return an array with one number per arm, shape {state.tally.pulls.shape}, got {got}"
+
+
+def _full(held: Mask, available: Mask, plays: int) -> Mask:
+    """The holds of lanes in which as many arms play as can."""
+    due = np.minimum(plays, available.sum(axis=-1, keepdims=True))
+    return np.asarray(held & (held.sum(axis=-1, keepdims=True) >= due))
+
+
+def _has_rows(part: Any) -> bool:
+    if isinstance(part, np.ndarray):
+        return part.ndim > 1
+    if not attrs.has(type(part)):
+        return False
+    return any(_has_rows(getattr(part, parameter.name)) for parameter in attrs.fields(type(part)))
+
+
+def parts_in(part: Any) -> Iterator[Part]:
+    """All parts that a part is made of, however deep inside.
+
+    Args:
+        part: a part, or anything else.
+
+    Returns:
+        The parts, outer ones before those inside them.
+
+    Example:
+        >>> list(parts_in(UCB(evidence="optimistic")))
+        [Optimistic()]
+    """
+    for parameter in attrs.fields(type(part)) if attrs.has(type(part)) else ():
+        value = getattr(part, parameter.name)
+        if isinstance(value, Part):
+            yield value
+            yield from parts_in(value)
+
+
+def _in_shape(observation: Observation, state: State) -> Observation:
+    """An observation whose mask is of booleans, in the shape of the state."""
+    if observation.available is None:
+        return observation
+    shape = state.tally.pulls.shape
+    available = np.asarray(observation.available)
+    if available.dtype != bool:
+        if available.dtype.kind not in "iuf" or not np.isin(available, (0, 1)).all():
+            raise EvenhandError(f"available must be true or false, one per arm, got {shown(observation.available)}")
+        available = available.astype(bool)
+    if available.shape == shape:
+        return observation if available is observation.available else Observation(available)
+    try:
+        return Observation(np.broadcast_to(available, shape))
+    except ValueError:
+        raise EvenhandError(f"available has shape {available.shape}, this policy needs {shape}") from None

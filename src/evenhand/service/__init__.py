@@ -1,0 +1,1 @@
+"""The service: durable allocations, decisions over HTTP, and a page that shows them."""

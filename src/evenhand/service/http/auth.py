@@ -1,0 +1,225 @@
+"""Authentication: API keys with scopes; without any key, and if it is allowed, every scope for this computer."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import time
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, Protocol, TypeVar
+
+from starlette.datastructures import Headers
+
+from evenhand.service.http.problems import Refused
+from evenhand.service.http.settings import is_loopback
+from evenhand.service.store.api_keys import SCOPES, Key, hash_of
+from evenhand.service.store.errors import StoreUnavailable
+
+Value = TypeVar("Value")
+CACHED = 1.0  # seconds; a revoked key is refused after this time at the latest
+MAX_CACHED = 1000  # keys that are cached at a time
+SECRET = re.compile(r"evh_[A-Za-z0-9_-]{43}", flags=re.ASCII)
+HOST = re.compile(r"(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9.-]+))(:[0-9]*)?", flags=re.ASCII)
+CHALLENGE = {"www-authenticate": 'Bearer realm="evenhand"'}
+#: Headers that only a proxy adds; a request with one of them does not come from this computer.
+PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+
+
+class KeyStore(Protocol):
+    """Where keys are stored, such as `evenhand.service.store.api_keys.Keys`."""
+
+    def by_hash(self) -> Mapping[str, Key]:
+        """All keys that were ever created, by the hashes of their secrets."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The sender of a request.
+
+    Attributes:
+        name: of the key; None where there are no keys.
+        scopes: what it may do.
+        id: of the key; None where there are no keys.
+        allocations: that it may use; None for all.
+        expires: when its key expires, in seconds since the epoch; None for never.
+    """
+
+    name: str | None
+    scopes: frozenset[str]
+    id: str | None = None
+    allocations: frozenset[str] | None = None
+    expires: float | None = None
+
+    def may_use(self, allocation: str) -> bool:
+        """Whether it may use an allocation."""
+        return self.allocations is None or allocation in self.allocations
+
+    def check_allocation(self, allocation: str) -> None:
+        """Refuse a request for an allocation that its key is not for, whether or not it exists.
+
+        Raises:
+            Refused: it is for others.
+        """
+        if not self.may_use(allocation):
+            names = ", ".join(sorted(self.allocations or ()))
+            raise Refused("forbidden", f"the key {self.name!r} is for {names}, not for {allocation!r}")
+
+    def check_scope(self, scope: str) -> None:
+        """Refuse a request that needs a scope.
+
+        Raises:
+            Refused: its key does not have it.
+        """
+        if scope not in self.scopes:
+            has = ", ".join(sorted(self.scopes))
+            raise Refused("forbidden", f"this requires the scope {scope!r}; the key {self.name!r} has {has}")
+
+    def check_all(self, what: str) -> None:
+        """Refuse a request for something that concerns all allocations.
+
+        Raises:
+            Refused: its key is for some of them.
+        """
+        if self.allocations is not None:
+            names = ", ".join(sorted(self.allocations))
+            reason = f"{what} requires a key for all allocations; the key {self.name!r} is for {names}"
+            raise Refused("forbidden", reason)
+
+
+LOCAL_CALLER = Caller(None, frozenset(SCOPES))
+
+
+class Cached(Generic[Value]):
+    """Values that are slow to compute, each computed at most once per second, however many requests need it.
+
+    Args:
+        clock: returns the time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="evenhand-cached")  # that no other work can keep busy
+        self._tasks: dict[Hashable, tuple[float, asyncio.Future[Value]]] = {}
+
+    async def __call__(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """The value of a key, which ``compute`` returns in a thread; an exception is cached, too."""
+        now = self._clock()
+        until, task = self._tasks.get(key, (-math.inf, None))
+        if task is None or until <= now:
+            if len(self._tasks) >= MAX_CACHED:
+                self._tasks = {name: entry for name, entry in self._tasks.items() if entry[0] > now}
+            task = asyncio.get_running_loop().run_in_executor(self._pool, compute)
+            if len(self._tasks) < MAX_CACHED:
+                self._tasks[key] = now + CACHED, task
+        return await asyncio.shield(task)
+
+
+class Authenticator:
+    """Accepts requests with a key; or, if that is allowed and no key was ever created, all from this computer.
+
+    Args:
+        keys: where they are stored.
+        open: whether requests from this computer need no key as long as there is none.
+        clock: returns the time in seconds.
+        now: returns the time in seconds since the epoch, by which keys expire.
+    """
+
+    def __init__(
+        self,
+        keys: KeyStore,
+        open: bool,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._keys, self._open, self._now = keys, open, now
+        self._found: Cached[Mapping[str, Key]] = Cached(clock)
+
+    async def caller(self, headers: Headers) -> Caller:
+        """The sender of a request.
+
+        Raises:
+            Refused: there are keys, and the request has none of them; or there are none, and it is not from this
+                computer.
+            StoreUnavailable: the keys cannot be read.
+        """
+        authorization = headers.getlist("authorization")
+        if authorization:
+            key = await self._key(authorization)
+            if key is not None:
+                return Caller(key.name, key.scopes, key.id, key.allocations, key.expires)
+        if await self._needs_key():
+            reason = (
+                "there is no such key, or it was revoked"
+                if authorization
+                else "a key is required: send the header `Authorization: Bearer evh_…`"
+            )
+            raise Refused("unauthenticated", reason, headers=CHALLENGE)
+        _check_local(headers)
+        return LOCAL_CALLER
+
+    async def check_public(self, headers: Headers) -> None:
+        """Accept a request for a public page, unless another website has directed it here under its own name.
+
+        Raises:
+            Refused: there are no keys, and the request is not for this computer.
+        """
+        try:
+            if not await self._needs_key():
+                _check_local(headers)
+        except StoreUnavailable:
+            pass  # public pages have no data
+
+    async def _needs_key(self) -> bool:
+        return not self._open or bool(await self._all())
+
+    async def _all(self) -> Mapping[str, Key]:
+        """All keys at once, so that many wrong secrets need no more look-ups than one."""
+        return await self._found(None, self._keys.by_hash)
+
+    async def _key(self, authorization: list[str]) -> Key | None:
+        kind, _, secret = authorization[0].partition(" ")
+        secret = secret.strip()
+        if len(authorization) > 1 or kind.lower() != "bearer" or not SECRET.fullmatch(secret):
+            return None
+        # By its hash, so that the time of the look-up reveals nothing about the secret.
+        key = (await self._all()).get(hash_of(secret))
+        if key is None or key.revoked is not None:
+            return None
+        if not key.valid(self._now()):
+            ended = datetime.fromtimestamp(key.expires or 0.0, UTC).isoformat(timespec="seconds")
+            reason = f"the key {key.name!r} ({key.id}) expired at {ended.replace('+00:00', 'Z')}; use a new one"
+            raise Refused("unauthenticated", reason, headers=CHALLENGE)
+        return key
+
+
+def _check_local(headers: Headers) -> None:
+    """Refuse a request that was not sent to this computer by its own name: a website may direct a browser here."""
+    remedy = "create a key (`evenhand keys create NAME --scope read`) or use http://localhost"
+    hosts = headers.getlist("host")
+    if len(hosts) != 1 or not is_loopback(host_name(hosts[0])):
+        host = repr(hosts[0][:100]) if hosts else "no host"
+        raise Refused(
+            "forbidden", f"without a key only requests to this computer are accepted, not to {host}; {remedy}"
+        )
+    proxy_header = next((name for name in PROXY_HEADERS if name in headers), None)
+    if proxy_header is not None:
+        raise Refused(
+            "forbidden",
+            f"without a key only requests from this computer are accepted; a proxy has forwarded this one "
+            f"({proxy_header}); {remedy}",
+        )
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, without the port; empty if the header is not valid.
+
+    Example:
+        >>> host_name("localhost:8000"), host_name("[::1]:8000"), host_name("a@b:1:2")
+        ('localhost', '::1', '')
+    """
+    match = HOST.fullmatch(host)
+    return (match["ipv6"] or match["name"]) if match else ""

@@ -1,0 +1,116 @@
+"""The audit of an allocation as files: a table for spreadsheets, and a figure."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import re
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+from fastapi import APIRouter, Response
+from starlette.concurrency import run_in_threadpool
+
+from evenhand.messages.audit import Audit
+from evenhand.messages.lines import COLUMNS, VALUES
+from evenhand.service.http.dependencies import Name, Reader, Services, errors, text
+from evenhand.service.store import ReadAudit
+from evenhand.service.store.export import FORMULA
+
+CSV, SVG = "text/csv; charset=utf-8", "image/svg+xml"
+FORMULAS = re.compile(FORMULA)
+#: One figure is drawn at a time: matplotlib's settings are those of the whole process.
+DRAWING = ThreadPoolExecutor(1, thread_name_prefix="evenhand-figure")
+
+router = APIRouter(generate_unique_id_function=lambda route: route.name)
+
+
+@router.get(
+    "/v1/allocations/{name}/audit.csv",
+    responses={**errors("unknown_allocation", "invalid"), **text("a row per arm", CSV)},
+    tags=["results"],
+    response_class=Response,
+)
+async def audit_csv(caller: Reader, service: Services, name: Name) -> Response:
+    """Download the audit as a table, with a row per arm and the columns of its lines.
+
+    Unknown values are empty. A name that a spreadsheet would take for a formula has an apostrophe before it.
+    """
+    content = await run_in_threadpool(as_csv, await service.run(name, ReadAudit()))
+    return _file(content, f"{name}-audit.csv", CSV)
+
+
+@router.get(
+    "/v1/allocations/{name}/audit.svg",
+    responses={**errors("unknown_allocation", "invalid"), **text("the figure", SVG)},
+    tags=["results"],
+    response_class=Response,
+)
+async def audit_svg(caller: Reader, service: Services, name: Name) -> Response:
+    """Download the figure of the audit: shares beside promises, and estimated rewards with their intervals.
+
+    It shows at most 60 arms, those furthest behind their promise.
+    """
+    audit = await service.run(name, ReadAudit())
+    content = await asyncio.get_running_loop().run_in_executor(DRAWING, as_svg, audit)
+    return _file(content, f"{name}-audit.svg", SVG)
+
+
+def _file(content: bytes, name: str, media_type: str) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "private, no-cache"}
+    return Response(content, headers=headers, media_type=media_type)
+
+
+def as_csv(audit: Audit) -> bytes:
+    """The lines of an audit as a CSV file in UTF-8, as RFC 4180 has it.
+
+    Args:
+        audit: of an allocation.
+
+    Returns:
+        A head with the names of the columns, and a row per line.
+
+    Example:
+        >>> from evenhand.bandit import Bandit
+        >>> audit = Bandit(["tea", "=1+1"], "fucb", fractions=[0.0, 0.5]).audit()
+        >>> [row.split(",")[:4] for row in as_csv(audit).decode().splitlines()[1:]]
+        [['tea', 'False', '0.0', '0'], ["'=1+1", 'False', '0.5', '0']]
+    """
+    file = io.StringIO()
+    writer = csv.writer(file)  # ends lines with CR LF, so that names with either are quoted
+    writer.writerow(COLUMNS)
+    for line in audit.lines:
+        writer.writerow([_harmless(value) for value in VALUES(line)])
+    return file.getvalue().encode()
+
+
+def _harmless(value: object) -> object:
+    """A value that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and FORMULAS.match(value) else value
+
+
+def as_svg(audit: Audit) -> bytes:
+    """The figure of an audit as an SVG file, whose text stays text.
+
+    Args:
+        audit: of an allocation.
+
+    Returns:
+        The same bytes for the same audit.
+
+    Example:
+        >>> from evenhand.bandit import Bandit
+        >>> b">tea</text>" in as_svg(Bandit(["tea", "coffee"], "ucb1").audit())
+        True
+    """
+    import matplotlib as mpl
+
+    from evenhand.simulation.figures.files import FORMATS
+    from evenhand.simulation.figures.style import style_for
+
+    file = io.BytesIO()
+    with mpl.rc_context(style_for("")), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # the reader's browser has the letters of more scripts
+        audit.figure().savefig(file, format="svg", **FORMATS["svg"])
+    return file.getvalue()

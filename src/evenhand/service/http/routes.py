@@ -1,0 +1,640 @@
+"""The routes of the API: allocations, their rounds and results, and the server itself."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from evenhand.messages import answers, requests
+from evenhand.messages.audit import Audit
+from evenhand.service.encoding import encode_by_pieces
+from evenhand.service.http.deliveries import check_address
+from evenhand.service.http.dependencies import (
+    Administrator,
+    Anyone,
+    ArmPath,
+    Decider,
+    DirectRoute,
+    DryRun,
+    JsonBody,
+    Name,
+    Once,
+    Reader,
+    Rewarder,
+    Services,
+    errors,
+    text,
+)
+from evenhand.service.http.json import JsonResponse
+from evenhand.service.http.limits import (
+    check_batch,
+    check_new,
+    check_propensities,
+    check_report,
+    check_rewards,
+    check_rounds,
+    values_of_arms,
+    values_of_reports,
+    values_of_rewards,
+    values_of_rounds,
+)
+from evenhand.service.http.problems import Refused, documented
+from evenhand.service.http.quotas import LogDownload
+from evenhand.service.store import (
+    AddArm,
+    Decide,
+    Describe,
+    EraseArm,
+    LeaseRounds,
+    PreviewChange,
+    ReadArms,
+    ReadAudit,
+    ReadDecision,
+    RenameArm,
+    ReportLease,
+    Reward,
+    Total,
+    UpdateAllocation,
+    UpdateArm,
+)
+from evenhand.service.store.export import LogLimits, read_event_page, stream_log
+
+TAGS = [
+    {"name": "allocations", "description": "Create, list and change allocations."},
+    {"name": "rounds", "description": "Request decisions and send their rewards."},
+    {"name": "results", "description": "What each arm was promised and what it received."},
+    {"name": "webhooks", "description": "Addresses to which events are sent."},
+    {"name": "server", "description": "The access of a key, the health of the server, and its metrics."},
+]
+INFINITY = {"inf": math.inf, "-inf": -math.inf}  # JSON has no numbers for them
+MAX_CHARACTERS = 2**28  # of available arms per log, which every row repeats
+READY_TIMEOUT = 2.0  # seconds within which the database must answer
+PAGE, MAX_PAGE = 100, 1000  # entries of a page
+
+direct = APIRouter(route_class=DirectRoute, generate_unique_id_function=lambda route: route.name)
+router = APIRouter(generate_unique_id_function=lambda route: route.name)
+Responses = dict[int | str, dict[str, Any]]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="entries at most")]
+Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the page before; default: the first page")]
+
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
+# First, as routes are matched in order and these are requested most.
+
+
+@direct.post(
+    "/v1/allocations/{name}/decisions",
+    responses=errors("unknown_allocation", "closed", "key_reused", body=True),
+    tags=["rounds"],
+    response_model=answers.Decisions,
+)
+async def decide(
+    caller: Decider,
+    service: Services,
+    name: Name,
+    message: Annotated[
+        requests.DecisionRequest, Depends(JsonBody(requests.DecisionRequest, values_of_rounds, check_rounds))
+    ],
+    once: Once,
+) -> Response:
+    """Decide which arms play in the next rounds.
+
+    Either `count` rounds with the same arms `available`, or a list of `rounds`. The decisions are durable when the
+    answer is sent.
+    """
+    options: Any = once | {"propensities": message.propensities, "max_work": service.settings.max_work}
+    if isinstance(message, requests.ListedRounds):
+        command, number = Decide(rounds=message.rounds, **options), len(message.rounds)
+    else:
+        command, number = Decide(message.count, message.available, **options), message.count
+    check_batch(service.settings, "decisions", number)
+    if message.propensities:
+        check_propensities(service.settings, number, len((await service.run(name, Describe())).arms))
+    return JsonResponse(await service.run(name, command))
+
+
+@router.get(
+    "/v1/allocations/{name}/decisions/{id}",
+    responses=errors("unknown_allocation", "unknown_decision", "invalid"),
+    tags=["rounds"],
+    response_model=answers.DecisionOutcome,
+)
+async def decision(caller: Reader, service: Services, name: Name, id: str) -> Response:
+    """Show a decision: who could play, who played, and what came of it."""
+    return JsonResponse(await service.run(name, ReadDecision(id)))
+
+
+@direct.post(
+    "/v1/allocations/{name}/rewards",
+    responses=errors("unknown_allocation", "key_reused", body=True),
+    tags=["rounds"],
+    response_model=answers.RewardResults,
+)
+async def reward(
+    caller: Rewarder,
+    service: Services,
+    name: Name,
+    message: Annotated[
+        requests.RewardRequest, Depends(JsonBody(requests.RewardRequest, values_of_rewards, check_rewards))
+    ],
+    once: Once,
+) -> Response:
+    """Send the rewards of arms, at any time, in any order, one by one or together.
+
+    Every reward has its own result: `accepted`; `duplicate`, received before; `late`, received after the window,
+    recorded and not learned from; `conflict`, another reward was received before; `unknown`, there is no such decision,
+    or the arm did not play in it; `invalid`, such as a reward out of range. Accepted rewards stand, whatever the
+    results of the others.
+    """
+    rewards = tuple((entry.decision, entry.rewards) for entry in message.rewards)
+    return JsonResponse(await service.run(name, Reward(rewards, **once)))
+
+
+@router.post(
+    "/v1/allocations/{name}/leases",
+    responses=errors("unknown_allocation", "closed", "key_reused", body=True),
+    tags=["rounds"],
+    response_model=answers.Lease,
+)
+async def lease(
+    caller: Decider,
+    service: Services,
+    name: Name,
+    message: Annotated[requests.LeaseRequest, Depends(JsonBody(requests.LeaseRequest, values_of_rounds, check_rounds))],
+    once: Once,
+) -> Response:
+    """Lease the next rounds: you decide them yourself, without asking again.
+
+    How often each arm plays is decided now, with promised shares kept exactly, and counts as played until the lease is
+    over. Report what was played; what is not reported in time is returned, as if there had been no such rounds.
+    """
+    options: Any = once | {"max_work": service.settings.max_work}
+    command = LeaseRounds(message.decisions, message.seconds, message.available, message.units, **options)
+    return JsonResponse(await service.run(name, command))
+
+
+@router.post(
+    "/v1/allocations/{name}/leases/{id}/reports",
+    responses=errors("unknown_allocation", "unknown_lease", "lease_over", "conflict", "key_reused", body=True),
+    tags=["rounds"],
+    response_model=answers.LeaseReport,
+)
+async def report(
+    caller: Decider,
+    service: Services,
+    name: Name,
+    id: str,
+    message: Annotated[
+        requests.ReportRequest, Depends(JsonBody(requests.ReportRequest, values_of_reports, check_report))
+    ],
+    once: Once,
+) -> Response:
+    """Report the decisions of a lease that were played so far, and rewards, as often as you like.
+
+    A report may be sent again: what is known already is not taken twice. With rewards it requires the scope `reward`,
+    too. Rewards can also be sent one by one, as those of other decisions: position p has the id `round` + p.
+    """
+    if message.rewards:
+        caller.check_scope("reward")
+    rewards = {arm: (some.positions, some.values) for arm, some in message.rewards.items()}
+    command = ReportLease(id, message.played, rewards, message.columns, message.finished, **once)
+    return JsonResponse(await service.run(name, command))
+
+
+@router.post(
+    "/v1/allocations/{name}/totals",
+    responses=errors("unknown_allocation", "conflict", "key_reused", body=True),
+    tags=["rounds"],
+    response_model=answers.TotalResult,
+)
+async def total(
+    caller: Rewarder,
+    service: Services,
+    name: Name,
+    message: Annotated[requests.TotalRequest, Depends(JsonBody(requests.TotalRequest))],
+    once: Once,
+) -> Response:
+    """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
+
+    It is credited in equal parts to the arms that played in that round.
+    """
+    return JsonResponse(await service.run(name, Total(message.value, message.round, **once)))
+
+
+# --- allocations ------------------------------------------------------------------------------------------------------
+
+
+@router.post(
+    "/v1/allocations",
+    responses={
+        **errors("infeasible", "conflict", "unknown_allocation", body=True),
+        200: {
+            "model": answers.Allocation | answers.Preview,
+            "description": "it exists with the same settings; with `dry_run` what would be created",
+        },
+    },
+    tags=["allocations"],
+    status_code=201,
+    response_model=answers.Allocation,
+)
+async def create(
+    caller: Administrator,
+    service: Services,
+    message: Annotated[
+        requests.AllocationRequest, Depends(JsonBody(requests.AllocationRequest, values_of_arms, check_new))
+    ],
+    dry_run: DryRun = False,
+) -> Response:
+    """Create an allocation.
+
+    If an allocation of that name exists with the same settings, nothing is created and the status is 200. Promised
+    shares that cannot be kept are refused. With `dry_run` nothing is written: the answer is a preview of what each arm
+    would be promised, or the error that the request itself would have.
+
+    With `start_from` the policy learns beforehand from the evidence of another allocation, which the key must be
+    allowed to read, or from counts. Its promises, its pending decisions and its keys are not taken over.
+    """
+    caller.check_allocation(message.name)
+    if isinstance(message.start_from, str):
+        caller.check_scope("read")
+        caller.check_allocation(message.start_from)
+    options = message.model_dump()
+    low, high = options.pop("rewards")
+    options["parameters"] = {
+        name: INFINITY.get(value, value) if isinstance(value, str) else value
+        for name, value in options["parameters"].items()
+    }
+    if dry_run:
+        return await _previewed(await run_in_threadpool(partial(service.store.preview, **options, rewards=(low, high))))
+    new = await run_in_threadpool(partial(service.store.create, **options, rewards=(low, high), api_key=caller.id))
+    return JsonResponse(await service.run(message.name, Describe()), 201 if new else 200)
+
+
+async def _previewed(preview: answers.Preview) -> Response:
+    return Response(await run_in_threadpool(encode_by_pieces, preview, "arms"), media_type="application/json")
+
+
+@router.get("/v1/allocations", responses=errors("invalid"), tags=["allocations"], response_model=answers.Allocations)
+async def allocations(
+    caller: Reader,
+    service: Services,
+    limit: Limit = PAGE,
+    cursor: Cursor = None,
+    health: Annotated[bool, Query(description="whether to add the health of each, which loads them")] = False,
+) -> Response:
+    """List the allocations that the key is for, by name."""
+    listed = await run_in_threadpool(service.store.allocations, limit, cursor, caller.allocations)
+    if health:
+        listed = replace(listed, allocations=await service.with_health(listed.allocations))
+    return JsonResponse(listed)
+
+
+@router.get(
+    "/v1/allocations/{name}",
+    responses=errors("unknown_allocation", "invalid"),
+    tags=["allocations"],
+    response_model=answers.Allocation,
+)
+async def describe(caller: Reader, service: Services, name: Name) -> Response:
+    """Describe an allocation: its settings and its current round."""
+    return JsonResponse(await service.run(name, Describe()))
+
+
+@router.patch(
+    "/v1/allocations/{name}",
+    responses=errors("unknown_allocation", "unknown_arm", "infeasible", "key_reused", body=True),
+    tags=["allocations"],
+    response_model=answers.ChangeResult | answers.Preview,
+)
+async def update(
+    caller: Administrator,
+    service: Services,
+    name: Name,
+    message: Annotated[requests.AllocationPatch, Depends(JsonBody(requests.AllocationPatch, values_of_arms))],
+    once: Once,
+    dry_run: DryRun = False,
+) -> Response:
+    """Change the promises of several arms, or close or reopen an allocation: all of it, or nothing.
+
+    What an arm is owed under a new promise counts from the next round; what it was owed lapses. An arm that is promised
+    the share that it has keeps what it is owed. Promised shares that cannot be kept are refused. With `dry_run` nothing
+    is written: the answer is a preview of what each arm would be promised, or the error that the request itself would
+    have.
+    """
+    tables = {} if message.groups is None else message.groups
+    groups = {
+        label: None if one is None else one.model_dump(exclude_none=True) for label, one in tables.items()
+    } or None
+    options = {} if dry_run else once
+    change = UpdateAllocation(message.fractions, message.closed, message.caps, groups, **options)
+    if dry_run:
+        return await _previewed(await service.run(name, PreviewChange(change)))
+    return JsonResponse(await service.run(name, change))
+
+
+@router.get(
+    "/v1/allocations/{name}/arms",
+    responses=errors("unknown_allocation", "invalid"),
+    tags=["allocations"],
+    response_model=answers.Arms,
+)
+async def arms(caller: Reader, service: Services, name: Name, limit: Limit = PAGE, cursor: Cursor = None) -> Response:
+    """List the arms of an allocation, in their order."""
+    return JsonResponse(await service.run(name, ReadArms(limit, cursor)))
+
+
+@router.put(
+    "/v1/allocations/{name}/arms/{arm:path}",
+    responses={
+        **errors("unknown_allocation", "conflict", "infeasible", "key_reused", body=True),
+        200: {
+            "model": answers.ChangeResult | answers.Preview,
+            "description": "it is there with the same promise; with `dry_run` what would be promised",
+        },
+    },
+    tags=["allocations"],
+    status_code=201,
+    response_model=answers.ChangeResult,
+)
+async def add(
+    caller: Administrator,
+    service: Services,
+    name: Name,
+    arm: ArmPath,
+    message: Annotated[requests.ArmRequest, Depends(JsonBody(requests.ArmRequest))],
+    once: Once,
+    dry_run: DryRun = False,
+) -> Response:
+    """Add an arm; its promise counts from the next round.
+
+    If it is there with the same promise, nothing changes and the status is 200. With `dry_run` nothing is written: the
+    answer is a preview of what each arm would be promised, or the error that the request itself would have.
+    """
+    options = {} if dry_run else once
+    change = AddArm(arm, message.model_dump(exclude_none=True), max_arms=service.settings.max_arms, **options)
+    if dry_run:
+        return await _previewed(await service.run(name, PreviewChange(change)))
+    result = await service.run(name, change)
+    return JsonResponse(result, 201 if result.changed else 200)
+
+
+@router.patch(
+    "/v1/allocations/{name}/arms/{arm:path}",
+    responses=errors("unknown_allocation", "unknown_arm", "conflict", "infeasible", "key_reused", body=True),
+    tags=["allocations"],
+    response_model=answers.ChangeResult | answers.Preview,
+)
+async def update_arm(
+    caller: Administrator,
+    service: Services,
+    name: Name,
+    arm: ArmPath,
+    message: Annotated[requests.ArmPatch, Depends(JsonBody(requests.ArmPatch))],
+    once: Once,
+    dry_run: DryRun = False,
+) -> Response:
+    """Retire an arm, bring it back, change its promise, or rename it.
+
+    The rewards of a retired arm are still accepted. One that is brought back has everything known of it, and a promise
+    that begins now. One that is renamed is the same arm, also in decisions and answers of the time before. With
+    `dry_run` nothing is written: the answer is a preview of what each arm would be promised, or the error that the
+    request itself would have.
+    """
+    options = {} if dry_run else once
+    change: RenameArm | UpdateArm
+    if message.name is not None:
+        change = RenameArm(arm, message.name, **options)
+    else:
+        change = UpdateArm(arm, message.retired, message.fraction, **options)
+    if dry_run:
+        return await _previewed(await service.run(name, PreviewChange(change)))
+    return JsonResponse(await service.run(name, change))
+
+
+@router.delete(
+    "/v1/allocations/{name}/arms/{arm:path}",
+    responses=errors("unknown_allocation", "unknown_arm", "invalid", "key_reused"),
+    tags=["allocations"],
+    response_model=answers.ChangeResult,
+)
+async def erase_arm(caller: Administrator, service: Services, name: Name, arm: ArmPath, once: Once) -> Response:
+    """Erase the name of an arm, which may be that of a person: the arm is retired, and called `erased-3` or so.
+
+    The name is then nowhere in the database, and in no later answer, export or log. What was played stays counted.
+    """
+    return JsonResponse(await service.run(name, EraseArm(arm, **once)))
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+UNCHANGED: Responses = {304: {"description": "nothing has happened since the answer with that ETag"}}
+
+
+@router.get(
+    "/v1/allocations/{name}/audit",
+    responses={**errors("unknown_allocation", "invalid"), **UNCHANGED},
+    tags=["results"],
+    response_model=Audit,
+)
+async def audit(
+    caller: Reader,
+    service: Services,
+    name: Name,
+    limit: Annotated[int | None, Query(ge=1, lt=2**31, description="number of lines; default: all arms")] = None,
+    seen: Annotated[str | None, Header(alias="If-None-Match", description="ETag of an earlier answer")] = None,
+) -> Response:
+    """Show what each arm was promised, and what it received.
+
+    With a limit, the arms furthest behind their promise come first.
+    """
+    headers, etag = {"cache-control": "private, no-cache"}, await service.etag(name, limit)
+    if etag is not None:
+        headers["etag"] = etag
+        if seen is not None and {"*", etag} & {tag.strip() for tag in seen.split(",")}:
+            return Response(status_code=304, headers=headers)
+    content = await run_in_threadpool(encode_by_pieces, await service.run(name, ReadAudit(limit)), "lines")
+    return Response(content, headers=headers, media_type="application/json")
+
+
+@router.get(
+    "/v1/allocations/{name}/events",
+    responses=errors("unknown_allocation", "damaged", "invalid"),
+    tags=["results"],
+    response_model=answers.Events,
+)
+async def events(
+    caller: Reader,
+    service: Services,
+    name: Name,
+    after: Annotated[int, Query(ge=0, lt=2**63, description="sequence of the last event that is known")] = 0,
+    limit: Limit = PAGE,
+) -> Response:
+    """List what happened: decisions, rewards, and changes of arms and promises, in order."""
+    return JsonResponse(await run_in_threadpool(read_event_page, service.store.database, name, after, limit))
+
+
+@router.post(
+    "/v1/allocations/{name}/webhooks",
+    responses=errors("unknown_allocation", "too_large", body=True),
+    tags=["webhooks"],
+    status_code=201,
+    response_model=answers.Webhook,
+)
+async def add_webhook(
+    caller: Administrator,
+    service: Services,
+    name: Name,
+    message: Annotated[requests.WebhookRequest, Depends(JsonBody(requests.WebhookRequest))],
+) -> Response:
+    """Register an address to which events are sent, signed as Standard Webhooks has it.
+
+    They are sent in order, each at least once; the answer has the secret with which a receiver verifies them.
+    """
+    check_address(message.url, service.settings.private_webhooks)
+    add = partial(service.webhooks.add, name, **message.model_dump())
+    return JsonResponse(await run_in_threadpool(add), 201)
+
+
+@router.get(
+    "/v1/allocations/{name}/webhooks",
+    responses=errors("unknown_allocation", "invalid"),
+    tags=["webhooks"],
+    response_model=answers.Webhooks,
+)
+async def webhooks(caller: Administrator, service: Services, name: Name) -> Response:
+    """List the addresses to which events are sent, how far each is, and what is wrong with it."""
+    return JsonResponse(await run_in_threadpool(service.webhooks.listed, name))
+
+
+@router.delete(
+    "/v1/allocations/{name}/webhooks/{id}",
+    responses=errors("unknown_allocation", "unknown_webhook", "invalid"),
+    tags=["webhooks"],
+    response_model=answers.Webhook,
+)
+async def remove_webhook(
+    caller: Administrator,
+    service: Services,
+    name: Name,
+    id: Annotated[str, Path(max_length=100, description="id of the webhook", examples=["6f1c2d90a1b2c3d4"])],
+) -> Response:
+    """Remove an address: nothing is sent to it any more."""
+    return JsonResponse(await run_in_threadpool(service.webhooks.remove, name, id))
+
+
+@router.get(
+    "/v1/allocations/{name}/log",
+    responses={
+        **errors("unknown_allocation", "too_large", "invalid"),
+        **text("the log", *requests.LOG_TYPES.values()),
+    },
+    tags=["results"],
+    response_class=StreamingResponse,
+)
+async def log(
+    request: Request,
+    caller: Reader,
+    service: Services,
+    name: Name,
+    format: Annotated[Literal["csv", "parquet"], Query(description="format of the file")] = "csv",
+    since: Annotated[int, Query(ge=1, lt=2**53, description="first round")] = 1,
+    until: Annotated[int | None, Query(ge=1, lt=2**53, description="last round; default: the last one decided")] = None,
+    estimate: Annotated[
+        bool, Query(description="whether to estimate propensities that have no closed form and were not requested")
+    ] = False,
+) -> Response:
+    """Download the log of the decisions and rewards, in the columns that off-policy evaluation reads.
+
+    Estimating propensities replays every event, which takes as long as it took to decide.
+    """
+    download = service.quotas.log(caller, estimate)
+    limits = LogLimits(service.settings.max_work, MAX_CHARACTERS, download.proceed)
+    begin = partial(stream_log, service.store.database, name, format, since, until, estimate, limits)
+    try:
+        pieces = await download.run(request, begin)
+    except BaseException:
+        download.end()
+        raise
+    headers = {"content-disposition": f'attachment; filename="{name}.{format}"'}
+    return LogResponse(request, download, pieces, media_type=requests.LOG_TYPES[format], headers=headers)
+
+
+class LogResponse(StreamingResponse):
+    """A log that is sent while it is written.
+
+    Args:
+        request: that asked for it.
+        download: ends with the answer, however it ends.
+        pieces: of the log.
+        **options: of the answer.
+    """
+
+    def __init__(self, request: Request, download: LogDownload, pieces: Iterator[bytes], **options: Any) -> None:
+        super().__init__(self._written(request, download, pieces), **options)
+        self._download = download
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._download.end()
+
+    @staticmethod
+    async def _written(request: Request, download: LogDownload, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+        while piece := await download.run(request, lambda: next(pieces, b"")):
+            yield piece
+
+
+# --- server -----------------------------------------------------------------------------------------------------------
+
+
+@router.get("/v1/access", responses=errors(), tags=["server"], response_model=answers.AccessInfo)
+async def access(caller: Anyone) -> Response:
+    """Show the access of the caller."""
+    names = None if caller.allocations is None else tuple(sorted(caller.allocations))
+    expires = None if caller.expires is None else answers.moment(caller.expires)
+    scopes = tuple(sorted(caller.scopes))
+    return JsonResponse(answers.AccessInfo(caller.name is None, caller.name, scopes, names, expires))
+
+
+@router.get("/healthz", responses=documented(["internal"]), tags=["server"], response_model=answers.Health)
+async def healthz() -> Response:
+    """Whether the server is alive."""
+    return JsonResponse(answers.Health())
+
+
+@router.get(
+    "/readyz", responses=documented(["internal", "unavailable"]), tags=["server"], response_model=answers.Health
+)
+async def readyz(service: Services) -> Response:
+    """Whether the server is ready: alive, and its database can be reached."""
+    try:
+        await asyncio.wait_for(service.ready(), READY_TIMEOUT)
+    except TimeoutError:
+        raise Refused("unavailable", f"the database has not answered within {READY_TIMEOUT:g} seconds") from None
+    return JsonResponse(answers.Health())
+
+
+@router.get(
+    "/metrics",
+    responses={**errors(), **text("the metrics", "text/plain")},
+    tags=["server"],
+    response_class=Response,
+)
+async def metrics(caller: Reader, service: Services) -> Response:
+    """Metrics for Prometheus, of all allocations."""
+    caller.check_all("reading metrics")
+    content = await run_in_threadpool(service.metrics.exposition)
+    return Response(content, media_type=CONTENT_TYPE_LATEST)

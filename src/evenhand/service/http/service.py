@@ -1,0 +1,107 @@
+"""What the routes of a server use: its store, its limits, its keys and its metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TypeVar
+
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
+from evenhand.core.errors import StateError
+from evenhand.core.version import __version__
+from evenhand.messages.answers import AllocationHealth, AllocationSummary
+from evenhand.service.http.auth import Authenticator, Cached
+from evenhand.service.http.metrics import Metrics
+from evenhand.service.http.quotas import Quotas
+from evenhand.service.http.settings import Settings
+from evenhand.service.store import Describe, ReadHealth, Store
+from evenhand.service.store.commands import Command
+from evenhand.service.store.webhooks import WebhookStore
+
+Answer = TypeVar("Answer")
+PARSERS = 2
+
+
+class Service:
+    """What the routes of a server use.
+
+    Attributes:
+        store: the allocations.
+        settings: the limits.
+        authenticator: checks keys and scopes.
+        metrics: counts requests, decisions and rewards.
+        quotas: what each key may request at a time.
+        webhooks: the addresses to which events are sent.
+        parsers: threads that read large bodies.
+    """
+
+    def __init__(self, store: Store, settings: Settings, metrics: Metrics) -> None:
+        self.store, self.settings, self.metrics = store, settings, metrics
+        self.authenticator = Authenticator(store.keys, settings.open)
+        self.quotas = Quotas(settings)
+        self.webhooks = WebhookStore(store.database)
+        self.parsers = ThreadPoolExecutor(PARSERS, thread_name_prefix="evenhand-parser")
+        self._ready: Cached[None] = Cached()
+        self._healths: dict[str, tuple[str | None, AllocationHealth]] = {}  # by allocation, with its mark
+
+    async def run(self, name: str, command: Command[Answer]) -> Answer:
+        """The answer to a command of an allocation, after its events have been committed."""
+        return await asyncio.wrap_future(self.store.submit(name, command))
+
+    async def with_health(self, listed: Sequence[AllocationSummary]) -> tuple[AllocationSummary, ...]:
+        """Allocations with their health, which is computed anew only where something has happened.
+
+        An allocation that cannot be read is said to be bad, with the reason.
+        """
+        marks = await run_in_threadpool(self.store.marks, [one.name for one in listed])
+
+        async def health(name: str) -> AllocationHealth:
+            known = self._healths.get(name)
+            if known is not None and known[0] is not None and known[0] == marks.get(name):
+                return known[1]
+            try:
+                found = await self.run(name, ReadHealth())
+            except StateError as error:
+                return AllocationHealth("bad", f"It cannot be read: {error}", None, None, 0, None, None)
+            self._healths[name] = (marks.get(name), found)
+            return found
+
+        found = await asyncio.gather(*(health(one.name) for one in listed))
+        return tuple(replace(one, health=of) for one, of in zip(listed, found, strict=True))
+
+    async def etag(self, name: str, limit: int | None) -> str | None:
+        """The ETag of an audit, before it is computed and without loading the allocation.
+
+        Args:
+            name: of the allocation.
+            limit: number of lines; None for all arms.
+
+        Returns:
+            None where a window passes just now, so that the audit has another one soon.
+        """
+        mark = await run_in_threadpool(self.store.mark, name)
+        if mark is None:  # an event is due, which any command writes first
+            await self.run(name, Describe())
+            mark = await run_in_threadpool(self.store.mark, name)
+        if mark is None:
+            return None
+        return f'W/"{hashlib.sha256(repr((mark, limit, __version__)).encode()).hexdigest()[:32]}"'
+
+    async def ready(self) -> None:
+        """Return if the database can be reached; it is tried at most once per second.
+
+        Raises:
+            StoreUnavailable: it cannot be reached.
+        """
+        await self._ready(None, self.store.ready)
+
+
+def service_of(request: Request) -> Service:
+    """The service of the app that received a request."""
+    service: Service = request.app.state.service
+    return service

@@ -1,0 +1,252 @@
+"""An allocation in memory: its bandit after some event, and the events that are not yet written."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, select, update
+
+from evenhand.bandit.bandit import Bandit
+from evenhand.bandit.changes import use_names
+from evenhand.bandit.memory import label_of
+from evenhand.bandit.replay import Recorder
+from evenhand.bandit.rewards import close
+from evenhand.core.errors import StateError
+from evenhand.core.version import __version__
+from evenhand.messages.rules import ALLOCATION, matches
+from evenhand.service.store import tables
+from evenhand.service.store.arms import read_names, write_names
+from evenhand.service.store.database import Database, insert_rows, one_of
+from evenhand.service.store.errors import UnknownAllocation
+from evenhand.service.store.events import EVENTS, Event, bandit_from, fold, linked
+from evenhand.service.store.snapshots import Snapshot, last_snapshot
+
+LOG = logging.getLogger("evenhand.store")
+CHUNK = 5_000  # events per read
+NAMING = ("change", "state")  # kinds of events after which the names of arms may be others
+AllocationRow = Row[int, int, str, int, float | None, str]  # id, sequence, chain, round, due and name
+ROWS = select(*(tables.allocations.c[name] for name in ("id", "sequence", "chain", "round", "due", "name")))
+
+
+@dataclass(slots=True)
+class Allocation:
+    """An allocation in memory.
+
+    Attributes:
+        id: of the allocation in the database.
+        name: of the allocation.
+        names: of the arms that are in the database.
+        bandit: after the event ``sequence``.
+        sequence: of the last event.
+        closed: whether it decides no more.
+        chain: of the last event; see `evenhand.service.store.events.chained`.
+        versions: of the package that have made this state, since all events were replayed.
+        snapshot: sequence of the event after which the last snapshot was written.
+        work: seconds of processor time since then, about as many as a replay would take.
+        recorder: says what events must record of the memories of the policy's parts.
+        unwritten: events that are not yet in the database.
+        flushed: whether something was written before the end of the present transaction.
+    """
+
+    id: int
+    name: str
+    names: tuple[str, ...]
+    bandit: Bandit
+    sequence: int
+    closed: bool
+    chain: str
+    versions: tuple[str, ...]
+    snapshot: int = 0
+    work: float = 0.0
+    recorder: Recorder = field(init=False)
+    unwritten: list[Event] = field(default_factory=list)
+    flushed: bool = False
+
+    def __post_init__(self) -> None:
+        self.recorder = Recorder(self.bandit)
+
+    def record(
+        self, kind: str, time: float, round: int | None, body: Mapping[str, Any], key: str | None = None
+    ) -> None:
+        """Record an event that the bandit has applied, and the id of the API key that caused it."""
+        self.sequence += 1
+        if memory := self.recorder.changes():
+            body = {**body, "memory": memory}
+        self.unwritten.append(Event(self.sequence, time, kind, round, body, key=key))
+
+    def expire(self, now: float) -> None:
+        """Close the decisions whose window has passed, and take back the leases whose time is over."""
+        if self.bandit.due(now):
+            self.record("expire", now, None, close(self.bandit, now))
+
+    def can_follow(self, row: AllocationRow) -> bool:
+        """Whether the row of an allocation can be this one's, after later events or none."""
+        if row.id != self.id or row.sequence < self.sequence:
+            return False
+        return bool(row.sequence > self.sequence or row.chain == self.chain)
+
+    def catch_up(self, connection: Connection, row: AllocationRow) -> None:
+        """Replay the events up to those that the allocation's row says, which other processes have written.
+
+        Raises:
+            StateError: they do not follow this one's last event.
+        """
+        if row.sequence > self.sequence:
+            begun = time.thread_time()
+            while rows := _rows(connection, self.id, self.sequence, row.sequence):
+                if any(one.kind in NAMING for one in rows):
+                    self.names = read_names(connection, self.id)
+                    use_names(self.bandit, self.names[: len(self.bandit.names)])
+                for event in linked(rows, self.sequence, self.chain, self.names):
+                    self.bandit, self.closed = fold(self.bandit, event, self.closed)
+                    self.sequence, self.chain = event.sequence, event.chain
+            self.recorder = Recorder(self.bandit)
+            self.work += time.thread_time() - begun
+        if row.sequence != self.sequence:
+            raise StateError(f"there should be {row.sequence} events, but only the first {self.sequence} exist")
+        if row.chain != self.chain:
+            raise StateError(f"event {self.sequence} has another checksum than the allocation's row records")
+
+    def flush(self, connection: Connection) -> None:
+        """Write the unwritten events before the end of the transaction."""
+        write_events(connection, [self])
+        self.flushed = True
+
+    def taken(self) -> Snapshot:
+        """A snapshot; the next one counts from here."""
+        self.snapshot, self.work = self.sequence, 0.0
+        return Snapshot(self.sequence, self.chain, self.closed, self.bandit.dump(), self.versions)
+
+
+def write_events(connection: Connection, allocations: Iterable[Allocation]) -> None:
+    """Write the unwritten events of allocations, and what their rows say after them."""
+    events, rows, table = [], [], tables.allocations
+    for one in allocations:
+        one.flushed = False
+        for event in one.unwritten:
+            events.append(event.row(one.id, one.chain, one.bandit.arms.place))
+            one.chain = events[-1]["chain"]
+        if one.unwritten:
+            rows.append({"of": one.id} | row_values(one.bandit, one.sequence, one.chain, one.closed))
+            one.unwritten = []
+        if len(one.names) < len(one.bandit.names):
+            write_names(connection, one.id, len(one.names), one.bandit.names[len(one.names) :])
+            one.names = one.bandit.names
+    if rows:
+        insert_rows(connection, tables.events, events)
+        connection.execute(update(table).where(table.c.id == bindparam("of")), rows)
+
+
+def row_values(bandit: Bandit, sequence: int, chain: str, closed: bool) -> dict[str, Any]:
+    """What the row of an allocation says of its bandit after an event, beside its name and its time of creation."""
+    return {
+        "algorithm": label_of(bandit.algorithm)[:100],
+        "arms": len(bandit.names) - len(bandit.retired),
+        "sequence": sequence,
+        "chain": chain,
+        "round": int(bandit.state.round),
+        "closed": closed,
+        "due": bandit.next_due(),
+    }
+
+
+def all_events(database: Database, id: int, until: int | None = None) -> Iterator[Event]:
+    """All events of an allocation so far, in order, read in short transactions, however long the reader takes.
+
+    Args:
+        database: that has it.
+        id: of the allocation.
+        until: the sequence of the last; None for the last one.
+    """
+    table, after, chain = tables.allocations.c, 0, ""
+    with database.transaction(writes=False) as connection:
+        names = read_names(connection, id)
+        if until is None:
+            until = connection.execute(select(table.sequence).where(table.id == id)).scalar_one()
+    while after < until:
+        with database.transaction(writes=False) as connection:
+            rows = _rows(connection, id, after, until)
+        events = list(linked(rows, after, chain, names))
+        if not events:
+            return
+        yield from events
+        after, chain = events[-1].sequence, events[-1].chain
+
+
+def _rows(connection: Connection, id: int, after: int, until: int) -> Sequence[Row[Any]]:
+    """The next rows of events after one, some thousands at most."""
+    table = tables.events.c
+    where = (table.allocation == id, table.sequence > after, table.sequence <= until)
+    return connection.execute(EVENTS.where(*where).order_by(table.sequence).limit(CHUNK)).all()
+
+
+def has_event(connection: Connection, id: int, sequence: int, chain: str) -> bool:
+    """Whether an event is still there, as it was with that chain, or a state in its place."""
+    table = tables.events.c
+    query = select(table.kind, table.chain).where(table.allocation == id, table.sequence == sequence)
+    row = connection.execute(query).one_or_none()
+    return row is not None and (row.kind == "state" or row.chain == chain)
+
+
+def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationRow:
+    """What is stored of an allocation as a whole; with a lock no other process can write.
+
+    Raises:
+        UnknownAllocation: there is no allocation of that name.
+    """
+    row = None
+    if matches(ALLOCATION, name):  # not every string can be used in a query
+        query = ROWS.where(tables.allocations.c.name == name)
+        locked = query.with_for_update(key_share=True)  # rows that refer to it, as snapshots, can be written
+        row = connection.execute(locked if lock else query).one_or_none()
+    if row is None:
+        raise UnknownAllocation(f"there is no allocation {name!r}")
+    return row
+
+
+def rows_to_go_on(connection: Connection, names: Sequence[str]) -> dict[str, AllocationRow]:
+    """The rows of allocations, by name, which no other process can write then; without those that one is writing.
+
+    So nobody waits for a lock who has another one, for which somebody else might wait.
+    """
+    query = ROWS.where(one_of(connection, (tables.allocations.c.name,), [(name,) for name in names]))
+    rows = connection.execute(query.with_for_update(key_share=True, skip_locked=True))
+    return {row.name: row for row in rows}
+
+
+def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:
+    """The allocation of a row at its last snapshot; without one that can be read, after its first event."""
+    names = read_names(connection, row.id)
+    try:
+        snapshot = last_snapshot(connection, row.id, row.sequence, names)
+        if snapshot is not None:
+            bandit, at = Bandit.restored(snapshot.bandit), snapshot.sequence
+            return Allocation(row.id, name, names, bandit, at, snapshot.closed, snapshot.chain, snapshot.lineage(), at)
+    except StateError as error:  # the events suffice
+        LOG.warning("the snapshot of %s is damaged; replaying all events: %s", name, error)
+    return from_first_event(connection, row.id, name, names)
+
+
+def from_first_event(connection: Connection, id: int, name: str, names: tuple[str, ...]) -> Allocation:
+    """The allocation right after its first event, which created it or is its whole state."""
+    first = first_event(connection, id, name, names)
+    bandit, closed = bandit_from(first), bool(first.body.get("closed"))
+    return Allocation(id, name, names, bandit, first.sequence, closed, first.chain, (__version__,), first.sequence)
+
+
+def first_event(connection: Connection, id: int, name: str, names: Sequence[str]) -> Event:
+    """The first event that there is of an allocation, whose arms have these names.
+
+    Raises:
+        StateError: there is none, or it is damaged.
+    """
+    table = tables.events.c
+    row = connection.execute(EVENTS.where(table.allocation == id).order_by(table.sequence).limit(1)).one_or_none()
+    if row is None:
+        raise StateError(f"allocation {name!r} has no events")
+    (event,) = linked([row], 0, "", names)
+    return event

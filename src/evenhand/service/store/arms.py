@@ -1,0 +1,158 @@
+"""The names of arms, which stand in a table of their own: events and snapshots have the numbers of arms, from 0 on.
+
+So an arm is renamed in one row, and no event that was written changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, func, select, update
+
+from evenhand.core.errors import StateError
+from evenhand.service.store import tables
+from evenhand.service.store.database import insert_rows
+
+Arm = Callable[[Any], Any]  # the number of a name, or the name of a number
+Form = Callable[[Any, Arm, Arm], Any]  # of a value with arms in it: the same with other arms; the last for keys of JSON
+
+
+def _one(value: Any, arm: Arm, key: Arm) -> Any:
+    return arm(value)
+
+
+def _each(value: Any, arm: Arm, key: Arm) -> Any:
+    return [arm(one) for one in value]
+
+
+def _all(value: Any, arm: Arm, key: Arm) -> Any:
+    """All arms in their order, of which events have the count."""
+    return len(value) if isinstance(value, list) else [arm(number) for number in range(value)]
+
+
+def _keys(value: Any, arm: Arm, key: Arm) -> Any:
+    return {key(one): item for one, item in value.items()}
+
+
+def _lists(value: Any, arm: Arm, key: Arm) -> Any:
+    return {name: [arm(one) for one in item] for name, item in value.items()}
+
+
+def _fields(forms: Mapping[str, Form], value: Any, arm: Arm, key: Arm) -> Any:
+    """A table with arms in the fields that have a form."""
+    return {name: forms[name](item, arm, key) if name in forms else item for name, item in value.items()}
+
+
+CREATED: Form = partial(_fields, {"arms": _all, "learned": _keys})
+BANDIT: Form = partial(_fields, {"arms": _all, "retired": _each})  # as `Bandit.dump` describes it
+#: Where the arms are in the bodies of events, by kind; other kinds have none.
+FORMS: dict[str, Form] = {
+    "create": CREATED,
+    "decide": partial(_fields, {"arms": _each, "available": _each}),
+    "lease": partial(_fields, {"arms": _each, "available": _each}),
+    "report": partial(_fields, {"rewards": _keys, "late": _keys}),
+    "reward": partial(_fields, {"rewards": _keys, "late": _each}),
+    "expire": partial(_fields, {"closed": _lists}),
+    "change": partial(_fields, {"arm": _one, "fractions": _keys, "caps": _keys}),
+    "state": partial(_fields, {"create": CREATED, "bandit": BANDIT}),
+}
+
+
+def numbered(form: Form, value: Any, place: Mapping[str, int]) -> Any:
+    """A value with the numbers of arms in place of their names.
+
+    Args:
+        form: of the value.
+        value: plain JSON values.
+        place: the number of each name.
+
+    Example:
+        >>> numbered(FORMS["reward"], {"rewards": {"coffee": 0.5}, "late": ["coffee"]}, {"tea": 0, "coffee": 1})
+        {'rewards': {'1': 0.5}, 'late': [1]}
+    """
+    return form(value, place.__getitem__, lambda name: str(place[name]))
+
+
+def named(form: Form, value: Any, names: Sequence[str]) -> Any:
+    """A value with the names of arms in place of their numbers.
+
+    Args:
+        form: of the value.
+        value: plain JSON values; the numbers of arms are integers, also as keys.
+        names: of the arms, in their order.
+
+    Raises:
+        StateError: an arm has no name.
+
+    Example:
+        >>> named(FORMS["reward"], {"rewards": {1: 0.5}, "late": [1]}, ["tea", "coffee"])
+        {'rewards': {'coffee': 0.5}, 'late': ['coffee']}
+    """
+    try:
+        return form(value, names.__getitem__, names.__getitem__)
+    except IndexError:
+        raise StateError(f"it refers to an arm beyond the {len(names):,} arms that have a name") from None
+
+
+def read_names(connection: Connection, allocation: int) -> tuple[str, ...]:
+    """The names of the arms of an allocation, by its id, in their order.
+
+    Raises:
+        StateError: one is missing or damaged.
+    """
+    table = tables.arms.c
+    query = select(table.number, table.name).where(table.allocation == allocation).order_by(table.number)
+    rows = connection.execute(query).all()
+    for place, row in enumerate(rows):
+        if row.number != place:
+            raise StateError(f"arm {place} has no name")
+    try:
+        return tuple([str(orjson.loads(row.name)) for row in rows])
+    except ValueError as error:
+        raise StateError(f"the name of an arm is damaged: {error}") from None
+
+
+def write_names(connection: Connection, allocation: int, first: int, names: Sequence[str]) -> None:
+    """Write the names of arms, the first of which has the number ``first``."""
+    numbers = range(first, first + len(names))
+    rows = [
+        {"allocation": allocation, "number": number, "name": stored_name(name)}
+        for number, name in zip(numbers, names, strict=True)
+    ]
+    insert_rows(connection, tables.arms, rows)
+
+
+def rename(connection: Connection, allocation: int, number: int, name: str) -> None:
+    """Write another name of an arm in place of the one that it has."""
+    arm = (tables.arms.c.allocation == allocation, tables.arms.c.number == number)
+    connection.execute(update(tables.arms).where(*arm).values(name=stored_name(name)))
+
+
+def rename_in_answers(connection: Connection, allocation: int, old: str, new: str) -> None:
+    """Write another name of an arm in place of an old one, in the answers to idempotency keys."""
+    table = tables.answers
+    for before, after in replacements(old, new):
+        where = (table.c.allocation == allocation, table.c.body.contains(before, autoescape=True))
+        connection.execute(update(table).where(*where).values(body=func.replace(table.c.body, before, after)))
+
+
+def replacements(old: str, new: str) -> list[tuple[str, str]]:
+    """What must be replaced in the JSON of an answer where an arm has another name: as a value, and in a message.
+
+    A quotation mark within a string is escaped, so that the first cannot be a part of one.
+
+    Example:
+        >>> replacements("tea", "mate")
+        [('"arm":"tea"', '"arm":"mate"'), ("'tea'", "'mate'")]
+    """
+    values = [f'"arm":{stored_name(name)}' for name in (old, new)]
+    quoted = [stored_name(repr(name))[1:-1] for name in (old, new)]
+    return [(values[0], values[1]), (quoted[0], quoted[1])]
+
+
+def stored_name(name: str) -> str:
+    """A name as it is stored: as JSON, as PostgreSQL has no strings with a zero byte."""
+    return orjson.dumps(name).decode()

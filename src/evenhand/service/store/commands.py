@@ -1,0 +1,410 @@
+"""The commands of an allocation: each runs on its bandit in memory, and records events; here decisions and rewards."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeVar
+
+from sqlalchemy import Connection
+
+from evenhand.bandit.bandit import Bandit
+from evenhand.bandit.decisions import decide
+from evenhand.bandit.pending import RewardError
+from evenhand.bandit.propensities import LANES
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.messages.answers import Decision, Decisions, RewardResult, RewardResults, RewardStatus, TotalResult
+from evenhand.messages.rules import IDEMPOTENCY_KEY, SENTENCES, matches
+from evenhand.service.store import tables
+from evenhand.service.store.allocation import Allocation
+from evenhand.service.store.errors import Closed, Conflict, TooMuchWork
+from evenhand.service.store.events import EVENTS, Event, damage_as_state_error, event_of
+from evenhand.service.store.lease_log import LeaseLog
+
+Answer = TypeVar("Answer")
+Rounds = Sequence[Sequence[str] | None]
+UNHASHED = (
+    "key",
+    "request",
+    "api_key",
+    "done",
+    "max_work",
+    "max_arms",
+)  # what is not a part of what a command asks for
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # made once, as commands are many
+
+
+def _uncounted(answer: object) -> None:
+    """Count nothing."""
+
+
+@dataclass
+class CommandContext:
+    """What the commands of an allocation run on in a transaction.
+
+    Attributes:
+        allocation: in memory.
+        now: seconds since the epoch.
+        connection: of the transaction.
+        api_key: id of the API key of the command that is carried out; None for none.
+        before: sequence of the last event before the transaction.
+        answers: rows of answers with an idempotency key, to be written with the events.
+        carried_out: commands that were carried out now, and not repeated, with their answers.
+    """
+
+    allocation: Allocation
+    now: float
+    connection: Connection
+    before: int
+    api_key: str | None = None
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    carried_out: list[tuple[Command[Any], Any]] = field(default_factory=list)
+
+    def record(self, kind: str, round: int, body: Mapping[str, Any]) -> None:
+        """Record an event that the bandit has applied.
+
+        Args:
+            kind: of the event, such as ``"decide"``.
+            round: that it is about.
+            body: what happened.
+        """
+        self.allocation.record(kind, self.now, round, body, self.api_key)
+
+    def earlier(self, kind: str, round: int) -> list[Event]:
+        """All events of a kind about a round, in order.
+
+        Args:
+            kind: of the events, such as ``"reward"``.
+            round: that they are about.
+
+        Returns:
+            The events, those that are not yet written to the database among them.
+        """
+        table = tables.events.c
+        where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
+        rows = self.connection.execute(EVENTS.where(*where).order_by(table.sequence)).all()
+        unwritten = [one for one in self.allocation.unwritten if one.kind == kind and one.round == round]
+        return [event_of(row, self.allocation.names) for row in rows] + unwritten
+
+    def decided(self, round: int) -> tuple[Event | None, list[Event]]:
+        """The decision of a round, also of a leased one that was played, and its rewards; None where there is none.
+
+        Args:
+            round: the round.
+
+        Returns:
+            The decision, and the events with its rewards.
+        """
+        decisions, rewards = self.earlier("decide", round), self.earlier("reward", round)
+        if decisions:
+            return decisions[0], rewards
+        self.allocation.flush(self.connection)
+        leased = next(LeaseLog(self.allocation.id).rounds(self.connection, self.allocation.names, round, round), None)
+        if leased is None:
+            return None, []
+        return leased.decided, [*([] if leased.rewarded is None else [leased.rewarded]), *rewards]
+
+
+@dataclass(frozen=True)
+class Command(ABC, Generic[Answer]):
+    """A command of an allocation.
+
+    Attributes:
+        reads: whether it changes nothing.
+        purges: whether what it has removed must be in no file of the database any more, not even in unused parts.
+        kind: what it is called in `digest`, which is stored.
+        answer: class of its answer.
+        key: idempotency key: repeated with the same key, a command is not carried out again and has the same answer.
+        request: the request as it was received, as plain JSON values, by which a repetition is recognised; None for the
+            command's own values.
+        api_key: id of the API key that it was sent with, which the events name; None for none.
+        done: called with the answer after the command was carried out and committed; not for a repetition.
+    """
+
+    reads: ClassVar[bool] = False
+    purges: ClassVar[bool] = False
+    kind: ClassVar[str]
+    answer: ClassVar[type]
+    key: str | None = field(default=None, kw_only=True)
+    request: Any = field(default=None, kw_only=True)
+    api_key: str | None = field(default=None, kw_only=True)
+    done: Callable[[object], object] = field(default=_uncounted, kw_only=True, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.key is not None and not matches(IDEMPOTENCY_KEY, self.key):
+            raise EvenhandError(f"an idempotency key {SENTENCES[IDEMPOTENCY_KEY]}, got {self.key!r}")
+
+    @abstractmethod
+    def run(self, context: CommandContext) -> Answer:
+        """Carry it out; nothing has changed if it raises.
+
+        Args:
+            context: of the command.
+
+        Returns:
+            The answer, which has a JSON form.
+        """
+
+    def digest(self) -> str:
+        """A hash of the request in canonical JSON, which does not depend on the order of names or on Python."""
+        values = {name: value for name, value in vars(self).items() if name not in UNHASHED}
+        received = [self.kind, values] if self.request is None else self.request
+        return hashlib.sha256(canonical(received).encode()).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted names, without spaces, and with whole numbers as integers: equal values are equal texts.
+
+    Args:
+        value: of JSON.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> canonical({"value": 1.0, "round": 3}) == canonical({"round": 3.0, "value": 1})
+        True
+
+    Source: RFC 8785, simplified: its order of names and its form of other numbers are not needed here.
+    """
+    return CANONICAL(_whole_as_integers(value))
+
+
+def _whole_as_integers(value: Any) -> Any:
+    if value is None or isinstance(value, str | int):  # most values, and quickly seen
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {name: _whole_as_integers(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole_as_integers(one) for one in value]
+    return value
+
+
+@dataclass(frozen=True)
+class Decide(Command[Decisions]):
+    """Decide one or several rounds.
+
+    Args:
+        count: number of rounds.
+        available: names of the arms that can play in them; None for all that are not retired.
+        rounds: instead of both, the available arms of each round.
+        propensities: whether to return the propensity of every available arm, estimated where it has no closed form.
+        max_work: decisions × arms, and × lanes where propensities are estimated; None for no limit.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import Decide, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> [decision.names for decision in store.run("drinks", Decide(count=2)).decisions]
+        [('tea',), ('coffee',)]
+        >>> [decision] = store.run("drinks", Decide(available=["coffee"], propensities=True)).decisions
+        >>> decision.id, decision.propensities
+        ('3', (ArmPropensity(arm='coffee', propensity=1.0, stderr=0.0),))
+        >>> store.close()
+    """
+
+    kind: ClassVar[str] = "decide"
+    answer: ClassVar[type] = Decisions
+    count: int = 1
+    available: Sequence[str] | None = None
+    rounds: Rounds | None = None
+    propensities: bool = False
+    max_work: int | None = None
+
+    def run(self, context: CommandContext) -> Decisions:
+        """Decide."""
+        allocation = context.allocation
+        if allocation.closed:
+            raise Closed(f"allocation {allocation.name!r} is closed and decides no more; reopen it first")
+        rounds = self._rounds()
+        self._check_work(allocation.bandit, len(rounds))
+        for available in self.rounds or () if len(rounds) > 1 else ():  # none is decided if one cannot be
+            allocation.bandit.check_available(available)
+        return Decisions(tuple([self._decide(context, available) for available in rounds]))
+
+    def _check_work(self, bandit: Bandit, count: int) -> None:
+        """Refuse more work than the limit, during which no other allocation could write."""
+        arms = len(bandit.names)
+        lanes = LANES if self.propensities and bandit.policy.draws else 1
+        if self.max_work is not None and count * arms * lanes > self.max_work:
+            most = self.max_work // (arms * lanes)
+            each = f", each with {lanes:,} lanes for its propensities," if lanes > 1 else ""
+            remedy = f"request at most {most:,} at a time" if most else "request them without propensities"
+            raise TooMuchWork(
+                f"{count:,} decisions among {arms:,} arms{each} are {count * arms * lanes:,} scores; a request may "
+                f"have at most {self.max_work:,}; {remedy}"
+            )
+
+    def _rounds(self) -> Rounds:
+        if self.rounds is None:
+            return [self.available] * validate.whole("count", self.count)
+        if self.count != 1 or self.available is not None:
+            raise EvenhandError("give either rounds, or count and the arms available in all of them, not both")
+        if not self.rounds:
+            raise EvenhandError("rounds is empty; list the available arms of each round, or null for all arms")
+        return self.rounds
+
+    def _decide(self, context: CommandContext, available: Sequence[str] | None) -> Decision:
+        decision, facts = decide(context.allocation.bandit, available, context.now, self.propensities)
+        context.record("decide", decision.round, facts)
+        return decision
+
+
+@dataclass(frozen=True)
+class Reward(Command[RewardResults]):
+    """Take in the rewards of arms; each reward has its own result.
+
+    Args:
+        rewards: ids of decisions, each with the rewards of arms that played in it.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import Decide, Reward, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide())
+        >>> for result in store.run("drinks", Reward([("1", {"tea": 1.0}), ("1", {"coffee": 0.5})])).results:
+        ...     print(result.arm, result.status, result.message)
+        tea accepted
+        coffee unknown arm 'coffee' did not play in decision 1
+        >>> store.close()
+    """
+
+    kind: ClassVar[str] = "reward"
+    answer: ClassVar[type] = RewardResults
+    rewards: Sequence[tuple[str, Mapping[str, float]]] = ()
+
+    def run(self, context: CommandContext) -> RewardResults:
+        """Take the rewards in."""
+        results: list[RewardResult] = []
+        for decision, rewards in self.rewards:
+            try:
+                statuses = _observe(context, decision, rewards)
+                results += [RewardResult(decision, arm, status) for arm, status in statuses.items()]
+            except EvenhandError:  # one of them is wrong; the others stand
+                results += [_observe_one(context, decision, arm, reward) for arm, reward in rewards.items()]
+        return RewardResults(tuple(results))
+
+
+def _observe_one(context: CommandContext, decision: str, arm: str, reward: float) -> RewardResult:
+    """The result of the reward of one arm."""
+    try:
+        return RewardResult(decision, arm, _observe(context, decision, {arm: reward})[arm])
+    except RewardError as error:
+        if error.status == "unknown":
+            if context.allocation.bandit.find(decision) is not None:  # then no event needs to be read
+                return RewardResult(decision, arm, "unknown", f"arm {arm!r} did not play in decision {decision}")
+            with damage_as_state_error():
+                return RewardResult(decision, arm, *_observe_forgotten(context, decision, arm, reward, str(error)))
+        return RewardResult(decision, arm, "conflict" if error.status == "conflict" else "invalid", str(error))
+    except EvenhandError as error:
+        return RewardResult(decision, arm, "invalid", str(error))
+
+
+def _observe(context: CommandContext, decision: str, rewards: Mapping[str, float]) -> dict[str, RewardStatus]:
+    """The statuses of rewards by arm; those that are new are recorded."""
+    statuses = context.allocation.bandit.observe(decision, rewards, context.now)
+    new = {arm: float(rewards[arm]) for arm, status in statuses.items() if status != "duplicate"}
+    if new:
+        late = [arm for arm in new if statuses[arm] == "late"]
+        context.record("reward", int(decision), {"rewards": new, "late": late})
+    return statuses
+
+
+def _observe_forgotten(
+    context: CommandContext, decision: str, arm: str, reward: float, unknown: str
+) -> tuple[RewardStatus, str]:
+    """The status and the message for a reward whose decision the bandit has forgotten, by the events."""
+    bandit = context.allocation.bandit
+    round = round_of(bandit, decision)
+    if round is None:
+        return "unknown", unknown
+    decided, rewards = context.decided(round)
+    lease = bandit.leases.of(round)
+    if decided is None and lease is not None:
+        return "unknown", f"decision {decision} is of lease {lease.first}, which did not report it as played"
+    if decided is None:
+        return "unknown", f"decision {decision} is of a round that was not played, or of which events are not kept"
+    if arm not in decided.body["arms"]:
+        return "unknown", f"arm {arm!r} did not play in decision {decision}"
+    if bandit.by_totals:
+        return "invalid", "this allocation learns from totals and cannot take rewards by decision as well"
+    for event in rewards:
+        if arm in event.body["rewards"]:
+            known = event.body["rewards"][arm]
+            if known == float(reward):
+                return "duplicate", ""
+            return (
+                "conflict",
+                f"decision {decision}, arm {arm!r}: its reward is {known:g} and cannot change to {reward:g}",
+            )
+    bandit.count_late(arm)
+    context.record("reward", round, {"rewards": {arm: float(reward)}, "late": [arm], "forgotten": True})
+    return "late", ""
+
+
+def round_of(bandit: Bandit, decision: str) -> int | None:
+    """The round of a decision by its id; None if there is no such decision.
+
+    Args:
+        bandit: that decided.
+        decision: its id.
+
+    Returns:
+        The round, from 1, or None.
+    """
+    round = int(decision) if decision.isascii() and decision.isdigit() and len(decision) < 19 else 0
+    return round if 0 < round <= bandit.state.round and str(round) == decision else None
+
+
+@dataclass(frozen=True)
+class Total(Command[TotalResult]):
+    """Take in the anonymous total of the round just decided.
+
+    Args:
+        value: the sum of all rewards that arrived in the round.
+        round: which round it is, so that a total cannot be credited to another one; None for the last one.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import Decide, Total, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide())
+        >>> store.run("drinks", Total(3.5, round=1))
+        TotalResult(round=1, status='accepted')
+        >>> store.run("drinks", Total(3.5, round=1))
+        TotalResult(round=1, status='duplicate')
+        >>> store.close()
+    """
+
+    kind: ClassVar[str] = "total"
+    answer: ClassVar[type] = TotalResult
+    value: float
+    round: int | None = None
+
+    def run(self, context: CommandContext) -> TotalResult:
+        """Take the total in."""
+        bandit = context.allocation.bandit
+        value, last = validate.number("value", self.value), int(bandit.state.round)
+        round = last if self.round is None else validate.whole("round", self.round)
+        with damage_as_state_error():
+            for event in context.earlier("total", round) if 0 < round <= last else ():
+                if event.body["value"] != value:
+                    raise Conflict(f"round {round}: received a total of {event.body['value']:g} before, now {value:g}")
+                return TotalResult(round, "duplicate")
+        if round != last:
+            raise Conflict(f"a total must be of the round just decided, which is {last}, got {round}")
+        bandit.observe_total(value)
+        context.record("total", round, {"value": value})
+        return TotalResult(round, "accepted")

@@ -1,0 +1,113 @@
+"""Retention: the events of an allocation before a time are replaced by one that holds the state after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from evenhand.bandit.bandit import Bandit
+from evenhand.core.errors import StateError
+from evenhand.service.store import tables
+from evenhand.service.store.allocation import CHUNK, all_events, first_event, has_event, row_of
+from evenhand.service.store.arms import read_names
+from evenhand.service.store.database import Database
+from evenhand.service.store.events import Event, fold, stated
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What became of the events of an allocation.
+
+    Attributes:
+        removed: number of events that were removed.
+        since: the first round of which there are events.
+    """
+
+    removed: int
+    since: int
+
+
+def compact(database: Database, name: str, before: float) -> Compacted:
+    """Replace the events of an allocation before a time by one that holds the state after them.
+
+    That state has the pending decisions; their rewards are taken as before. A reward of an earlier decision is answered
+    with ``unknown``. The events are replayed first, so that none is removed that was damaged.
+
+    Args:
+        database: of the service; a server may be running.
+        name: of the allocation.
+        before: seconds since the epoch; the events before the first one at this time or later are replaced.
+
+    Returns:
+        The number of events that were removed, and the first round whose events are still there.
+
+    Raises:
+        UnknownAllocation: there is no allocation of that name.
+        StateError: an event is damaged; see `evenhand.service.store.repair.restore`.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import Decide, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db", clock=lambda: 100.0)
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide(count=3))
+        >>> compact(store.database, "drinks", before=200.0)
+        Compacted(removed=4, since=4)
+        >>> store.close()
+    """
+    with database.transaction(writes=False) as connection:
+        row = row_of(connection, name)
+        last = _last_before(connection, row.id, before)
+        first = first_event(connection, row.id, name, read_names(connection, row.id))
+    if last <= first.sequence:
+        return Compacted(0, (first.round or 0) + 1 if first.kind == "state" else 1)
+    bandit, state = _state_after(database, row.id, last)
+    with database.transaction(writes=True) as connection:
+        same = row_of(connection, name, lock=True).id == row.id
+        if not same or not has_event(connection, row.id, state.sequence, state.chain):
+            raise StateError(f"allocation {name!r} was restored or erased in the meantime; try again")
+        events, snapshots = tables.events, tables.snapshots
+        connection.execute(delete(events).where(events.c.allocation == row.id, events.c.sequence == last))
+        connection.execute(insert(events), state.row(row.id, before="", place=bandit.arms.place))
+        connection.execute(delete(snapshots).where(snapshots.c.allocation == row.id, snapshots.c.sequence < last))
+    return Compacted(_remove_before(database, row.id, last) + 1, (state.round or 0) + 1)
+
+
+def _last_before(connection: Connection, id: int, time: float) -> int:
+    """The sequence of the last event before the first one at a time or later; 0 for none."""
+    table = tables.events.c
+    later = select(table.sequence).where(table.allocation == id, table.time >= time)
+    first = connection.execute(later.order_by(table.sequence).limit(1)).scalar()
+    if first is not None:
+        return int(first) - 1
+    return int(connection.execute(select(func.max(table.sequence)).where(table.allocation == id)).scalar_one())
+
+
+def _state_after(database: Database, id: int, last: int) -> tuple[Bandit, Event]:
+    """The bandit after an event, and the event that replaces all events up to it."""
+    bandit: Bandit | None = None
+    first: Event | None = None
+    event: Event | None = None
+    closed = False
+    for event in all_events(database, id, until=last):
+        first = first or event
+        bandit, closed = fold(bandit, event, closed)
+    if bandit is None or first is None or event is None or event.sequence != last:
+        raise StateError(f"event {last} is missing")
+    return bandit, stated(bandit, closed, event, first, replaces=1)
+
+
+def _remove_before(database: Database, id: int, sequence: int) -> int:
+    """Remove the events before one, the last ones first, so that those which are there always follow each other."""
+    events, removed = tables.events, 0
+    while True:
+        with database.transaction(writes=True) as connection:
+            before = (events.c.allocation == id, events.c.sequence < sequence)
+            query = select(events.c.sequence).where(*before).order_by(events.c.sequence.desc())
+            from_here = connection.execute(query.offset(CHUNK - 1).limit(1)).scalar() or 0
+            found = connection.execute(delete(events).where(*before, events.c.sequence >= from_here)).rowcount
+        removed += found
+        if found < CHUNK:
+            return removed

@@ -1,0 +1,435 @@
+"""A database, SQLite or PostgreSQL: how it is opened, its transactions and its errors."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cache
+from pathlib import Path
+from threading import Lock, Timer
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import (
+    JSON,
+    URL,
+    BindParameter,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Insert,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    column,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    make_url,
+    select,
+    text,
+    tuple_,
+)
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, TimeoutError
+
+from evenhand.core.errors import EvenhandError
+from evenhand.service.store.errors import StoreUnavailable
+
+LOG = logging.getLogger("evenhand.store")
+LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, where commands print the same
+HEAD = "0001"  # version of the tables
+PURGE_AGAIN = 30.0  # seconds until a purge that failed is tried again
+LOCK_TIMEOUT = 10  # seconds that a transaction waits for the lock of another one
+MIGRATION_LOCK = 4_907_133_402  # number of the PostgreSQL lock under which one process at a time migrates
+#: A server that stops within a transaction must not lock its allocation for ever.
+POSTGRESQL = {
+    "connect_timeout": 5,
+    "options": f"-c lock_timeout={LOCK_TIMEOUT}s -c statement_timeout=60s -c idle_in_transaction_session_timeout=30s",
+}
+
+
+class Database:
+    """An SQLite file, which needs no set-up, or a PostgreSQL database, which several servers can share.
+
+    Args:
+        name: a path, or a URL such as ``sqlite:///evenhand.db`` or ``postgresql://user@host/name``.
+        read_only: whether nothing is ever written; then a copy on a medium that cannot be written to will do.
+
+    Raises:
+        EvenhandError: it is not the name of a database of these two kinds.
+        StoreUnavailable: it cannot be opened.
+
+    Example:
+        >>> Database("drinks.db").name, Database("drinks.db").exists
+        ('drinks.db', False)
+        >>> Database("postgresql://evenhand:secret@db/evenhand").name
+        'postgresql://evenhand:***@db/evenhand'
+    """
+
+    def __init__(self, name: str, read_only: bool = False) -> None:
+        self.url = _url(name)
+        lite = self.url.get_backend_name() == "sqlite"
+        shown = self.url.set(drivername=self.url.get_backend_name(), query={})
+        self.name = str(self.url.database) if lite else shown.render_as_string(hide_password=True)
+        options: dict[str, Any] = {"timeout": LOCK_TIMEOUT} if lite else POSTGRESQL
+        more: dict[str, Any] = {}
+        if lite and read_only:
+            address = _read_only_address(self.name)
+            more["creator"] = lambda: sqlite3.connect(address, LOCK_TIMEOUT, check_same_thread=False, uri=True)
+        self.engine = create_engine(
+            self.url,
+            connect_args=options,
+            pool_size=8,
+            max_overflow=8,
+            pool_timeout=LOCK_TIMEOUT,
+            pool_pre_ping=not lite,
+            **more,
+        )
+        if lite:
+            _prepare(self.engine, read_only)
+        self._turns = _Turns() if lite else None  # SQLite has one writer at a time
+        self._failure = ""  # why it cannot be used at the moment, which is logged once
+        self._writable = False  # whether the last write succeeded
+        self._file: tuple[int, int] | None = None  # of SQLite, when it was used first: device and inode
+        self._checks_file = lite and not read_only
+        self._purging: Timer | None = None  # until a purge is tried again
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a database; one of PostgreSQL is assumed to exist until it is used."""
+        return self.url.get_backend_name() != "sqlite" or Path(str(self.url.database)).exists()
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._purging is not None:
+            self._purging.cancel()
+        self.engine.dispose()
+
+    @contextmanager
+    def transaction(self, writes: bool) -> Iterator[Connection]:
+        """A transaction: all of it is committed durably, or nothing.
+
+        Args:
+            writes: whether it may write.
+
+        Yields:
+            The connection, for the time of the transaction.
+
+        Raises:
+            StoreUnavailable: the database cannot be reached or written to, or its file was moved away or replaced.
+        """
+        if self._checks_file:
+            self._check_file()
+        try:
+            with self._turn(writes), self.engine.connect() as connection:
+                self._options(connection, writes)
+                with connection.begin():
+                    yield connection
+        except (DataError, IntegrityError):  # the statement is wrong, not the database
+            raise
+        except (DBAPIError, TimeoutError) as error:
+            failure = f"the database {self.name} cannot be used: {_reason(error)}"
+            if failure != self._failure:
+                LOG.error(failure)
+            self._failure = failure
+            self._writable = self._writable and not writes
+            raise StoreUnavailable(failure) from error
+        self._writable = self._writable or writes
+        if self._failure:
+            self._failure = ""
+            LOG.warning("the database %s can be used again", self.name)
+
+    def _check_file(self) -> None:
+        """Refuse to go on with a file that has no name any more: what is written to it is lost."""
+        try:
+            status = os.stat(self.name)
+        except OSError:
+            if self._file is None:  # it is yet to be created, or SQLite says why it cannot be
+                return
+            found = None
+        else:
+            found = status.st_dev, status.st_ino
+        self._file = self._file or found
+        if found != self._file:
+            raise StoreUnavailable(
+                f"the file {self.name} was moved away or replaced while it was in use: put it back, or stop the server"
+            )
+
+    def _turn(self, writes: bool) -> AbstractContextManager[None]:
+        return nullcontext() if self._turns is None or not writes else self._turns.turn()
+
+    def _options(self, connection: Connection, writes: bool) -> None:
+        connection.execution_options(writes=writes)
+        if not writes and self.engine.dialect.name == "postgresql":  # SQLite's readers see one state anyway
+            connection.execution_options(isolation_level="REPEATABLE READ")
+
+    def ready(self) -> None:
+        """Return if the database can be read, and the last write succeeded; if not, another one is tried.
+
+        Raises:
+            StoreUnavailable: it cannot be reached or written to.
+        """
+        with self.transaction(writes=False) as connection:
+            connection.execute(text("SELECT count(*) FROM allocations WHERE id = 0"))
+        if not self._writable:
+            with self.transaction(writes=True) as connection:
+                connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
+
+    def purge(self) -> None:
+        """Write an SQLite file anew, so that nothing that was removed is left in unused parts of it or of its log.
+
+        The file is written to by nobody meanwhile. Where another process reads it, this is tried again until it
+        succeeds. PostgreSQL does so by itself, by its autovacuum.
+        """
+        if self._turns is None:
+            return
+        try:
+            with self._turn(writes=True), self.engine.connect() as connection:
+                lite = connection.connection.driver_connection
+                assert isinstance(lite, sqlite3.Connection)
+                lite.execute("VACUUM")
+                (busy, *_) = lite.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except (DBAPIError, sqlite3.Error) as error:
+            self._not_purged(_reason(error))
+        else:
+            if busy:
+                self._not_purged("another process reads it")
+
+    def _not_purged(self, reason: str) -> None:
+        again = (
+            f"a running server tries again every {PURGE_AGAIN:g} seconds, and a stop of all that use the file ends it"
+        )
+        LOG.error("unused parts of %s may still hold what was erased (%s): %s", self.name, reason, again)
+        self._purging = Timer(PURGE_AGAIN, self.purge)
+        self._purging.daemon = True
+        self._purging.start()
+
+    def check_version(self) -> None:
+        """Return if the tables are those of this version.
+
+        Raises:
+            EvenhandError: there are none, or they are of another version; the message has the remedy.
+            StoreUnavailable: the database cannot be reached.
+        """
+        revision = self.revision()
+        if revision == HEAD:
+            return
+        if revision is None:
+            raise EvenhandError(f"the database {self.name} is empty; `evenhand serve` creates its tables")
+        if revision in _known_revisions():
+            raise EvenhandError(
+                f"the database {self.name} has version {revision}, this version of Evenhand needs {HEAD}: "
+                "back it up, and run `evenhand db upgrade`"
+            )
+        raise EvenhandError(
+            f"the database {self.name} has version {revision}, which is later than {HEAD} of this Evenhand: "
+            "use a later version of Evenhand"
+        )
+
+    def revision(self) -> str | None:
+        """The version of the tables; None where there are none."""
+        with self.transaction(writes=False) as connection:
+            if not inspect(connection).has_table("alembic_version"):
+                return None
+            row = connection.execute(text("SELECT version_num FROM alembic_version")).one_or_none()
+        return None if row is None else str(row.version_num)
+
+    def migrate(self) -> None:
+        """Create the tables or bring them to this version; one process at a time does, the others wait."""
+        self._create_private()
+        config = _migrations()
+        with self.transaction(writes=True) as connection:
+            if self.engine.dialect.name == "postgresql":
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    def _create_private(self) -> None:
+        """Create the file of SQLite, if there is none, for its owner only; its journals have the same permissions."""
+        if not self.exists:
+            with suppress(OSError):  # which SQLite reports better
+                os.close(os.open(str(self.url.database), os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows that all have the same columns; into PostgreSQL with one statement, whatever their number.
+
+    Args:
+        connection: in a transaction that writes.
+        table: to insert into.
+        rows: values by the names of columns.
+    """
+    if len(rows) == 1 or connection.dialect.name != "postgresql":
+        connection.execute(insert(table), rows)
+        return
+    connection.execute(_insertion(table, tuple(rows[0])), {"rows": orjson.dumps(rows).decode()})
+
+
+@cache
+def _insertion(table: Table, names: tuple[str, ...]) -> Insert:
+    return insert(table).from_select(names, _records([table.c[name] for name in names], bindparam("rows", type_=Text)))
+
+
+Columns = Sequence[Column[Any]]
+
+
+def one_of(connection: Connection, columns: Columns, rows: Sequence[Sequence[Any]]) -> ColumnElement[bool]:
+    """The condition that some columns have the values of one of these rows, of which there may be hundreds.
+
+    Args:
+        connection: whose dialect is used.
+        columns: of one table.
+        rows: values, in the order of the columns.
+
+    Returns:
+        The condition.
+    """
+    if connection.dialect.name != "postgresql":
+        return tuple_(*columns).in_(rows)
+    names = [str(one.name) for one in columns]
+    values = [dict(zip(names, row, strict=True)) for row in rows]
+    return tuple_(*columns).in_(_records(columns, bindparam("rows", orjson.dumps(values).decode(), Text)))
+
+
+def _records(columns: Columns, rows: BindParameter[Any]) -> Select[Any]:
+    """Rows as a table of PostgreSQL, sent as JSON, which takes a tenth of the time of sending an array per column."""
+    records = func.json_to_recordset(cast(rows, JSON))
+    typed = [column(one.name, one.type) for one in columns]
+    return select(*records.table_valued(*typed).render_derived(with_types=True).c)
+
+
+class _Turns:
+    """Lets the threads of this process write in the order in which they come.
+
+    SQLite's own lock has no order: who has just written gets it again, while others sleep between their attempts.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()  # of the queue
+        self._waiting: deque[Lock] = deque()
+        self._busy = False
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        self._begin()
+        try:
+            yield
+        finally:
+            self._end()
+
+    def _begin(self) -> None:
+        own = Lock()
+        own.acquire()
+        with self._lock:
+            if not self._busy:
+                self._busy = True
+                return
+            self._waiting.append(own)
+        own.acquire()  # which the one before releases
+
+    def _end(self) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._busy = False
+
+
+def _migrations() -> Config:
+    config = Config()
+    config.set_main_option("script_location", "evenhand.service.store:migrations")
+    return config
+
+
+def _known_revisions() -> set[str]:
+    return {script.revision for script in ScriptDirectory.from_config(_migrations()).walk_revisions()}
+
+
+def _read_only_address(path: str) -> str:
+    """The address under which SQLite reads a file and writes nothing.
+
+    Without its log of writes, which only a server makes, it is read as it stands: in a folder that cannot be written to
+    SQLite could not read it otherwise.
+    """
+    if not Path(path).is_file():
+        return f"file:{quote(path)}?mode=rw"  # for which SQLite says that it cannot be opened
+    whole = "" if Path(f"{path}-wal").exists() else "&immutable=1"
+    return f"file:{quote(path)}?mode=ro{whole}"
+
+
+def _url(name: str) -> URL:
+    """The URL of a name; no message repeats it, as it may contain a password."""
+    if "://" not in name and not re.match(r"postgres\w*(\+\w+)?:", name):
+        url = URL.create("sqlite", database=name)
+    else:
+        try:
+            url = make_url(name)
+        except (ArgumentError, ValueError):
+            raise EvenhandError("the database must be a path or a URL such as postgresql://user@host/name") from None
+    kind = url.get_backend_name()
+    if kind in ("postgresql", "postgres"):
+        if "@" in (url.host or ""):
+            raise EvenhandError("write an @ in the password of the database's URL as %40")
+        return url.set(drivername="postgresql+psycopg")
+    if kind != "sqlite":
+        raise EvenhandError(
+            f"the database must be SQLite or PostgreSQL, not {kind}; give a file or postgresql://user@host/name"
+        )
+    if url.database in (None, "", ":memory:"):
+        raise EvenhandError("a database in memory is lost with the process; use a file")
+    if url.query or url.host:
+        raise EvenhandError("an SQLite database must be a path, or sqlite:/// followed by a path")
+    return url.set(drivername="sqlite")
+
+
+def _prepare(engine: Engine, read_only: bool) -> None:
+    """Configure SQLite: commits are durable, readers do not wait for the writer, and a writer locks from the start."""
+
+    @event.listens_for(engine, "connect")
+    def opened(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # transactions begin explicitly, below
+        if read_only:
+            return
+        _write_ahead(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", True)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _write_ahead(connection: Any) -> None:
+    """Switch to write-ahead logging, when no other process reads, for which SQLite does not wait by itself."""
+    end = time.monotonic() + LOCK_TIMEOUT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _reason(error: Exception) -> str:
+    """The database's own message, in one line."""
+    message = str(getattr(error, "orig", None) or error).strip() or type(error).__name__
+    return " ".join(message.split())

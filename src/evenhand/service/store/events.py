@@ -1,0 +1,457 @@
+"""The events of an allocation: what happened, as facts, and how a bandit takes them over.
+
+Applying an event uses nothing but counting, comparing, and +, −, ×, ÷ in a fixed order, on numbers that stand in the
+events. So a replay results in the same state on every processor and with every later version. What would need more, a
+draw or a logarithm, was done when the event was written, and its result is in the event.
+
+The rows have the numbers of arms, an `Event` has their names; see `evenhand.service.store.arms`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from sqlalchemy import Connection, select
+from typing_extensions import TypedDict
+
+from evenhand.bandit import replay
+from evenhand.bandit.arguments import as_plain, from_plain
+from evenhand.bandit.bandit import Bandit
+from evenhand.bandit.history import Counts, learn_counts
+from evenhand.bandit.memory import apart
+from evenhand.bandit.saving import DAMAGE
+from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.version import __version__
+from evenhand.service import encoding
+from evenhand.service.store import tables
+from evenhand.service.store.arms import FORMS, named, numbered
+
+VERSION = 1  # of the bodies of events that this version of the package writes
+encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
+STRICT = with_config(ConfigDict(extra="forbid"))
+Number = Annotated[int, Field(ge=0)]  # of an arm
+
+
+@STRICT
+class Created(TypedDict):
+    """An allocation was created; the first event."""
+
+    evenhand: str  # version of the package that wrote it
+    algorithm: Any  # a name, or a table of parts
+    arms: Number  # how many
+    plays: int
+    seed: int
+    window: float | None
+    missing: str
+    rewards: list[float]
+    parameters: dict[str, Any]
+    learned: NotRequired[dict[Number, list[float]]]  # by arm, plays elsewhere and the sum of their rewards
+    source: NotRequired[str]  # of these
+
+
+@STRICT
+class Decided(TypedDict):
+    """A round was decided."""
+
+    arms: list[Number]  # that play, the one with the largest propensity first
+    available: NotRequired[list[Number]]  # left out for all that are not retired
+    propensity: NotRequired[list[float]]  # of each of `arms`
+    stderr: NotRequired[list[float]]  # of the propensities, where they are estimated
+    silent: NotRequired[bool]  # a reward of the round before was missing
+    memory: NotRequired[dict[str, Any]]  # what parts of the policy remember now
+
+
+@STRICT
+class Rewarded(TypedDict):
+    """Rewards of one decision arrived."""
+
+    rewards: dict[Number, float]  # by arm
+    late: list[Number]  # those of these arms that came after their window
+    forgotten: NotRequired[bool]  # the bandit remembers the decision no more, and only counts
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
+class Totalled(TypedDict):
+    """The total of a round arrived."""
+
+    value: float
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
+class Leased(TypedDict):
+    """Rounds were leased; the event has the first of them."""
+
+    decisions: int  # number of rounds
+    arms: list[Number]  # that play in them
+    counts: list[int]  # how often each of `arms` does
+    plays: int  # arms per round
+    start: int  # see `evenhand.messages.answers.Lease`
+    step: int
+    salt: int | None
+    expires: float  # in seconds since the epoch
+    report_by: float
+    available: NotRequired[list[Number]]  # left out for all that are not retired
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
+class LeasedRewards(TypedDict):
+    """Rewards of an arm in a lease."""
+
+    positions: list[int]  # of the rounds, counted from 0
+    values: list[float]
+
+
+@STRICT
+class Reported(TypedDict):
+    """Leased rounds were reported as played; the event has the first round of the lease."""
+
+    played: int  # rounds reported so far
+    rewards: dict[Number, LeasedRewards]  # by arm
+    late: dict[Number, LeasedRewards]  # those that came after their window
+    finished: bool  # the other rounds are returned
+    columns: NotRequired[list[int]]  # of the rounds that it adds, of a lease for units
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
+class Expired(TypedDict):
+    """Windows of decisions passed, or the time of leases."""
+
+    closed: dict[str, list[Number]]  # by decision, the arms whose rewards are missing
+    leases: NotRequired[dict[str, int]]  # by lease, the number of its rounds whose windows have passed
+    returned: NotRequired[list[str]]  # leases whose other rounds are returned
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
+class Changed(TypedDict):
+    """Arms or promises changed, or the allocation was closed or opened again."""
+
+    change: Literal["add", "retire", "bring_back", "rename", "erase", "promise", "close", "reopen"]
+    arm: NotRequired[Number]
+    fraction: NotRequired[float]
+    penalty: NotRequired[float]
+    weight: NotRequired[float]
+    cap: NotRequired[float]
+    rate: NotRequired[float]
+    fractions: NotRequired[dict[Number, float]]
+    caps: NotRequired[dict[Number, float]]
+    groups: NotRequired[dict[str, Any]]  # by name: arms by number, at_least, at_most, exactly; None ends the group
+    memory: NotRequired[dict[str, Any]]
+
+
+@STRICT
+class Stated(TypedDict):
+    """The whole state after the events that this one replaces; it has the sequence and the round of the last of them.
+
+    Its own hash is of itself alone, and the next event goes on from ``chain``.
+    """
+
+    evenhand: str  # version of the package that wrote it
+    replaces: int  # sequence of the first event that it replaces
+    chain: str  # of the last event that it replaces
+    created: float  # time of the first event of all, in seconds since the epoch
+    create: Created  # the body of that event
+    closed: bool  # whether the allocation decides no more
+    bandit: dict[str, Any]  # as `Bandit.dump` describes it, with numbers of arms
+
+
+BODIES: dict[str, TypeAdapter[Any]] = {
+    "create": TypeAdapter(Created),
+    "decide": TypeAdapter(Decided),
+    "lease": TypeAdapter(Leased),
+    "report": TypeAdapter(Reported),
+    "reward": TypeAdapter(Rewarded),
+    "total": TypeAdapter(Totalled),
+    "expire": TypeAdapter(Expired),
+    "change": TypeAdapter(Changed),
+    "state": TypeAdapter(Stated),
+}
+KINDS = tuple(BODIES)
+ORDINARY = ("decide", "lease", "report", "reward")  # without numbers that only Python's JSON has
+#: By kind and version, how the body of an event becomes one of the next version.
+UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+class Event(NamedTuple):
+    """Something that happened to an allocation.
+
+    Attributes:
+        sequence: 1, 2, … per allocation.
+        time: seconds since the epoch, by the clock of the process that wrote it.
+        kind: ``create``, ``decide``, ``lease``, ``report``, ``reward``, ``total``, ``expire``, ``change`` or ``state``.
+        round: of a decision, reward or total; the first one of a lease, or of the lease of a report; the round after
+            which a change took effect, or of a state; else None.
+        body: what happened, as plain JSON values, with the names of arms.
+        chain: from which the next event goes on; empty where this one is not in the database yet.
+        key: id of the API key that caused it; None for none. The bandit knows nothing of it.
+    """
+
+    sequence: int
+    time: float
+    kind: str
+    round: int | None
+    body: Mapping[str, Any]
+    chain: str = ""
+    key: str | None = None
+
+    def row(self, allocation: int, before: str, place: Mapping[str, int]) -> dict[str, Any]:
+        """The event as a row of its table.
+
+        Args:
+            allocation: its id.
+            before: the chain of the event before; empty for the first.
+            place: the number of each arm.
+        """
+        plain = numbered(FORMS[self.kind], self.body, place) if self.kind in FORMS else self.body
+        body = encoding.encode(plain).decode() if self.kind in ORDINARY else encode(plain)
+        return {
+            "allocation": allocation,
+            "sequence": self.sequence,
+            "time": self.time,
+            "kind": self.kind,
+            "round": self.round,
+            "version": VERSION,
+            "body": body,
+            "key": self.key,
+            "chain": chained(before, self.sequence, self.time, self.kind, self.round, VERSION, body, self.key),
+        }
+
+
+#: The query of the events of all allocations, whose rows `event_of` reads.
+EVENTS = select(*(column for column in tables.events.c if column.name != "allocation"))
+
+
+def chained(before: str, *row: Any) -> str:
+    """A hash of a row and of all rows before it, so that a row that is edited, lost or added is noticed.
+
+    Example:
+        >>> chained("", 1, 0.0, "create", None, 1, "{}", None)
+        '858ed1ed17ec441adff19223f37a007e'
+    """
+    return blake2b(repr((before, *row)).encode(), digest_size=16).hexdigest()
+
+
+def event_of(row: Any, names: Sequence[str]) -> Event:
+    """The event of a row of its table, brought up to the present version.
+
+    Args:
+        row: of the table of events.
+        names: of the arms.
+
+    Raises:
+        StateError: its body is damaged, or was written by a later version.
+    """
+    label = f"event {row.sequence} ({row.kind})"
+    if row.kind not in BODIES:
+        raise StateError(f"{label} has an unknown kind; this version of Evenhand knows {', '.join(KINDS)}")
+    if row.version > VERSION:
+        raise StateError(f"{label} has version {row.version}; this version of Evenhand reads up to {VERSION}")
+    try:
+        if row.version == VERSION:
+            body = BODIES[row.kind].validate_json(row.body, strict=True)
+        else:
+            body = json.loads(row.body)
+            for version in range(row.version, VERSION):
+                body = UPCASTS.get((row.kind, version), dict)(body)
+            body = BODIES[row.kind].validate_json(json.dumps(body), strict=True)
+        body = named(FORMS[row.kind], body, names) if row.kind in FORMS else body
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise StateError(f"{label} is damaged: {where or 'its body'}: {first['msg']}") from None
+    except (EvenhandError, *DAMAGE) as error:
+        raise StateError(f"{label} is damaged: {error}") from None
+    chain = body["chain"] if row.kind == "state" else row.chain
+    return Event(row.sequence, row.time, row.kind, row.round, body, chain, row.key)
+
+
+def linked(rows: Iterable[Any], sequence: int, chain: str, names: Sequence[str]) -> Iterator[Event]:
+    """The events of rows that follow each other.
+
+    Args:
+        rows: of the table of events.
+        sequence: of the event before them; 0 for none.
+        chain: of that event; empty for none.
+        names: of the arms.
+
+    Raises:
+        StateError: a row is missing, edited or damaged.
+    """
+    for row in rows:
+        states = row.kind == "state"
+        if row.sequence != sequence + 1 and not states:
+            raise StateError(f"event {sequence + 1} is missing; event {row.sequence} comes next")
+        hashed = (row.sequence, row.time, row.kind, row.round, row.version, row.body, row.key)
+        if row.chain != chained("" if states else chain, *hashed):
+            raise StateError(f"event {row.sequence} ({row.kind}) was edited, or events before it were exchanged")
+        event = event_of(row, names)
+        if states and event.body["replaces"] > sequence + 1:
+            raise StateError(f"event {sequence + 1} is missing; event {row.sequence} does not replace it")
+        sequence, chain = event.sequence, event.chain
+        yield event
+
+
+def available_after(connection: Connection, allocation: int, names: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """The arms that are not retired, after each round with a change; the first that is known is the first."""
+    table = tables.events.c
+    where = (table.allocation == allocation, table.kind.in_(("create", "change", "state")))
+    available, arms = [], {}
+    for row in connection.execute(EVENTS.where(*where).order_by(table.sequence)):
+        body = event_of(row, names).body
+        match body.get("change"):
+            case None if row.kind == "state":
+                arms = dict.fromkeys(body["bandit"]["arms"])
+                for arm in body["bandit"]["retired"]:
+                    del arms[arm]
+            case None:
+                arms = dict.fromkeys(body["arms"])
+            case "add" | "bring_back":
+                arms[body["arm"]] = None
+            case "retire":
+                del arms[body["arm"]]
+        available.append((row.round or 0, list(arms)))
+    return available
+
+
+@contextmanager
+def damage_as_state_error() -> Iterator[None]:
+    """Raise a `StateError` for any error that damaged events cause."""
+    try:
+        yield
+    except EvenhandError:
+        raise
+    except DAMAGE as error:
+        raise StateError(f"the events are damaged: {error!r}") from None
+
+
+def settings_of(bandit: Bandit) -> dict[str, Any]:
+    """The settings of a bandit: the body of the event that creates its allocation, without the version."""
+    return {
+        "algorithm": as_plain("algorithm", bandit.algorithm),
+        "arms": list(bandit.names),
+        "plays": bandit.plays,
+        "seed": bandit.seed,
+        "window": bandit.pending.window,
+        "missing": bandit.missing,
+        "rewards": list(bandit.reward_range),
+        "parameters": {name: as_plain(name, value) for name, value in bandit.parameters.items()},
+    }
+
+
+def stated(bandit: Bandit, closed: bool, last: Event, first: Event, replaces: int) -> Event:
+    """The event that replaces events.
+
+    Args:
+        bandit: after the last of them.
+        closed: whether the allocation is closed then.
+        last: the last of them.
+        first: of the allocation, whose settings it keeps.
+        replaces: the sequence of the first of them.
+    """
+    body = {
+        "evenhand": __version__,
+        "replaces": replaces,
+        "chain": last.chain,
+        **created_by(first),
+        "closed": closed,
+        "bandit": bandit.dump(),
+    }
+    return Event(last.sequence, last.time, "state", int(bandit.state.round), body, last.chain)
+
+
+def created_by(first: Event) -> dict[str, Any]:
+    """When an allocation was created, ``created``, and with which settings, ``create``, by its first event."""
+    if first.kind == "state":
+        return {"created": first.body["created"], "create": first.body["create"]}
+    return {"created": first.time, "create": first.body}
+
+
+def bandit_from(event: Event) -> Bandit:
+    """The bandit that a first event creates.
+
+    Raises:
+        StateError: the event does not create one.
+    """
+    if event.kind == "state":
+        try:
+            return Bandit.restored(event.body["bandit"])
+        except StateError as error:
+            raise StateError(f"event {event.sequence} (state) cannot be replayed: {error}") from None
+    if event.kind != "create":
+        raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation")
+    apart_from = ("evenhand", "learned", "source")
+    settings = {name: value for name, value in event.body.items() if name not in apart_from}
+    try:
+        parameters = {name: from_plain(value) for name, value in settings.pop("parameters").items()}
+        algorithm, others = apart(from_plain(settings.pop("algorithm")), parameters)
+        bandit = Bandit(settings.pop("arms"), algorithm, **settings, **others)
+        if "source" in event.body:
+            counts = {arm: Counts(*pair) for arm, pair in event.body["learned"].items()}
+            learn_counts(bandit, counts, event.body["source"])
+        return bandit
+    except DAMAGE as error:
+        raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation: {error}") from None
+
+
+def fold(bandit: Bandit | None, event: Event, closed: bool) -> tuple[Bandit, bool]:
+    """The bandit after an event, and whether its allocation is closed then.
+
+    Args:
+        bandit: after the previous event, changed in place; None before the first.
+        event: the next one.
+        closed: whether the allocation was closed before it.
+
+    Raises:
+        StateError: the event is damaged, or does not follow the one before.
+    """
+    if bandit is None or event.kind == "state":
+        return bandit_from(event), bool(event.body.get("closed"))
+    try:
+        _fold(bandit, event)
+        replay.replay_memory(bandit, event.body.get("memory", {}))
+    except DAMAGE as error:
+        raise StateError(f"event {event.sequence} ({event.kind}) cannot be replayed: {error}") from None
+    if event.kind == "change":
+        closed = closed_after(event.body["change"], closed)
+    return bandit, closed
+
+
+def _fold(bandit: Bandit, event: Event) -> None:
+    body, round = event.body, event.round
+    facts = {name: value for name, value in body.items() if name not in ("memory", "stderr", "change")}
+    match event.kind:
+        case "decide" if round is not None:
+            replay.replay_decision(bandit, round, facts.pop("arms"), event.time, **facts)
+        case "lease" if round is not None:
+            replay.replay_lease(bandit, round, body, event.time)
+        case "report":
+            replay.replay_report(bandit, str(round), body, event.time)
+        case "reward" if "forgotten" in body:
+            for arm in body["rewards"]:
+                bandit.count_late(arm)
+        case "reward":
+            replay.replay_rewards(bandit, str(round), body["rewards"], body["late"], event.time)
+        case "total" if round is not None:
+            replay.replay_total(bandit, round, body["value"])
+        case "expire":
+            replay.replay_expiry(bandit, **facts)
+        case "change":
+            if round != bandit.state.round:
+                raise StateError(f"it is of round {round}, which should be {bandit.state.round}")
+            replay.replay_change(bandit, body["change"], facts, event.time)
+        case kind:
+            raise StateError(f"there is no event {kind!r} of round {round}")
+
+
+def closed_after(change: str, closed: bool) -> bool:
+    """Whether an allocation is closed after a change, given whether it was closed before."""
+    return {"close": True, "reopen": False}.get(change, closed)

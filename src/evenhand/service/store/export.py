@@ -1,0 +1,448 @@
+"""The log of an allocation as a table with one row per play, in the columns that off-policy evaluation reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Connection
+
+from evenhand.bandit.bandit import Bandit
+from evenhand.bandit.decisions import estimated
+from evenhand.bandit.propensities import Propensities
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.files import write_whole
+from evenhand.messages import answers
+from evenhand.service.store import tables
+from evenhand.service.store.allocation import all_events, row_of
+from evenhand.service.store.arms import read_names
+from evenhand.service.store.database import Database
+from evenhand.service.store.errors import DamagedAllocation, TooMuchWork
+from evenhand.service.store.events import EVENTS, Event, available_after, damage_as_state_error, event_of, fold
+from evenhand.service.store.lease_log import LeaseLog
+
+FORMULA = r"\A'*[=+\-@\t\r]"  # with apostrophes before it, so that each is added once and taken away once
+MAX_ROUNDS = 5_000  # per piece
+MAX_CHARACTERS = 20_000_000  # of available arms per piece, of which each row has its own copy
+COLUMNS = {
+    "timestamp": "datetime64[us, UTC]",
+    "decision_id": "str",
+    "item_id": "str",
+    "position": "int64",
+    "reward": "float64",
+    "propensity_score": "float64",
+    "available": "str",
+    "late": "bool",
+}
+
+
+def _go_on() -> None:
+    """Never stops a log."""
+
+
+@dataclass(frozen=True)
+class LogLimits:
+    """The limits of a log.
+
+    Attributes:
+        work: rounds × arms of which propensities are estimated.
+        characters: of available arms, which every row repeats.
+        proceed: called often while the log is written; raises to stop it.
+    """
+
+    work: int | None = None
+    characters: int | None = None
+    proceed: Callable[[], None] = _go_on
+
+    def check(self, rounds: int, arms: int, characters: int, estimate: bool) -> None:
+        """Refuse a log that is over the limits.
+
+        Args:
+            rounds: number of rounds in the log.
+            arms: number of arms.
+            characters: of the names of all arms together, as each row repeats them.
+            estimate: whether propensities are to be estimated.
+
+        Raises:
+            TooMuchWork: it is.
+
+        Example:
+            >>> LogLimits(work=100).check(rounds=10, arms=10, characters=70, estimate=True)
+        """
+        remedy = "request fewer rounds with since and until, or use `evenhand export`"
+        if estimate and self.work is not None and rounds * arms > self.work:
+            raise TooMuchWork(
+                f"{rounds:,} rounds among {arms:,} arms have {rounds * arms:,} propensities; a request may estimate at "
+                f"most {self.work:,}; {remedy}"
+            )
+        if self.characters is not None and rounds * characters > self.characters:
+            raise TooMuchWork(
+                f"each of {rounds:,} rounds repeats the names of {arms:,} arms, {rounds * characters:,} characters in "
+                f"all; a request may have at most {self.characters:,}; {remedy}"
+            )
+
+
+NO_LIMITS = LogLimits()
+
+
+def log(
+    database: Database,
+    name: str,
+    since: int = 1,
+    until: int | None = None,
+    estimate: bool = False,
+    limits: LogLimits = NO_LIMITS,
+) -> Iterator[pd.DataFrame]:
+    """The log of an allocation, piece by piece; at least one piece, which may be empty.
+
+    ====================  ==============================================================================================
+    ``timestamp``         time of the decision
+    ``decision_id``       id of the decision; it has one row per arm that played
+    ``item_id``           the arm
+    ``position``          1 for the first of the arms of the decision
+    ``reward``            of the arm; missing if none was received
+    ``propensity_score``  propensity of the arm; missing if it has no closed form and was not requested
+    ``available``         the arms that could play, as a JSON list
+    ``late``              whether the reward was received after the window, so that nothing was learned from it
+    ====================  ==============================================================================================
+
+    Args:
+        database: that has it.
+        name: of the allocation.
+        since: the first round.
+        until: the last round; None for the last one decided.
+        estimate: whether to estimate missing propensities, from lanes that decide from the same state; this replays
+            every event.
+        limits: of the log.
+
+    Returns:
+        Tables with these columns, some rounds each, in the order of the rounds.
+
+    Raises:
+        UnknownAllocation: there is no allocation of that name.
+        TooMuchWork: the log is over the limits.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import Decide, Reward, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide(count=2))
+        >>> answer = store.run("drinks", Reward([("1", {"tea": 0.5})]))
+        >>> next(log(store.database, "drinks"))[["decision_id", "item_id", "reward", "propensity_score", "late"]]
+          decision_id item_id  reward  propensity_score   late
+        0           1     tea     0.5               1.0  False
+        1           2  coffee     NaN               1.0  False
+        >>> store.close()
+    """
+    since = validate.whole("since", since)
+    with database.transaction(writes=False) as connection:
+        row = row_of(connection, name)
+        with damage_as_state_error():
+            names = read_names(connection, row.id)
+            available = [(round, json.dumps(arms)) for round, arms in available_after(connection, row.id, names)]
+    last = row.round if until is None else min(validate.whole("until", until), row.round)
+    arms = max((names for _, names in available), key=len)
+    limits.check(max(0, last - since + 1), arms.count('", "') + 1, len(arms), estimate)
+    estimates = _estimates(database, row.id, limits) if estimate else None
+    return _pieces(database, row.id, since, last, available, estimates, limits)
+
+
+def write_log(database: Database, name: str, path: Path, estimate: bool = False) -> int:
+    """Write the log to a CSV or Parquet file, which is written whole or not at all.
+
+    Args:
+        database: of the service.
+        name: of the allocation.
+        path: of the file; its suffix, ``.csv`` or ``.parquet``, selects the format.
+        estimate: whether to estimate missing propensities.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        EvenhandError: the file has another suffix or cannot be written, or there is no such allocation.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from evenhand.service.store import Decide, Reward, Store
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> store = Store.open(str(folder / "drinks.db"))
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide(count=2))
+        >>> write_log(store.database, "drinks", folder / "log.csv")
+        2
+        >>> store.close()
+    """
+    if path.suffix not in (".csv", ".parquet"):
+        raise EvenhandError(f"the name of a log must end in .csv or .parquet, got {path.name!r}")
+    frames, rows = log(database, name, estimate=estimate), 0
+
+    def counted() -> Iterator[pd.DataFrame]:
+        nonlocal rows
+        for frame in frames:
+            rows += len(frame)
+            yield frame
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:
+            file.writelines(ENCODERS[path.suffix.removeprefix(".")](counted()))
+
+    try:
+        write_whole(path, write)
+    except OSError as error:
+        raise EvenhandError(f"the log could not be written to {path}: {error.strerror or error}") from None
+    return rows
+
+
+def stream_log(
+    database: Database,
+    name: str,
+    format: str,
+    since: int = 1,
+    until: int | None = None,
+    estimate: bool = False,
+    limits: LogLimits = NO_LIMITS,
+) -> Iterator[bytes]:
+    """The bytes of the log as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece.
+
+    Args:
+        database: of the service.
+        name: of the allocation.
+        format: ``"csv"`` or ``"parquet"``.
+        since: the first round.
+        until: the last round; None for the last one decided.
+        estimate: whether to estimate missing propensities.
+        limits: of the log.
+
+    Returns:
+        The pieces of the file, in order.
+
+    Raises:
+        UnknownAllocation: there is no allocation of that name.
+    """
+    pieces = ENCODERS[format](log(database, name, since, until, estimate, limits))
+    return chain([next(pieces)], pieces)
+
+
+def read_event_page(database: Database, name: str, after: int = 0, limit: int = 100) -> answers.Events:
+    """A page of the events of an allocation, without the state of the policy.
+
+    Args:
+        database: that has it.
+        name: of the allocation.
+        after: sequence of the event before the first.
+        limit: events at most.
+
+    Returns:
+        The events, and the sequence after which to continue, None at the end.
+
+    Raises:
+        UnknownAllocation: there is no allocation of that name.
+        DamagedAllocation: the events cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import Decide, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide(count=2))
+        >>> page = read_event_page(store.database, "drinks", after=1, limit=1)
+        >>> page.events[0].kind, page.events[0].data, page.next
+        ('decide', {'arms': ['tea'], 'propensity': [1.0]}, 2)
+        >>> store.close()
+    """
+    table = tables.events.c
+    try:
+        with database.transaction(writes=False) as connection, damage_as_state_error():
+            row = row_of(connection, name)
+            where = (table.allocation == row.id, table.sequence > after)
+            query = EVENTS.where(*where).order_by(table.sequence).limit(limit)
+            names = read_names(connection, row.id)
+            events = [event_of(one, names) for one in connection.execute(query)]
+    except StateError as error:
+        raise DamagedAllocation(f"allocation {name!r} is damaged: {error}") from error
+    facts = [
+        answers.Event(
+            event.sequence,
+            answers.moment(event.time),
+            event.kind,
+            event.round,
+            {label: value for label, value in event.body.items() if label not in ("memory", "bandit")},
+            event.key,
+        )
+        for event in events
+    ]
+    return answers.Events(tuple(facts), facts[-1].sequence if facts and facts[-1].sequence < row.sequence else None)
+
+
+def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
+    """A log as a CSV file, in pieces; a name that a spreadsheet would take for a formula has an apostrophe before it.
+
+    `evenhand.bandit.evaluation.log.read_log` takes the apostrophe away again.
+
+    Args:
+        frames: pieces of a log, in order.
+
+    Returns:
+        The pieces of the file, the first one with the header.
+    """
+    for number, frame in enumerate(frames):
+        frame = frame.assign(item_id=frame["item_id"].str.replace(FORMULA, r"'\g<0>", regex=True))
+        # Python quotes strings with a line feed, but a carriage return ends lines for readers, too.
+        returns = frame["item_id"].str.contains("\r", regex=False).any()
+        quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+        yield frame.to_csv(index=False, header=number == 0, lineterminator="\n", quoting=quoting).encode()
+
+
+def as_parquet(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
+    """A log as a Parquet file, in pieces, with one row group per frame and the declared type for every column.
+
+    Args:
+        frames: pieces of a log, in order.
+
+    Returns:
+        The pieces of the file.
+
+    Example:
+        >>> empty = pd.DataFrame(columns=list(COLUMNS)).astype(COLUMNS)
+        >>> b"".join(as_parquet(iter([empty])))[:4]
+        b'PAR1'
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    types = {"str": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
+    types["datetime64[us, UTC]"] = pa.timestamp("us", tz="UTC")
+    schema = pa.schema([(name, types[dtype]) for name, dtype in COLUMNS.items()])
+    file = _Pieces()
+    with parquet.ParquetWriter(file, schema) as writer:
+        for frame in frames:
+            writer.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+            yield file.take()
+    yield file.take()
+
+
+ENCODERS = {"csv": as_csv, "parquet": as_parquet}
+
+
+class _Pieces(io.RawIOBase):
+    """A file whose content is taken away while it is written."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._length = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._length
+
+    def write(self, piece: object) -> int:
+        self._pieces.append(bytes(piece))  # type: ignore[call-overload]
+        self._length += len(self._pieces[-1])
+        return len(self._pieces[-1])
+
+    def take(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
+# --- from events to rows ----------------------------------------------------------------------------------------------
+
+
+def _pieces(
+    database: Database,
+    id: int,
+    since: int,
+    last: int,
+    available: list[tuple[int, str]],
+    estimates: Iterator[tuple[int, Propensities]] | None,
+    limits: LogLimits,
+) -> Iterator[pd.DataFrame]:
+    size = max(1, min(MAX_ROUNDS, MAX_CHARACTERS // max(len(arms) for _, arms in available)))
+    leased = LeaseLog(id)
+    for first in range(since, last + 1, size):
+        rows: list[tuple[Any, ...]] = []
+        with damage_as_state_error():
+            with database.transaction(writes=False) as connection:
+                rounds = _by_round(connection, id, first, min(first + size - 1, last), leased)
+            for round, (decision, rewards) in rounds.items():
+                limits.proceed()
+                while len(available) > 1 and available[1][0] < round:
+                    available.pop(0)
+                propensity = decision.body.get("propensity") or _estimated(estimates, round, decision.body["arms"])
+                rows += _rows(decision, rewards, propensity, available[0][1])
+            frame = _frame(rows)
+        yield frame
+    if since > last:
+        yield _frame([])
+
+
+def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def _by_round(
+    connection: Connection, id: int, first: int, last: int, leased: LeaseLog
+) -> dict[int, tuple[Event, list[Event]]]:
+    """The decisions of some rounds, each with its rewards."""
+    table = tables.events.c
+    where = (table.allocation == id, table.round >= first, table.round <= last, table.kind.in_(("decide", "reward")))
+    rounds: dict[int, tuple[Event, list[Event]]] = {}
+    names = read_names(connection, id)
+    for one in leased.rounds(connection, names, first, last):
+        rounds[one.decided.round or 0] = one.decided, [] if one.rewarded is None else [one.rewarded]
+    for row in connection.execute(EVENTS.where(*where).order_by(table.round, table.sequence)):
+        event = event_of(row, names)
+        if event.kind == "decide":
+            rounds[row.round] = event, []
+        elif row.round in rounds:  # else its decision is of the time before the first event
+            rounds[row.round][1].append(event)
+    return dict(sorted(rounds.items()))
+
+
+def _rows(
+    decision: Event, rewards: list[Event], propensity: list[float] | None, all_arms: str
+) -> Iterator[tuple[Any, ...]]:
+    received: dict[str, tuple[float, bool]] = {}
+    for event in rewards:
+        received |= {arm: (reward, arm in event.body["late"]) for arm, reward in event.body["rewards"].items()}
+    available = json.dumps(decision.body["available"]) if "available" in decision.body else all_arms
+    time = pd.Timestamp(decision.time, unit="s", tz="UTC")
+    for place, arm in enumerate(decision.body["arms"]):
+        reward, late = received.get(arm, (None, False))
+        value = None if propensity is None else propensity[place]
+        yield time, str(decision.round), arm, place + 1, reward, value, available, late
+
+
+def _estimated(estimates: Iterator[tuple[int, Propensities]] | None, round: int, arms: list[str]) -> list[float] | None:
+    """The estimated propensities of the arms of a round."""
+    for estimated_round, estimate in estimates or ():
+        if estimated_round == round:
+            return [estimate[arm].propensity or 0.0 for arm in arms]
+    return None
+
+
+def _estimates(database: Database, id: int, limits: LogLimits) -> Iterator[tuple[int, Propensities]]:
+    """The propensities of the rounds without recorded ones, estimated from the state before; replays all events."""
+    bandit: Bandit | None = None
+    for event in all_events(database, id):
+        limits.proceed()
+        if bandit is not None and event.kind == "decide" and "propensity" not in event.body:
+            body = event.body
+            estimate = estimated(bandit, body["arms"], body.get("available"), body.get("silent", False))
+            yield event.round or 0, estimate
+        bandit, _ = fold(bandit, event, closed=False)

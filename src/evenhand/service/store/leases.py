@@ -1,0 +1,102 @@
+"""The commands of leases: rounds that a client decides itself, and its reports of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from evenhand.bandit import lease_rounds, reports
+from evenhand.bandit.pending import RewardError
+from evenhand.core.errors import EvenhandError
+from evenhand.messages.answers import Lease, LeaseReport
+from evenhand.service.store.commands import Command, CommandContext
+from evenhand.service.store.errors import Closed, Conflict, LeaseOver, TooMuchWork, UnknownLease
+
+REFUSED = {"unknown": UnknownLease, "over": LeaseOver, "conflict": Conflict}
+
+
+@dataclass(frozen=True)
+class LeaseRounds(Command[Lease]):
+    """Lease the next rounds to a client that decides them itself.
+
+    Args:
+        decisions: number of rounds.
+        seconds: for which they may be played.
+        available: names of the arms that can play in them; None for all that are not retired.
+        units: whether arms follow from a hash of a unit; see `evenhand.bandit.Bandit.lease`.
+        max_work: decisions of the policy × arms; None for no limit.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import LeaseRounds, ReportLease, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.2}, seed=1)
+        True
+        >>> lease = store.run("drinks", LeaseRounds(1000))
+        >>> lease.id, [(one.arm, one.count) for one in lease.arms]
+        ('1', [('tea', 800), ('coffee', 200)])
+        >>> store.run("drinks", ReportLease("1", played=600, finished=True)).returned
+        True
+        >>> store.close()
+    """
+
+    kind: ClassVar[str] = "lease"
+    answer: ClassVar[type] = Lease
+    decisions: int
+    seconds: float = 60.0
+    available: Sequence[str] | None = None
+    units: bool = False
+    max_work: int | None = None
+
+    def run(self, context: CommandContext) -> Lease:
+        """Lease them."""
+        allocation = context.allocation
+        if allocation.closed:
+            raise Closed(f"allocation {allocation.name!r} is closed and leases no rounds; reopen it first")
+        bandit = allocation.bandit
+        work = min(self.decisions, lease_rounds.STEPS) * len(bandit.names)
+        if self.max_work is not None and work > self.max_work:
+            raise TooMuchWork(
+                f"a lease among {len(bandit.names):,} arms computes {work:,} scores; a request may have at most "
+                f"{self.max_work:,}; request at most {self.max_work // len(bandit.names):,} decisions at a time"
+            )
+        lease, facts = lease_rounds.lease(bandit, self.decisions, self.seconds, self.available, self.units, context.now)
+        context.record("lease", lease.round, facts)
+        return lease
+
+
+@dataclass(frozen=True)
+class ReportLease(Command[LeaseReport]):
+    """Take a report of a lease: the decisions played so far, and rewards; all of it, or nothing.
+
+    Args:
+        lease: its id.
+        played: number of its decisions that were played so far, from the first on.
+        rewards: by arm, at which positions it had rewards, and these.
+        columns: of the last of these decisions, of a lease for units.
+        finished: whether no more will be played.
+    """
+
+    kind: ClassVar[str] = "report"
+    answer: ClassVar[type] = LeaseReport
+    lease: str
+    played: int
+    rewards: Mapping[str, tuple[Sequence[int], Sequence[float]]] = field(default_factory=dict)
+    columns: Sequence[int] | None = None
+    finished: bool = False
+
+    def run(self, context: CommandContext) -> LeaseReport:
+        """Take the report."""
+        bandit = context.allocation.bandit
+        try:
+            answer, facts = reports.report(
+                bandit, self.lease, self.played, self.rewards, self.columns, self.finished, context.now
+            )
+        except reports.LeaseError as error:
+            raise REFUSED[error.status](str(error)) from None
+        except RewardError as error:
+            raise (Conflict if error.status == "conflict" else EvenhandError)(str(error)) from None
+        if facts is not None:
+            context.record("report", int(self.lease), facts)
+        return answer

@@ -1,0 +1,307 @@
+"""The commands that read an allocation and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sqlalchemy import select
+
+from evenhand.bandit.account import account
+from evenhand.bandit.arguments import RewardRange
+from evenhand.bandit.audit.computation import health
+from evenhand.bandit.history import Start, start_from
+from evenhand.core.errors import EvenhandError
+from evenhand.messages.answers import Allocation, AllocationHealth, Arm, ArmOutcome, Arms, DecisionOutcome, moment
+from evenhand.messages.audit import Audit
+from evenhand.service.store import tables
+from evenhand.service.store.changes import per_arm
+from evenhand.service.store.commands import Command, CommandContext, round_of
+from evenhand.service.store.errors import UnknownDecision
+from evenhand.service.store.events import Event, available_after, damage_as_state_error, settings_of
+
+
+@dataclass(frozen=True)
+class ReadAudit(Command[Audit]):
+    """Read the audit: what each arm was promised, and what it received.
+
+    Args:
+        limit: number of lines; None for all arms.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import Decide, ReadAudit, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide(count=3))
+        >>> [(line.arm, line.plays) for line in store.run("drinks", ReadAudit()).lines]
+        [('tea', 2), ('coffee', 1)]
+        >>> store.close()
+    """
+
+    reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "audit"
+    limit: int | None = None
+
+    def run(self, context: CommandContext) -> Audit:
+        """The audit, with the name of the allocation and the sequence of its last event."""
+        allocation = context.allocation
+        audit = allocation.bandit.audit(limit=self.limit, now=context.now)
+        return replace(audit, name=allocation.name, sequence=allocation.sequence, closed=allocation.closed)
+
+
+@dataclass(frozen=True)
+class ReadHealth(Command[AllocationHealth]):
+    """Read what needs attention in an allocation.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import ReadHealth, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> store.run("drinks", ReadHealth()).text
+        'Nothing has been decided yet.'
+        >>> store.close()
+    """
+
+    reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "health"
+
+    def run(self, context: CommandContext) -> AllocationHealth:
+        """The health of the allocation, closed or not."""
+        allocation = context.allocation
+        return health(account(allocation.bandit), allocation.closed, context.now)
+
+
+@dataclass(frozen=True)
+class Gauges:
+    """Numbers for monitoring.
+
+    Attributes:
+        pending: decisions with a pending reward.
+        leased: decisions of leases that are neither reported nor returned.
+        largest_deficit: in plays; None if nothing is promised.
+        round: the last one.
+    """
+
+    pending: int
+    leased: int
+    largest_deficit: float | None
+    round: int
+
+
+@dataclass(frozen=True)
+class ReadGauges(Command[Gauges]):
+    """Read numbers for monitoring.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import Decide, ReadGauges, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide(count=3))
+        >>> store.run("drinks", ReadGauges())
+        Gauges(pending=3, leased=0, largest_deficit=None, round=3)
+        >>> store.close()
+    """
+
+    reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "gauges"
+
+    def run(self, context: CommandContext) -> Gauges:
+        """The numbers."""
+        bandit = context.allocation.bandit
+        promised = () if bandit.fractions is None else np.flatnonzero(bandit.fractions)
+        largest = float(bandit.total_deficits()[promised].max()) if len(promised) else None
+        pending = bandit.pending.count + sum(lease.pending for lease in bandit.leases)
+        return Gauges(pending, bandit.leases.open, largest, int(bandit.state.round))
+
+
+@dataclass(frozen=True)
+class Describe(Command[Allocation]):
+    """Describe the allocation: its settings and its current round.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import Describe, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Describe())
+        >>> answer.algorithm, answer.arms, answer.seed, answer.closed
+        ('ucb1', ('tea', 'coffee'), 1, False)
+        >>> store.close()
+    """
+
+    reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "describe"
+
+    def run(self, context: CommandContext) -> Allocation:
+        """The settings."""
+        allocation, bandit = context.allocation, context.allocation.bandit
+        created = select(tables.allocations.c.created).where(tables.allocations.c.id == allocation.id)
+        settings: dict[str, Any] = settings_of(bandit)
+        return Allocation(
+            **settings | {"arms": bandit.names, "rewards": tuple(bandit.reward_range)},
+            name=allocation.name,
+            retired=tuple(sorted(bandit.retired)),
+            round=int(bandit.state.round),
+            version=bandit.version,
+            closed=allocation.closed,
+            created=moment(context.connection.execute(created).scalar_one()),
+        )
+
+
+@dataclass(frozen=True)
+class ReadEvidence(Command[Start]):
+    """Read the evidence that another allocation can start from.
+
+    Args:
+        arms: names of the arms of the other allocation.
+        rewards: its smallest and its largest reward.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.bandit.arguments import RewardRange
+        >>> from evenhand.service.store import Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1, start_from={"tea": (3, 2)})
+        True
+        >>> store.run("drinks", ReadEvidence(["tea", "mate"], RewardRange(0.0, 1.0))).counts
+        {'tea': Counts(plays=3.0, sum=2.0)}
+        >>> store.close()
+    """
+
+    reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "read_evidence"
+    arms: Sequence[str]
+    rewards: RewardRange
+
+    def run(self, context: CommandContext) -> Start:
+        """The counts of the arms that both have."""
+        name = context.allocation.name
+        return start_from(context.allocation.bandit, self.arms, self.rewards, f"allocation {name}")
+
+
+@dataclass(frozen=True)
+class ReadArms(Command[Arms]):
+    """Read a page of the arms, in their order.
+
+    Args:
+        limit: arms at most.
+        cursor: `next` of the page before; None for the first page.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import ReadArms, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.1}, seed=1)
+        True
+        >>> page = store.run("drinks", ReadArms(limit=1))
+        >>> page.arms
+        (Arm(arm='tea', retired=False, fraction=0.1, penalty=None, weight=None, cap=None, rate=None),)
+        >>> [one.arm for one in store.run("drinks", ReadArms(cursor=page.next)).arms]
+        ['coffee']
+        >>> store.close()
+    """
+
+    reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "arms"
+    limit: int = 100
+    cursor: str | None = None
+
+    def run(self, context: CommandContext) -> Arms:
+        """The page."""
+        bandit = context.allocation.bandit
+        first = 0 if self.cursor is None else _place_of(self.cursor)
+        none: dict[str, Any] = {"fraction": None, "penalty": None, "weight": None}
+        last = first + self.limit
+        arms = [Arm(arm, arm in bandit.retired, **none | per_arm(bandit, arm)) for arm in bandit.names[first:last]]
+        return Arms(tuple(arms), f"{last:x}" if last < len(bandit.names) else None)
+
+
+def _place_of(cursor: str) -> int:
+    """The place at which a page begins.
+
+    Raises:
+        EvenhandError: it is not the cursor of a page.
+    """
+    try:
+        place = int(cursor, 16)
+    except ValueError:
+        place = -1
+    if place < 0:
+        raise EvenhandError(f"cursor must be the value of `next` from the previous page, got {cursor!r}")
+    return place
+
+
+@dataclass(frozen=True)
+class ReadDecision(Command[DecisionOutcome]):
+    """Read a decision and what came of it, from the events.
+
+    Args:
+        id: of the decision.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service.store import Decide, ReadDecision, Reward, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide())
+        >>> answer = store.run("drinks", Reward([("1", {"tea": 0.5})]))
+        >>> decision = store.run("drinks", ReadDecision("1"))
+        >>> decision.available, decision.arms[0].reward, decision.arms[0].status
+        (('tea', 'coffee'), 0.5, 'received')
+        >>> store.close()
+    """
+
+    reads: ClassVar[bool] = True
+    kind: ClassVar[str] = "decision"
+    id: str
+
+    def run(self, context: CommandContext) -> DecisionOutcome:
+        """The decision."""
+        allocation = context.allocation
+        round = round_of(allocation.bandit, self.id)
+        event, rewards = context.decided(round) if round is not None else (None, [])
+        if event is None or round is None:
+            raise UnknownDecision(f"allocation {allocation.name!r} has no decision {self.id!r}")
+        with damage_as_state_error():
+            available = event.body.get("available")
+            if available is None:
+                allocation.flush(context.connection)
+                *_, available = (
+                    arms
+                    for after, arms in available_after(context.connection, allocation.id, allocation.names)
+                    if after < round
+                )
+            arms = _outcomes(context, self.id, event, rewards)
+            return DecisionOutcome(self.id, round, moment(event.time), arms, tuple(available))
+
+
+def _outcomes(context: CommandContext, id: str, decided: Event, rewarded: list[Event]) -> tuple[ArmOutcome, ...]:
+    arms = decided.body["arms"]
+    propensities = decided.body.get("propensity", [None] * len(arms))
+    stderr = decided.body.get("stderr", [None if one is None else 0.0 for one in propensities])
+    rewards = {arm: reward for event in rewarded for arm, reward in event.body["rewards"].items()}
+    late = {arm for event in rewarded for arm in event.body["late"]}
+    bandit = context.allocation.bandit
+    entry = bandit.find(id)
+    missing: Any = "pending" if entry is not None and not entry.closed else "lost"
+    missing = "total" if bandit.by_totals else missing
+    return tuple(
+        ArmOutcome(
+            arm,
+            propensity,
+            error,
+            rewards.get(arm),
+            "late" if arm in late else "received" if arm in rewards else missing,
+        )
+        for arm, propensity, error in zip(arms, propensities, stderr, strict=True)
+    )

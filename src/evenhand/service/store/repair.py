@@ -1,0 +1,277 @@
+"""Ways out for one damaged allocation: back to its last sound event, out to a file and in again, or erased."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from evenhand.bandit.bandit import Bandit
+from evenhand.core.errors import DataError, EvenhandError, StateError
+from evenhand.core.files import write_whole
+from evenhand.messages.rules import ALLOCATION, matches
+from evenhand.service.store import tables
+from evenhand.service.store.allocation import CHUNK, row_of, row_values
+from evenhand.service.store.arms import read_names, write_names
+from evenhand.service.store.database import Database
+from evenhand.service.store.errors import Conflict
+from evenhand.service.store.events import EVENTS, Event, created_by, fold, linked, stated
+from evenhand.service.store.snapshots import last_snapshot
+
+FORMAT = "evenhand events 1"  # first line of a file of events
+FIELDS = tuple(column.name for column in EVENTS.selected_columns)
+
+
+@dataclass
+class _Sound:
+    """An allocation as far as its events are in order."""
+
+    bandit: Bandit
+    closed: bool
+    first: Event  # of the allocation
+    last: Event  # in order
+
+    def row(self) -> dict[str, Any]:
+        """What the row of the allocation must say."""
+        values = row_values(self.bandit, self.last.sequence, self.last.chain, self.closed)
+        return values | {"created": created_by(self.first)["created"]}
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What became of a damaged allocation.
+
+    Attributes:
+        last: sequence of the event after which it stands.
+        removed: number of events that were removed.
+    """
+
+    last: int
+    removed: int
+
+
+def restore(database: Database, name: str, removed: Path, from_snapshot: bool | None = None) -> Restored:
+    """Bring a damaged allocation to a state in order; the events that are damaged, and others around, go to a file.
+
+    There are two ways. *Back*: to the last event up to which all are in order; decisions and rewards after it are lost
+    to the allocation, and reports of such decisions are answered with ``unknown``. *From the snapshot*, if there is a
+    sound one after the damage: it keeps that state, and the events after it. Then nothing that was answered is lost to
+    the allocation, but the record is of what led from the last event in order to the snapshot; an event ``state`` is in
+    its place.
+
+    Args:
+        database: of the service; a server may be running.
+        name: of the allocation.
+        removed: file to write, which must not exist: the events that are removed, as `export_events` writes them.
+        from_snapshot: whether to go on from the snapshot, or back; None where there is only one way.
+
+    Returns:
+        What was kept and what was removed.
+
+    Raises:
+        UnknownAllocation: there is no allocation of that name.
+        StateError: not even its first event is in order; it can only be erased. Or there is no sound snapshot after
+            the damage.
+        EvenhandError: there are two ways, and none was chosen; the file exists or cannot be written.
+    """
+    with database.transaction(writes=True) as connection:
+        id = row_of(connection, name, lock=True).id
+        rows, names = _rows(connection, id), read_names(connection, id)
+        sound, state = _sound(rows, names), None
+        kept = {row.sequence for row in rows if row.sequence <= sound.last.sequence}
+        later = _after_snapshot(connection, id, rows, names, sound) if len(kept) < len(rows) else None
+        if from_snapshot is None and later is not None:
+            raise EvenhandError(
+                f"allocation {name!r} can be restored in two ways: --back returns to event {sound.last.sequence:,} and "
+                "loses everything after it; --from-snapshot continues from the snapshot after event "
+                f"{later[0].sequence:,}, which keeps all decisions and rewards but not the record of the events between"
+            )
+        if from_snapshot:
+            if later is None:
+                raise StateError(f"allocation {name!r} has no sound snapshot after event {sound.last.sequence:,}")
+            state, sound = later
+            kept |= {row.sequence for row in rows if state.sequence < row.sequence <= sound.last.sequence}
+        lost = [row for row in rows if row.sequence not in kept]
+        _write(removed, name, names, lost)
+        _replace(connection, id, sound, [row.sequence for row in lost], state)
+    return Restored(sound.last.sequence, len(lost))
+
+
+def _replace(connection: Connection, id: int, sound: _Sound, lost: Sequence[int], state: Event | None) -> None:
+    """Remove events, and write a state in the place of some, if there is one."""
+    events = tables.events
+    for first in range(0, len(lost), CHUNK):
+        some = lost[first : first + CHUNK]
+        connection.execute(delete(events).where(events.c.allocation == id, events.c.sequence.in_(some)))
+    if lost:  # a snapshot of the time before, too, may rest on what was edited
+        connection.execute(delete(tables.snapshots).where(tables.snapshots.c.allocation == id))
+    if state is not None:
+        connection.execute(insert(events), state.row(id, before="", place=sound.bandit.arms.place))
+    arms = tables.arms  # some may have been added by events that are lost
+    connection.execute(delete(arms).where(arms.c.allocation == id, arms.c.number >= len(sound.bandit.names)))
+    if any(sequence > sound.last.sequence for sequence in lost):  # answers may name what was removed
+        connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id))
+    connection.execute(update(tables.allocations).where(tables.allocations.c.id == id).values(**sound.row()))
+
+
+def _after_snapshot(
+    connection: Connection, id: int, rows: list[Any], names: Sequence[str], sound: _Sound
+) -> tuple[Event, _Sound] | None:
+    """The state of the last snapshot after the events in order, and the allocation as far as it goes on from there."""
+    try:
+        snapshot = last_snapshot(connection, id, rows[-1].sequence, names)
+        if snapshot is None or snapshot.sequence <= sound.last.sequence:
+            return None
+        bandit = Bandit.restored(snapshot.bandit)
+    except StateError:
+        return None
+    last = Event(snapshot.sequence, sound.last.time, "state", None, {}, snapshot.chain)
+    state = stated(bandit, snapshot.closed, last, sound.first, replaces=sound.last.sequence + 1)
+    later = [row for row in rows if row.sequence > snapshot.sequence]
+    return state, _folded(later, names, _Sound(bandit, snapshot.closed, sound.first, state))
+
+
+def erase(database: Database, name: str) -> int:
+    """Erase an allocation with everything that is stored of it.
+
+    Args:
+        database: of the service.
+        name: of the allocation.
+
+    Returns:
+        The number of events that it had.
+
+    Raises:
+        UnknownAllocation: there is no allocation of that name.
+    """
+    with database.transaction(writes=True) as connection:
+        id = row_of(connection, name, lock=True).id
+        for table in (tables.answers, tables.snapshots, tables.arms, tables.webhooks):
+            connection.execute(delete(table).where(table.c.allocation == id))
+        events = connection.execute(delete(tables.events).where(tables.events.c.allocation == id)).rowcount
+        connection.execute(delete(tables.allocations).where(tables.allocations.c.id == id))
+    database.purge()
+    return int(events)
+
+
+def export_events(database: Database, name: str, path: Path) -> int:
+    """Write all events of an allocation to a file of JSON lines, as they are stored.
+
+    Args:
+        database: of the service.
+        name: of the allocation.
+        path: file to write, which must not exist.
+
+    Returns:
+        Their number.
+
+    Raises:
+        UnknownAllocation: there is no allocation of that name.
+        EvenhandError: the file exists or cannot be written.
+    """
+    with database.transaction(writes=False) as connection:
+        id = row_of(connection, name).id
+        rows, names = _rows(connection, id), read_names(connection, id)
+    _write(path, name, names, rows)
+    return len(rows)
+
+
+def import_events(database: Database, path: Path, name: str) -> int:
+    """Make an allocation from a file that `export_events` wrote.
+
+    Args:
+        database: of the service.
+        path: of the file.
+        name: of the new allocation.
+
+    Returns:
+        The number of events.
+
+    Raises:
+        Conflict: there is an allocation of that name.
+        DataError: the file is missing or damaged.
+    """
+    if not matches(ALLOCATION, name):
+        raise EvenhandError(f"{name!r} cannot be the name of an allocation")
+    names, rows = _read(path)
+    try:
+        sound = _sound(rows, names, whole=True)
+    except StateError as error:
+        raise DataError(f"{path}: {error}") from None
+    with database.transaction(writes=True) as connection:
+        table = tables.allocations
+        if connection.execute(select(table.c.id).where(table.c.name == name)).first() is not None:
+            raise Conflict(f"there is already an allocation {name!r}; erase it first, or import under another name")
+        (id,) = connection.execute(insert(table).returning(table.c.id), sound.row() | {"name": name}).scalars()
+        write_names(connection, id, 0, sound.bandit.names)
+        connection.execute(insert(tables.events), [vars(row) | {"allocation": id} for row in rows])
+    return len(rows)
+
+
+def _rows(connection: Connection, id: int) -> list[Any]:
+    """The rows of all events, as they are stored."""
+    table = tables.events.c
+    found = connection.execute(EVENTS.where(table.allocation == id).order_by(table.sequence))
+    return [SimpleNamespace(**row._mapping) for row in found]
+
+
+def _sound(rows: list[Any], names: Sequence[str], whole: bool = False) -> _Sound:
+    """The allocation as far as its events are in order; with ``whole`` all of them must be.
+
+    Raises:
+        StateError: the first one is not.
+    """
+    if not rows:
+        raise StateError("there are no events")
+    (first,) = linked(rows[:1], 0, "", names)
+    bandit, closed = fold(None, first, closed=False)
+    return _folded(rows[1:], names, _Sound(bandit, closed, first, first), whole)
+
+
+def _folded(rows: list[Any], names: Sequence[str], start: _Sound, whole: bool = False) -> _Sound:
+    """An allocation after the events that follow it, as far as they are in order; see `_sound`."""
+    sound, plain = start, start.bandit.dump()
+    try:
+        for event in linked(rows, start.last.sequence, start.last.chain, names):
+            bandit, closed = fold(sound.bandit, event, sound.closed)
+            sound = replace(sound, bandit=bandit, closed=closed, last=event)
+    except StateError:
+        if whole:
+            raise
+        # The bandit may have changed halfway through the damaged event.
+        sequence = sound.last.sequence
+        again = replace(start, bandit=Bandit.restored(plain))
+        return _folded([row for row in rows if row.sequence <= sequence], names, again, whole=True)
+    return sound
+
+
+def _write(path: Path, name: str, names: Sequence[str], rows: list[Any]) -> None:
+    if path.exists():
+        raise EvenhandError(f"{path} already exists; give the path of a new file")
+    lines = [
+        {"format": FORMAT, "allocation": name, "arms": names},
+        *({field: getattr(row, field) for field in FIELDS} for row in rows),
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    try:
+        write_whole(path, lambda file: file.write_text(text, encoding="utf-8"))
+    except OSError as error:
+        raise EvenhandError(f"the events could not be written to {path}: {error.strerror or error}") from None
+
+
+def _read(path: Path) -> tuple[list[str], list[SimpleNamespace]]:
+    """The names of the arms and the rows of a file that `_write` wrote."""
+    try:
+        header, *lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        if header["format"] != FORMAT:
+            raise DataError(f"{path} is not a file of events")
+        return list(header["arms"]), [SimpleNamespace(**{field: line[field] for field in FIELDS}) for line in lines]
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}") from None
+    except (OSError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise DataError(f"{path} is not a file of events: {error!r}") from None

@@ -1,0 +1,319 @@
+"""A transaction: the commands of one allocation or of many are carried out, committed, and then answered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Protocol
+
+from pydantic import TypeAdapter
+from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import DBAPIError, TimeoutError
+
+from evenhand.core.errors import EvenhandError, StateError
+from evenhand.service.encoding import encode
+from evenhand.service.store import tables
+from evenhand.service.store.allocation import Allocation, AllocationRow, loaded, row_of, rows_to_go_on, write_events
+from evenhand.service.store.commands import Answer, Command, CommandContext
+from evenhand.service.store.database import LOG, Database, insert_rows, one_of
+from evenhand.service.store.errors import DamagedAllocation, KeyReused
+
+MAX_SECONDS = 0.1  # after which a transaction is committed though it is not complete, so that others can write
+MAX_BEHIND = 100  # events of other processes that are replayed while other allocations wait
+ANSWER_LIFETIME = 7 * 86_400.0  # seconds for which an answer is kept under its idempotency key, at least
+MAX_STEP = 86_400.0  # seconds by which answers grow older between two groups of commands, whatever the clock says
+
+EarlierAnswers = dict[tuple[int, str], tuple[str, str]]  # by allocation and key: digest and answer
+
+
+class Observer(Protocol):
+    """Receives the commits of a store."""
+
+    def committed(self, events: int, seconds: float) -> None:
+        """A transaction wrote this number of events in this time."""
+
+
+@dataclass(frozen=True)
+class QueuedCommand:
+    """A command, and the future of its answer."""
+
+    command: Command[Any]
+    future: Future[Any]
+
+
+@dataclass
+class AnswerAge:
+    """The time by which answers grow old: it goes on with the clock, but by a day at most from one reading to the next.
+
+    So a clock that jumps ahead, and back, makes no answer old; times in which nothing is read make them older by a day
+    at most, and they are kept longer.
+
+    Args:
+        time: the first reading, in seconds since the epoch.
+
+    Example:
+        >>> age = AnswerAge(0.0)
+        >>> age.read(60.0), age.read(1e9), age.read(120.0), age.read(180.0)
+        (60.0, 86460.0, 86460.0, 86520.0)
+    """
+
+    time: float
+
+    def __post_init__(self) -> None:
+        self.last = self.time
+
+    def read(self, now: float) -> float:
+        """Go on with the clock, which says ``now``; returns the time by which answers are old or not."""
+        self.time += min(max(now - self.last, 0.0), MAX_STEP)
+        self.last = now
+        return self.time
+
+
+class PartialFailure(Exception):
+    """A command failed after it had changed something: the bandit in memory must be discarded."""
+
+    def __init__(self, queued: QueuedCommand, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.queued, self.cause = queued, cause
+
+
+@dataclass
+class Batch:
+    """Commands of one allocation, to be carried out in order.
+
+    Attributes:
+        name: of the allocation.
+        allocation: in memory; None if it is not.
+        age: of its answers; None if it is not in memory.
+        queued: the commands that have no outcome yet.
+        outcomes: of the first of them in the present transaction, answers or errors.
+        context: of the commands in the present transaction.
+        wrote: whether there can be new events.
+    """
+
+    name: str
+    allocation: Allocation | None
+    age: AnswerAge | None
+    queued: list[QueuedCommand]
+    outcomes: list[Any] = field(default_factory=list)
+    context: CommandContext | None = None
+
+    def __post_init__(self) -> None:
+        self.wrote = not all(queued.command.reads for queued in self.queued)
+
+    def writes(self, now: float) -> bool:
+        """Whether the next transaction has to write."""
+        due = self.allocation is not None and self.allocation.bandit.due(now)
+        return due or not all(queued.command.reads for queued in self.queued)
+
+    def discard(self) -> None:
+        """Remove the allocation from memory: the transaction has failed, and its events with it."""
+        self.allocation, self.outcomes, self.context = None, [], None
+
+    def fail(self, error: Exception) -> None:
+        """The outcome of commands is an error: of one, or of all that have none."""
+        self.discard()
+        if isinstance(error, PartialFailure):  # the others are carried out without it
+            error.queued.future.set_exception(error.cause)
+            self.queued = [queued for queued in self.queued if queued is not error.queued]
+        else:
+            for queued in self.queued:
+                queued.future.set_exception(error)
+            self.queued = []
+
+    def answer(self) -> None:
+        """Give the commands their outcomes, which are committed; those without one come later."""
+        for queued, outcome in zip(self.queued, self.outcomes, strict=False):
+            if isinstance(outcome, Exception):
+                queued.future.set_exception(outcome)
+            else:
+                queued.future.set_result(outcome)
+        self.queued, self.outcomes, self.context = self.queued[len(self.outcomes) :], [], None
+
+
+def commit(database: Database, batches: Sequence[Batch], now: float, alone: bool) -> int:
+    """Carry out batches in one transaction, and commit it; their outcomes can be given after it.
+
+    One that is alone has an outcome of its first command at least. Of several, those are left as they are that would
+    keep the others waiting: another process writes to the allocation, or it must be loaded, or time is over.
+
+    Args:
+        database: that has the allocations.
+        batches: one, or several of different allocations that all write.
+        now: seconds since the epoch.
+        alone: whether it is one, which waits for other processes and may take long.
+
+    Returns:
+        The number of events.
+
+    Raises:
+        Exception: nothing is committed, and no allocation of the batches may stay in memory.
+    """
+    writes = any(batch.writes(now) for batch in batches)
+    with database.transaction(writes) as connection:
+        begun = _begun(connection, batches, now) if alone else _begun_together(connection, batches, now)
+        earlier = _earlier_answers(connection, begun)
+        end = time.perf_counter() + MAX_SECONDS  # not from the start, as locks may be long in coming
+        for batch in begun:
+            try:
+                _carry_out(batch, earlier, end)
+            except PartialFailure as failure:
+                if alone or (batch.allocation is not None and batch.allocation.flushed):
+                    raise
+                batch.fail(failure)  # it has written nothing
+            if time.perf_counter() > end:
+                break
+        contexts = [batch.context for batch in begun if batch.context is not None]
+        write_events(connection, [context.allocation for context in contexts])
+        answers = [row for context in contexts for row in context.answers]
+        if answers:
+            insert_rows(connection, tables.answers, answers)
+    return sum(context.allocation.sequence - context.before for context in contexts)
+
+
+def _begun(connection: Connection, batches: Sequence[Batch], now: float) -> Sequence[Batch]:
+    """The one batch, with its allocation after its last event, of any process; others wait if this one is to write.
+
+    Raises:
+        UnknownAllocation: there is no such allocation.
+        DamagedAllocation: its events cannot be read.
+    """
+    (batch,) = batches
+    row = row_of(connection, batch.name, lock=connection.get_execution_options()["writes"])
+    try:
+        if not _goes_on(connection, batch, row):
+            batch.allocation = loaded(connection, row, batch.name)
+            batch.allocation.catch_up(connection, row)
+    except StateError as error:
+        LOG.error("allocation %s is damaged: %s", batch.name, error)
+        raise DamagedAllocation(
+            f"allocation {batch.name!r} is damaged, and answers nothing until `evenhand db` restores or erases it: "
+            f"{error}"
+        ) from error
+    assert batch.allocation is not None
+    batch.context = CommandContext(batch.allocation, now, connection, batch.allocation.sequence)
+    batch.age = batch.age or _answer_age(batch.context)
+    return batches
+
+
+def _begun_together(connection: Connection, batches: Sequence[Batch], now: float) -> list[Batch]:
+    """The batches whose allocations are in memory, and to which no other process writes or has written much."""
+    rows, begun = rows_to_go_on(connection, [batch.name for batch in batches]), []
+    for batch in batches:
+        row, allocation = rows.get(batch.name), batch.allocation
+        if row is None or allocation is None or row.sequence - allocation.sequence > MAX_BEHIND:
+            continue
+        if _goes_on(connection, batch, row):
+            batch.context = CommandContext(allocation, now, connection, allocation.sequence)
+            begun.append(batch)
+    return begun
+
+
+def _goes_on(connection: Connection, batch: Batch, row: AllocationRow) -> bool:
+    """Whether the allocation in memory goes on after the events that other processes have written since."""
+    if batch.allocation is not None and batch.allocation.can_follow(row):
+        try:
+            batch.allocation.catch_up(connection, row)
+        except StateError:  # it may be restored: what is in memory is another history
+            pass
+        else:
+            return True
+    batch.allocation = None
+    return False
+
+
+def _earlier_answers(connection: Connection, batches: Sequence[Batch]) -> EarlierAnswers:
+    """The digests and answers of earlier commands with the idempotency keys of these."""
+    keys = {
+        (batch.context.allocation.id, queued.command.key)
+        for batch in batches
+        for queued in batch.queued
+        if batch.context is not None and queued.command.key is not None and not queued.command.reads
+    }
+    if not keys:
+        return {}
+    table = tables.answers.c
+    query = select(table.allocation, table.key, table.digest, table.body)
+    rows = connection.execute(query.where(one_of(connection, (table.allocation, table.key), sorted(keys))))
+    return {(row.allocation, row.key): (row.digest, row.body) for row in rows}
+
+
+def _carry_out(batch: Batch, earlier: EarlierAnswers, end: float) -> None:
+    """Run the commands of a batch until the time is over, at least one.
+
+    Raises:
+        PartialFailure: one of them has failed half way.
+    """
+    context, age, worked = batch.context, batch.age, time.thread_time()
+    assert context is not None
+    assert age is not None
+    time_of_answers = max(context.now, age.read(context.now))  # no younger ones than these where the clock went back
+    if context.connection.get_execution_options()["writes"]:
+        context.allocation.expire(context.now)
+    for queued in batch.queued:
+        batch.outcomes.append(_outcome(context, queued, earlier))
+        if time.perf_counter() > end:
+            break
+    for row in context.answers:
+        row["time"] = time_of_answers
+    context.allocation.work += time.thread_time() - worked
+
+
+def _outcome(context: CommandContext, queued: QueuedCommand, earlier: EarlierAnswers) -> Any:
+    """The outcome of a command: an answer, or the error for which it was refused."""
+    before = context.allocation.sequence
+    try:
+        return _answer(context, queued.command, earlier)
+    except (DBAPIError, TimeoutError):  # not an error of the command
+        raise
+    except EvenhandError as error:
+        if context.allocation.sequence == before:
+            return error
+        raise PartialFailure(queued, error) from error
+    except Exception as error:
+        raise PartialFailure(queued, error) from error
+
+
+def _answer(context: CommandContext, command: Command[Answer], earlier: EarlierAnswers) -> Answer:
+    """The answer to a command: the earlier one of its key, or a new one."""
+    if command.key is None or command.reads:
+        return _carried_out(context, command)
+    digest, place = command.digest(), (context.allocation.id, command.key)
+    if place in earlier:
+        known, body = earlier[place]
+        if digest != known:
+            raise KeyReused(f"the idempotency key {command.key!r} was used for another request; use a new one")
+        again: Answer = _reader(command.answer).validate_json(body)
+        return again
+    answer = _carried_out(context, command)
+    body = encode(answer).decode()
+    earlier[place] = digest, body
+    context.answers.append({"allocation": place[0], "key": command.key, "digest": digest, "body": body})
+    return answer
+
+
+def _carried_out(context: CommandContext, command: Command[Answer]) -> Answer:
+    """The answer to a command that is carried out now, not a repetition."""
+    context.api_key = command.api_key
+    answer = command.run(context)
+    context.carried_out.append((command, answer))
+    return answer
+
+
+@cache
+def _reader(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _answer_age(context: CommandContext) -> AnswerAge:
+    """The age of answers when a process begins: no answer is old then, whatever its clock says."""
+    table = tables.answers.c
+    oldest = select(func.min(table.time)).where(table.allocation == context.allocation.id)
+    first = context.connection.execute(oldest).scalar_one()
+    age = AnswerAge(context.now)
+    if first is not None:
+        age.time = min(max(context.now, first), first + ANSWER_LIFETIME)  # before the first: the clock went back
+    return age

@@ -1,0 +1,1 @@
+"""Studies: configurations in TOML, and sweeps of many settings."""

@@ -1,0 +1,319 @@
+"""Configuration files: TOML tables of the same parts that the Python interface takes, with the same names."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evenhand.algorithms.build import SHARED, Surroundings, build_policy, importing_from
+from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
+from evenhand.core.parts import build
+from evenhand.environment.world import Environment
+from evenhand.policy.composition import Policy
+from evenhand.policy.merit import Power
+from evenhand.simulation.measures import MEASURES
+from evenhand.simulation.metrics import Metric, check_metrics
+from evenhand.simulation.setup import CHECKPOINTS, FiguresSettings, Setup
+from evenhand.studies.faults import located, not_toml
+from evenhand.studies.sources import RunSettings, arms_of, environment
+
+#: What is right where pydantic finds something wrong, by its type of error.
+RIGHT = {
+    "int_type": "a whole number",
+    "greater_than_equal": "at least {ge}",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "a string",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "too_short": "a list with at least {min_length} entry",
+    "literal_error": "{expected}",
+}
+Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+Kind = Literal["curves", "shares", "shares-over-time", "arms-over-time", "differences", "lanes", "frontier", "delays"]
+
+
+class Figures(BaseModel):
+    """The section ``[figures]``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    bounds: bool = False
+    log: Literal["", "x", "y", "xy"] = ""
+    title: str = ""
+    band: Literal["95%", "standard error", "lanes", "none"] = "95%"
+    width: Literal["", "column", "text"] = ""
+    formats: Annotated[list[Literal["png", "svg", "pdf"]], Field(min_length=1)] = ["png", "svg"]
+    kinds: Annotated[list[Kind], Field(min_length=1)] = ["curves", "shares"]
+
+
+class Config(BaseModel):
+    """The run's own settings; the tables of the environment and of the policies are built from the registry."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    horizon: Count
+    lanes: Count = 100
+    seed: Annotated[int, Field(ge=0, strict=True)] = 0
+    plays: Count = 1
+    checkpoints: Count | list[Count] = CHECKPOINTS
+    spacing: Literal["even", "log"] = "even"
+    environment: dict[str, Any]
+    policies: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    metrics: list[str | dict[str, Any]] = []
+    figures: Figures = Figures()
+
+
+def load(path: str | os.PathLike[str], **overrides: int | None) -> Setup:
+    """Read a configuration file.
+
+    Parts and algorithms of one's own, ``module:name``, are imported from files beside it or from installed modules.
+
+    Args:
+        path: of a TOML file; paths in it are relative to its folder.
+        overrides: ``seed``, ``lanes`` or ``horizon`` to put in place of the file's; None keeps the file's.
+
+    Raises:
+        ConfigurationError: the file is missing, is not TOML, or cannot be run; every fault has its place in the file.
+
+    Example:
+        >>> load("nowhere.toml")
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.ConfigurationError: there is no file nowhere.toml
+    """
+    path = Path(path)
+    text = ""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        data = tomllib.loads(text)
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise not_toml(error, text, str(path)) from None
+    try:
+        return parse(data, path.parent, None, **overrides)
+    except EvenhandError as error:
+        raise located(error, text, str(path)) from None
+
+
+def parse(
+    data: Mapping[str, Any],
+    folder: str | os.PathLike[str] = ".",
+    world: Environment | None = None,
+    **overrides: int | None,
+) -> Setup:
+    """The setup that a configuration, as nested dictionaries, describes; see `load`.
+
+    Args:
+        data: the configuration.
+        folder: that paths of files are relative to.
+        world: the environment, if it has been built from the same tables, lanes and seed before.
+        **overrides: ``seed``, ``lanes`` or ``horizon`` to put in place of the configuration's; None keeps it.
+
+    Returns:
+        The setup.
+
+    Raises:
+        ConfigurationError: it cannot be run; every fault has its path.
+
+    Example:
+        >>> setup = parse({
+        ...     "horizon": 100,
+        ...     "environment": {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}},
+        ...     "policies": [{"algorithm": "fucb", "fractions": 0.1}],
+        ... })
+        >>> list(setup.policies)
+        ['fucb']
+    """
+    if "sweep" in data:
+        raise ConfigurationError("this is a study of many settings; run it with `evenhand sweep`").at("sweep")
+    config, faults = _settings({**data, **{key: value for key, value in overrides.items() if value is not None}})
+    importing = importing_from(Path(folder))
+    policies: dict[str, Policy] = {}
+    run = RunSettings(Path(folder), config.lanes, config.seed, importing)
+    if world is None and config.environment is not None:
+        try:
+            world = environment(config.environment, run)
+        except EvenhandError as error:
+            faults.append(error.at("environment"))
+    around = _surroundings(config, world, run)
+    if around is not None:
+        policies, errors = _policies(config.policies, around)
+        faults += errors
+    metrics, errors = _metrics(config.metrics, importing)
+    faults += errors
+    if faults or world is None:
+        raise _joined(faults)
+    return Setup(
+        policies=policies,
+        environment=world,
+        horizon=config.horizon,
+        lanes=config.lanes,
+        seed=config.seed,
+        checkpoints=config.checkpoints,
+        spacing=config.spacing,
+        figures=_figures(config.figures),
+        metrics=metrics,
+    )
+
+
+def _figures(asked: Figures) -> FiguresSettings:
+    lists = {"formats": tuple(asked.formats), "kinds": tuple(asked.kinds)}
+    return FiguresSettings(**{**asked.model_dump(), **lists})
+
+
+def _settings(data: Mapping[str, Any]) -> tuple[Config, list[EvenhandError]]:
+    """The run's own settings, and what is wrong with them, which is left out so that the rest can be checked."""
+    try:
+        return Config.model_validate(data), []
+    except ValidationError as error:
+        wrong = {one["loc"][0] for one in error.errors()}
+        rest = {key: value for key, value in data.items() if key not in wrong}
+        config = Config.model_construct(**{"horizon": 1, "environment": None, "policies": [], **rest})
+        return config, [ConfigurationError(line) for line in dict.fromkeys(map(_sentence, error.errors()))]
+
+
+def _surroundings(config: Config, world: Environment | None, run: RunSettings) -> Surroundings | None:
+    """What the policies leave to the run; where the environment has faults, something in its place that has none.
+
+    None where not even the number of arms is known, without which a policy cannot be made.
+    """
+    if world is not None:
+        shared = {name: getattr(world, name) for name in SHARED}
+        return Surroundings(world.arms, config.plays, config.horizon, shared, world.means, run.importing, world.names)
+    table = config.environment or {}
+    arms, names = arms_of(table, run)
+    if arms is None:
+        return None
+    harmless = {"fractions": np.zeros(arms), "penalties": np.zeros(arms), "weights": np.ones(arms), "merit": Power()}
+    shared = {name: value for name, value in harmless.items() if name in table}
+    means = np.full(arms, 0.5)
+    return Surroundings(arms, config.plays, config.horizon, shared, means, run.importing, names)
+
+
+def _joined(faults: list[EvenhandError]) -> EvenhandError:
+    """All faults as one error; data that cannot be read and promises that cannot be kept stay such errors."""
+    error = EvenhandError.together(faults)
+    return ConfigurationError(str(error)) if type(error) is EvenhandError else error
+
+
+def _metrics(
+    tables: list[str | dict[str, Any]], importing: Callable[[str], Any]
+) -> tuple[tuple[Metric, ...], list[EvenhandError]]:
+    """The user's own metrics, and what is wrong with their tables."""
+    metrics: list[Metric] = []
+    faults: list[EvenhandError] = []
+    for place, table in enumerate(tables):
+        try:
+            metrics.append(build("metric", table, importing))
+            check_metrics(metrics, taken=MEASURES)
+        except EvenhandError as error:
+            faults.append(error.at(f"metrics[{place}]"))
+    return tuple(metrics), faults
+
+
+def _policies(tables: list[dict[str, Any]], around: Surroundings) -> tuple[dict[str, Policy], list[EvenhandError]]:
+    """The policies by label, and what is wrong with their tables."""
+    policies: dict[str, Policy] = {}
+    faults: list[EvenhandError] = []
+    for place, table in enumerate(tables):
+        path = f"policies[{place}]"
+        try:
+            points = grid_points(table)
+        except EvenhandError as error:
+            faults.append(error.at(path))
+            continue
+        for label, point in points:
+            try:
+                policy = build_policy(point, around)
+            except EvenhandError as error:
+                faults.append(error.at(path))
+                continue
+            if label in policies:
+                faults.append(
+                    ConfigurationError(f"{path}: two policies are labelled {label!r}; give each its own label")
+                )
+            policies[label] = policy
+    return policies, faults
+
+
+def grid_points(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The tables of a policy by label: one, or one for every point of its grid.
+
+    Args:
+        table: of a policy, perhaps with a ``grid``.
+
+    Returns:
+        Pairs of label and table, without the keys ``label`` and ``grid``.
+
+    Raises:
+        ConfigurationError: the label or the grid is not one.
+
+    Example:
+        >>> [label for label, _ in grid_points({"algorithm": "eta_fucb", "grid": {"eta": [1, 2.5]}})]
+        ['eta_fucb eta=1', 'eta_fucb eta=2.5']
+    """
+    given = {key: value for key, value in table.items() if key not in ("label", "grid")}
+    grid = table.get("grid", {})
+    label = table.get("label", given.get("algorithm", "policy"))
+    if not isinstance(label, str):
+        raise ConfigurationError(f"label must be a string, got {label!r}")
+    if not isinstance(grid, Mapping):
+        raise ConfigurationError(f"grid must be a table of lists, got {grid!r}")
+    for key, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise ConfigurationError(f"grid.{key} must be a list with at least one value, got {values!r}")
+        if key in given:
+            raise ConfigurationError(f"{key!r} is set both in grid.{key} and in the policy: remove one of them")
+    points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
+    return [
+        (" ".join([label, *(f"{key}={short(one)}" for key, one in point.items())]), given | point) for point in points
+    ]
+
+
+def short(value: Any) -> str:
+    """A value as part of a label.
+
+    Args:
+        value: number, string, list or table.
+
+    Example:
+        >>> short(0.50), short({"kind": "power", "exponent": 2})
+        ('0.5', 'power(exponent=2)')
+    """
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{key}={short(part)}" for key, part in value.items() if key != "kind")
+        return f"{value.get('kind', '')}({inner})"
+    return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else str(value)
+
+
+def _sentence(error: Any) -> str:
+    """One of pydantic's errors in a line: where, and what would be right."""
+    steps = [step for step in error["loc"] if not str(step).startswith(("list[", "constrained", "int"))]
+    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
+    kind, got = error["type"], error["input"]
+    if kind == "missing":
+        return f"{place} is missing"
+    if kind == "extra_forbidden":
+        key = str(error["loc"][-1])
+        fields = Figures.model_fields if len(steps) > 1 else Config.model_fields
+        parent = place.rpartition(".")[0]
+        return f"{parent}: ".lstrip(": ") + f"unknown key {key!r}{nearest(key, fields)}"
+    limits = error.get("ctx", {})
+    right = RIGHT.get(kind, "").format(**limits) or f"{error['msg'][:1].lower()}{error['msg'][1:]}"
+    return f"{place} must be {right.removeprefix('input should be ')}, got {got!r}"

@@ -1,0 +1,118 @@
+"""Messages about a configuration file with the line that each is about."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+import unicodedata
+from collections.abc import Mapping
+
+from evenhand.core.errors import ConfigurationError, EvenhandError
+from evenhand.studies.positions import Span, positions
+
+PATH = re.compile(r"[A-Za-z_]\w*(?:\[\d+\])*(?:\.[A-Za-z_]\w*(?:\[\d+\])*)*")
+LAST = re.compile(r"(?:\[\d+\]|\.?[A-Za-z_]\w*)$")
+QUOTED = re.compile(r"'(\w+)'")
+WHERE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)")
+WIDEST = 100  # columns of a line that is shown
+
+
+def located(error: EvenhandError, text: str, name: str) -> EvenhandError:
+    """The same error with file, line and column in front of every fault, and the line with a caret below it, in
+    the order of the file.
+
+    A fault that is about no value in the file, as about one that is missing, has the file's name only.
+
+    Args:
+        error: of `evenhand.studies.configuration.parse`, a line for each fault.
+        text: of the file.
+        name: of the file.
+
+    Example:
+        >>> error = ConfigurationError("lanes must be at least 1, got 0")
+        >>> print(located(error, "horizon = 5\\nlanes = 0\\n", "run.toml"))
+        run.toml:2:9: lanes must be at least 1, got 0
+            2 | lanes = 0
+              |         ^
+    """
+    found = positions(text)
+    lines = str(error).split("\n")
+    spans = [(line, _span(line, found, text)) for line in lines]
+    shown = [_pointed(line, span, text, name) for line, span in sorted(spans, key=lambda one: one[1] or (-1, -1))]
+    with_places = copy.copy(error)
+    with_places.args = ("\n".join(shown),)
+    return with_places
+
+
+def not_toml(error: tomllib.TOMLDecodeError, text: str, name: str) -> ConfigurationError:
+    """The error for a file that is not TOML, with the line.
+
+    Args:
+        error: of `tomllib`.
+        text: of the file.
+        name: of the file.
+
+    Example:
+        >>> try:
+        ...     tomllib.loads("horizon = = 5")
+        ... except tomllib.TOMLDecodeError as error:
+        ...     print(not_toml(error, "horizon = = 5", "run.toml"))
+        run.toml:1:11: not valid TOML: invalid value
+            1 | horizon = = 5
+              |           ^
+    """
+    match = WHERE.fullmatch(str(error))
+    reason = match[1] if match else str(error)
+    message = f"not valid TOML: {reason[:1].lower()}{reason[1:]}"
+    if match is None or match[2] is None:
+        at = len(text.rstrip("\n"))
+    else:
+        at = sum(len(line) for line in text.splitlines(keepends=True)[: int(match[2]) - 1]) + int(match[3]) - 1
+    return ConfigurationError(_pointed(message, (at, at + 1), text, name))
+
+
+def _span(line: str, found: Mapping[str, Span], text: str) -> tuple[int, int] | None:
+    """What a fault is about: the value with the path that the message begins with, or the name in it that it quotes."""
+    match = PATH.match(line)
+    path = match[0] if match else ""
+    quoted = QUOTED.search(line)
+    while path and path not in found:
+        before, _, last = path.rpartition(".")
+        if f"{before}.grid.{last}" in found:
+            return found[f"{before}.grid.{last}"].value
+        path = LAST.sub("", path)
+    if quoted is not None:
+        inside = {place: span for place, span in found.items() if place.startswith(path) and place != path}
+        for place, span in inside.items():
+            if place in (f"{path}.{quoted[1]}", f"{path}.grid.{quoted[1]}", quoted[1]):
+                return span.key
+            if text[slice(*span.value)].strip("\"'") == quoted[1]:
+                return span.value
+    return found[path].value if path else None
+
+
+def _pointed(message: str, span: tuple[int, int] | None, text: str, name: str) -> str:
+    if span is None:
+        return f"{name}: {message}"
+    start, end = span
+    number, begin = text.count("\n", 0, start) + 1, text.rfind("\n", 0, start) + 1
+    line = text[begin:].partition("\n")[0].rstrip("\r")
+    column, length = start - begin, max(1, min(end, begin + len(line)) - start)
+    cut = max(0, column - WIDEST // 2) if column + length > WIDEST else 0
+    shown, before, marked = (_plain(part) for part in (line[cut : cut + WIDEST], line[cut:column], line[column:]))
+    dots = "…" if cut else ""
+    caret = "^" * min(_width(marked[:length]) or 1, WIDEST - (column - cut))
+    gap = " " * (_width(before) + len(dots))
+    return f"{name}:{number}:{column + 1}: {message}\n{number:5} | {dots}{shown}\n      | {gap}{caret}"
+
+
+def _plain(text: str) -> str:
+    """A piece of a line without what a terminal would execute."""
+    return "".join(" " if letter == "\t" else letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)

@@ -1,0 +1,309 @@
+"""Figures of a sweep: a measure over one axis or two, and reward against unfairness along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.state import Array
+from evenhand.simulation.figures.style import LONGEST, finish, look, new_figure, plain, style_for, wrapped
+from evenhand.simulation.measures import MEASURES
+from evenhand.studies.results import SweepResults
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MANY = 12  # rows or columns of a heat map up to which each cell has its number
+GEOMETRIC = 20.0  # ratio of the largest and the smallest value from which an axis of positive numbers is logarithmic
+
+
+def lines(
+    results: SweepResults, measure: str = "regret", axis: str | None = None, *, title: str = "", width: str = ""
+) -> Figure:
+    """A measure at the horizon over one axis of a study, a line for each policy, with 95% intervals.
+
+    Where the study has other axes, the line is the mean over their values, and the caption says so.
+
+    Args:
+        results: of a sweep.
+        measure: on the y axis.
+        axis: on the x axis; None for the first.
+        title: above the figure.
+        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
+
+    Returns:
+        An ordinary figure of matplotlib.
+
+    Raises:
+        EvenhandError: there is no such axis, measure or width, or no result.
+
+    Example:
+        >>> from evenhand import sweep
+        >>> world = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}, "fractions": 0.2}
+        >>> config = {"horizon": 50, "lanes": 4, "environment": world, "policies": [{"algorithm": "eta_fucb"}]}
+        >>> results = sweep(config, {"policies[0].eta": [1, 10, 100]})
+        >>> lines(results).axes[0].get_xlabel()
+        'eta'
+    """
+    name = _axis(results, axis, 0)
+    rows = _last(results, measure)
+    figure, (axes,) = new_figure(list(dict.fromkeys(rows["policy"])), width=width)
+    places, ticks = _places(results.settings()[name])
+    for place, (label, group) in enumerate(rows.groupby("policy", sort=False)):
+        points = _mean_over(group, name, places)
+        style = look(place, len(points)) | {"markevery": None}
+        low, high = points["mean"] - points["reach"], points["mean"] + points["reach"]
+        axes.fill_between(points["place"], low, high, color=style["color"], alpha=0.15, linewidth=0)
+        axes.plot(points["place"], points["mean"], label=plain(str(label), LONGEST[width]), **style)
+    _scale(axes, ticks, places, name)
+    axes.set_ylabel(_label(results, measure))
+    caption = f"{_caption(results, rows, [name])}; band: 95% confidence interval"
+    finish(figure, [axes], title, caption, width)
+    return figure
+
+
+def heatmap(
+    results: SweepResults,
+    measure: str = "regret",
+    x: str | None = None,
+    y: str | None = None,
+    *,
+    title: str = "",
+    width: str = "",
+) -> Figure:
+    """A measure at the horizon over two axes of a study, a map for each policy, all with the same colours.
+
+    Args:
+        results: of a sweep.
+        measure: that the colours show.
+        x: axis of the study; None for the first.
+        y: axis of the study; None for the second.
+        title: above the figure.
+        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
+
+    Returns:
+        An ordinary figure of matplotlib.
+
+    Raises:
+        EvenhandError: the study has no two axes, there is no such axis, measure or width, or no result.
+
+    Example:
+        >>> from evenhand import sweep
+        >>> world = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}, "fractions": 0.2}
+        >>> config = {"horizon": 50, "lanes": 4, "environment": world, "policies": [{"algorithm": "eta_fucb"}]}
+        >>> results = sweep(config, {"policies[0].eta": [1, 10], "horizon": [50, 100]})
+        >>> heatmap(results).axes[0].get_ylabel()
+        'horizon'
+    """
+    import matplotlib as mpl
+
+    columns, rows = _axis(results, x, 0), _axis(results, y, 1)
+    if columns == rows:
+        raise EvenhandError(f"a heat map needs two different axes, got {columns!r} twice")
+    found = _last(results, measure)
+    policies = list(dict.fromkeys(found["policy"]))
+    values = [_ordered(results.settings()[name]) for name in (columns, rows)]
+    maps = {label: _grid(found[found["policy"] == label], columns, rows, values) for label in policies}
+    filled = np.concatenate([one[np.isfinite(one)] for one in maps.values()])
+    figure, panels = new_figure([], width=width, panels=(1.0,) * len(policies), sharex=False)
+    with mpl.rc_context(style_for(width)):
+        side = 0.9 + max(1.2, 0.28 * len(values[1]))
+        figure.set_figheight(side * len(policies) + 0.5)
+        for axes, (label, grid) in zip(panels, maps.items(), strict=True):
+            image = axes.imshow(
+                grid, aspect="auto", origin="lower", cmap="viridis", vmin=filled.min(), vmax=filled.max()
+            )
+            _cells(axes, grid, filled, width)
+            for side_of, names in ((axes.xaxis, values[0]), (axes.yaxis, values[1])):
+                shown = np.unique(np.linspace(0, len(names) - 1, min(len(names), MANY)).round().astype(int))
+                side_of.set_ticks(shown, [_text(names[place]) for place in shown])
+            axes.set_ylabel(rows)
+            axes.grid(visible=False)
+            axes.set_title(plain(label, LONGEST[width]), loc="right", fontsize="medium")
+        panels[-1].set_xlabel(columns)
+        room = figure.get_figheight() - 0.8
+        figure.colorbar(image, ax=panels, label=wrapped(_label(results, measure), room, mpl.rcParams["font.size"]))
+    finish(figure, panels, title, _caption(results, found, [columns, rows]), width)
+    return figure
+
+
+def frontier(
+    results: SweepResults,
+    axis: str | None = None,
+    *,
+    unfairness: str = "unfairness",
+    reward: str = "reward",
+    title: str = "",
+    width: str = "",
+) -> Figure:
+    """What fairness costs: reward against unfairness at the horizon, a line for each policy along an axis of a study.
+
+    Args:
+        results: of a sweep.
+        axis: whose values are joined; None for the first.
+        unfairness: measure on the x axis.
+        reward: measure on the y axis.
+        title: above the figure.
+        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
+
+    Returns:
+        An ordinary figure of matplotlib; whiskers are 95% intervals, and the ends of a line have their values of the
+        axis beside them.
+
+    Raises:
+        EvenhandError: there is no such axis, measure or width, or no result.
+
+    Example:
+        >>> from evenhand import sweep
+        >>> world = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}, "fractions": 0.2}
+        >>> config = {"horizon": 50, "lanes": 4, "environment": world, "policies": [{"algorithm": "lfg"}]}
+        >>> results = sweep(config, {"policies[0].eta": [1, 10, 100]})
+        >>> frontier(results).axes[0].get_xlabel()
+        'missing plays, all arms (plays)'
+    """
+    name = _axis(results, axis, 0)
+    across, up = _last(results, unfairness), _last(results, reward)
+    places, _ = _places(results.settings()[name])
+    figure, (axes,) = new_figure(list(dict.fromkeys(up["policy"])), width=width)
+    for place, label in enumerate(dict.fromkeys(up["policy"])):
+        x, y = (_mean_over(table[table["policy"] == label], name, places) for table in (across, up))
+        if len(x) != len(y) or not len(x):
+            continue
+        style: dict[str, Any] = look(place, len(x)) | {"markevery": None, "linewidth": 1.2, "elinewidth": 0.9}
+        shown = plain(label, LONGEST[width])
+        axes.errorbar(x["mean"], y["mean"], xerr=x["reach"], yerr=y["reach"], label=shown, **style)
+        if float(np.ptp(x["mean"])) or float(np.ptp(y["mean"])):
+            _label_ends(axes, x, y, style["color"])
+    axes.margins(0.1)
+    axes.set_xlabel(_label(results, unfairness))
+    axes.set_ylabel(_label(results, reward))
+    caption = f"{_caption(results, up, [name])}; whiskers: 95% confidence intervals; {name} at the ends of each line"
+    finish(figure, [axes], title, caption, width)
+    return figure
+
+
+def _label_ends(axes: Axes, x: pd.DataFrame, y: pd.DataFrame, colour: str) -> None:
+    """The values of the axis at the ends of a line, each on the side away from the other end."""
+    from matplotlib.patheffects import withStroke
+
+    points = np.column_stack([x["mean"], y["mean"]])
+    first_lower = points[0] <= points[-1]
+    for end, (right, above) in ((0, ~first_lower), (-1, first_lower)):
+        axes.annotate(
+            _text(x["value"].iloc[end]),
+            points[end],
+            xytext=(5 if right else -5, 4 if above else -4),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="bottom" if above else "top",
+            color=colour,
+            fontsize="x-small",
+            path_effects=[withStroke(linewidth=2, foreground="white")],
+        )
+
+
+def _axis(results: SweepResults, name: str | None, place: int) -> str:
+    """The name of an axis of the study, by default the one at a place."""
+    if name is None:
+        if place >= len(results.axes):
+            raise EvenhandError(f"the figure needs a study with {place + 1} axes; it has {', '.join(results.axes)}")
+        return results.axes[place]
+    if name not in results.axes:
+        raise EvenhandError(f"there is no axis {name!r}{nearest(name, results.axes)}")
+    return name
+
+
+def _last(results: SweepResults, measure: str) -> pd.DataFrame:
+    """The summary of a measure at the last checkpoint of each setting."""
+    rows = results.summary(measure)
+    return rows[rows["round"] == rows.groupby(["setting", "policy"])["round"].transform("max")]
+
+
+def _mean_over(rows: pd.DataFrame, axis: str, places: Mapping[Any, float]) -> pd.DataFrame:
+    """For each value of an axis its place, the mean over everything else, and half of the 95% interval."""
+    import pandas as pd
+    from scipy.stats import t
+
+    found = []
+    for value, group in rows.groupby(axis, sort=False):
+        error = np.sqrt((group["stderr"] ** 2).sum()) / len(group)  # settings have the same random numbers or others
+        reach = t.ppf(0.975, max(1, int(group["n"].iloc[0]) - 1)) * error
+        found.append(
+            {"value": value, "place": places[value], "mean": group["mean"].mean(), "reach": np.nan_to_num(reach)}
+        )
+    return pd.DataFrame(found).sort_values("place")
+
+
+def _ordered(values: pd.Series) -> list[Any]:
+    """The values of an axis once each: numbers by size, others in the order of the study."""
+    once = list(dict.fromkeys(values))
+    return sorted(once) if all(isinstance(one, int | float) for one in once) else once
+
+
+def _places(values: pd.Series) -> tuple[dict[Any, float], list[Any] | None]:
+    """Where the values of an axis lie: at themselves where they are finite numbers, otherwise one after the other."""
+    once = _ordered(values)
+    if all(isinstance(one, int | float) and not isinstance(one, bool) and np.isfinite(one) for one in once):
+        return {one: float(one) for one in once}, None
+    return {one: float(place) for place, one in enumerate(once)}, once
+
+
+def _scale(axes: Axes, ticks: Sequence[Any] | None, places: Mapping[Any, float], name: str) -> None:
+    axes.set_xlabel(name)
+    numbers = np.array(list(places.values()))
+    if ticks is not None:
+        axes.set_xticks(
+            range(len(ticks)), [plain(_text(one), 16) for one in ticks], rotation=0 if len(ticks) < 6 else 30
+        )
+    elif numbers.min() > 0 and numbers.max() / numbers.min() >= GEOMETRIC:
+        axes.set_xscale("log")
+
+
+def _grid(rows: pd.DataFrame, columns: str, lines: str, values: Sequence[list[Any]]) -> Array:
+    """(rows, columns), the mean of each cell; NaN for those that were not run."""
+    table = rows.groupby([lines, columns], sort=False, as_index=False)["mean"].mean()
+    grid = np.full((len(values[1]), len(values[0])), np.nan)
+    for line, column, mean in zip(table[lines], table[columns], table["mean"], strict=True):
+        grid[values[1].index(line), values[0].index(column)] = mean
+    return grid
+
+
+def _cells(axes: Axes, grid: Array, filled: Array, width: str) -> None:
+    """The number in each cell, where there are few."""
+    if max(grid.shape) > (MANY if not width else 7):
+        return
+    middle, spread = (filled.min() + filled.max()) / 2, float(np.ptp(filled)) or 1.0
+    decimals = max(0, 2 - math.floor(math.log10(spread)))  # of three digits of the whole range
+    for (row, column), value in np.ndenumerate(grid):
+        if np.isfinite(value):
+            colour = "white" if value < middle else "black"
+            text = f"{np.round(value, decimals) + 0.0:.{decimals}f}"  # + 0.0 leaves no -0
+            axes.text(column, row, text, ha="center", va="center", color=colour, fontsize="x-small")
+
+
+def _label(results: SweepResults, measure: str) -> str:
+    """A measure with its unit."""
+    own = {name: one for _, result in results.finished for name, one in result.results.own.items()}
+    return MEASURES[measure].measure.axis if measure in MEASURES else own[measure].axis
+
+
+def _caption(results: SweepResults, rows: pd.DataFrame, shown: Sequence[str]) -> str:
+    if rows.empty:
+        raise EvenhandError("there are no results to draw")
+    rounds = rows["round"].unique()
+    after = f"after {rounds[0]:,} rounds, " if len(rounds) == 1 else "at the horizon, "
+    lanes = rows["n"].unique()
+    mean = f"mean of {lanes[0]:,} lanes" if len(lanes) == 1 else "mean over the lanes"
+    others = [name for name in results.axes if name not in shown and results.settings()[name].nunique() > 1]
+    over = f" and over {' and '.join(others)}" if others else ""
+    return f"{after}{mean}{over}"
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,403 @@
+"""Studies: a configuration, and the axes along which its values vary."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenhand.core import validate
+from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
+from evenhand.studies.configuration import short
+from evenhand.studies.faults import located, not_toml
+from evenhand.studies.paths import put, steps
+
+MODES = ("full", "paired", "random")
+KEYS = ("mode", "points", "seed", "axes", "settings")
+AXIS = ("path", "values", "low", "high", "spacing", "points")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A value of a configuration that varies.
+
+    Attributes:
+        name: of its column in the results.
+        paths: of the values that are set, such as ``policies[0].eta``.
+        values: that it takes; empty if it is drawn between ``low`` and ``high``.
+        low: smallest value that is drawn.
+        high: largest value that is drawn.
+        spacing: ``"even"`` or ``"log"``, of values that are drawn.
+        key: in the table of axes, for messages, where it is not the name.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    values: tuple[Any, ...] = ()
+    low: float = math.nan
+    high: float = math.nan
+    spacing: str = "even"
+    key: str = ""
+
+    def put(self, config: Any, value: Any) -> Any:
+        """A configuration with a value of this axis.
+
+        Args:
+            config: nested tables.
+            value: of this axis.
+
+        Returns:
+            Another configuration.
+
+        Raises:
+            ConfigurationError: the path leads nowhere.
+        """
+        for path in self.paths:
+            config = put(config, steps(path), value)
+        return config
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        """One of its values, or a number between its limits.
+
+        Args:
+            rng: random numbers.
+
+        Returns:
+            A value as it was given, or a float between ``low`` and ``high``.
+        """
+        if self.values:
+            return self.values[int(rng.integers(len(self.values)))]
+        if self.spacing == "log":
+            return float(np.exp(rng.uniform(np.log(self.low), np.log(self.high))))
+        return float(rng.uniform(self.low, self.high))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One configuration of a study.
+
+    Attributes:
+        number: from 0, in the order of the study.
+        values: of the axes, by name.
+        config: with these values.
+    """
+
+    number: int
+    values: dict[str, Any]
+    config: dict[str, Any]
+
+    def __str__(self) -> str:
+        """The values in one line."""
+        return ", ".join(f"{name} = {short(value)}" for name, value in self.values.items()) or "the configuration"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A configuration and the settings that are made of it.
+
+    Args:
+        config: as in a TOML file; see the configuration reference.
+        axes: that vary.
+        mode: ``"full"`` for every combination of values, ``"paired"`` for the first values of all axes, the second
+            values and so on, ``"random"`` for values drawn independently.
+        points: settings that are drawn; of the mode ``"random"`` only.
+        seed: of the draw.
+        settings: a list of settings in place of axes, each with values by their path.
+        folder: that paths of files in the configuration are relative to.
+
+    Raises:
+        ConfigurationError: an axis does not fit the configuration or the mode.
+
+    Example:
+        >>> config = {"horizon": 100, "environment": {}, "policies": [{"algorithm": "eta_fucb", "eta": 1}]}
+        >>> study = Study.of(config, {"policies[0].eta": [1, 10], "horizon": [100, 200]})
+        >>> [setting.values for setting in study.settings()]  # doctest: +NORMALIZE_WHITESPACE
+        [{'eta': 1, 'horizon': 100}, {'eta': 1, 'horizon': 200},
+         {'eta': 10, 'horizon': 100}, {'eta': 10, 'horizon': 200}]
+    """
+
+    config: dict[str, Any]
+    axes: tuple[Axis, ...] = ()
+    mode: str = "full"
+    points: int = 0
+    seed: int = 0
+    listed: tuple[dict[str, Any], ...] = ()
+    folder: Path = field(default=Path())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Study:
+        """Read a study: a configuration file with a section ``[sweep]``.
+
+        Args:
+            path: of a TOML file.
+
+        Returns:
+            The study.
+
+        Raises:
+            ConfigurationError: the file is missing or is no study; faults have their places in the file.
+        """
+        path = Path(path)
+        text = ""
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+            data = tomllib.loads(text)
+        except FileNotFoundError:
+            raise ConfigurationError(f"there is no file {path}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"{path} cannot be read: {error}") from None
+        except tomllib.TOMLDecodeError as error:
+            raise not_toml(error, text, str(path)) from None
+        try:
+            return cls.parse(data, path.parent)
+        except EvenhandError as error:
+            raise located(error, text, str(path)) from None
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any], folder: str | os.PathLike[str] = ".") -> Study:
+        """The study that nested dictionaries describe, as in a TOML file.
+
+        Args:
+            data: a configuration with a table ``sweep``.
+            folder: that paths of files are relative to.
+
+        Returns:
+            The study.
+
+        Raises:
+            ConfigurationError: something is missing or wrong.
+        """
+        sweep = data.get("sweep")
+        if sweep is None:
+            raise ConfigurationError(
+                "sweep is missing: a study has a section [sweep] with axes; `evenhand simulate` runs a single setting"
+            )
+        if not isinstance(sweep, Mapping):
+            raise ConfigurationError(f"sweep must be a table, got {sweep!r}")
+        for key in sweep:
+            if key not in KEYS:
+                raise ConfigurationError(f"sweep: unknown key {key!r}{nearest(key, KEYS)}")
+        config = {key: value for key, value in data.items() if key != "sweep"}
+        options = {key: sweep[key] for key in ("mode", "points", "seed", "settings") if key in sweep}
+        try:
+            return cls.of(config, sweep.get("axes"), folder=folder, **options)
+        except EvenhandError as error:
+            raise error.at("sweep") from None
+
+    @classmethod
+    def of(
+        cls,
+        config: Mapping[str, Any],
+        axes: Mapping[str, Any] | None = None,
+        *,
+        settings: Sequence[Mapping[str, Any]] | None = None,
+        mode: str = "full",
+        points: int | None = None,
+        seed: int = 0,
+        folder: str | os.PathLike[str] = ".",
+    ) -> Study:
+        """A study of a configuration.
+
+        Args:
+            config: nested dictionaries, as in a TOML file.
+            axes: values by path (``{"policies[0].eta": [1, 10]}``), or by name a table with ``path`` (one, or a list of
+                paths that take the same value) and ``values``, or ``low``, ``high``, ``points`` and ``spacing``.
+            settings: a list of settings in place of axes, each a dictionary of values by path.
+            mode: ``"full"``, ``"paired"`` or ``"random"``.
+            points: settings that are drawn, of the mode ``"random"``.
+            seed: of the draw.
+            folder: that paths of files in the configuration are relative to.
+
+        Returns:
+            The study.
+
+        Raises:
+            ConfigurationError: an axis does not fit the configuration or the mode.
+        """
+        validate.one_of("mode", mode, MODES)
+        if (axes is None) == (settings is None):
+            raise ConfigurationError("must have either axes or a list of settings")
+        if (mode == "random") != (points is not None):
+            raise ConfigurationError("points is the number of settings that mode 'random' draws; give both or neither")
+        number = 0 if points is None else validate.whole("points", points)
+        made = _axes(axes, mode) if axes is not None else ()
+        study = cls(
+            dict(config), made, mode, number, validate.whole("seed", seed, low=0), _listed(settings), Path(folder)
+        )
+        study._check()
+        return study
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the axes, which are columns of the results."""
+        if self.listed:
+            return list(_named(list(dict.fromkeys(key for one in self.listed for key in one))).values())
+        return [axis.name for axis in self.axes]
+
+    def __len__(self) -> int:
+        """Number of settings."""
+        if self.listed:
+            return len(self.listed)
+        if self.mode == "random":
+            return self.points
+        counts = [len(axis.values) for axis in self.axes]
+        return math.prod(counts) if self.mode == "full" else counts[0]
+
+    def settings(self) -> Iterator[Setting]:
+        """Every setting, in order: the last axis varies fastest."""
+        for number, chosen in enumerate(self._chosen()):
+            config = self.config
+            for axis, value in chosen:
+                config = axis.put(config, value)
+            yield Setting(number, {axis.name: value for axis, value in chosen}, config)
+
+    def to_json(self) -> dict[str, Any]:
+        """The study as plain values; `parse` reads them.
+
+        Returns:
+            The configuration's tables, and the study's own under ``sweep``.
+        """
+        sweep: dict[str, Any] = {"mode": self.mode, "seed": self.seed}
+        if self.mode == "random":
+            sweep["points"] = self.points
+        if self.listed:
+            sweep["settings"] = list(self.listed)
+        else:
+            sweep["axes"] = {axis.name: _plain(axis) for axis in self.axes}
+        return {**self.config, "sweep": sweep}
+
+    def _chosen(self) -> Iterator[list[tuple[Axis, Any]]]:
+        """The axes of each setting with their values."""
+        if self.listed:
+            names = _named(list(dict.fromkeys(key for one in self.listed for key in one)))
+            known = {key: Axis(name, (key,)) for key, name in names.items()}
+            for one in self.listed:
+                yield [(known[key], value) for key, value in one.items()]
+            return
+        if self.mode == "random":
+            rng = np.random.default_rng(self.seed)
+            for _ in range(self.points):
+                yield [(axis, axis.draw(rng)) for axis in self.axes]
+            return
+        values = [axis.values for axis in self.axes]
+        combined = itertools.product(*values) if self.mode == "full" else zip(*values, strict=True)
+        for chosen in combined:
+            yield list(zip(self.axes, chosen, strict=True))
+
+    def _check(self) -> None:
+        """Refuse axes that do not fit each other or lead nowhere."""
+        if self.mode == "paired" and len({len(axis.values) for axis in self.axes}) > 1:
+            counts = ", ".join(f"{axis.name} has {len(axis.values)}" for axis in self.axes)
+            raise ConfigurationError(f"mode 'paired' needs axes with equally many values: {counts}")
+        for place, chosen in enumerate(self._chosen()):
+            for axis, value in chosen:
+                name = f"settings[{place}]" if self.listed else f"axes.{axis.key or axis.name}"
+                try:
+                    axis.put(self.config, value)
+                except EvenhandError as error:
+                    raise ConfigurationError(f"{name}: {error}") from None
+            if not self.listed:
+                break
+
+
+def _axes(axes: Any, mode: str) -> tuple[Axis, ...]:
+    if not isinstance(axes, Mapping) or not axes:
+        raise ConfigurationError(f"axes must be a table with at least one axis, got {axes!r}")
+    names = _named([key for key, value in axes.items() if not isinstance(value, Mapping)])
+    made = tuple(_axis(key, value, names, mode) for key, value in axes.items())
+    taken = [axis.name for axis in made]
+    for name in taken:
+        if taken.count(name) > 1:
+            raise ConfigurationError(f"axes: two axes are called {name!r}; name them: {{ path = …, values = … }}")
+        if name in ("setting", "policy", "round", "lane", "measure", "n", "mean", "stderr", "low", "high"):
+            raise ConfigurationError(f"axes.{name}: the results have a column of this name; use another")
+    return made
+
+
+def _axis(key: str, given: Any, names: Mapping[str, str], mode: str) -> Axis:
+    place = f"axes.{key}"
+    if not isinstance(given, Mapping):
+        return Axis(names[key], (key,), _values(place, given), key=key)
+    for one in given:
+        if one not in AXIS:
+            raise ConfigurationError(f"{place}: unknown key {one!r}{nearest(one, AXIS)}")
+    paths = given.get("path", key)
+    paths = paths if isinstance(paths, list) else [paths]
+    if not all(isinstance(path, str) for path in paths) or not paths:
+        raise ConfigurationError(f"{place}.path must be a path or a list of paths, got {given.get('path')!r}")
+    path = tuple(paths)
+    for one in path:
+        steps(one)
+    if "values" in given:
+        if {"low", "high", "points", "spacing"} & set(given):
+            raise ConfigurationError(f"{place}: give either values, or low and high")
+        return Axis(key, path, _values(f"{place}.values", given["values"]))
+    return _between(place, key, path, given, mode)
+
+
+def _between(place: str, name: str, path: tuple[str, ...], given: Mapping[str, Any], mode: str) -> Axis:
+    """An axis with numbers between two limits: equally spaced, or to be drawn."""
+    low, high = (validate.number(f"{place}.{end}", given.get(end)) for end in ("low", "high"))
+    spacing = given.get("spacing", "even")
+    validate.one_of(f"{place}.spacing", spacing, ("even", "log"))
+    if not low < high or (spacing == "log" and low <= 0):
+        raise ConfigurationError(
+            f"{place}: low must be less than high{', and above 0' * (spacing == 'log')}, got {low:g} and {high:g}"
+        )
+    if mode == "random":
+        if "points" in given:
+            raise ConfigurationError(f"{place}: mode 'random' draws as many settings as sweep.points, remove points")
+        return Axis(name, path, (), low, high, spacing)
+    points = validate.whole(f"{place}.points", given.get("points"), low=2)
+    values = np.linspace(low, high, points) if spacing == "even" else np.geomspace(low, high, points)
+    whole = all(isinstance(given[end], int) for end in ("low", "high"))
+    rounded = np.round(values)
+    exact = whole and (spacing == "log" or np.allclose(values, rounded, rtol=0, atol=1e-9))
+    return Axis(name, path, tuple(dict.fromkeys((rounded.astype(int) if exact else values).tolist())))
+
+
+def _values(place: str, values: Any) -> tuple[Any, ...]:
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
+        raise ConfigurationError(f"{place} must be a list with at least one value, got {values!r}")
+    return tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+
+
+def _listed(settings: Any) -> tuple[dict[str, Any], ...]:
+    if settings is None:
+        return ()
+    if not isinstance(settings, Sequence) or isinstance(settings, str) or not settings:
+        raise ConfigurationError(f"settings must be a list with at least one table, got {settings!r}")
+    for place, one in enumerate(settings):
+        if not isinstance(one, Mapping) or not one:
+            raise ConfigurationError(f"settings[{place}] must be a table of values by path, got {one!r}")
+    return tuple(dict(one) for one in settings)
+
+
+def _named(paths: Sequence[str]) -> dict[str, str]:
+    """Short names by path: the last key, with as much before it as is needed to tell them apart."""
+    keys = {path: [str(step) for step in steps(path)] for path in paths}
+    names = {}
+    for path, parts in keys.items():
+        others = [other for one, other in keys.items() if one != path]
+        length = next(
+            (n for n in range(1, len(parts)) if not parts[-n].isdigit() and all(parts[-n:] != o[-n:] for o in others)),
+            len(parts),
+        )
+        names[path] = ".".join(parts[-length:])
+    return names
+
+
+def _plain(axis: Axis) -> dict[str, Any]:
+    plain: dict[str, Any] = {"path": list(axis.paths)}
+    if axis.values:
+        return {**plain, "values": list(axis.values)}
+    return {**plain, "low": axis.low, "high": axis.high, "spacing": axis.spacing}

@@ -1,0 +1,238 @@
+"""Units of a sweep: one policy in one setting, the smallest piece of work that is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evenhand.core.errors import ConfigurationError, EvenhandError
+from evenhand.environment.world import Environment
+from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.setup import Setup
+from evenhand.simulation.simulate import compare
+from evenhand.studies.configuration import Config, grid_points, parse
+from evenhand.studies.study import Setting, Study
+
+OWN = re.compile(r"([\w.]+):[\w.]+")  # a part or an algorithm of the user's own
+#: Settings of a run that decide its results; what is left out has its default.
+DECIDING = ("horizon", "lanes", "seed", "plays", "checkpoints", "spacing", "metrics")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One policy in one setting.
+
+    Attributes:
+        key: digest of all that the result depends on besides the code; equal units are run once.
+        setting: that it belongs to.
+        label: of the policy.
+        table: of the policy, as in a configuration.
+    """
+
+    key: str
+    setting: Setting
+    label: str
+    table: dict[str, Any]
+
+    @property
+    def steps(self) -> float:
+        """About how much work it is, for the estimate of the time left and for the order."""
+        config = self.setting.config
+        horizon, lanes = config.get("horizon", 1), config.get("lanes", 100)
+        if not isinstance(horizon, int | float) or not isinstance(lanes, int | float):
+            return 1.0
+        return float(horizon * (1 + lanes / 500))  # the cost of a round hardly grows with the lanes before 500
+
+    def config(self) -> dict[str, Any]:
+        """The configuration with this policy alone."""
+        return {**self.setting.config, "policies": [{**self.table, "label": self.label}]}
+
+
+@dataclass(frozen=True, eq=False)
+class Failure:
+    """What a unit that failed says.
+
+    Attributes:
+        error: its message.
+        trace: of the program, where the fault may be Evenhand's or in a part of the user's own.
+    """
+
+    error: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitResult:
+    """The result of a unit.
+
+    Attributes:
+        results: of a simulation with one policy.
+        seconds: of processor time.
+    """
+
+    results: Results
+    seconds: float
+
+    @property
+    def policy(self) -> PolicyResult:
+        """Plays and measures of the policy."""
+        (policy,) = self.results.policies.values()
+        return policy
+
+
+def units_of(study: Study) -> Iterator[Unit]:
+    """The units of every setting, in order; some may be equal.
+
+    Args:
+        study: with its settings.
+
+    Raises:
+        ConfigurationError: the policies of a setting are no list of tables, or two have one label.
+
+    Example:
+        >>> config = {
+        ...     "horizon": 100,
+        ...     "environment": {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}},
+        ...     "policies": [{"algorithm": "eta_fucb", "fractions": 0.1}, {"algorithm": "ucb1"}],
+        ... }
+        >>> units = list(units_of(Study.of(config, {"policies[0].eta": [1, 10]})))
+        >>> [(unit.setting.number, unit.label) for unit in units]
+        [(0, 'eta_fucb'), (0, 'ucb1'), (1, 'eta_fucb'), (1, 'ucb1')]
+        >>> len({unit.key for unit in units})  # UCB1 has no η
+        3
+    """
+    digests = _Digests(study.folder)
+    for setting in study.settings():
+        tables = setting.config.get("policies")
+        if not isinstance(tables, list) or not tables or not all(isinstance(one, Mapping) for one in tables):
+            raise ConfigurationError(f"policies must be a list of tables, got {tables!r}")
+        shared = {name: setting.config.get(name) for name in (*DECIDING, "environment")}
+        labels: set[str] = set()
+        for place, table in enumerate(tables):
+            try:
+                points = grid_points(table)
+            except EvenhandError as error:
+                raise error.at(f"policies[{place}]") from None
+            for label, point in points:
+                if label in labels:
+                    raise ConfigurationError(f"two policies are labelled {label!r}; give each its own label")
+                labels.add(label)
+                yield Unit(digests.of({**shared, "policy": point}), setting, label, point)
+
+
+class _Digests:
+    """Digests of tables with the contents of the files that they name."""
+
+    def __init__(self, folder: Path) -> None:
+        self._of_file = cache(self._read)
+        self._folder = folder
+
+    def of(self, table: Mapping[str, Any]) -> str:
+        files = {text: self._of_file(text) for text in _strings(table)}
+        known = {text: digest for text, digest in files.items() if digest}
+        text = json.dumps([table, known], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+    def _read(self, text: str) -> str:
+        """The digest of the file that a string names: its path, or a module of the user's own; empty for others."""
+        own = OWN.fullmatch(text)
+        path = self._folder / (own[1].replace(".", "/") + ".py" if own else text)
+        try:
+            return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        except (OSError, ValueError):
+            return ""
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _strings(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _strings(one)
+
+
+class Builder:
+    """Makes units ready to run, with the environment of the one before where it is the same.
+
+    Args:
+        folder: of the configuration.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._last: tuple[str, Environment] | None = None
+
+    def setup(self, unit: Unit) -> Setup:
+        """What a unit simulates.
+
+        Args:
+            unit: of a sweep.
+
+        Raises:
+            EvenhandError: its configuration cannot be run.
+        """
+        config = {"checkpoints": 1, **unit.config()}
+        fields = Config.model_fields
+        lanes, seed = (config.get(name, fields[name].default) for name in ("lanes", "seed"))
+        key = json.dumps([config.get("environment"), lanes, seed], sort_keys=True, default=str)
+        world = self._last[1] if self._last is not None and self._last[0] == key else None
+        setup = parse(config, self._folder, world)
+        self._last = key, setup.environment
+        return setup
+
+
+def run_unit(setup: Setup, parent: int = 0) -> UnitResult | Failure:
+    """Run a unit; an error is returned, so that it stops no other unit.
+
+    Args:
+        setup: with one policy.
+        parent: number of the process that waits for the result, if it is on this machine: this one ends with it.
+    """
+    if parent and parent != os.getpid():
+        _end_with(parent)
+    began = time.process_time()
+    try:
+        results = compare(
+            setup.policies,
+            setup.environment,
+            setup.horizon,
+            setup.lanes,
+            setup.seed,
+            checkpoints=setup.checkpoints,
+            spacing=setup.spacing,
+            metrics=setup.metrics,
+            progress=False,
+        )
+    except EvenhandError as error:
+        return Failure(str(error))
+    except MemoryError as error:
+        return Failure(f"not enough memory: {str(error) or 'the setting is too large'}; use fewer lanes or checkpoints")
+    except Exception as error:
+        return Failure(f"{type(error).__name__}: {error}", traceback.format_exc())
+    return UnitResult(results, time.process_time() - began)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """End this process when the one that waits for its results has ended."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    if os.getppid() == parent:
+        threading.Thread(target=watch, daemon=True).start()

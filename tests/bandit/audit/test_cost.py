@@ -1,0 +1,117 @@
+"""What promises cost, against brute force and the oracles of the simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenhand.bandit import Bandit
+from evenhand.bandit.audit.costing import cost_interval, cost_of_shares
+from evenhand.core.state import Array
+from evenhand.environment.availability import Always
+from evenhand.theory.oracle import optimal, optimal_fair
+
+
+def problem(seed: int) -> tuple[Array, Array, Array, int, np.random.Generator]:
+    """Intervals of means, promised shares that can be kept, and plays."""
+    rng = np.random.default_rng(seed)
+    arms = int(rng.integers(2, 6))
+    plays = int(rng.integers(1, arms))
+    shares = rng.random(arms)
+    shares = np.minimum(shares / shares.sum() * plays * rng.random(), 1.0)
+    ends = np.sort(rng.random((2, arms)), axis=0)
+    ends[0, 0] = ends[seed % 2, 0]
+    return ends[0], ends[1], shares, plays, rng
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_cost_is_the_difference_of_the_two_optima(seed: int) -> None:
+    means, _, shares, plays, _ = problem(seed)
+    free, fair = optimal(means, plays, Always()), optimal_fair(means, shares, plays, Always())
+    assert cost_of_shares(means[None], shares, plays)[0] == pytest.approx(free.value - fair.value, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_interval_holds_every_cost_and_its_ends_are_reached(seed: int) -> None:
+    low, high, shares, plays, rng = problem(seed)
+    least, most = cost_interval(low, high, shares, plays)
+    grid = np.stack(np.meshgrid(*np.linspace(low, high, 5).T), axis=-1).reshape(-1, len(low))
+    near = np.clip(np.linspace(0.0, 1.0, 2001)[:, None], low, high)
+    drawn = low + (high - low) * rng.random((2000, len(low)))
+    costs = cost_of_shares(np.concatenate([grid, near, drawn]), shares, plays)
+    assert costs.max() == pytest.approx(most, abs=1e-12)
+    assert costs.min() >= least - 1e-12
+    assert costs.min() == pytest.approx(least, abs=1e-3)
+
+
+def test_the_bound_of_many_sets_is_one() -> None:
+    rng = np.random.default_rng(4)
+    low, width = rng.random((2, 30)) / 2.0
+    shares, plays = rng.random(30) * 5.0 / 30.0, 5
+    _, most = cost_interval(low, low + width, shares, plays)
+    corners = np.where(rng.random((5000, 30)) < 0.2, low + width, low)
+    assert 0.0 < cost_of_shares(corners, shares, plays).max() <= most
+
+
+def decided(algorithm: str, means: dict[str, float], rounds: int = 400, **options: object) -> Bandit:
+    bandit = Bandit(list(means), algorithm, **options)  # type: ignore[arg-type]
+    for round in range(rounds):
+        decision = bandit.decide(now=float(round))
+        bandit.observe(decision.id, {arm: means[arm] for arm in decision.names}, now=round + 0.5)
+    return bandit
+
+
+def test_a_cost_by_hand() -> None:
+    """Four euros a round are lost in a quarter of the rounds."""
+    bandit = decided("fucb", {"a": 9.0, "b": 5.0}, fractions=[0.0, 0.25], rewards=(0.0, 10.0))
+    cost = bandit.audit().cost
+    assert cost is not None
+    assert cost.low is not None
+    assert cost.high is not None
+    assert cost.per_round == pytest.approx(1.0)
+    assert cost.low < 1.0 < cost.high
+    assert cost.total == pytest.approx(400.0)
+    assert cost.note == ""
+    bandit.promise({"b": 0.5})
+    later = bandit.audit().cost
+    assert later is not None
+    assert later.per_round == pytest.approx(2.0)
+    assert later.total == 0.0
+
+
+def test_groups_and_merit_have_a_cost_without_an_interval() -> None:
+    groups = [{"name": "north", "arms": ["b", "c"], "at_least": 0.5}]
+    cost = decided("group_ucb", {"a": 0.9, "b": 0.4, "c": 0.6}, groups=groups).audit().cost
+    assert cost is not None
+    assert cost.per_round == pytest.approx(0.15)
+    assert (cost.low, cost.high) == (None, None)
+    assert "groups" in cost.note
+    merit = {"kind": "threshold", "below": 1.0, "above": 3.0}
+    cost = decided("fcts_d", {"a": 0.9, "b": 0.4}, merit=merit).audit().cost
+    assert cost is not None
+    assert cost.per_round == pytest.approx(0.9 - (0.75 * 0.9 + 0.25 * 0.4))
+    assert (cost.low, cost.high) == (None, None)
+    assert "merit" in cost.note
+
+
+def test_what_is_not_known_is_said() -> None:
+    assert Bandit(["a", "b"], "fucb", fractions=0.1).audit().cost is None
+    assert decided("ucb1", {"a": 0.9, "b": 0.5}).audit().cost is None
+    bandit = Bandit(["a", "b"], "fucb", fractions=0.1)
+    decision = bandit.decide()
+    cost = bandit.audit().cost
+    assert cost is not None
+    assert (cost.per_round, cost.note) == (None, "No reward of an arm is known yet.")
+    bandit.observe(decision.id, {decision.names[0]: 1.0})
+    cost = bandit.audit().cost
+    assert cost is not None
+    assert cost.note == "Unknown until every arm has a known reward; 'b' has none."
+
+
+def test_sleeping_arms_are_mentioned() -> None:
+    bandit = decided("fucb", {"a": 0.9, "b": 0.5}, fractions=[0.0, 0.25])
+    for _ in range(10):
+        bandit.decide(available=["a"])
+    cost = bandit.audit().cost
+    assert cost is not None
+    assert cost.note.startswith("The computation assumes that every arm is always available")

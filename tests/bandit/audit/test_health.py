@@ -1,0 +1,207 @@
+"""What an audit says in sentences, and what it calls healthy."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from evenhand.bandit import Bandit
+from evenhand.bandit.account import account
+from evenhand.bandit.audit.arrears import catch_up
+from evenhand.bandit.audit.computation import health
+from evenhand.messages.answers import AllocationHealth
+
+
+def played(
+    bandit: Bandit, *available: str, rounds: int = 100, reward: float | None = 0.5, start: float = 0.0
+) -> Bandit:
+    """Rounds a second each, in which these arms were available, with a reward half a second later."""
+    for round in range(rounds):
+        decision = bandit.decide(available or None, now=start + round)
+        if reward is not None:
+            bandit.observe(decision.id, dict.fromkeys(decision.names, reward), now=start + round + 0.5)
+    return bandit
+
+
+def drinks(**options: object) -> Bandit:
+    return Bandit(["tea", "coffee", "mate"], "fucb", fractions=[0.1, 0.2, 0.0], **options)  # type: ignore[arg-type]
+
+
+def test_verdicts() -> None:
+    assert played(drinks()).audit().verdict == "Both promises are kept."
+    behind = played(drinks(), "tea", "mate").audit().verdict
+    assert behind == "1 of 2 promises is kept; coffee is 20 plays behind its 20%."
+    one = Bandit(["tea", "coffee"], "fucb", fractions={"tea": 0.5})
+    assert played(one).audit().verdict == "The promise is kept."
+    assert played(one, "coffee").audit().verdict == "The promise is not kept; tea is 50 plays behind its 50%."
+    assert played(Bandit(["a", "b"], "ucb1")).audit().verdict == "No share is promised to any arm."
+    merit = Bandit(["a", "b"], "fcts_d", merit={"kind": "linear"})
+    assert "follow the merit" in played(merit).audit().verdict
+    groups = Bandit(["a", "b"], "group_ucb", groups=[{"name": "g", "arms": ["a"], "at_least": 0.5}])
+    assert groups.audit().verdict == "Nothing has been decided yet."
+    assert played(groups).audit().verdict == "The promise is kept."
+    assert played(groups, "b").audit().verdict == "The promise is not kept; the group g is 50 plays behind its 50%."
+    groups.promise(groups={"g": {"at_least": 0.25}})
+    assert groups.audit().verdict == "The promises begin with the next round."
+    assert "\x1b" not in played(Bandit(["\x1b[2J", "b"], "fucb", fractions=[0.5, 0.0]), "b").audit().verdict
+
+
+def grouped(**more: object) -> Bandit:
+    groups = [{"name": "g", "arms": ["a", "b"], "at_least": 0.4}, {"name": "h", "arms": ["b", "c"], "at_most": 0.8}]
+    return Bandit(["a", "b", "c", "d"], "group_ucb", groups=groups, caps={"d": 0.3}, **more)  # type: ignore[arg-type]
+
+
+def test_promises_to_groups_and_caps_are_counted_with_those_to_arms() -> None:
+    assert played(grouped()).audit().verdict == "All 3 promises are kept."
+    assert played(grouped(fractions={"a": 0.1})).audit().verdict == "All 4 promises are kept."
+    behind = played(grouped(fractions={"a": 0.1}), "c", "d").audit()
+    lines = {line.name: line for line in behind.bounds}
+    assert behind.verdict == "2 of 4 promises are kept; the group g is 40 plays behind its 40%."
+    assert lines["h"].plays <= 81  # that group and d are not above their largest shares, by more than a play
+    assert lines["d"].plays <= 31
+    alone = played(Bandit(["a", "b"], "group_ucb", caps={"a": 0.25}), "a").audit()
+    assert alone.verdict == "The promise is not kept; a is 75 plays above its largest share of 25%."
+    both = played(Bandit(["a", "b"], "group_ucb", groups=[{"name": "g", "arms": ["a", "b"], "exactly": 1.0}]))
+    assert both.audit().verdict == "Both promises are kept."
+
+
+def test_a_group_behind_needs_attention() -> None:
+    """Beyond what chance explains: three standard deviations of the plays of its arms."""
+    bandit = Bandit(["a", "b"], "group_ucb", groups=[{"name": "g", "arms": ["a"], "at_least": 0.5}])
+    for plays, expected in (("ab" * 42, "good"), ("b" * 16, "good"), ("b" * 24, "attention")):
+        for arm in plays:
+            bandit.decide([arm], now=0.0)
+        bandit.availability.clear()
+        assert bandit.health(now=0.0).status == expected, plays
+    health = bandit.health(now=0.0)
+    assert (health.text, health.behind, health.arm) == ("The group g is 20 plays behind its 50%.", 20.0, None)
+    capped = Bandit(["a", "b"], "group_ucb", caps={"a": 0.2})
+    for _ in range(60):
+        capped.decide(["a"], now=0.0)
+    capped.availability.clear()
+    assert (capped.health(now=0.0).status, capped.health(now=0.0).text) == (
+        "attention",
+        "a is 48 plays above its largest share of 20%.",
+    )
+
+
+def test_reasons_name_caps_and_groups() -> None:
+    a, b, c, d = played(grouped(fractions={"a": 0.1})).audit().lines
+    assert "the 10% that it was promised. It is in the group g." in a.reason
+    assert b.reason.startswith("Nothing is promised to it alone. It is in the groups g, h.")
+    assert c.reason.startswith("Nothing is promised to it alone. It is in the group h.")
+    assert d.reason.startswith("Nothing is promised to it. It may have at most 30%.")
+
+
+def test_reasons() -> None:
+    bandit = played(drinks(), "tea", "mate")
+    tea, coffee, mate = bandit.audit().lines
+    assert tea.reason.startswith("It has more than the 10% that it was promised. Its mean reward, 0.5, is the largest")
+    owed = "It is owed 20 plays of its promise of 20%. It could play in 0% of the rounds only."
+    assert coffee.reason.startswith(f"{owed} None of its rewards is known yet.")
+    assert mate.reason.startswith("Nothing is promised to it.")
+    assert "The policy scores" in mate.reason or "The policy gives it" in mate.reason
+    for _ in range(50):
+        bandit.decide(["mate"])
+    assert "The rewards of 50 of its 100 plays are missing." in bandit.audit().lines[2].reason
+    bandit.retire("mate")
+    assert bandit.audit().lines[2].reason == "It is retired, so it plays no more."
+
+
+def test_reasons_rank_the_scores() -> None:
+    bandit = Bandit(["a", "b", "c"], "ucb1")
+    for round, (arm, reward) in enumerate([("a", 1.0), ("b", 0.5), ("c", 0.0)] * 5):
+        decision = bandit.decide([arm], now=float(round))
+        bandit.observe(decision.id, {arm: reward}, now=float(round))
+    endings = ["The policy gives it the highest score.", "1 of the other 2 arms higher.", "every other arm higher."]
+    for line, ending in zip(bandit.audit().lines, endings, strict=True):
+        assert line.reason.endswith(ending)
+
+
+def test_scores_are_those_by_which_the_policy_compares() -> None:
+    bandit = played(Bandit(["a", "b"], "ucb1"), rounds=20)
+    scores = [line.score for line in bandit.audit().lines]
+    assert None not in scores
+    assert bandit.decide().names == (("a", "b")[scores.index(max(scores, key=lambda one: one or 0.0))],)
+    drawn = played(Bandit(["a", "b"], "thompson"), rounds=20).audit()
+    assert [line.score for line in drawn.lines] == [None, None]
+    assert "score" not in drawn.lines[0].reason
+
+
+def test_catching_up() -> None:
+    """Coffee is owed 20 plays, 19 too many; every round it gains its availability less its promise."""
+    bandit = played(drinks(), "tea", "mate")
+    line = bandit.audit().lines[1]
+    assert (line.catch_up_rounds, line.catch_up_seconds) == (None, None)  # it could never play
+    for available, rounds in ((1.0, 24.0), (0.3, 190.0), (0.2, np.inf)):
+        found = catch_up(account(bandit), np.array([1.0, available, 1.0]))
+        assert (np.isnan(found).tolist(), found[1]) == ([True, False, True], pytest.approx(rounds))
+    bandit.availability.clear()
+    line = bandit.audit().lines[1]
+    assert line.catch_up_rounds == 24
+    assert line.catch_up_seconds == pytest.approx(24.0)  # a round a second
+
+
+def test_the_promised_catch_up_is_reached_when_nothing_else_is_owed() -> None:
+    bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.2, 0.0])
+    played(bandit, "coffee", rounds=100)
+    bandit.availability.clear()  # as if tea could always play from now on
+    (rounds,) = [line.catch_up_rounds for line in bandit.audit().lines if line.arm == "tea"]
+    assert rounds == 24  # (20 − 1)/(1 − 0.2), rounded up
+    for _ in range(rounds):
+        assert bandit.health().status != "good"
+        bandit.decide()
+    assert bandit.audit().verdict == "The promise is kept."
+
+
+def test_health() -> None:
+    assert drinks().health().status == "good"
+    good = played(drinks()).health()
+    assert good == AllocationHealth(
+        "good", "Both promises are kept.", 0.0, None, 0, *(datetime.fromtimestamp(at, UTC) for at in (99.0, 99.5))
+    )
+    bad = played(drinks(), "tea", "mate").health()
+    assert (bad.status, bad.arm) == ("bad", "coffee")
+    assert bad.behind == pytest.approx(20.0)
+    assert bad.text.startswith("With the recent availability, the promised shares cannot be kept: arm 'coffee'")
+    closed = health(account(played(drinks())), closed=True, now=0.0)
+    assert (closed.status, closed.text) == ("closed", "Closed after 100 rounds.")
+    merit = played(Bandit(["a", "b"], "fcts_d", merit={"kind": "linear"})).health()
+    assert (merit.status, merit.behind) == ("good", None)
+
+
+def test_chance_is_no_alarm_but_a_real_shortfall_is() -> None:
+    """A share that is drawn varies; an arm that never plays although it could is below its promise beyond doubt."""
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
+    stages = (("a" * 34 + "b" * 56, 0, "good"), ("b" * 10, 90, "attention"), ("b" * 10, 100, "bad"))
+    for rounds, start, expected in stages:
+        for at, arm in enumerate(rounds):
+            bandit.decide([arm], now=float(start + at))
+        bandit.availability.clear()
+        assert (bandit.health().status, bandit.audit().lines[0].plays) == (expected, 34)
+    assert bandit.health().text == "a is 21 plays behind its 50%."
+
+
+def test_doubts_and_silence_need_attention() -> None:
+    doubtful = Bandit(["a", "b"], "ucb1")
+    for _ in range(200):
+        decision = doubtful.decide(now=0.0)
+        if int(decision.id) % 3 == 0:
+            doubtful.observe(decision.id, dict.fromkeys(decision.names, 1.0), now=0.0)
+    assert (doubtful.health(now=0.0).status, doubtful.health(now=0.0).warnings) == ("attention", 2)
+    silent = played(drinks(missing="lost", window=60.0))
+    for hour in range(3):
+        silent.decide(now=100.0 + 3600.0 * hour)
+    assert (
+        silent.health(now=8000.0).text
+        == "No reward has arrived for much longer than usual, though rounds were decided."
+    )
+    assert played(drinks()).health(now=1e9).status == "good"  # nobody asked for decisions either
+    never = drinks()
+    for day in range(3):
+        never.decide(now=86_400.0 * 3 * day)
+    assert never.health(now=1e6).status in ("good", "attention")
+    played(never, rounds=1, reward=None, start=86_400.0 * 20)
+    assert never.health(now=86_400.0 * 21).text.startswith("No reward has arrived yet")

@@ -1,0 +1,156 @@
+"""Plays and rewards over time, and the changes of arms and promises."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.bandit import Bandit
+from evenhand.core.errors import EvenhandError, StateError
+from evenhand.messages.lines import History
+
+
+def history(bandit: Bandit) -> History:
+    found = bandit.audit().history
+    assert found is not None
+    return found
+
+
+def test_every_mark_is_what_was_counted_then() -> None:
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.3, 0.1], rewards=(0.0, 2.0), window=50.0, missing="zero", seed=3)
+    counted: dict[int, tuple[list[float], ...]] = {}
+    for round in range(1, 2001):
+        decision = bandit.decide(now=float(round))
+        counted[round] = tuple(part.tolist() for part in bandit.counts())
+        if round % 2:
+            bandit.observe(decision.id, {decision.names[0]: 2.0}, now=round + 0.25)
+    found = history(bandit)
+    assert (len(found.rounds), found.rounds[0], found.rounds[-1]) == (251, 8, 2000)
+    for at, round in enumerate(found.rounds[:-1]):
+        plays, known, sums = counted[round]
+        assert [course[at] for course in found.plays] == plays
+        assert [course[at] for course in found.known] == known
+        assert [course[at] for course in found.rewards] == sums
+        assert found.times[at].timestamp() == float(round)
+    lines = bandit.audit().lines
+    assert [course[-1] for course in found.plays] == [line.plays for line in lines]
+    assert [course[-1] for course in found.rewards] == pytest.approx([2.0 * line.received for line in lines])
+    assert found.times[-1].timestamp() == 2000.0
+
+
+def test_a_reward_after_the_last_decision_is_in_the_last_mark() -> None:
+    bandit = Bandit(["a", "b"], "ucb1")
+    decision = bandit.decide(now=5.0)
+    bandit.observe(decision.id, {decision.names[0]: 0.5}, now=9.0)
+    found = history(bandit)
+    assert (found.rounds, [time.timestamp() for time in found.times]) == ((1, 1), [5.0, 9.0])
+    assert found.rewards == ((0.0, 0.5), (0.0, 0.0))
+
+
+def test_added_arms_and_returned_leases() -> None:
+    bandit = Bandit(["a"], "ucb1")
+    bandit.decide()
+    bandit.add("b")
+    bandit.decide()
+    assert history(bandit).plays == ((1, 1, 1), (0, 1, 1))
+    leased = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
+    lease = leased.lease(100, seconds=1.0, now=0.0)
+    leased.report(lease.id, played=10, finished=True, now=0.5)
+    found = history(leased)
+    assert sum(course[-1] for course in found.plays) == 10
+    assert all(np.diff(course).min() >= 0 for course in found.plays)
+
+
+def test_many_arms_have_counts_at_fewer_times() -> None:
+    """800 arms, of which the first is promised a share: marks at every fourth of at most 256 rounds, 200 arms shown."""
+    fractions = {"arm 0": 0.5, "arm 799": 0.25}
+    many = Bandit([f"arm {place}" for place in range(800)], "fucb", fractions=fractions, seed=1)
+    for number in range(300):
+        decision = many.decide(now=float(number))
+        many.observe(decision.id, {decision.names[0]: 1.0}, now=float(number))
+    found = history(many)
+    assert found.rounds == (*range(8, 304, 8), 300)  # 300 rounds are kept in intervals of 2
+    assert len(found.arms) == 200
+    assert {"arm 0", "arm 799"} <= set(found.arms)
+    assert found.plays[found.arms.index("arm 0")] == (*range(4, 152, 4), 150)
+    assert found.plays[found.arms.index("arm 799")][-1] == 75
+    assert history(Bandit.restored(many.dump())) == found
+
+
+def test_arms_added_beyond_200_keep_their_past() -> None:
+    bandit = Bandit([f"arm {place}" for place in range(200)], "ucb1")
+    for _ in range(100):
+        bandit.decide()
+    before = history(bandit)
+    for place in range(200, 250):
+        bandit.add(f"arm {place}")
+    bandit.decide()
+    after = history(bandit)
+    assert after.rounds == (*range(2, 102, 2), 101)
+    assert after.plays[after.arms.index("arm 7")][:50] == before.plays[7][1::2][:50]
+
+
+def test_changes_are_told_with_the_present_names() -> None:
+    bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.2])
+    bandit.decide(now=1.0)
+    bandit.add("mate", fraction=0.3, now=2.0)
+    bandit.promise({"tea": 0.15, "coffee": 0.2}, now=3.0)
+    bandit.promise({"tea": 0.15}, now=4.0)  # nothing changes
+    bandit.retire("tea", now=5.0)
+    bandit.bring_back("tea", 0.05, now=6.0)
+    bandit.rename("coffee", "Kaffee", now=7.0)
+    made = bandit.audit().changes_made
+    assert [(one.time.timestamp(), one.round) for one in made] == [(at, 1) for at in (2.0, 3.0, 5.0, 6.0, 7.0)]
+    assert [one.text for one in made] == [
+        "mate was added, with a promised share of 30%",
+        "the promised share of tea changed from 10% to 15%",
+        "tea was retired",
+        "tea was brought back, with a promised share of 5%",
+        "the arm Kaffee received this name",
+    ]
+    with pytest.raises(EvenhandError, match="there is no arm 'water'"):
+        bandit.promise({"water": 0.1})
+    assert bandit.audit().changes_made == made
+
+
+def test_long_changes_and_many_are_cut() -> None:
+    names = [f"arm {place}" for place in range(9)]
+    bandit = Bandit(names, "group_ucb", groups=[{"name": "g", "arms": names[:2], "at_least": 0.1}])
+    bandit.promise(dict.fromkeys(names, 0.01), caps={names[0]: 0.5}, groups={"g": {"at_least": 0.2}}, now=0.0)
+    (one,) = bandit.audit().changes_made
+    assert one.text.startswith("the promised share of arm 0 changed from 0% to 1%; the promised share of arm 1")
+    assert one.text.endswith("the promise to the group g changed; 4 more changed")
+    for round in range(120):
+        bandit.promise({names[0]: 0.001 * (round + 11)}, now=float(round))
+    made = bandit.audit().changes_made
+    assert (len(made), made[-1].time.timestamp()) == (100, 119.0)
+
+
+def test_both_are_saved_and_damage_is_found() -> None:
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.1, 0.2])
+    for round in range(10):
+        decision = bandit.decide(now=float(round))
+        bandit.observe(decision.id, {decision.names[0]: 0.25}, now=round + 0.5)
+    bandit.promise({"a": 0.3}, now=20.0)
+    plain = json.loads(json.dumps(bandit.dump()))
+    again = Bandit.restored(plain)
+    assert again.audit(now=30.0).to_json() == bandit.audit(now=30.0).to_json()
+
+    def damaged(part: str, **values: Any) -> dict[str, Any]:
+        changed: dict[str, Any] = json.loads(json.dumps(plain))
+        target = changed[part][0] if isinstance(changed[part], list) else changed[part]
+        target.update(values)
+        return changed
+
+    for wrong in (
+        damaged("count_history", times=[1.0]),
+        damaged("count_history", counts=[[[1], [1], [1, 2]]] * 10),
+        damaged("count_history", decided="yesterday"),
+        damaged("changes", shares=[[2, 0.1, 0.3]]),
+        damaged("changes", round=-1),
+    ):
+        with pytest.raises(StateError, match="damaged"):
+            Bandit.restored(wrong)

@@ -1,0 +1,72 @@
+"""What tests of the store and the service share: databases, and the service in processes of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service.databases import GIVEN, Postgres, drop_database, make_database
+from tests.service.running import Launcher, Server
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a PostgreSQL server where tests may make databases; they must not stop it."""
+    if GIVEN in os.environ:
+        yield os.environ[GIVEN]
+        return
+    with Postgres() as server:
+        yield server.url()
+
+
+@pytest.fixture
+def postgresql(postgres: str) -> Iterator[str]:
+    """The URL of an empty PostgreSQL database."""
+    url = make_database(postgres)
+    yield url
+    drop_database(postgres, url)
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    """The URL of an SQLite database that is not there yet."""
+    return f"sqlite:///{tmp_path}/evenhand.db"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty database of either kind."""
+    url: str = request.getfixturevalue(request.param)
+    return url
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server that the test may stop, crash and start again."""
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def launcher() -> Iterator[Launcher]:
+    """Starts processes of the service."""
+    with Launcher() as started:
+        yield started
+
+
+@pytest.fixture
+def serve(launcher: Launcher, tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Starts the service on a database: the arguments are those of `Server` after the log."""
+    with ExitStack() as running:
+
+        def start(database: str, *options: str, **more: Any) -> Server:
+            log = tmp_path / f"server-{len(list(tmp_path.glob('server-*.log')))}.log"
+            log.touch()
+            return running.enter_context(Server(launcher, database, log, *options, **more))
+
+        yield start

@@ -1,0 +1,130 @@
+"""How much may be asked at once, and what is done with more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from evenhand.service.http.settings import Settings
+from evenhand.service.store import Store
+from tests.service.http.asking import DRINKS, Asking, refused
+
+ALL = "/v1/allocations"
+ONE = f"{ALL}/drinks"
+
+
+@pytest.fixture
+def small(store: Store) -> Iterator[Asking]:
+    """A client of a service with small limits, and an allocation of three arms."""
+    with Asking(store, Settings(max_body=500, max_batch=3, max_arms=4)) as ask:
+        assert ask.post(ALL, DRINKS).status_code == 201
+        yield ask
+
+
+def padded(size: int) -> bytes:
+    """A body of that many bytes."""
+    return b"{" + b" " * (size - 2) + b"}"
+
+
+def test_a_body_up_to_the_limit_is_taken(small: Asking) -> None:
+    assert small.send(f"{ONE}/decisions", padded(500)).status_code == 200
+    answer = small.send(f"{ONE}/decisions", padded(501))
+    assert "500 bytes" in refused(answer, 413, "too_large")["detail"]
+    assert answer.headers["connection"] == "close"
+
+
+def test_a_body_of_unknown_length_is_read_up_to_the_limit(small: Asking) -> None:
+    read = 0
+
+    async def pieces(number: int) -> AsyncIterator[bytes]:
+        nonlocal read
+        for piece in [b"{", *[b" " * 98] * number, b"}"]:
+            read += len(piece)
+            yield piece
+
+    kind = {"Content-Type": "application/json"}
+    assert small("POST", f"{ONE}/decisions", content=pieces(5), headers=kind).status_code == 200
+    read = 0
+    refused(small("POST", f"{ONE}/decisions", content=pieces(1000), headers=kind), 413, "too_large")
+    assert read < 700  # the rest was not asked for
+
+
+@pytest.mark.parametrize("length", ["501", "99999999999999999999999999"])
+def test_a_length_over_the_limit_is_enough(small: Asking, length: str) -> None:
+    headers = {"Content-Type": "application/json", "Content-Length": length}
+    refused(small("POST", f"{ONE}/decisions", content=b"{}", headers=headers), 413, "too_large")
+    refused(small("GET", ALL, headers={"Content-Length": length}), 413, "too_large")
+
+
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("decisions", {"count": 4}),
+        ("decisions", {"count": 10**15}),
+        ("decisions", {"rounds": [None] * 4}),
+        ("rewards", {"rewards": [{"decision": "1", "rewards": {"tea": 1}}] * 4}),
+    ],
+)
+def test_a_batch_over_the_limit_is_refused_whole(small: Asking, route: str, body: Any) -> None:
+    assert "3" in refused(small.post(f"{ONE}/{route}", body), 413, "too_large")["detail"]
+    assert small.get(ONE).json()["round"] == 0
+
+
+def test_a_batch_up_to_the_limit_is_taken(small: Asking) -> None:
+    assert len(small.post(f"{ONE}/decisions", {"count": 3}).json()["decisions"]) == 3
+    assert len(small.post(f"{ONE}/decisions", {"rounds": [None] * 3}).json()["decisions"]) == 3
+
+
+def test_arms_up_to_the_limit(small: Asking) -> None:
+    settings = {"name": "many", "missing": "never", "algorithm": "ucb1"}
+    refused(small.post(ALL, settings | {"arms": list("abcde")}), 413, "too_large")
+    assert small.post(ALL, settings | {"arms": list("abcd")}).status_code == 201
+    assert small.put(f"{ONE}/arms/mate", {}).status_code == 201
+    refused(small.put(f"{ONE}/arms/water", {}), 413, "too_large")
+    assert small.put(f"{ONE}/arms/mate", {}).status_code == 200
+    assert small.patch(f"{ONE}/arms/mate", {"retired": True}).status_code == 200
+
+
+def test_a_repeated_request_for_the_last_arm_is_answered_again(small: Asking) -> None:
+    key = {"Idempotency-Key": "mate"}
+    once = small.put(f"{ONE}/arms/mate", {}, headers=key)
+    again = small.put(f"{ONE}/arms/mate", {}, headers=key)
+    assert (once.status_code, again.status_code) == (201, 201)
+    assert once.json() == again.json()
+
+
+def test_propensities_up_to_the_limit(small: Asking) -> None:
+    """Four numbers may be asked for; each decision has three."""
+    assert small.post(f"{ONE}/decisions", {"propensities": True}).status_code == 200
+    refused(small.post(f"{ONE}/decisions", {"propensities": True, "count": 2}), 413, "too_large")
+    assert small.get(ONE).json()["round"] == 1
+
+
+def test_a_slow_sender_does_not_keep_others_waiting(drinks: Asking) -> None:
+    """Half a body is all that has come when another request is answered."""
+    order = []
+
+    async def run() -> None:
+        going = asyncio.Event()
+
+        async def halves() -> AsyncIterator[bytes]:
+            yield b"{"
+            going.set()
+            await done.wait()
+            yield b"}"
+
+        done = asyncio.Event()
+        http = drinks._http
+        slow = asyncio.create_task(
+            http.post(f"{ONE}/decisions", content=halves(), headers={"Content-Type": "application/json"})
+        )
+        await going.wait()
+        order.append((await http.post(f"{ONE}/decisions", json={})).json()["decisions"][0]["round"])
+        done.set()
+        order.append((await slow).json()["decisions"][0]["round"])
+
+    drinks._loop.run(run())
+    assert order == [1, 2]

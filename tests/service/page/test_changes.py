@@ -1,0 +1,187 @@
+"""Changes, downloads and keys on the page, in a real browser."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, expect
+
+from evenhand.service.store import Store
+from tests.service.browsing import visit
+from tests.service.page.reading import Serving, Visiting, address, audit, cell, make
+from tests.service.running import Server
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def test_create_change_and_close(server: Server, visiting: Visiting) -> None:
+    with visiting() as seen:
+        seen.pardoned.append("422")
+        page = seen.open()
+        page.get_by_role("link", name="New allocation").click()
+        page.get_by_label("Name of the allocation").fill("posters")
+        page.get_by_label("Arm 1", exact=True).fill("jazz")
+        page.get_by_label("Arm 2", exact=True).fill("choir <b>")
+        promises = page.get_by_label("Promised, %")
+        promises.nth(0).fill("80")
+        promises.nth(1).fill("30")
+        said = page.get_by_role("status").filter(has_text="Promised in all")
+        expect(said).to_contain_text("Promised in all: 110% of the rounds; more than there are.")
+        expect(said).to_contain_text("Cannot be kept arms 'jazz', 'choir <b>' together are promised 1.1")
+        assert server.http.get("/v1/allocations/posters").status_code == 404, "a preview creates nothing"
+        page.get_by_role("button", name="Create the allocation").click()
+        expect(page.get_by_role("alert")).to_contain_text("together are promised 1.1 of the rounds")
+        promises.nth(0).fill("12.5")
+        expect(page.get_by_role("alert")).to_have_count(0)
+        expect(said).to_contain_text("Promised in all: 42.5% of the rounds; 57.5% stay for the arms with the largest")
+        expect(said).to_contain_text("Can be kept")
+        page.get_by_role("button", name="Create the allocation").click()
+        expect(page.get_by_role("heading", level=1, name="posters")).to_be_visible()
+        described = server.http.get("/v1/allocations/posters").json()
+        assert described["arms"] == ["jazz", "choir <b>"]
+        assert described["window"] == 86400.0
+        assert described["missing"] == "zero"
+        page.get_by_role("link", name="Change arms and promises").click()
+        page.get_by_label("Promised to jazz, per cent").fill("80")
+        expect(said).to_contain_text("Cannot be kept arms")
+        page.get_by_label("Promised to jazz, per cent").fill("20")
+        expect(said).to_contain_text("50% stay for the arms with the largest rewards")
+        expect(said).to_contain_text("Can be kept From the next round on: jazz 20.0%.")
+        assert audit(server, "posters")["version"] == 0
+        page.get_by_role("button", name="Save the promises").click()
+        expect(page.get_by_text("1 promise changed")).to_be_visible()
+        adding = page.get_by_role("region", name="New arm")
+        adding.get_by_label("Name").fill("a/b")
+        expect(adding.get_by_role("status").first).to_contain_text("From the next round on: a/b 0%.")
+        adding.get_by_role("button", name="Add the arm").click()
+        page.get_by_role("button", name="Retire a/b").click()
+        expect(page.get_by_role("button", name="Bring back a/b")).to_be_visible()
+        lines = {line["arm"]: line for line in audit(server, "posters")["lines"]}
+        assert {arm: line["promised"] for arm, line in lines.items()} == {"jazz": 0.2, "choir <b>": 0.3, "a/b": 0.0}
+        assert [arm for arm, line in lines.items() if line["retired"]] == ["a/b"]
+        page.get_by_role("link", name="posters", exact=True).click()
+        page.get_by_role("button", name="Close allocation", exact=True).click()
+        page.get_by_role("button", name="Close posters").click()
+        expect(page.get_by_role("button", name="Reopen")).to_be_visible()
+        assert audit(server, "posters")["closed"]
+
+
+def test_every_algorithm_can_be_chosen_with_its_parameters(server: Server, visiting: Visiting) -> None:
+    with visiting() as seen:
+        seen.pardoned.append("422")
+        page = seen.open()
+        page.get_by_role("link", name="New allocation").click()
+        algorithm = page.get_by_label("Algorithm")
+        expect(algorithm.locator("option:checked")).to_have_text("F-TS (f_ts)")
+        found: list[str] = []
+        for promise in page.get_by_role("group", name="What is promised?").get_by_role("radio").all():
+            promise.check()
+            found += algorithm.evaluate("select => [...select.options].map(({ value }) => value)")
+        listed = server.http.get("/v1/algorithms").json()["algorithms"]
+        assert sorted(found) == [one["name"] for one in listed]
+        page.get_by_label("Name of the allocation").fill("quotas")
+        page.get_by_label("Arm 1", exact=True).fill("a")
+        page.get_by_label("Arm 2", exact=True).fill("b")
+        page.get_by_label("A reward per round for each arm").check()
+        page.get_by_label("rates").fill("0.7")
+        page.get_by_label("horizon").fill("1000")
+        said = page.locator(".preview")
+        expect(said).to_have_text("Possible ")
+        page.get_by_label("rates").fill("-1")
+        expect(said).to_contain_text("Not possible rates")
+        page.get_by_label("Shares for groups of arms").check()
+        page.get_by_role("button", name="Add a group").click()
+        page.get_by_label("Name of group 1").fill("both")
+        for arm in "ab":
+            page.get_by_role("group", name="Arms of group 1").get_by_label(arm).check()
+        page.get_by_label("At least, per cent, group 1").fill("25")
+        page.get_by_text("More parameters").click()
+        page.get_by_role("textbox", name="eta", exact=True).fill("2,5")
+        expect(said).to_contain_text("Can be kept Groups and caps: both at least 25.0%.")
+        page.get_by_role("button", name="Create the allocation").click()
+        expect(page.get_by_role("heading", level=1, name="quotas")).to_be_visible()
+        described = server.http.get("/v1/allocations/quotas").json()
+        assert described["algorithm"] == "group_ts"
+        assert described["parameters"]["eta"] == 2.5
+        assert described["parameters"]["groups"][0]["at_least"] == 0.25
+        assert "horizon" not in described["parameters"]
+
+
+def test_download(drinks: dict[str, Any], visiting: Visiting) -> None:
+    with visiting() as seen:
+        page = seen.open("drinks")
+        page.get_by_text("Download", exact=True).click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Log, as CSV").click()
+        assert download.value.suggested_filename == "drinks.csv"
+        rounds = Path(download.value.path()).read_text().splitlines()
+        assert len(rounds) == drinks["round"] + 1
+        for button, name, begin in (
+            ("Audit, as CSV", "drinks-audit.csv", "arm,retired,promised,"),
+            ("Figure, as SVG", "drinks-audit.svg", "<?xml"),
+        ):
+            with page.expect_download() as download:
+                page.get_by_role("button", name=button).click()
+            assert download.value.suggested_filename == name
+            assert Path(download.value.path()).read_text().startswith(begin)
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+
+def key(database: str, *scopes: str) -> str:
+    """The secret of a new key."""
+    with closing(Store.open(database)) as store:
+        return store.keys.create("-".join(scopes), scopes)[1]
+
+
+def test_keys(browser: Browser, sqlite: str, serve: Serving) -> None:
+    server = serve(sqlite)
+    make(server, "secret", ["tea", "coffee"])
+    with visit(browser, server.url) as seen:
+        seen.pardoned += ["401", "403"]
+        page = seen.open("secret")
+        writing, reading = key(sqlite, "decide", "reward"), key(sqlite, "read")
+        field, enter = page.get_by_label("Key", exact=True), page.get_by_role("button", name="Show the allocations")
+        expect(field).to_be_focused()
+        expect(page.get_by_role("alert")).to_contain_text("the scope “read”")
+        assert page.get_by_text("tea").count() == 0, "no figure stays without a key"
+        for wrong, message in (
+            ("evh_" + "x" * 43, "no such key"),
+            ("not a key ☂", "this is not one"),
+            (writing, "allows decide, reward"),
+        ):
+            field.fill(wrong)
+            enter.click()
+            expect(page.get_by_role("alert")).to_contain_text(message)
+        field.fill(f" {reading} ")
+        with page.expect_request(lambda request: "/audit" in request.url) as request:
+            field.press("Enter")
+        assert request.value.headers["authorization"] == f"Bearer {reading}"
+        expect(cell(page, "tea", "plays")).to_have_text("0")
+        page.reload()
+        expect(cell(page, "tea", "plays")).to_have_text("0")
+        expect(page.get_by_text("can only read")).to_be_visible()
+        expect(page.get_by_role("link", name="Change arms and promises")).to_have_count(0)
+        expect(page.get_by_role("button", name="Close allocation", exact=True)).to_have_count(0)
+        assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+        assert reading not in address(page)
+        page.get_by_role("button", name="Forget the key").click()
+        expect(field).to_be_focused()
+        assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_another_tab_knows_no_key(browser: Browser, sqlite: str, serve: Serving) -> None:
+    reading = key(sqlite, "read")
+    server = serve(sqlite)
+    with visit(browser, server.url) as seen:
+        seen.pardoned.append("401")
+        seen.page.goto(server.url)
+        seen.page.get_by_label("Key", exact=True).fill(reading)
+        seen.page.keyboard.press("Enter")
+        expect(seen.page.get_by_text("There are none yet")).to_be_visible()
+        other = seen.page.context.new_page()
+        other.goto(server.url)
+        expect(other.get_by_label("Key", exact=True)).to_be_visible()

@@ -1,0 +1,151 @@
+"""Shares and rewards over time on the page, in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from tests.service.page.reading import Visiting, address, assert_shows, audit, decide, make, options
+from tests.service.running import Server
+
+DAYS = 40  # of the history, with a mark every six hours
+MARKS = 4 * DAYS
+NAMES = ["tea", "coffee"]
+
+
+def history(now: datetime) -> dict[str, Any]:
+    """Ten rounds per mark; coffee gets one of them before the middle, and four after it."""
+    coffee = [mark + 1 if mark < MARKS // 2 else 4 * (mark + 1) - 3 * MARKS // 2 for mark in range(MARKS)]
+    plays = [[10 * (mark + 1) - coffee[mark] for mark in range(MARKS)], coffee]
+    return {
+        "rounds": [10 * (mark + 1) for mark in range(MARKS)],
+        "times": [(now - timedelta(hours=6 * (MARKS - 1 - mark))).isoformat() for mark in range(MARKS)],
+        "arms": NAMES,
+        "plays": plays,
+        "known": plays,
+        "rewards": [[0.25 * one for one in plays[0]], [0.5 * one for one in plays[1]]],
+    }
+
+
+def between(past: dict[str, Any], low: int, high: int) -> list[tuple[float, ...]]:
+    """Per arm its plays, its share and its mean reward after the mark `low`, up to the mark `high`."""
+    grown = {name: [one[high] - (one[low] if low >= 0 else 0) for one in past[name]] for name in ("plays", "rewards")}
+    rounds = past["rounds"][high] - (past["rounds"][low] if low >= 0 else 0)
+    return [(p, 100.0 * p / rounds, r / p) for p, r in zip(grown["plays"], grown["rewards"], strict=True)]
+
+
+@contextmanager
+def weeks(server: Server, visiting: Visiting) -> Iterator[tuple[Page, dict[str, Any]]]:
+    """The page of an allocation whose audit says that weeks have passed."""
+    now = datetime.now(UTC) - timedelta(minutes=1)
+    past = history(now)
+    text = "the promise to <b>coffee</b> was raised"
+    made = [{"time": past["times"][MARKS // 2], "round": past["rounds"][MARKS // 2], "text": text}]
+
+    def answer(route: Route) -> None:
+        given = route.fetch()
+        body = given.json() if given.status == 200 else {}
+        route.fulfill(response=given, body=json.dumps(body | {"history": past, "changes_made": made}))
+
+    if server.http.get("/v1/allocations/weeks").status_code == 404:
+        make(server, "weeks", NAMES, {"coffee": 0.1})
+    with visiting() as seen:
+        seen.page.route("**/audit*", answer)
+        yield seen.open("weeks"), past
+
+
+def assert_table(region: Locator, values: list[tuple[float, ...]]) -> None:
+    rows = region.get_by_role("table", name="Arms in this range").locator("tbody tr")
+    expect(rows).to_have_count(len(values))
+    for shown, (plays, share, mean) in zip(rows.all(), values, strict=True):
+        cells = shown.locator("td").all_inner_texts()
+        assert_shows(cells[0], [plays])
+        assert_shows(cells[1], [share])
+        assert_shows(cells[3], [mean])
+
+
+@pytest.fixture
+def course(server: Server, visiting: Visiting) -> Iterator[tuple[Page, Locator, dict[str, Any]]]:
+    with weeks(server, visiting) as (page, past):
+        yield page, page.get_by_role("region", name="Over time", exact=True), past
+
+
+def test_ranges(course: tuple[Page, Locator, dict[str, Any]]) -> None:
+    page, region, past = course
+    assert_table(region, between(past, -1, MARKS - 1))
+    expect(region.locator(".changes")).to_have_text(
+        re.compile("after round 810: the promise to <b>coffee</b> was raised")
+    )
+    region.get_by_role("button", name="7 days").click()
+    expect(region).to_contain_text("280 rounds")
+    assert_table(region, between(past, MARKS - 1 - 28, MARKS - 1))
+    expect(region).to_contain_text("None in this range; 1 change in all.")
+    assert address(page).endswith("#/allocations/weeks?range=7d")
+    page.reload()
+    expect(region.get_by_role("button", name="7 days")).to_have_attribute("aria-pressed", "true")
+    expect(region).to_contain_text("280 rounds")
+
+
+def test_what_is_drawn(course: tuple[Page, Locator, dict[str, Any]]) -> None:
+    """Every point is the share in its part of the time; together the parts are the whole."""
+    _, region, past = course
+    shares = options(region.locator(".chart").first)
+    times = [datetime.fromisoformat(time).timestamp() * 1000.0 for time in past["times"]]
+    for place in range(len(NAMES)):
+        points = shares["series"][place]["data"]
+        assert 20 <= len(points) <= 41
+        for at, share in points[1:-1]:  # well within a half all parts are alike
+            if abs(at - times[MARKS // 2]) > 3 * 86_400_000.0:
+                coffee = 0.1 if at < times[MARKS // 2] else 0.4
+                assert share == pytest.approx(coffee if place else 1.0 - coffee)
+    marked = shares["series"][-1]["markLine"]["data"]
+    assert [one["xAxis"] for one in marked] == [pytest.approx(times[MARKS // 2], abs=1.0)]
+    region.get_by_label("tea").uncheck()
+    expect(region.get_by_role("img").first).to_have_attribute("aria-label", re.compile("1 arm"))
+    assert [series["name"] for series in options(region.locator(".chart").first)["series"][:-1]] == ["coffee"]
+
+
+def test_a_range_is_dragged_or_typed(course: tuple[Page, Locator, dict[str, Any]]) -> None:
+    page, region, _ = course
+    chart = region.locator(".chart").first
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 80.0)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 90.0, steps=4)
+    page.mouse.up()
+    expect(region.get_by_role("button", name="From – to")).to_have_attribute("aria-pressed", "true")
+    low, high = (int(one) for one in re.findall(r"(?:from|to)=(\d+)", address(page)))
+    assert 0.15 * DAYS < (high - low) / 86400.0 < 0.3 * DAYS
+    region.get_by_label("From", exact=True).fill("2020-01-01T00:00")
+    region.get_by_label("To", exact=True).fill("2020-02-01T00:00")
+    expect(region).to_contain_text("No round was decided in this range.")
+    region.get_by_role("button", name="All").click()
+    expect(region).to_contain_text(f"{10 * MARKS:,} rounds")
+
+
+def test_many_arms_show_those_furthest_behind_beside_those_with_the_most_plays(
+    server: Server, visiting: Visiting
+) -> None:
+    """300 arms, each with a promise that 40 rounds cannot keep: the page draws five of 200, two of them far behind."""
+    names = [f"arm {place}" for place in range(300)]
+    make(server, "crowd", names, dict.fromkeys(names, 0.003))
+    decide(server, "crowd", 40, names[:3])
+    said = audit(server, "crowd")
+    assert len(said["history"]["arms"]) == 200
+    with visiting() as seen:
+        page = seen.open("crowd")
+        region = page.get_by_role("region", name="Over time", exact=True)
+        expect(region).to_contain_text("Of 300 arms, the 200 with the most plays and furthest behind can be chosen.")
+        expect(region.get_by_role("checkbox", checked=True)).to_have_count(5)
+        drawn = {series["name"] for series in options(region.locator(".chart").first)["series"][:-1]}
+        assert {"arm 0", "arm 1", "arm 2"} < drawn  # all that have played
+        assert drawn - {"arm 0", "arm 1", "arm 2"} <= {line["arm"] for line in said["lines"] if line["deficit"] > 0.1}

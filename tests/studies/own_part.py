@@ -1,0 +1,30 @@
+"""A policy of one's own that ends the process that runs it, if that is a worker."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from attrs import frozen
+
+from evenhand.core.state import Array, Observation, State
+from evenhand.policy.composition import Policy
+from evenhand.policy.index import Index
+
+STARTED = os.getpid()  # of the process that read this file; it travels with the part
+
+
+@frozen
+class Deadly(Index):
+    """Ends its worker in the tenth round."""
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """Zeros."""
+        if state.tally.pulls.sum() > 40 and os.getpid() != STARTED:
+            os._exit(9)
+        return 0.0 * state.tally.pulls
+
+
+def deadly(plays: int = 1) -> Policy:
+    """A policy with that index."""
+    return Policy(Deadly())
