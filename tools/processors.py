@@ -5,7 +5,7 @@
 It starts two `evenhand serve` on one database, a new SQLite file unless a URL of PostgreSQL is given. One of them must
 not use the faster instructions of the processor, so that NumPy rounds powers, logarithms and exponentials differently.
 Every algorithm decides ROUNDS rounds (default: 400), with rewards, in turns of random length at one server or the
-other. It prints what `evenhand verify` and `verify --redecide` find, and exits with 1 if a request failed or the
+other. It prints what `verify` finds, with and without deciding again, and exits with 1 if a request failed or the
 stored facts do not give the stored state.
 """
 

@@ -52,13 +52,6 @@ def export(
 def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Allocations. Default: all.")] = None,
     database: Database = "evenhand.db",
-    redecide: Annotated[
-        bool,
-        typer.Option(
-            "--redecide",
-            help="Also decide every round again; only like processors and the same versions decide alike.",
-        ),
-    ] = False,
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
@@ -73,7 +66,7 @@ def verify(
     from evenhand.service.store.verify import verify
 
     with _database(database) as opened:
-        found = verify(opened, names or (), redecide)
+        found = verify(opened, names or ())
     if as_json:
         print_json({"verified": found.events, "since": found.since, "faults": list(found.faults)})
     else:
