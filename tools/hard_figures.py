@@ -59,8 +59,6 @@ def main(folder: Path) -> int:
                 faults += 1
         contact_sheet(pictures, folder / f"contact-{case}.png")
         print(f"wrote {folder / f'contact-{case}.png'}")
-    for arms in (5, 40):
-        figures.animate(made(arms, 2, checkpoints=5), folder / f"animation-{arms}.gif", seconds=2.0, title=TITLE)
     return int(faults > 0)
 
 

@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection, QuadMesh
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
-from PIL import Image
 
 from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare
 from evenhand.algorithms import eta_fucb, fucb, group_ts, group_ucb, lfg, thompson, ucb1
@@ -488,15 +487,6 @@ def test_the_frontier_joins_the_policies_of_a_grid_with_their_intervals() -> Non
     assert legend_of(figures.frontier([found, found])) == ["LFG", "UCB1"]
     with pytest.raises(EvenhandError, match="no policy has both 'unfairnes' and 'reward'; these results have reward"):
         figures.frontier(found, unfairness="unfairnes")
-
-
-def test_an_animation_has_a_frame_for_every_checkpoint(results: Results, tmp_path: Path) -> None:
-    path = figures.animate(results, tmp_path / "run.gif", "fair", seconds=2.0)
-    with Image.open(path) as film:
-        assert film.n_frames == len(results.rounds)  # type: ignore[attr-defined]
-    assert [one.name for one in tmp_path.iterdir()] == ["run.gif"]
-    with pytest.raises(EvenhandError, match=r"written as .gif or .mp4, got 'run.avi'"):
-        figures.animate(results, tmp_path / "run.avi")
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

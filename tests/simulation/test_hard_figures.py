@@ -37,7 +37,7 @@ def test_hard_input_is_drawn_without_a_warning_or_an_overlap(kind: str) -> None:
 
 def test_every_kind_of_figure_is_drawn() -> None:
     drawn = {kind.removesuffix("-log").replace("-", "_") for case in hard.cases().values() for kind in case}
-    others = {"COLOURS", "DASHES", "STYLE", "animate", "bounds_of", "draw_all", "save"}
+    others = {"COLOURS", "DASHES", "STYLE", "bounds_of", "draw_all", "save"}
     assert drawn - {"delays_of_arms"} == set(figures.__all__) - others
 
 

@@ -5,7 +5,6 @@ from evenhand.simulation.figures.arrivals import delays
 from evenhand.simulation.figures.bounds import bounds_of
 from evenhand.simulation.figures.comparison import frontier, paired_differences, spread_over_lanes
 from evenhand.simulation.figures.files import draw_all, save
-from evenhand.simulation.figures.film import animate
 from evenhand.simulation.figures.lines import curves
 from evenhand.simulation.figures.shares import fractions
 from evenhand.simulation.figures.style import COLOURS, DASHES, STYLE
@@ -14,7 +13,6 @@ __all__ = [
     "COLOURS",
     "DASHES",
     "STYLE",
-    "animate",
     "arms_over_time",
     "bounds_of",
     "curves",

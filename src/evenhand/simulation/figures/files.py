@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.files import write_whole
@@ -23,16 +23,24 @@ from evenhand.simulation.results import Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Kinds of figures of results, by the names that a configuration and ``evenhand figure`` have for them.
-KINDS: dict[str, Callable[..., Figure]] = {
-    "curves": curves,
-    "shares": fractions,
-    "shares-over-time": shares_over_time,
-    "arms-over-time": arms_over_time,
-    "differences": paired_differences,
-    "lanes": spread_over_lanes,
-    "frontier": frontier,
-    "delays": delays,
+
+class Kind(NamedTuple):
+    """A kind of figures of results, and what it is drawn of besides them: a measure, a policy."""
+
+    draw: Callable[..., Figure]
+    asks: tuple[Literal["measure", "policy"], ...] = ()
+
+
+#: By the names that a configuration and ``evenhand figure`` have for them.
+KINDS = {
+    "curves": Kind(curves, ("measure",)),
+    "shares": Kind(fractions),
+    "shares-over-time": Kind(shares_over_time, ("policy",)),
+    "arms-over-time": Kind(arms_over_time, ("policy",)),
+    "differences": Kind(paired_differences, ("measure", "policy")),
+    "lanes": Kind(spread_over_lanes, ("measure",)),
+    "frontier": Kind(frontier),
+    "delays": Kind(delays),
 }
 #: Formats of files → options of matplotlib.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -135,7 +143,7 @@ def draw_all(
                 figure = curves(results, subject, bounds=bound, log=log, band=band, **style)
             else:
                 try:
-                    figure = KINDS[kind](results, *([subject] if subject else []), **style)
+                    figure = KINDS[kind].draw(results, *([subject] if subject else []), **style)
                 except EvenhandError:
                     continue
             save(figure, folder / name, formats)
@@ -171,8 +179,7 @@ def file_names(kind: str, measures: Sequence[str], policies: Sequence[str]) -> l
 
 def _subjects(kind: str, measures: Sequence[str], policies: Sequence[str]) -> list[str]:
     """What the figures of a kind are about, each: a measure, a policy, or nothing in particular."""
-    if kind == "curves":
-        return [name for name in measures if name != "reward"]
-    if kind in ("differences", "lanes"):
-        return list(measures)
-    return list(policies) if kind.endswith("-over-time") else [""]
+    if not KINDS[kind].asks:
+        return [""]
+    measures = [name for name in measures if name != "reward" or kind != "curves"]
+    return measures if KINDS[kind].asks[0] == "measure" else list(policies)
