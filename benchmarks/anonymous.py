@@ -185,7 +185,7 @@ def send_through(spread: AnonymousFeedback, lanes: int) -> None:
     rng, shape = np.random.default_rng(0), (lanes, len(MEANS))
     played = rng.integers(len(MEANS), size=(SENT, lanes, 1)) == np.arange(len(MEANS))
     earned = played & (rng.random((SENT, *shape)) < MEANS)
-    chances = rng.random((SENT, *shape)) if spread.random else [None] * SENT
+    chances = rng.random((SENT, *shape)) if spread.traits.random else [None] * SENT
     channel = spread.open(shape, LONG_ROUNDS)
     for sent in itertools.islice(itertools.cycle(zip(played, earned, chances, strict=True)), LONG_ROUNDS):
         channel.send(*sent)

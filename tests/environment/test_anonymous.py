@@ -493,7 +493,7 @@ def test_every_part_arrives_once_at_its_step_or_lies_beyond_the_horizon(
     history: tuple[AnonymousFeedback, Mask, Array, Array],
 ) -> None:
     model, played, earned, chance = history
-    heard, waiting = run(model, played, earned, chance if model.random else None)
+    heard, waiting = run(model, played, earned, chance if model.traits.random else None)
     seen = heard.sum(axis=-1)
     for lane in range(2):
         mine = [(step, size) for step, where, size in arrivals(model, played, earned, chance) if where == lane]
@@ -718,7 +718,7 @@ def test_a_model_of_a_plain_form_gives_the_same(name: str) -> None:
     rng = np.random.default_rng(11)
     played = rng.random((60, 2, 2)) < 0.6
     earned, chance = rng.random(played.shape) * played, rng.random(played.shape)
-    given = chance if model.random else None
+    given = chance if model.traits.random else None
     assert (run(model, played, earned, given)[0] == run(again, played, earned, given)[0]).all()
 
 
@@ -761,8 +761,8 @@ def test_without_an_environment_the_best_arm_must_be_given() -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_only_random_delays_take_chance(name: str) -> None:
-    assert MODELS[name].anonymous
-    assert MODELS[name].random == isinstance(MODELS[name], RandomDelay)
+    assert MODELS[name].traits.anonymous
+    assert MODELS[name].traits.random == isinstance(MODELS[name], RandomDelay)
     expected = isinstance(MODELS[name], RandomDelay | NonOblivious | Adversary) or name == "kernel, by arm"
     assert MODELS[name].by_arm == expected
 
@@ -771,7 +771,7 @@ def test_only_random_delays_take_chance(name: str) -> None:
 def test_channels_do_not_share_what_is_under_way(name: str) -> None:
     model, rng = MODELS[name], np.random.default_rng(12)
     played = np.ones((30, 2, 2), dtype=bool)
-    chance = rng.random(played.shape) if model.random else None
+    chance = rng.random(played.shape) if model.traits.random else None
     busy = run(model, played, rng.random(played.shape), chance)[0]
     assert busy.sum() > 0.0 or name in ("kernel, all zero", "bounded, beyond the horizon")
     assert (run(model, played, np.zeros(played.shape), chance)[0] == 0.0).all()

@@ -196,7 +196,7 @@ def test_moments() -> None:
     ],
 )
 def test_what_has_a_part_in_a_delay(model: Delay, random: bool, biased: bool) -> None:
-    assert (model.random, model.biased) == (random, biased)
+    assert (model.traits.random, model.traits.biased) == (random, biased)
     level = np.linspace(0.05, 0.95, 7)
     for arm in range(3):
         loss, win = (quantiles_of(model, level, arm, reward) for reward in (0.0, 1.0))
@@ -245,9 +245,9 @@ def test_quantiles_by_arm_and_level() -> None:
 def test_means_matter_only_where_the_reward_decides(model: Delay, distribution: Distribution) -> None:
     level = [0.1, 0.5, 0.9]
     one, other = model.quantiles(level, [0.2, 0.3, 0.4]), model.quantiles(level, [0.8, 0.9, 1.0])
-    assert model.biased or (one == other).all()
+    assert model.traits.biased or (one == other).all()
     for arm in range(3):
-        assert model.biased or (one[:, arm] == quantiles_of(model, np.array(level), arm, 0.0)).all()
+        assert model.traits.biased or (one[:, arm] == quantiles_of(model, np.array(level), arm, 0.0)).all()
 
 
 def by_brute_force(delays: list[float], chances: list[Fraction], level: Fraction) -> float:

@@ -32,7 +32,7 @@ def test_immediate_feedback_is_all_that_was_earned(shape: tuple[int, ...]) -> No
 
 
 def test_immediate_feedback_leaves_nothing_to_chance_and_fits_any_arms() -> None:
-    assert not Immediate().random
+    assert not Immediate().traits.random
     Immediate().check(1)
     Immediate().check(1000)
 
@@ -133,7 +133,7 @@ def test_every_model_against_lists(model: Delay, shape: tuple[int, ...]) -> None
     for _ in range(rounds):
         played = rng.random(shape) < 0.6
         earned: Any = played & (rng.random(shape) < 0.5)
-        chance = rng.random(shape) if model.random else None
+        chance = rng.random(shape) if model.traits.random else None
         feedback, expected = channel.send(played, earned, chance), lists.send(played, earned, chance)
         assert feedback.received.tolist() == expected.received.tolist()
         assert feedback.rewards.tolist() == expected.rewards.tolist()

@@ -30,6 +30,7 @@ from evenhand.environment import (
     Empirical,
     Environment,
     FeedbackModel,
+    FeedbackTraits,
     Fixed,
     Gaussian,
     Geometric,
@@ -257,7 +258,7 @@ def test_a_base_class_alone_is_no_part(base: Any) -> None:
 
 def test_what_parts_answer_for_themselves() -> None:
     parts: dict[str, Any] = {f"{slot} {kind}": part for slot, kind, part, _ in EVERY}
-    assert {key for key, part in parts.items() if getattr(part, "in_hindsight", False)} == {
+    assert {key for key, part in parts.items() if key.startswith("rewards") and part.traits.in_hindsight} == {
         "rewards piecewise",
         "rewards sinusoidal",
         "rewards table",
@@ -269,9 +270,11 @@ def test_what_parts_answer_for_themselves() -> None:
         "rewards varying",
         "availability log",
     }
-    assert {key for key, part in parts.items() if getattr(part, "sleeping", None) is False} == {"availability always"}
+    assert {key for key, part in parts.items() if key.startswith("availability") and not part.traits.sleeping} == {
+        "availability always"
+    }
     anonymous = {key for key in PARTS if "spread" in key} | {"feedback nonoblivious"}
-    assert {key for key, part in parts.items() if getattr(part, "anonymous", False)} == anonymous
+    assert {key for key, part in parts.items() if key.startswith("feedback") and part.traits.anonymous} == anonymous
 
 
 # --- parts of one's own: a base class and one method ------------------------------------------------------------------
@@ -287,7 +290,7 @@ class ThirdRoundLate(Delay):
 class Shared(FeedbackModel):
     """All rewards of a round as one sum, for whoever plays."""
 
-    anonymous = True
+    traits = FeedbackTraits(anonymous=True)
 
     def open(self, shape: tuple[int, ...], rounds: int) -> Any:
         return Immediate()
@@ -314,10 +317,10 @@ class Stairs(Rewards):
 def test_own_parts_need_a_base_class_and_one_method() -> None:
     environment = Environment(Stairs(), Mornings(), ThirdRoundLate())
     assert (environment.arms, environment.rows, environment.bounded, environment.unit) == (2, None, False, None)
-    assert environment.availability.sleeping
+    assert environment.availability.traits.sleeping
     assert environment.availability.distribution(2) is None
-    assert not environment.feedback.anonymous
-    assert Environment(Stairs(), feedback=Shared()).feedback.anonymous
+    assert not environment.feedback.traits.anonymous
+    assert Environment(Stairs(), feedback=Shared()).feedback.traits.anonymous
     world = environment.start(6, 1, np.random.SeedSequence(1))
     received = []
     for round in range(1, 7):

@@ -15,7 +15,7 @@ from evenhand.algorithms import fucb, thompson, ucb1
 from evenhand.core.errors import ConfigurationError
 from evenhand.core.parts import part
 from evenhand.core.state import Array
-from evenhand.environment import Availability, Bernoulli, FeedbackModel, Immediate
+from evenhand.environment import Availability, Bernoulli, FeedbackModel, FeedbackTraits, Immediate
 from evenhand.simulation import figures
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Measure, Metric, Run
@@ -239,7 +239,7 @@ def test_nothing_is_omitted_elsewhere(results: Results) -> None:
 
 def test_an_own_anonymous_feedback_gets_a_composite_regret() -> None:
     class Sums(FeedbackModel):
-        anonymous = True
+        traits = FeedbackTraits(anonymous=True)
 
         def open(self, shape: Any, rounds: int) -> Immediate:
             return Immediate()

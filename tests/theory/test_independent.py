@@ -53,7 +53,7 @@ def test_the_smallest_set_is_the_smallest_of_all(case: tuple[int, int, int]) -> 
     rng = np.random.default_rng(seed + 1)
     may = rng.random((3, arms)) < 0.7
     must = may & (rng.random((3, arms)) < 0.4)
-    values, _ = tightest(fractions, plays, availability, must, may)
+    values, _ = tightest(fractions, plays, availability.probabilities, must, may)
     for value, least, most in zip(values, must, may, strict=True):
         free = np.flatnonzero(most & ~least).tolist()
         sets = chain.from_iterable(combinations(free, number) for number in range(len(free) + 1))
@@ -97,11 +97,13 @@ def test_many_arms_agree_with_the_cutting_planes() -> None:
     availability, gains = Independent(rng.uniform(0.5, 1.0, 60)), rng.uniform(-0.1, 1.0, 60)
     fractions = np.full(60, 0.7 * 3 / 60)
     expected = optimal_fair(gains, fractions, 3, availability, method="dual").value
-    assert best_shares(gains, fractions, None, 3, availability) @ gains == pytest.approx(expected, rel=1e-7)
+    shares = best_shares(gains, fractions, None, 3, availability.probabilities)
+    assert shares @ gains == pytest.approx(expected, rel=1e-7)
 
 
 def test_an_arm_that_is_never_available_gets_nothing() -> None:
     availability = Independent([0.0, 0.8])
-    assert best_shares(np.array([0.9, 0.4]), np.array([0.0, 0.3]), None, 1, availability).tolist() == [0.0, 0.8]
+    shares = best_shares(np.array([0.9, 0.4]), np.array([0.0, 0.3]), None, 1, availability.probabilities)
+    assert shares.tolist() == [0.0, 0.8]
     with pytest.raises(InfeasiblePromise, match=r"arm 1 is promised 0\.1 of the rounds but can play in at most 0 "):
         check_shares(np.array([0.1, 0.3]), 1, availability)

@@ -296,6 +296,11 @@ def class_of(
     return kinds(slot)[kind], arguments
 
 
+def rules_of(part: Part) -> Any:
+    """What a part tells the compiled engine; None for a class that only inherits it, which may decide otherwise."""
+    return part.rules() if "rules" in vars(type(part)) else None  # type: ignore[attr-defined]
+
+
 def parameters_of(cls: type) -> dict[str, attrs.Attribute[Any]]:
     """The arguments of a part's class, by the names that the constructor takes.
 

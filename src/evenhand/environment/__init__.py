@@ -2,7 +2,7 @@
 
 from evenhand.environment.adversary import Adversary, NonOblivious
 from evenhand.environment.anonymous import AnonymousFeedback
-from evenhand.environment.availability import Always, Availability, Independent, Joint, Logged
+from evenhand.environment.availability import Always, Availability, AvailabilityTraits, Independent, Joint, Logged
 from evenhand.environment.delays import (
     ByReward,
     Custom,
@@ -14,11 +14,20 @@ from evenhand.environment.delays import (
     Uniform,
 )
 from evenhand.environment.drift import DriftingRewards, Piecewise, Sinusoidal, Varying
-from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
+from evenhand.environment.feedback import Channel, FeedbackModel, FeedbackTraits, Immediate
 from evenhand.environment.kernel import Kernel
 from evenhand.environment.late import Delay
 from evenhand.environment.profiles import Bounded, Decreasing, Discounted, Increasing, Polynomial, RandomDelay
-from evenhand.environment.rewards import Bernoulli, Beta, Categorical, Gaussian, Rewards, Table, Winners
+from evenhand.environment.rewards import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Gaussian,
+    Rewards,
+    RewardTraits,
+    Table,
+    Winners,
+)
 from evenhand.environment.world import Environment, World
 
 __all__ = [
@@ -26,6 +35,7 @@ __all__ = [
     "Always",
     "AnonymousFeedback",
     "Availability",
+    "AvailabilityTraits",
     "Bernoulli",
     "Beta",
     "Bounded",
@@ -40,6 +50,7 @@ __all__ = [
     "Empirical",
     "Environment",
     "FeedbackModel",
+    "FeedbackTraits",
     "Fixed",
     "Gaussian",
     "Geometric",
@@ -55,6 +66,7 @@ __all__ = [
     "Piecewise",
     "Polynomial",
     "RandomDelay",
+    "RewardTraits",
     "Rewards",
     "Sinusoidal",
     "Table",

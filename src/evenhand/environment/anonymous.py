@@ -15,14 +15,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Feedback, Mask, Shape
 from evenhand.core.streams import over_arms
-from evenhand.environment.feedback import FeedbackModel
+from evenhand.environment.feedback import FeedbackModel, FeedbackTraits
 from evenhand.environment.timing_wheel import TimingWheel
 
 
@@ -53,16 +53,16 @@ class AnonymousFeedback(FeedbackModel):
         ...         return self
         ...     def step(self, earned, played, chance):
         ...         return np.zeros(len(played))
-        >>> Environment(Bernoulli([0.9, 0.8]), feedback=Lost()).feedback.anonymous
+        >>> Environment(Bernoulli([0.9, 0.8]), feedback=Lost()).feedback.traits.anonymous
         True
     """
 
-    anonymous: ClassVar[bool] = True
+    traits = FeedbackTraits(anonymous=True)
 
     @property
     def by_arm(self) -> bool:
         """Whether the profile needs the rewards of every arm, and not only their sum."""
-        return self.random
+        return self.traits.random
 
     @abstractmethod
     def flow(self, lanes: int, rounds: int) -> Flow:

@@ -21,6 +21,17 @@ from evenhand.environment.rewards import below
 MAX_ENUMERATED = 15
 
 
+@frozen
+class AvailabilityTraits:
+    """What is true of a model of who can play.
+
+    Attributes:
+        sleeping: whether an arm may be unavailable in a round.
+    """
+
+    sleeping: bool = True
+
+
 class Availability(Part, ABC):
     """A model of which arms are available. A class of your own needs `draw`; the other members have defaults.
 
@@ -31,11 +42,11 @@ class Availability(Part, ABC):
         >>> class OneSleeps(Availability):
         ...     def draw(self, rng, rows, lanes):
         ...         return rng.integers(0, 3, (len(rows), lanes, 1)) != np.arange(3)
-        >>> Environment(Bernoulli([0.9, 0.8, 0.7]), OneSleeps()).availability.sleeping
+        >>> Environment(Bernoulli([0.9, 0.8, 0.7]), OneSleeps()).availability.traits.sleeping
         True
     """
 
-    sleeping: ClassVar[bool] = True  # whether an arm may be unavailable in a round
+    traits: ClassVar[AvailabilityTraits] = AvailabilityTraits()
 
     @property
     def arms(self) -> int | None:
@@ -62,6 +73,11 @@ class Availability(Part, ABC):
         Returns:
             The sets and probabilities that sum to 1, or None.
         """
+        return None
+
+    @property
+    def independent(self) -> Array | None:
+        """(arms,), the probability that each arm is available, independently of all others; None if they depend."""
         return None
 
     def inclusion(self, plays: int) -> Callable[[Array], Array] | None:
@@ -97,7 +113,7 @@ class Always(Availability):
         (array([[ True,  True]]), array([1.]))
     """
 
-    sleeping: ClassVar[bool] = False
+    traits = AvailabilityTraits(sleeping=False)
 
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> None:
         """None: all arms, always."""
@@ -130,6 +146,11 @@ class Independent(Availability):
     def arms(self) -> int:
         """Number of arms."""
         return len(self.probabilities)
+
+    @property
+    def independent(self) -> Array:
+        """The probabilities."""
+        return self.probabilities
 
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> Mask:
         """Which arms are available, (rounds, lanes, arms)."""

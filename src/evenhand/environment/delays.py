@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -15,7 +15,8 @@ from evenhand.core.errors import EvenhandError, number_of, shown, there_are
 from evenhand.core.parts import part
 from evenhand.core.state import Array, PerLane
 from evenhand.core.validate import PerArm, Rows
-from evenhand.environment.late import Arms, Delay
+from evenhand.environment.feedback import FeedbackRules, FeedbackTraits
+from evenhand.environment.late import Arms, Delay, singly
 
 DelayFunction = Callable[[Array, Arms, NDArray[Any]], Array | float]
 Samples = Sequence[float] | Sequence[Sequence[float]] | NDArray[Any] | Sequence[NDArray[Any]]
@@ -146,7 +147,9 @@ class Fixed(Delay):
 
     delay: Array = field(converter=_rounds)
 
-    random: ClassVar[bool] = False
+    rules = singly
+
+    traits = FeedbackTraits()
 
     def check(self, arms: int) -> None:
         """One delay, or one per arm."""
@@ -174,6 +177,8 @@ class Geometric(Delay):
     """
 
     success: Array = field(converter=_positive_probability)
+
+    rules = singly
 
     def check(self, arms: int) -> None:
         """One probability, or one per arm."""
@@ -204,6 +209,8 @@ class Pareto(Delay):
 
     tail: Array = field(converter=_tail)
 
+    rules = singly
+
     def check(self, arms: int) -> None:
         """One tail, or one per arm."""
         validate.one_per_arm("tail", self.tail, arms)
@@ -232,6 +239,8 @@ class PacketLoss(Delay):
     """
 
     received: Array = field(converter=_probability)
+
+    rules = singly
 
     def check(self, arms: int) -> None:
         """One probability, or one per arm."""
@@ -262,6 +271,8 @@ class Uniform(Delay):
 
     low: Array = field(converter=_finite_rounds)
     high: Array = field(converter=_finite_rounds)
+
+    rules = singly
 
     def __attrs_post_init__(self) -> None:
         validate.same_length("low", self.low, self.high, "high")
@@ -305,8 +316,7 @@ class ByReward(Delay):
     delays: Array = field(converter=_rounds_by_value)
     values: Array = field(default=(0.0, 1.0), converter=_rising)
 
-    random: ClassVar[bool] = False
-    biased: ClassVar[bool] = True
+    traits = FeedbackTraits(biased=True)
 
     def __attrs_post_init__(self) -> None:
         if self.delays.shape[1] != len(self.values):
@@ -314,6 +324,10 @@ class ByReward(Delay):
                 f"delays must have one column for each of the {len(self.values)} values of a reward, "
                 f"got {self.delays.shape[1]}"
             )
+
+    def rules(self) -> FeedbackRules | None:
+        """Each by itself, if rewards of 0 and 1 have delays: the compiled engine asks for those of all arms."""
+        return singly(self) if np.isin([0.0, 1.0], self.values).all() else None
 
     def check(self, arms: int) -> None:
         """One row, or one per arm."""
@@ -350,6 +364,8 @@ class Empirical(Delay):
     _pool: Array = field(init=False, repr=False)  # (samples,), those of all arms one after the other
     _sizes: Arms = field(init=False, repr=False)  # (arms,), number of samples
     _starts: Arms = field(init=False, repr=False)  # (arms,), place of the first one in the pool
+
+    rules = singly
 
     @_pool.default
     def _joined(self) -> Array:
@@ -394,7 +410,7 @@ class Custom(Delay):
 
     function: DelayFunction = field(converter=_function)
 
-    biased: ClassVar[bool] = True
+    traits = FeedbackTraits(random=True, biased=True)
 
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """What the function returns, checked."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -14,13 +14,13 @@ from evenhand.core.errors import EvenhandError, number_of
 from evenhand.core.parts import part
 from evenhand.core.state import Array
 from evenhand.core.validate import PerArm, Rows
-from evenhand.environment.rewards import UNIT, Rewards
+from evenhand.environment.rewards import UNIT, Rewards, RewardTraits
 
 
 class DriftingRewards(Rewards):
     """Rewards of 0 and 1 with means that depend on the round. An own model needs ``means`` and `means_at`."""
 
-    in_hindsight: ClassVar[bool] = True
+    traits = RewardTraits(in_hindsight=True, binary=True, drifting=True)
 
     @property
     def range(self) -> tuple[float, float]:

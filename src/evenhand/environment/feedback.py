@@ -8,13 +8,19 @@ one for each block of lanes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Feedback, Mask, Shape, Unit
+from evenhand.environment.rewards import Rewards
+
+Quantile = Callable[[Array, NDArray[np.intp], NDArray[Any]], Array]  # `Delay.quantile`
+Steps = tuple[Array, Array]  # rounds after the play, rising, and the share that is known from each of them on
 
 
 class Channel(Protocol):
@@ -32,6 +38,55 @@ class Channel(Protocol):
         ...
 
 
+@frozen
+class FeedbackTraits:
+    """What is true of a feedback model, for those who combine it with others.
+
+    Attributes:
+        random: whether it needs a uniform number for every arm and round.
+        anonymous: whether rewards of different plays come back as one sum.
+        immediate: whether every reward is known at the end of its own round.
+        biased: whether the time that a reward takes depends on the reward.
+    """
+
+    random: bool = False
+    anonymous: bool = False
+    immediate: bool = False
+    biased: bool = False
+
+
+class FeedbackRules(NamedTuple):
+    """How the compiled engine lets rewards arrive."""
+
+    kind: str  # "at once", "singly", or the name of a profile
+    quantile: Quantile | None = None  # of delays; where rewards arrive singly
+    first: int = 0  # rounds of a profile
+    last: int = 0
+    factor: float = 0.0  # of a discounted one
+
+
+class Spread(Protocol):
+    """How the total of a play is spread over the rounds after it, where neither the arm nor the plays change it."""
+
+    @property
+    def traits(self) -> FeedbackTraits:
+        """Of the feedback; a random spread sends each total whole."""
+        ...
+
+    @property
+    def longest(self) -> float:
+        """The last round after a play in which a part arrives; inf without an end."""
+        ...
+
+    def tail(self, lags: Array) -> Array:
+        """The part of a total that arrives after so many rounds (1, 2, …) or later, on average, in [0, 1]."""
+        ...
+
+    def tail_sums(self) -> tuple[float, float]:
+        """The sums over lags 1, 2, … of `tail` and of its square, in rounds; inf where a sum has no limit."""
+        ...
+
+
 class FeedbackModel(Part, ABC):
     """A model of when rewards become known. A class of your own needs `open`; the other members have defaults.
 
@@ -43,14 +98,37 @@ class FeedbackModel(Part, ABC):
         ...         return self
         ...     def send(self, played, earned, chance):
         ...         return Feedback(received=played, rewards=earned / 2)
-        >>> Environment(Bernoulli([0.9, 0.8]), feedback=Halved()).feedback.random
+        >>> Environment(Bernoulli([0.9, 0.8]), feedback=Halved()).feedback.traits.random
         False
     """
 
-    random: ClassVar[bool] = False  # whether it needs a uniform number for every arm and round
-    anonymous: ClassVar[bool] = False  # whether rewards of different plays come back as one sum
-    immediate: ClassVar[bool] = False  # whether every reward is known at the end of its own round
-    named: bool = False  # whether each reward comes with the pull that it belongs to
+    traits: ClassVar[FeedbackTraits] = FeedbackTraits()
+
+    @property
+    def named(self) -> bool:
+        """Whether each reward comes with the pull that it belongs to; by default not."""
+        return False
+
+    @property
+    def spread(self) -> Spread | None:
+        """How totals are spread over time; None where the arm or the plays change it, or nothing is known of it."""
+        return None
+
+    def arrivals(self, latest: int, rewards: Rewards) -> list[Steps] | None:
+        """By when which share of the rewards is known: for each arm, or once for all; None if that is not known.
+
+        Args:
+            latest: the last round after a play that is asked for.
+            rewards: what the plays earn.
+        """
+        if self.spread is None:
+            return None
+        rounds = np.arange(min(self.spread.longest, float(latest)) + 1.0)
+        return [(rounds, 1.0 - self.spread.tail(rounds + 1.0))]
+
+    def rules(self) -> FeedbackRules | None:
+        """How rewards arrive, for the compiled engine; None where it cannot know. Not inherited."""
+        return None
 
     def check(self, arms: int) -> None:
         """Raise `EvenhandError` if a parameter is for another number of arms; by default any number fits.
@@ -123,8 +201,26 @@ class Immediate(FeedbackModel):
         array([0.5, 0. ])
     """
 
-    immediate: ClassVar[bool] = True
-    named: ClassVar[bool] = True  # type: ignore[misc]
+    traits = FeedbackTraits(immediate=True)
+    named = True
+    longest = 0.0
+
+    @property
+    def spread(self) -> Spread:
+        """All in the round of the play."""
+        return self
+
+    def tail(self, lags: Array) -> Array:
+        """Nothing is left."""
+        return np.zeros_like(lags)
+
+    def tail_sums(self) -> tuple[float, float]:
+        """Zero."""
+        return 0.0, 0.0
+
+    def rules(self) -> FeedbackRules:
+        """At once."""
+        return FeedbackRules("at once")
 
     def open(self, shape: Shape, rounds: int) -> Immediate:
         """Nothing is ever under way, so the model is its own channel."""

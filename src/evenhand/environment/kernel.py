@@ -14,6 +14,8 @@ from evenhand.core.errors import EvenhandError, number_of, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask
 from evenhand.environment.anonymous import AnonymousFeedback, Flow
+from evenhand.environment.feedback import Steps
+from evenhand.environment.rewards import Rewards
 
 Weights = Sequence[float] | Sequence[Sequence[float]] | NDArray[Any] | Sequence[NDArray[Any]]
 Profile = Callable[[NDArray[Any]], Weights]
@@ -87,6 +89,11 @@ class Kernel(AnonymousFeedback):
     def flow(self, lanes: int, rounds: int) -> Flow:
         """A convolution."""
         return _Convolution(np.atleast_2d(self._up_to(rounds)), lanes)
+
+    def arrivals(self, latest: int, rewards: Rewards) -> list[Steps]:
+        """The sums of the weights so far."""
+        weights = self._up_to(latest) if callable(self.weights) else self.weights
+        return [(np.arange(float(len(row))), np.cumsum(row)) for row in np.atleast_2d(weights)]
 
     def _up_to(self, rounds: int) -> Array:
         """The weights of so many rounds, (rounds,) or (arms, rounds)."""

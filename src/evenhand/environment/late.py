@@ -11,7 +11,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -21,13 +21,15 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Feedback, Mask, Shape, Unit
 from evenhand.core.validate import PerArm
-from evenhand.environment.feedback import FeedbackModel
+from evenhand.environment.feedback import FeedbackModel, FeedbackRules, FeedbackTraits, Steps
+from evenhand.environment.rewards import Rewards
 from evenhand.environment.timing_wheel import NamedWheel, TimingWheel
 
 Arms = NDArray[np.intp]
 LATEST = 2.0**53  # larger whole numbers cannot be distinguished
 BISECTIONS = 60
 ROUNDING = 1e-12  # a level counts as reached if it is missed by no more
+LEVELS = np.concatenate([np.linspace(0.0005, 0.999, 1000), np.linspace(0.999, 1.0, 101)[1:]])  # of `arrivals`
 
 
 @frozen(eq=False)
@@ -52,8 +54,8 @@ class Delay(FeedbackModel):
     """
 
     named: bool = field(default=False, kw_only=True, converter=validate.truth)
-    random: ClassVar[bool] = True  # False if no delay depends on the level
-    biased: ClassVar[bool] = False  # whether delays depend on the reward
+
+    traits = FeedbackTraits(random=True)
 
     @abstractmethod
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
@@ -105,6 +107,40 @@ class Delay(FeedbackModel):
         delays = plays.quantile(np.repeat(levels, len(mean))).reshape(len(levels), len(mean))
         return delays if np.ndim(level) else delays[0]
 
+    def arrivals(self, latest: int, rewards: Rewards) -> list[Steps]:
+        """For each arm by the quantiles of its delay; of a biased one where rewards are not coins, by drawn rewards."""
+        means, traits = rewards.means, rewards.traits
+        coins = traits.binary and not traits.drifting and means.ndim == 1
+        if self.traits.biased and not coins:
+            return [_of_levels(late) for late in self._drawn(rewards)]
+        late = self.quantiles(LEVELS, means if coins else np.full(means.shape[-1], 0.5))
+        return [_of_levels(each) for each in late.T]
+
+    def _drawn(self, rewards: Rewards) -> Array:
+        """The delays of each arm at `LEVELS`, from 400 of its rewards, (arms, levels)."""
+        rng, shape = np.random.default_rng(0), rewards.means.shape
+        number = shape[-1]
+        drawn = rewards.draw(rng, rng.integers(0, rewards.rows or 1, (400, 1)), shape[0] if len(shape) == 2 else 1)
+        earned = drawn.reshape(-1, number)[:, :, None]
+        sizes = (*earned.shape[:2], len(LEVELS) // 4)
+        chances = np.broadcast_to((np.arange(sizes[-1]) + 0.5) / sizes[-1], sizes)
+        arms = np.broadcast_to(np.arange(number)[:, None], sizes)
+        late = self.quantile(chances.ravel(), arms.ravel(), np.broadcast_to(earned, sizes).ravel())
+        ordered = np.sort(late.reshape(sizes).swapaxes(0, 1).reshape(number, -1), axis=1)
+        return ordered[:, np.ceil(LEVELS * ordered.shape[1]).astype(int) - 1]
+
+
+def singly(delay: Delay) -> FeedbackRules | None:
+    """Each reward arrives by itself; the compiled engine does not tell which pull it belongs to."""
+    return None if delay.named else FeedbackRules("singly", delay.quantile)
+
+
+def _of_levels(late: Array) -> Steps:
+    """The distinct delays, and the largest level that each reaches."""
+    known = np.isfinite(late)
+    rounds, last = np.unique(late[known][::-1], return_index=True)
+    return rounds, LEVELS[known][::-1][last]
+
 
 @dataclass(frozen=True, eq=False)
 class _Plays:
@@ -117,7 +153,7 @@ class _Plays:
     def quantile(self, level: Array) -> Array:
         """The smallest d with ``P(D ≤ d) ≥ level``, (n,)."""
         zero = self.delay.quantile(level, self.arm, np.zeros(len(level)))
-        if not self.delay.biased:
+        if not self.delay.traits.biased:
             return zero
         one = self.delay.quantile(level, self.arm, np.ones(len(level)))
         low, high = np.minimum(zero, one) - 1.0, np.minimum(np.maximum(zero, one), LATEST)

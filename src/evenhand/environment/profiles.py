@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
 
 import numpy as np
 from attrs import field, frozen
@@ -22,6 +21,7 @@ from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask
 from evenhand.core.validate import PerArm
 from evenhand.environment.anonymous import AnonymousFeedback, Delayed, Flow
+from evenhand.environment.feedback import FeedbackRules, FeedbackTraits, Spread
 from evenhand.environment.recursions import evenly, fading, running, slid
 
 TAIL = 1e-12  # largest part of a total that may be left out
@@ -42,6 +42,11 @@ def _exponent(value: float) -> float:
 
 class Profile(AnonymousFeedback):
     """A profile that neither the arm nor the plays change. A class of your own needs `flow`, `longest` and `tail`."""
+
+    @property
+    def spread(self) -> Profile:
+        """The profile itself."""
+        return self
 
     @property
     @abstractmethod
@@ -108,10 +113,14 @@ class RandomDelay(Profile):
     low: int = field(converter=validate.natural)
     high: int = field(converter=validate.natural)
 
-    random: ClassVar[bool] = True
+    traits = FeedbackTraits(random=True, anonymous=True)
 
     def __attrs_post_init__(self) -> None:
         validate.whole("high", self.high, low=self.low)
+
+    def rules(self) -> FeedbackRules:
+        """Totals whole, after `low` to `high` rounds."""
+        return FeedbackRules("random", first=self.low, last=self.high)
 
     def flow(self, lanes: int, rounds: int) -> Flow:
         """Totals under way."""
@@ -175,6 +184,10 @@ class Bounded(Profile):
         """``(d_max − l)/(d_max − d_min)``, at most 1."""
         return np.clip((self.stop - lags) / (self.stop - self.start), 0.0, 1.0)
 
+    def rules(self) -> FeedbackRules:
+        """A running sum."""
+        return FeedbackRules("bounded", first=self.start, last=self.stop)
+
     def flow(self, lanes: int, rounds: int) -> Flow:
         """A running sum."""
         return _Level(self, lanes)
@@ -211,6 +224,10 @@ class Decreasing(Profile):
 
     length: int = field(converter=validate.count)
 
+    def rules(self) -> FeedbackRules:
+        """A sum of sums."""
+        return FeedbackRules("decreasing", last=self.length)
+
     def flow(self, lanes: int, rounds: int) -> Flow:
         """A sum of sums."""
         return _Line(self.length, lanes, rising=False)
@@ -245,6 +262,10 @@ class Increasing(Profile):
     """
 
     length: int = field(converter=validate.count)
+
+    def rules(self) -> FeedbackRules:
+        """A sum of sums."""
+        return FeedbackRules("increasing", last=self.length)
 
     def flow(self, lanes: int, rounds: int) -> Flow:
         """A sum of sums."""
@@ -304,6 +325,10 @@ class Discounted(Profile):
     """
 
     factor: float = field(converter=_factor)
+
+    def rules(self) -> FeedbackRules:
+        """A recursion."""
+        return FeedbackRules("discounted", factor=self.factor)
 
     def flow(self, lanes: int, rounds: int) -> Flow:
         """A recursion."""
@@ -393,7 +418,7 @@ class Polynomial(Profile):
         return mean, float((self.tail(np.arange(1.0, far + 1.0)) ** 2).sum()) + rest
 
 
-def lateness(profile: Profile, means: PerArm) -> float:
+def lateness(profile: Spread, means: PerArm) -> float:
     """How much reward of a play is still to come, summed over the rounds after it: ``d_1 = Σ_{l≥1} max_i s_i W(l)``.
 
     W(l) is the part of a total that arrives l rounds after the play or later.
@@ -417,7 +442,7 @@ def lateness(profile: Profile, means: PerArm) -> float:
     return float(validate.per_arm("means", means, 0.0, 1.0).max()) * profile.tail_sums()[0]
 
 
-def lateness_variance(profile: Profile, means: PerArm, variances: PerArm | None = None) -> float:
+def lateness_variance(profile: Spread, means: PerArm, variances: PerArm | None = None) -> float:
     """The variance of what is still to come, summed over the rounds: ``d_2 = Σ_{l≥1} max_i Var(Σ_{τ≥l} r_{i,τ})``.
 
     The variance is ``W(l)² σ_i²`` for a total that is spread, and ``W(l) (σ_i² + s_i²) − W(l)² s_i²`` for one that
@@ -444,7 +469,7 @@ def lateness_variance(profile: Profile, means: PerArm, variances: PerArm | None 
     """
     mean = validate.per_arm("means", means, 0.0, 1.0)
     spread = mean * (1.0 - mean) if variances is None else validate.per_arm("variances", variances, 0.0, 0.25)
-    if not profile.random:
+    if not profile.traits.random:
         return float(spread.max()) * profile.tail_sums()[1]
     tails = profile.tail(np.arange(1.0, profile.longest + 1.0))[:, np.newaxis]
     return float((tails * (spread + mean**2) - (tails * mean) ** 2).max(axis=1).sum())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from attrs import field, frozen
@@ -22,6 +22,21 @@ from evenhand.core.validate import Rows
 
 UNIT = (0.0, 1.0)
 BETA_EDGE = 1e-12  # means of Beta rewards closer to 0 or 1 are drawn as if they were so far away
+
+
+@frozen
+class RewardTraits:
+    """What is true of a reward model, for those who combine it with others.
+
+    Attributes:
+        in_hindsight: whether policies are compared with the arm that earned most in the run.
+        binary: whether every reward is 0 or 1.
+        drifting: whether means change over the rounds; `Rewards.means_at` has those of each.
+    """
+
+    in_hindsight: bool = False
+    binary: bool = False
+    drifting: bool = False
 
 
 class Rewards(Part, ABC):
@@ -38,7 +53,7 @@ class Rewards(Part, ABC):
         2
     """
 
-    in_hindsight: ClassVar[bool] = False  # whether policies are compared with the arm that earned most in the run
+    traits: ClassVar[RewardTraits] = RewardTraits()
 
     @property
     @abstractmethod
@@ -55,6 +70,18 @@ class Rewards(Part, ABC):
                 from 0, unless the log is shuffled.
             lanes: number of replications.
         """
+
+    def means_at(self, rows: NDArray[np.intp]) -> Array:
+        """Expected reward of each arm in some rounds, (rounds, arms); by default the same in all.
+
+        Args:
+            rows: (rounds,), counted from 0.
+        """
+        return np.broadcast_to(self.means, (len(rows), np.shape(self.means)[-1]))
+
+    def rules(self) -> RewardRules | None:
+        """What the compiled engine needs to know of the rewards; None for nothing. Not inherited."""
+        return None
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -75,6 +102,12 @@ class Rewards(Part, ABC):
     def shuffled(self) -> bool:
         """Whether each lane replays the rows of the log in an order of its own."""
         return False
+
+
+class RewardRules(NamedTuple):
+    """What the compiled engine knows of rewards."""
+
+    binary: bool  # whether they are drawn as booleans
 
 
 def below(rng: np.random.Generator, probabilities: Array, rounds: int, lanes: int) -> Mask:
@@ -114,6 +147,12 @@ class Bernoulli(Rewards):
     """
 
     means: Array = field(converter=validate.units)
+
+    traits = RewardTraits(binary=True)
+
+    def rules(self) -> RewardRules:
+        """They are drawn as booleans."""
+        return RewardRules(binary=True)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -335,7 +374,7 @@ class Table(Rewards):
     values: Array = field(converter=_logged)
     order: str = field(default="log", validator=validate.choice("log", "shuffled"))
 
-    in_hindsight: ClassVar[bool] = True
+    traits = RewardTraits(in_hindsight=True)
 
     @property
     def means(self) -> Array:
@@ -393,7 +432,7 @@ class Winners(Rewards):
 
     probabilities: Array = field(converter=_probabilities)
 
-    in_hindsight: ClassVar[bool] = True
+    traits = RewardTraits(in_hindsight=True, binary=True)
 
     @property
     def means(self) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, number_of, shown, there_are
-from evenhand.core.parts import Part, part
+from evenhand.core.parts import Part, part, rules_of
 from evenhand.core.state import (
     ALL_AVAILABLE,
     Array,
@@ -344,7 +344,7 @@ class World:
     def hold(self, played: Mask, rounds: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Several rounds in which the same arms play, as if `observe` and `step` were called in each.
 
-        For a world that is `plain`, in which no arm sleeps, with feedback at once or in anonymous sums.
+        For a world that `can_hold`.
 
         Args:
             played: (lanes, arms), who plays.
@@ -361,6 +361,13 @@ class World:
         if not isinstance(self._channel, Sums):
             return earned, earned
         return earned, self._channel.send_all(played, earned, None if self._chance is None else self._chance[rows])
+
+    def can_hold(self, plays: int) -> bool:
+        """Whether `hold` gives what single rounds would, where so many arms play: whatever the order of a sum."""
+        environment, channel = self.environment, type(self._channel)
+        exact = plays == 1 or rules_of(environment.rewards) is not None
+        sums = channel is Immediate or (channel is Sums and exact)
+        return self.plain and sums and not environment.availability.traits.sleeping
 
     @property
     def plain(self) -> bool:
@@ -418,7 +425,7 @@ class _Strand:
         self._rewards = for_lanes(environment.rewards, lanes)
         self._availability = for_lanes(environment.availability, lanes)
         self._shape = lanes.stop - lanes.start, environment.arms
-        self._random = environment.feedback.random
+        self._random = environment.feedback.traits.random
         order, *streams = map(np.random.default_rng, seed.spawn(5))
         self._reward, self._available, self._late, self._free = streams
         self._rows = self._order(order)

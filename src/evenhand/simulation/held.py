@@ -8,9 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.state import State
-from evenhand.environment.feedback import Immediate
-from evenhand.environment.profiles import Profile
-from evenhand.environment.rewards import Bernoulli
 from evenhand.environment.world import World
 from evenhand.policy.composition import Policy
 from evenhand.policy.hold import Held, HoldFor
@@ -64,17 +61,13 @@ def applies(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
         world: before its first round.
         recorder: of the measures.
     """
-    environment = world.environment
-    exact = policy.plays == 1 or type(environment.rewards) is Bernoulli  # whatever the order of a sum
     return (
         type(policy) is Policy
         and type(policy.hold) is HoldFor
         and type(policy.schedule) is NoSchedule
-        and world.plain
+        and world.can_hold(policy.plays)
         and policy.records == {"hold"}
         and not policy.named
-        and not environment.availability.sleeping
-        and (type(environment.feedback) is Immediate or (isinstance(environment.feedback, Profile) and exact))
         and all(by_sums(metric) for metric, _ in recorder.metrics)
     )
 

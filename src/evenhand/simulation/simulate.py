@@ -431,13 +431,11 @@ def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> No
 
 def _check_named(environment: Environment, policies: Mapping[str, Policy]) -> None:
     """Policies that go by the age of pulls are refused where rewards come back without their pull."""
-    needing = [label for label, policy in policies.items() if policy.named]
-    if environment.feedback.named or not needing:
+    needing, feedback = [label for label, policy in policies.items() if policy.named], environment.feedback
+    if feedback.named or not needing:
         return
-    kind = type(environment.feedback).__name__
-    remedy = (
-        "sums of several pulls cannot have one" if environment.feedback.anonymous else f"give {kind}(…, named=True)"
-    )
+    kind = type(feedback).__name__
+    remedy = "sums of several pulls cannot have one" if feedback.traits.anonymous else f"give {kind}(…, named=True)"
     raise EvenhandError(
         f"{', '.join(map(repr, needing))} {'goes' if len(needing) == 1 else 'go'} by the age of pulls, and {kind} "
         f"returns rewards without the pull that they belong to: {remedy}"

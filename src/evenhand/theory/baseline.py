@@ -11,8 +11,8 @@ from attrs import frozen
 
 from evenhand.core.state import Array
 from evenhand.environment.availability import MAX_ENUMERATED
-from evenhand.environment.drift import DriftingRewards
 from evenhand.environment.feedback import FeedbackModel
+from evenhand.environment.rewards import Rewards
 from evenhand.environment.world import Environment
 from evenhand.policy.composition import Policy
 from evenhand.policy.merit import Merit
@@ -49,7 +49,7 @@ class Baseline:
     anonymous: bool  # whether rewards come back as anonymous sums
     in_hindsight: bool  # whether the best arm in hindsight is a reference: for logs and adversaries
     unknown: str = ""  # why the optima are not known
-    drifting: DriftingRewards | None = None  # the rewards, where their means change; None where they do not
+    drifting: Rewards | None = None  # the rewards, where their means change; None where they do not
     feedback: FeedbackModel | None = None  # how rewards come back
     bounds: tuple[Bounds, ...] = ()  # floors and caps of arms and groups, one set or one per lane; empty for none
 
@@ -113,7 +113,7 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
         owner = "[environment]" if policy.fractions is None else repr(label) if label else ""
         check_shares(fractions, plays, availability, environment.names, owner)
     merit = environment.merit if policy.merit is None else policy.merit
-    drifting = environment.rewards if isinstance(environment.rewards, DriftingRewards) else None
+    drifting = environment.rewards if environment.rewards.traits.drifting else None
     if drifting is None:
         optima = _optima(environment, plays, gains, fractions, penalties)
     else:
@@ -135,9 +135,9 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
         merits=merits,
         deserved=deserved,
         by_merit=policy.fractions is None and merit is not None and (policy.merit is not None or fractions is None),
-        sleeping=availability.sleeping,
-        anonymous=environment.feedback.anonymous,
-        in_hindsight=environment.rewards.in_hindsight,
+        sleeping=availability.traits.sleeping,
+        anonymous=environment.feedback.traits.anonymous,
+        in_hindsight=environment.rewards.traits.in_hindsight,
         drifting=drifting,
         feedback=environment.feedback,
         bounds=bounds,
@@ -225,7 +225,7 @@ def _values(optima: list[Optimum]) -> Array:
 def _by_set(environment: Environment, free: list[Optimum], fair: list[Optimum]) -> Array | None:
     """The two optima given each set of available arms, where arms sleep in sets that can be listed."""
     arms, availability = environment.arms, environment.availability
-    if not availability.sleeping or arms > MAX_ENUMERATED or len(free) > 1 or len(fair) > 1:
+    if not availability.traits.sleeping or arms > MAX_ENUMERATED or len(free) > 1 or len(fair) > 1:
         return None
     listed = availability.distribution(arms)
     if listed is None or free[0].by_set is None or fair[0].by_set is None:

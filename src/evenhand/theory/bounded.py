@@ -108,7 +108,7 @@ def check_bounds(bounds: Bounds, plays: int, availability: Availability, whose: 
     parts += [f"{bounds.names[at]} at most {bounds.caps[at]:.6g}" for at in np.flatnonzero(prices[1])]
     if len(parts) > NAMED:
         parts = [*parts[:NAMED], f"{len(parts) - NAMED} more"]
-    condition = " and the given availability" if availability.sleeping else ""
+    condition = " and the given availability" if availability.traits.sleeping else ""
     one = len(parts) == 1
     quoted = parts[0] if one else ", ".join(parts[:-1]) + " and " + parts[-1]
     fault = "is out of reach by" if one else "contradict each other by"

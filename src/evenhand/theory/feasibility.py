@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.state import Array
-from evenhand.environment.availability import Always, Availability, Independent
+from evenhand.environment.availability import Always, Availability
 from evenhand.theory.achievable import TOLERANCE, UnknownDistribution, cutting_planes, inclusion_of
 from evenhand.theory.independent import by_ratio, tightest
 
@@ -44,13 +44,13 @@ def largest_excess(fractions: Array, plays: int, availability: Availability) -> 
         inclusion = inclusion_of(plays, availability, arms)
     except UnknownDistribution:
         return largest_excess(fractions, plays, Always())
-    if not availability.sleeping:
+    if not availability.traits.sleeping:
         # Up to m arms exceed it by what each alone is promised beyond 1: the one with the most; more arms by Σr − m.
         groups = [np.arange(arms) == np.argmax(fractions), fractions > 0.0]
-    elif isinstance(availability, Independent):
+    elif availability.independent is not None:
         none, every = np.zeros((1, arms), dtype=bool), np.ones((1, arms), dtype=bool)
-        _, (length,) = tightest(fractions, plays, availability, none, every)
-        groups = [np.isin(np.arange(arms), by_ratio(fractions, availability)[: max(length, 1)])]
+        _, (length,) = tightest(fractions, plays, availability.independent, none, every)
+        groups = [np.isin(np.arange(arms), by_ratio(fractions, availability.independent)[: max(length, 1)])]
     else:
         prices = cutting_planes(np.zeros(arms), fractions, inclusion, np.ones(arms)).prices
         levels = np.unique(prices[prices > TOLERANCE])
@@ -92,7 +92,7 @@ def check_shares(
         quoted = ", ".join(repr(names[arm]) if names else str(arm + 1) for arm in arms[:20])
         quoted += f" and {len(arms) - 20} more" if len(arms) > 20 else ""
         subject = f"arms {quoted} together are" if len(arms) > 1 else f"arm {quoted} is"
-        condition = " and the given availability" if availability.sleeping else ""
+        condition = " and the given availability" if availability.traits.sleeping else ""
         raise InfeasiblePromise(
             f"the promised shares{whose and ' of ' + whose} cannot be kept: {subject} promised {promised:.6g} of the "
             f"rounds but can play in at most {possible:.6g} (plays = {plays}{condition}); that is "

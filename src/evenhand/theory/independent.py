@@ -17,18 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask
-from evenhand.environment.availability import Independent
 
 
-def tightest(
-    fractions: Array, plays: int, availability: Independent, must: Mask, may: Mask
-) -> tuple[Array, NDArray[np.intp]]:
+def tightest(fractions: Array, plays: int, chance: Array, must: Mask, may: Mask) -> tuple[Array, NDArray[np.intp]]:
     """The smallest ``f(B) − r(B)`` over the sets B between two given ones; see the module.
 
     Args:
         fractions: (arms,), promised shares r.
         plays: m ≥ 1, arms played per round.
-        availability: who can play.
+        chance: (arms,), probability that each is available.
         must: (rows, arms), the smallest set, for each row.
         may: (rows, arms), the largest one.
 
@@ -37,10 +34,9 @@ def tightest(
 
     Example:
         >>> none, every = np.zeros((1, 2), dtype=bool), np.ones((1, 2), dtype=bool)
-        >>> tightest(np.array([0.4, 0.5]), 1, Independent([0.5, 0.5]), none, every)[0].round(3)
+        >>> tightest(np.array([0.4, 0.5]), 1, np.array([0.5, 0.5]), none, every)[0].round(3)
         array([-0.15])
     """
-    chance = availability.probabilities
     rows = len(must)
     fewer = np.zeros((plays, rows))  # the chance that 0, 1, …, m − 1 arms of B are available
     fewer[0] = 1.0
@@ -56,35 +52,33 @@ def tightest(
     for arm in np.flatnonzero(must.any(axis=0)).tolist():
         add(arm, must[:, arm])
     best, length = value.copy(), np.zeros(rows, dtype=np.intp)
-    for place, arm in enumerate(by_ratio(fractions, availability).tolist()):
+    for place, arm in enumerate(by_ratio(fractions, chance).tolist()):
         add(arm, may[:, arm] & ~must[:, arm])
         length[value < best] = place + 1
         np.minimum(best, value, out=best)
     return best, length
 
 
-def by_ratio(fractions: Array, availability: Independent) -> NDArray[np.intp]:
+def by_ratio(fractions: Array, chance: Array) -> NDArray[np.intp]:
     """The arms with a promise, in the order of ``r/p``, the largest first.
 
     Args:
         fractions: (arms,), promised shares r.
-        availability: who can play.
+        chance: (arms,), probability that each is available.
 
     Returns:
         Positions of arms; those without a promise are left out.
 
     Example:
-        >>> by_ratio(np.array([0.4, 0.0, 0.5]), Independent([0.5, 1.0, 1.0])).tolist()
+        >>> by_ratio(np.array([0.4, 0.0, 0.5]), np.array([0.5, 1.0, 1.0])).tolist()
         [0, 2]
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(fractions > 0.0, fractions / availability.probabilities, 0.0)
+        ratio = np.where(fractions > 0.0, fractions / chance, 0.0)
     return np.argsort(-ratio, kind="stable")[: np.count_nonzero(ratio)]
 
 
-def best_shares(
-    gains: Array, fractions: Array, penalties: Array | None, plays: int, availability: Independent
-) -> Array:
+def best_shares(gains: Array, fractions: Array, penalties: Array | None, plays: int, chance: Array) -> Array:
     """The shares of the rounds of the best policy that keeps promises, or pays for what is missing.
 
     ``max Σ_i (g_i x_i − A_i max(r_i − x_i, 0))`` over all achievable x; without prices, over those with ``x ≥ r``.
@@ -94,13 +88,13 @@ def best_shares(
         fractions: (arms,), promised shares r, which can be kept if there are no prices.
         penalties: (arms,), price A ≥ 0 of a missing play; None for promises that must be kept.
         plays: m ≥ 1, arms played per round.
-        availability: who can play.
+        chance: (arms,), probability that each is available.
 
     Returns:
         (arms,), shares x.
 
     Example:
-        >>> best_shares(np.array([0.9, 0.5]), np.array([0.0, 0.25]), None, 1, Independent([1.0, 1.0]))
+        >>> best_shares(np.array([0.9, 0.5]), np.array([0.0, 0.25]), None, 1, np.ones(2))
         array([0.75, 0.25])
     """
     arms = len(gains)
@@ -113,6 +107,6 @@ def best_shares(
     for place, event in enumerate(events.tolist(), start=1):
         may[place], must[place] = may[place - 1], must[place - 1]
         (may if event < arms else must)[place, event % arms] = True
-    smallest, _ = tightest(fractions, plays, availability, must, may)
+    smallest, _ = tightest(fractions, plays, chance, must, may)
     changes = np.bincount(events % arms, np.diff(smallest), minlength=arms)
     return np.asarray(np.where(limits > 0.0, np.maximum(fractions + changes, 0.0), 0.0))

@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask
-from evenhand.environment.availability import Availability, Independent
+from evenhand.environment.availability import Availability
 from evenhand.policy.merit import Merit
 from evenhand.policy.shares import proportional
 from evenhand.theory.achievable import cutting_planes, inclusion_of, played_by
@@ -118,13 +118,13 @@ def optimal_fair(
     """
     validate.one_of("method", method, ("auto", "reduced", "dual"))
     check_shares(fractions, plays, availability)
-    if method == "auto" and not availability.sleeping:
+    if method == "auto" and not availability.traits.sleeping:
         promised = Optimum(float(fractions @ gains), fractions)
         best = _filled(promised, gains, 1.0 - fractions, plays - float(fractions.sum()))
         return Optimum(best.value, best.shares, np.array([best.value]))
     listed = availability.distribution(len(gains))
-    if method == "auto" and isinstance(availability, Independent) and (listed is None or not by_set):
-        best_of_all = best_shares(gains, fractions, None, plays, availability)
+    if method == "auto" and availability.independent is not None and (listed is None or not by_set):
+        best_of_all = best_shares(gains, fractions, None, plays, availability.independent)
         return Optimum(float(best_of_all @ gains), best_of_all)
     if method == "reduced" and listed is None:
         raise EvenhandError(f"the reduced program is too large for {len(gains)} arms; use method='dual'")
@@ -175,12 +175,12 @@ def optimal_penalized(
 
     Source: Fang et al. 2022, eqs. (6) to (9).
     """
-    if not availability.sleeping:
+    if not availability.traits.sleeping:
         nothing = Optimum(-float(penalties @ fractions), np.zeros_like(gains))
         steps, room = np.concatenate([gains + penalties, gains]), np.concatenate([fractions, 1.0 - fractions])
         return _filled(nothing, steps, room, float(plays))
-    if isinstance(availability, Independent):
-        shares = best_shares(gains, fractions, penalties, plays, availability)
+    if availability.independent is not None:
+        shares = best_shares(gains, fractions, penalties, plays, availability.independent)
         return Optimum(float(shares @ gains - np.maximum(fractions - shares, 0.0) @ penalties), shares)
     listed = availability.distribution(len(gains))
     if listed is not None and listed[0].size <= REDUCED_UP_TO:
@@ -239,7 +239,7 @@ def fair_shares(merit: Merit, means: Array, plays: int, availability: Availabili
     Source: Chen et al. 2024, Theorem 3.
     """
     merits = merits_of(merit, means)
-    if not availability.sleeping:
+    if not availability.traits.sleeping:
         return proportional(merits, plays)
     listed = availability.distribution(merits.shape[-1])
     if listed is None or merits.ndim > 1:

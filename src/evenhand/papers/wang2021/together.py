@@ -10,7 +10,8 @@ from itertools import pairwise, product
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.environment.profiles import Profile, lateness, lateness_variance
+from evenhand.environment.feedback import Spread
+from evenhand.environment.profiles import lateness, lateness_variance
 from evenhand.papers.experiment import CompletedRun, Finding, Runs
 from evenhand.papers.verdicts import CONFIDENCE, Test, at, judged, lower, ratio, ratio_below
 from evenhand.papers.wang2021.claims import (
@@ -85,10 +86,16 @@ def bootstrapped_below(text: str, over: Array, under: Array, bound: float) -> Fi
     return replace(found, p_value=1.0 if mean <= bound else min(1.0, 2.0 * beyond))
 
 
+def spread(run: CompletedRun) -> Spread:
+    """How a run's rewards are spread over time."""
+    found = run.setup.environment.feedback.spread
+    assert found is not None
+    return found
+
+
 def late(run: CompletedRun) -> float:
     """d1 of a run's spread, in steps."""
-    assert isinstance(run.setup.environment.feedback, Profile)
-    return lateness(run.setup.environment.feedback, run.setup.environment.means)
+    return lateness(spread(run), run.setup.environment.means)
 
 
 def larger_alpha_first(parts: Sequence[str]) -> Test:
@@ -120,8 +127,7 @@ def theorem_says_nothing(parts: Sequence[str]) -> Test:
         for part in parts:
             run = runs[part]
             world, alpha = run.setup.environment, float(ALPHAS[-1].split()[-1])
-            assert isinstance(world.feedback, Profile)
-            variance = lateness_variance(world.feedback, world.means)
+            variance = lateness_variance(spread(run), world.means)
             constant = ars_ucb_constant(len(world.means), alpha, late(run), variance)
             steps = run.setup.horizon
             text = f"{NAMES[part]}: T/c* at α = {alpha:g} (d1 = {late(run):.3g}, d2 = {variance:.3g})"

@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import rules_of
 from evenhand.core.state import Array, State
 from evenhand.core.streams import STRAND, Streams
-from evenhand.environment.delays import ByReward, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
-from evenhand.environment.feedback import Immediate
-from evenhand.environment.late import Delay
-from evenhand.environment.profiles import RandomDelay
-from evenhand.environment.rewards import Bernoulli
+from evenhand.environment.feedback import FeedbackRules
 from evenhand.environment.world import Drawn, World
 from evenhand.policy.composition import Policy
 from evenhand.policy.hold import EveryRound, HoldFor
@@ -42,8 +39,6 @@ PAYS = 10.0
 CALL, PART = 30e-6, 1 / 8
 #: Rounds of all strands in which late rewards can be due, at most.
 ROOM = 50_000_000
-#: Delays that can be drawn for arms that do not play.
-DELAYS = (Fixed, Geometric, Pareto, PacketLoss, Uniform, ByReward, Empirical)
 #: The longest random delay of anonymous sums, in rounds.
 LONGEST = 100_000
 
@@ -125,13 +120,13 @@ class Engine:
 
     def _late(self, drawn: Drawn) -> Array:
         """The delay of every reward, or the chance that decides it."""
-        feedback = self._world.environment.feedback
-        if not isinstance(feedback, Delay):
+        quantile = rules_of(self._world.environment.feedback).quantile
+        if quantile is None:
             return np.empty((0, 0)) if drawn.chance is None else _flat(drawn.chance)
         shape = drawn.rewards.shape
         arms = np.broadcast_to(np.arange(shape[-1]), shape).reshape(-1)
         level = np.zeros(arms.size) if drawn.chance is None else drawn.chance.reshape(-1)
-        delays = np.array(feedback.quantile(level, arms, drawn.rewards.reshape(-1)), dtype=float)
+        delays = np.array(quantile(level, arms, drawn.rewards.reshape(-1)), dtype=float)
         return _flat(delays.reshape(shape))
 
 
@@ -151,7 +146,7 @@ class _Strand:
         self.rules = rules.rules_of(policy, state.tally.pulls.shape, lanes)
         self.counts = rules.counts_of(state, recorder, lanes)
         self.holds = rules.holds_of(policy, state, lanes)
-        self.arrivals = rules.arrivals_of(world, lanes)
+        self.arrivals = rules.arrivals_of(rules_of(world.environment.feedback), lanes.stop - lanes.start, world.horizon)
         self.scratch = rules.scratch_for(lanes.stop - lanes.start, world.environment.arms, policy.plays)
 
     def play(self, loop: Callable[..., None], draws: rules.Draws, before: int) -> None:
@@ -203,18 +198,18 @@ def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
 
 def _can_arrive(policy: Policy, world: World) -> bool:
     """Whether there is a rule for how rewards arrive."""
-    feedback, whole = world.environment.feedback, type(world.environment.rewards) is Bernoulli
-    if type(policy.index) is BetaSample and not whole:  # which goes through a trial
+    environment, trials = world.environment, type(policy.index) is BetaSample
+    binary = rules_of(environment.rewards) is not None
+    feedback: FeedbackRules | None = rules_of(environment.feedback)
+    if feedback is None or (trials and not binary):
         return False
-    if type(feedback) is Immediate:
+    if feedback.kind == "at once":
         return True
-    if type(feedback) in rules.PROFILES:
-        exact = whole or (policy.plays == 1 and not feedback.random)
-        short = not isinstance(feedback, RandomDelay) or feedback.high <= LONGEST
-        return exact and short and type(policy.index) is not BetaSample
-    known = not isinstance(feedback, ByReward) or bool(np.isin([0.0, 1.0], feedback.values).all())
-    room = world.horizon * _strand_number(world) <= ROOM
-    return type(feedback) in DELAYS and not feedback.named and whole and known and room
+    if feedback.kind == "singly":
+        return binary and world.horizon * _strand_number(world) <= ROOM
+    drawn = feedback.kind == "random"
+    exact = binary or (policy.plays == 1 and not drawn)
+    return exact and not trials and not (drawn and feedback.last > LONGEST)
 
 
 def _flat(draws: NDArray[Any]) -> NDArray[Any]:

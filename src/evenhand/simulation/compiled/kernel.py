@@ -15,14 +15,17 @@ from evenhand.policy.index import UCB, BetaSample
 from evenhand.simulation.code_version import code_version
 from evenhand.simulation.compiled.rules import (
     AT_ONCE,
+    BOUNDED,
+    DISCOUNTED,
     EXACT,
     FIRST,
     HARD,
     HINGE,
+    INCREASING,
     LINEAR,
     MISSING,
     NOTHING,
-    PROFILES,
+    RANDOM_DELAY,
     RECURSIVE,
     SCORES,
     SINGLY,
@@ -33,7 +36,6 @@ from evenhand.simulation.compiled.rules import (
 BOUND, BETA = SCORES[UCB], SCORES[BetaSample]
 IGNORED, AS_ONE = MISSING[Received], MISSING[Optimistic]
 LOWEST, FEWEST, RANDOM = TIES.values()
-BOUNDED, INCREASING, DECREASING, DISCOUNTED, RANDOM_DELAY = PROFILES.values()
 
 #: Without counting references: to read an array from a tuple would cost more than the arithmetic. So nothing is
 #: allocated in here.

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask, State
-from evenhand.environment.feedback import FeedbackModel, Immediate
-from evenhand.environment.profiles import Bounded, Decreasing, Discounted, Increasing, RandomDelay
-from evenhand.environment.world import World
+from evenhand.environment.feedback import FeedbackRules
 from evenhand.policy.composition import Policy
 from evenhand.policy.evidence import Evidence, Optimistic, Pessimistic, Received
 from evenhand.policy.fairness import DeficitBonus, DeficitFirst, Fairness, NoPromise, VirtualQueue
@@ -32,8 +30,8 @@ BONUSES = {"linear": LINEAR, "hinge": HINGE, "hard": HARD, "soft": SOFT}
 #: Which of equal arms goes first.
 TIES = {"first": 0, "fewest": 1, "random": 2}
 #: How rewards arrive: at once, each by itself after a delay, or as anonymous sums by a profile.
-AT_ONCE, SINGLY = 0, 1
-PROFILES: dict[type, int] = {Bounded: 2, Increasing: 3, Decreasing: 4, Discounted: 5, RandomDelay: 6}
+AT_ONCE, SINGLY, BOUNDED, INCREASING, DECREASING, DISCOUNTED, RANDOM_DELAY = range(7)
+ARRIVALS = ("at once", "singly", "bounded", "increasing", "decreasing", "discounted", "random")
 
 
 class Rules(NamedTuple):
@@ -228,45 +226,23 @@ def with_sizes(holds: Holds, policy: Policy, rounds: int) -> Holds:
     return holds._replace(sizes=np.concatenate([[0.0], sizes]))
 
 
-def arrivals_of(world: World, lanes: slice) -> Arrivals:
-    """How rewards arrive in the lanes of a strand, with nothing under way.
-
-    Args:
-        world: whose feedback has a rule.
-        lanes: of the strand.
-
-    Returns:
-        The arrivals.
-    """
-    feedback, number = world.environment.feedback, lanes.stop - lanes.start
-    kind = AT_ONCE if isinstance(feedback, Immediate) else PROFILES.get(type(feedback), SINGLY)
-    first, last = _extent(feedback)
+def arrivals_of(feedback: FeedbackRules, lanes: int, rounds: int) -> Arrivals:
+    """How rewards arrive in some lanes of a run of so many rounds, with nothing under way."""
+    kind = ARRIVALS.index(feedback.kind)
     return Arrivals(
         kind=kind,
-        first=first,
-        last=last,
-        factor=feedback.factor if isinstance(feedback, Discounted) else 0.0,
-        past=np.zeros((last + 2, number)),
-        total=np.zeros(number),
-        weighted=np.zeros(number),
-        due=np.full(world.horizon if kind == SINGLY else 0, -1),
+        first=feedback.first,
+        last=feedback.last,
+        factor=feedback.factor,
+        past=np.zeros((feedback.last + 2, lanes)),
+        total=np.zeros(lanes),
+        weighted=np.zeros(lanes),
+        due=np.full(rounds if kind == SINGLY else 0, -1),
         following=np.empty(0, dtype=np.int64),
         places=np.empty(0, dtype=np.int64),
         won=np.empty(0, dtype=bool),
         free=np.array([-1, 0]),
     )
-
-
-def _extent(feedback: FeedbackModel) -> tuple[int, int]:
-    """The rounds of a profile: first and last; 0 and 0 where it needs none."""
-    match feedback:
-        case Bounded():
-            return feedback.start, feedback.stop
-        case Increasing() | Decreasing():
-            return 0, feedback.length
-        case RandomDelay():
-            return feedback.low, feedback.high
-    return 0, 0
 
 
 def with_room(arrivals: Arrivals, rewards: int) -> Arrivals:

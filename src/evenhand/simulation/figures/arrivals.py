@@ -9,11 +9,8 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
-from evenhand.environment.feedback import FeedbackModel
-from evenhand.environment.kernel import Kernel
-from evenhand.environment.late import Delay
-from evenhand.environment.profiles import Profile
-from evenhand.environment.rewards import Bernoulli
+from evenhand.environment.feedback import FeedbackModel, Steps
+from evenhand.environment.rewards import Bernoulli, Rewards
 from evenhand.environment.world import Environment
 from evenhand.simulation.figures.style import LONGEST, finish, look, new_figure, plain, style_for
 from evenhand.simulation.results import Results
@@ -23,12 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LEVELS = np.concatenate([np.linspace(0.0005, 0.999, 1000), np.linspace(0.999, 1.0, 101)[1:]])
 LATEST = 10_000  # rounds that are drawn, where no run says how many there are
 POINTS = 240  # of a curve
 SHOWN = 8  # arms that have a curve each
-
-Steps = tuple[Array, Array]  # rounds after the play, rising, and the share that is known from each of them on
 
 
 def delays(
@@ -148,7 +142,7 @@ def _curves(source: Results | Environment | Mapping[str, FeedbackModel], means: 
         return _of_world(source)
     found: dict[str, Steps] = {}
     for label, model in source.items():
-        of_arms = _steps(model, label, means, None)
+        of_arms = _steps(model, label, Bernoulli(means))
         for arm, steps in enumerate(of_arms):
             found[label if len(of_arms) == 1 else f"{label}, arm {arm + 1}"] = steps
     if not found:
@@ -158,8 +152,7 @@ def _curves(source: Results | Environment | Mapping[str, FeedbackModel], means: 
 
 def _of_world(world: Environment) -> dict[str, Steps]:
     """A curve for each arm, or one where all arms have the same."""
-    means = world.means if isinstance(world.rewards, Bernoulli) and world.means.ndim == 1 else np.full(world.arms, 0.5)
-    of_arms = _steps(world.feedback, "the environment", means, world)
+    of_arms = _steps(world.feedback, "the environment", world.rewards)
     if all(_same(of_arms[0], steps) for steps in of_arms):
         return {"all arms": of_arms[0]}
     arms = range(world.arms)
@@ -171,39 +164,9 @@ def _same(one: Steps, other: Steps) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def _steps(model: FeedbackModel, label: str, means: Array, world: Environment | None) -> list[Steps]:
+def _steps(model: FeedbackModel, label: str, rewards: Rewards) -> list[Steps]:
     """When the rewards of each arm become known, or of all arms."""
-    if model.immediate:
-        return [(np.zeros(1), np.ones(1))]
-    if isinstance(model, Profile):
-        rounds = np.arange(min(model.longest, float(LATEST)) + 1.0)
-        return [(rounds, 1.0 - model.tail(rounds + 1.0))]
-    if isinstance(model, Kernel):
-        weights = model.weights(np.arange(LATEST)) if callable(model.weights) else model.weights
-        return [(np.arange(float(len(row))), np.cumsum(row)) for row in np.atleast_2d(weights)]
-    if not isinstance(model, Delay):
+    found = model.arrivals(LATEST, rewards)
+    if found is None:
         raise EvenhandError(f"{label}: {type(model).__name__} has no distribution of delays that could be drawn")
-    if model.biased and world is not None and not (isinstance(world.rewards, Bernoulli) and world.means.ndim == 1):
-        return [_of_levels(late) for late in _drawn(model, world)]
-    return [_of_levels(late) for late in model.quantiles(LEVELS, means).T]
-
-
-def _drawn(model: Delay, world: Environment) -> Array:
-    """The delays of each arm at `LEVELS`, from 400 of its rewards, (arms, levels)."""
-    rng = np.random.default_rng(0)
-    lanes = world.means.shape[0] if world.means.ndim == 2 else 1
-    rows = rng.integers(0, world.rewards.rows or 1, (400, 1))
-    rewards = world.rewards.draw(rng, rows, lanes).reshape(-1, world.arms)[:, :, None]
-    shape = (*rewards.shape[:2], len(LEVELS) // 4)
-    chances = np.broadcast_to((np.arange(shape[-1]) + 0.5) / shape[-1], shape)
-    arms = np.broadcast_to(np.arange(world.arms)[:, None], shape)
-    late = model.quantile(chances.ravel(), arms.ravel(), np.broadcast_to(rewards, shape).ravel())
-    ordered = np.sort(late.reshape(shape).swapaxes(0, 1).reshape(world.arms, -1), axis=1)
-    return ordered[:, np.ceil(LEVELS * ordered.shape[1]).astype(int) - 1]
-
-
-def _of_levels(late: Array) -> Steps:
-    """The distinct delays, and the largest level that each reaches."""
-    known = np.isfinite(late)
-    rounds, last = np.unique(late[known][::-1], return_index=True)
-    return rounds, LEVELS[known][::-1][last]
+    return found

@@ -202,13 +202,14 @@ ARS_UCB = Bound(
 
 
 def _ars_ucb(rounds: Array, policy: Policy, baseline: Baseline) -> Array:
-    from evenhand.environment.profiles import Profile, lateness, lateness_variance
+    from evenhand.environment.profiles import lateness, lateness_variance
 
     late, variance = 0.0, 0.0
-    if isinstance(baseline.feedback, Profile):
-        late = lateness(baseline.feedback, baseline.gains)
+    spread = None if baseline.feedback is None else baseline.feedback.spread
+    if spread is not None:
+        late = lateness(spread, baseline.gains)
         # Of all totals in [0, 1] of a mean, those of 0 and 1 vary most.
-        variance = lateness_variance(baseline.feedback, baseline.gains)
+        variance = lateness_variance(spread, baseline.gains)
     exploration = float(getattr(policy.index, "exploration"))  # noqa: B009
     size = getattr(policy.hold, "size")  # noqa: B009
     constant = ars_ucb_constant(baseline.gains.size, exploration, late, variance, size)

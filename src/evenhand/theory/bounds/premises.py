@@ -101,7 +101,7 @@ def default_exploration(value: float) -> Premise:
 def bounded_rewards(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
     """Neither a log nor an adversary, and a range within [0, 1]."""
     rewards, range = environment.rewards, environment.range
-    if range is None or rewards.in_hindsight or rewards.rows is not None:
+    if range is None or rewards.traits.in_hindsight or rewards.rows is not None:
         return False
     return range[0] >= 0.0 and range[1] <= 1.0
 
@@ -109,7 +109,7 @@ def bounded_rewards(policy: Policy, environment: Environment, baseline: Baseline
 @premise("rewards are known at the end of their round")
 def immediate_feedback(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
     """No delay, no loss, no sums."""
-    return environment.feedback.immediate
+    return environment.feedback.traits.immediate
 
 
 @premise("all arms are always available")
@@ -170,9 +170,7 @@ def holds_at_most_double(policy: Policy, environment: Environment, baseline: Bas
 @premise("it is known how rewards spread, and the plays do not change it")
 def known_spread(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
     """Known at once, or a profile."""
-    from evenhand.environment.profiles import Profile
-
-    return environment.feedback.immediate or isinstance(environment.feedback, Profile)
+    return environment.feedback.spread is not None
 
 
 no_tolerance = parameter("fairness.tolerance", 0.0, "the tolerance is 0")
