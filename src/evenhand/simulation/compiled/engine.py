@@ -25,6 +25,7 @@ from evenhand.policy.index import BetaSample
 from evenhand.policy.schedule import NoSchedule
 from evenhand.policy.selection import TopM
 from evenhand.simulation.compiled import rules
+from evenhand.simulation.interrupts import interrupts_wait
 from evenhand.simulation.measures import MEASURES, MaxViolation, by_sums
 from evenhand.simulation.metrics import MetricRecorder
 
@@ -97,14 +98,17 @@ class Engine:
         Args:
             stop: the round.
         """
-        from evenhand.simulation.compiled import kernel
+        with interrupts_wait():
+            from evenhand.simulation.compiled import kernel
 
         for drawn in self._world.ahead(stop):
             rounds, lanes, _ = drawn.rewards.shape
             strand = self._strands[drawn.lanes.start]
             strand.holds = rules.with_sizes(strand.holds, self._policy, rounds)
             strand.arrivals = rules.with_room(strand.arrivals, rounds * lanes * self._policy.plays)
-            strand.play(kernel.play, self._draws(drawn), drawn.before)
+            draws = self._draws(drawn)
+            with interrupts_wait():  # the first call compiles
+                strand.play(kernel.play, draws, drawn.before)
         self._state.round = stop
         self._run.jump(stop, self._state.tally.pulls)
 
