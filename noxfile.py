@@ -61,6 +61,13 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def faults(session: nox.Session) -> None:
+    """Breaks forty places of the core, one at a time: the tests must notice each; about half an hour."""
+    session.install("-e", ".[test]")
+    session.run("python", "tools/faults.py", *session.posargs)
+
+
+@nox.session
 def clusters(session: nox.Session) -> None:
     """Sweeps on local clusters of Dask and Ray, with workers that are killed."""
     session.install("-e", ".[test,dask,ray]")
