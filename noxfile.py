@@ -71,7 +71,7 @@ def faults(session: nox.Session) -> None:
 def clusters(session: nox.Session) -> None:
     """Sweeps on local clusters of Dask and Ray, with workers that are killed."""
     session.install("-e", ".[test,dask,ray]")
-    session.run("pytest", "-n", "0", "-m", "clusters", "tests/sweeps", *session.posargs)
+    session.run("pytest", "-n", "0", "-m", "clusters", "tests/studies", *session.posargs)
 
 
 @nox.session

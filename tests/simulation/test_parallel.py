@@ -126,20 +126,21 @@ def test_nothing_is_left_behind(end: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_ticks_reach_the_file_that_the_bar_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[list[int]] = []
-    original = engine._bar
+    looked: list[Callable[[], tuple[int, str]]] = []
+    original = engine.bar
 
-    def bar(done: Any, steps: Any, show: bool) -> Any:
-        looked.append(done)
-        return original(done, steps, show)
+    def bar(total: int, look: Callable[[], tuple[int, str]], show: bool | None, left: bool) -> Any:
+        looked.append(look)
+        return original(total, look, show, left)
 
-    monkeypatch.setattr(engine, "_bar", bar)
+    monkeypatch.setattr(engine, "bar", bar)
 
-    def function(steps: int, tick: Tick) -> list[int]:
+    def function(steps: int, tick: Tick) -> tuple[int, str]:
         tick(steps)
-        return [int(n) for n in looked[0]]
+        return looked[0]()
 
-    assert results_of(function, [(3,), (5,)], [3, 5], jobs=1, progress=False) == [[3, 0], [3, 5]]
+    done = results_of(function, [(3,), (5,)], [3, 5], jobs=1, progress=False)
+    assert done == [(3, "3 of 8 rounds"), (8, "8 of 8 rounds")]
 
 
 def test_a_bar_changes_nothing_and_keeps_off_standard_output(
@@ -156,17 +157,11 @@ def test_a_bar_changes_nothing_and_keeps_off_standard_output(
 def test_a_bar_is_shown_on_terminals_unless_told_otherwise(
     terminal: bool, asked: bool | None, shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[bool] = []
-    original = engine._bar
-
-    def bar(done: Any, steps: Any, show: bool) -> Any:
-        told.append(show)
-        return original(done, steps, False)
-
-    monkeypatch.setattr(engine, "_bar", bar)
+    told: list[int] = []
+    monkeypatch.setattr(engine, "_watch", lambda total, *others: told.append(total))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     results_of(work, UNITS, STEPS, jobs=1, progress=asked)
-    assert told == [shown]
+    assert told == [6] * shown
 
 
 class Flat(Rewards):

@@ -18,7 +18,7 @@ import pytest
 
 from evenhand import sweep
 from evenhand.core.errors import EvenhandError
-from evenhand.studies import engines
+from evenhand.studies import pool
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 
@@ -84,7 +84,7 @@ def test_a_cluster_without_workers_is_not_waited_for_without_end(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The only worker is killed in the middle; what was finished before is kept."""
-    monkeypatch.setattr(engines, "DESERTED", 2.0)
+    monkeypatch.setattr(pool, "DESERTED", 2.0)
     config |= {"horizon": 3000, "lanes": 20}
     out = tmp_path / "out"
     with dask_cluster(tmp_path, workers=1) as (url, (worker,)):

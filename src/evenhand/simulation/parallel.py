@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
+from functools import cache, partial
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
@@ -64,17 +65,18 @@ def run(
     Raises:
         KeyboardInterrupt: interrupted, with a message on how much was done.
     """
+    total = sum(steps)
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         path = Path(folder) / "done"
         done: NDArray[np.int64] = np.memmap(path, dtype=np.int64, mode="w+", shape=(len(units),))
         try:
-            with _bar(done, steps, sys.stderr.isatty() if progress is None else progress):
+            with bar(total, partial(_rounds, done, total), progress, left=True):
                 seconds = _run_all(function, units, jobs, path, finished)
         except KeyboardInterrupt:
             whole = sum(int(d) >= s for d, s in zip(done, steps, strict=True))
             raise KeyboardInterrupt(
                 f"interrupted: {whole} of {len(units)} parts of the work were done "
-                f"({int(done.sum()):,} of {sum(steps):,} rounds)"
+                f"({int(done.sum()):,} of {total:,} rounds)"
             ) from None
         finally:
             del done  # the file must be free before its folder goes
@@ -100,6 +102,19 @@ def metered() -> Iterator[list[float]]:
         yield seconds
     finally:
         _METER.reset(token)
+
+
+@cache
+def end_with(parent: int) -> None:
+    """End this process, if that one has started it, when that one, which waits for its results, has been killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    if os.getppid() == parent:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def carry(*parts: object) -> None:
@@ -200,12 +215,9 @@ def _run_one(
 ) -> tuple[int, R, float]:
     # On another machine of a cluster the file does not exist, and there is no bar.
     done = np.memmap(path, dtype=np.int64, mode="r+", shape=(units,)) if path.exists() else np.zeros(units)
-
-    local = os.getppid() == parent
+    end_with(parent)
 
     def tick(steps: int) -> None:
-        if local and os.getppid() != parent:
-            os._exit(1)  # the process that wants the results has been killed
         done[number] = steps
 
     began = time.process_time()
@@ -213,14 +225,18 @@ def _run_one(
     return number, result, time.process_time() - began
 
 
+def _rounds(done: NDArray[np.int64], total: int) -> tuple[int, str]:
+    return int(done.sum()), f"{int(done.sum()):,} of {total:,} rounds"
+
+
 @contextmanager
-def _bar(done: NDArray[np.int64], steps: Sequence[int], show: bool) -> Iterator[None]:
-    """A progress bar in a thread of its own, which reads ``done``."""
-    if not show:
+def bar(total: int, look: Callable[[], tuple[int, str]], show: bool | None, left: bool = False) -> Iterator[None]:
+    """A progress bar in a thread of its own, which looks how much is done; ``left`` adds an estimate of the time."""
+    if not (sys.stderr.isatty() if show is None else show):
         yield
         return
     over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(done, sum(steps), over), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(total, look, left, over), daemon=True)
     watcher.start()
     try:
         yield
@@ -229,20 +245,15 @@ def _bar(done: NDArray[np.int64], steps: Sequence[int], show: bool) -> Iterator[
         watcher.join()
 
 
-def _watch(done: NDArray[np.int64], total: int, over: threading.Event) -> None:
+def _watch(total: int, look: Callable[[], tuple[int, str]], left: bool, over: threading.Event) -> None:
     if over.wait(PATIENCE):
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("simulating"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("rounds"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
+    columns = (BarColumn(), TextColumn("{task.description}"), *((TimeRemainingColumn(),) if left else ()))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=total)
         while not over.wait(0.2):
-            bar.update(task, completed=int(done.sum()))
+            completed, description = look()
+            shown.update(task, completed=completed, description=description)

@@ -1,67 +1,244 @@
-"""Runs the units of a sweep on an engine: makes them ready, and keeps count of those under way."""
+"""Runs the units of a sweep: in this process, in processes of loky (joblib's), on Dask, or on Ray, by one loop."""
 
 from __future__ import annotations
 
+import itertools
+import logging
+import os
+import pickle
+import re
+import socket
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
 
+from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.simulation import parallel
 from evenhand.simulation.setup import Setup
-from evenhand.studies.engines import Result, Task, engine
-from evenhand.studies.units import Failure, Unit
+from evenhand.studies.units import Failure, Unit, UnitResult, run_unit
 
-Done = tuple[Unit, Result]
+BACKENDS = ("local", "dask", "ray")
+PATIENCE = 3  # times that all workers may end while no unit is finished
+DESERTED = 300.0  # seconds that a Dask cluster may be without any worker
+TRANSFER = 60.0  # seconds that a result may take from a worker to this process
+
+Result = UnitResult | Failure
+Task = tuple[Unit, Setup]
+
+
+class Job(Protocol):
+    """A unit that workers run: a future, which loky, Dask and Ray all have."""
+
+    def done(self) -> bool:
+        """Whether it is finished."""
+
+    def result(self, timeout: float) -> Result:
+        """What it returned; an error if its worker ended."""
+
+
+@dataclass
+class Workers:
+    """Who runs units: how one is handed out, how many at a time, and a check, made while nothing is finished."""
+
+    submit: Callable[[bytes], Job]
+    slots: int
+    check: Callable[[float], None] = lambda moved: None
 
 
 @dataclass
 class Pool:
-    """Where units run.
-
-    Args:
-        jobs: processes on this machine; −1 uses every core.
-        backend: ``"local"``, ``"dask"`` or ``"ray"``.
-        address: of the cluster's scheduler; empty for a cluster that is started on this machine.
-    """
+    """Where units run: ``jobs`` processes on this machine (−1 for every core), or the cluster at ``address``."""
 
     jobs: int = 1
     backend: str = "local"
     address: str = ""
-    _under_way: dict[str, Unit] = field(init=False, default_factory=dict)
+    under_way: int = 0
 
-    @property
-    def under_way(self) -> int:
-        """Units that have been handed out and are not finished."""
-        return len(self._under_way)
-
-    def run(self, units: list[Unit], build: Callable[[Unit], Setup]) -> Iterator[Done]:
-        """Run units; yields each with its result as soon as it is there, in no fixed order.
-
-        A unit whose configuration cannot be run fails, and one that ends its worker, too; the others are not touched.
-
-        Args:
-            units: to run.
-            build: makes a unit ready to run, in this process.
-
-        Raises:
-            EvenhandError: the backend is unknown, the cluster cannot be reached, or workers end all the time.
-        """
-        faults: list[Done] = []
-
-        def tasks() -> Iterator[Task]:
-            for unit in units:
-                try:
-                    setup = build(unit)
-                    parallel.carry(setup.environment, *setup.policies.values(), *setup.metrics)
-                except EvenhandError as error:
-                    faults.append((unit, Failure(str(error))))
-                else:
-                    self._under_way[unit.key] = unit
-                    yield unit.key, setup
-
-        with engine(self.backend, self.jobs, self.address) as run:
-            for key, result in run(tasks()):
-                while faults:
-                    yield faults.pop()
-                yield self._under_way.pop(key), result
+    def run(self, units: list[Unit], build: Callable[[Unit], Setup]) -> Iterator[tuple[Unit, Result]]:
+        """Each unit with its result as soon as it is there: a `Failure` if it cannot be run or ends its worker."""
+        validate.one_of("backend", self.backend, BACKENDS)
+        if validate.whole("jobs", self.jobs, low=-1) == 0:
+            raise EvenhandError("jobs must be at least 1, or -1 for every core, got 0")
+        if self.backend == "local" and self.address:
+            raise EvenhandError("an address belongs to a cluster: give the backend, 'dask' or 'ray', too")
+        faults: list[tuple[Unit, Result]] = []
+        run = self._in_turn if self.backend == "local" and self.jobs == 1 else self._elsewhere
+        for unit, result in run(_tasks(units, build, faults)):
+            yield from faults
+            faults.clear()
+            yield unit, result
         yield from faults
+
+    def _in_turn(self, tasks: Iterator[Task]) -> Iterator[tuple[Unit, Result]]:
+        for unit, setup in tasks:
+            self.under_way = 1
+            yield unit, run_unit(setup)
+            self.under_way = 0
+
+    def _elsewhere(self, tasks: Iterator[Task]) -> Iterator[tuple[Unit, Result]]:
+        """Units side by side; again, each by itself, those whose worker ended, as another one may have ended it."""
+        # joblib's backends for clusters were tried (joblib 1.6, Ray 2.60, Dask 2026.8). Ray's returns nothing before
+        # all is finished (ValueError for return_as="generator_unordered"), so that a sweep that is killed would lose
+        # it, and with one process it runs units in this one, which a deadly unit ends. Dask's had not returned 100 s
+        # after one of ten units of half a second had ended its worker.
+        connect = {"local": _processes, "dask": _dask, "ray": _ray}[self.backend]
+        with connect(self.address, self.jobs) as workers:
+            suspects: list[tuple[Task, Exception]] = []
+            yield from self._side_by_side(workers, tasks, workers.slots, suspects)
+            for task, _ in suspects:
+                ended: list[tuple[Task, Exception]] = []
+                yield from self._side_by_side(workers, iter([task]), 1, ended)
+                for (unit, _), error in ended:
+                    reason = f"perhaps for want of memory: {_first_sentence(error)}"
+                    yield unit, Failure(f"it ended the process that ran it, {reason}")
+
+    def _side_by_side(
+        self, workers: Workers, tasks: Iterator[Task], slots: int, ended: list[tuple[Task, Exception]]
+    ) -> Iterator[tuple[Unit, Result]]:
+        """The results of units, at most ``slots`` at a time; those whose worker ended join ``ended``."""
+        import cloudpickle
+
+        jobs: dict[Job, Task] = {}
+        moved = asked = time.monotonic()
+        lost = 0  # since a unit was finished
+        while True:
+            for task in itertools.islice(tasks, slots - len(jobs)):
+                # By value: workers may not be able to import what this process can.
+                jobs[workers.submit(cloudpickle.dumps(task[1]))] = task
+            self.under_way = len(jobs)
+            if not jobs:
+                return
+            done = [job for job in jobs if job.done()]
+            for job in done:
+                task = jobs.pop(job)
+                try:
+                    result = job.result(timeout=TRANSFER)
+                except Exception as error:  # `run_unit` returns its own
+                    ended.append((task, error))
+                    lost += 1
+                    if lost == PATIENCE * workers.slots:
+                        message = f"workers ended {lost} times in a row, the last with: {_first_sentence(error)}"
+                        raise EvenhandError(message) from None
+                else:
+                    lost, moved = 0, time.monotonic()
+                    yield task[0], result
+            if not done:
+                time.sleep(0.01)
+                if time.monotonic() > asked + 1.0:
+                    workers.check(moved)
+                    asked = time.monotonic()
+
+
+def _tasks(units: list[Unit], build: Callable[[Unit], Setup], faults: list[tuple[Unit, Result]]) -> Iterator[Task]:
+    """Units made ready, in this process; one that cannot be joins the faults."""
+    for unit in units:
+        try:
+            setup = build(unit)
+            parallel.carry(setup.environment, *setup.policies.values(), *setup.metrics)
+        except EvenhandError as error:
+            faults.append((unit, Failure(str(error))))
+        else:
+            yield unit, setup
+
+
+@contextmanager
+def _processes(address: str, jobs: int) -> Iterator[Workers]:
+    from joblib.externals.loky import get_reusable_executor
+
+    number = parallel.processes(jobs)
+
+    def submit(work: bytes) -> Job:
+        while True:
+            executor = get_reusable_executor(max_workers=number)  # another one, if the last one's workers have ended
+            try:
+                job: Job = executor.submit(_run, work, os.getpid())
+            except BrokenExecutor:  # they ended just now
+                continue
+            return job
+
+    try:
+        yield Workers(submit, 2 * number)
+    except BaseException:
+        get_reusable_executor(max_workers=number).shutdown(kill_workers=True)
+        raise
+
+
+@contextmanager
+def _dask(address: str, jobs: int) -> Iterator[Workers]:
+    """A Dask cluster, which runs a task anew whose worker ended."""
+    from distributed import Client, LocalCluster
+
+    own = None
+    try:
+        if not address:
+            number = None if jobs < 0 else jobs
+            own = LocalCluster(number, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL)
+        client = Client(own or address, timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise EvenhandError(f"there is no Dask scheduler at {address!r}: {_first_sentence(error)}") from None
+    seen = time.monotonic()  # any worker
+
+    def check(moved: float) -> None:
+        nonlocal seen
+        seen = time.monotonic() if client.nthreads() else max(seen, moved)
+        if time.monotonic() > seen + DESERTED:
+            place = client.scheduler.address
+            raise EvenhandError(
+                f"the Dask cluster at {place} has had no worker for {DESERTED:g} s: start some, for example with "
+                f"`dask worker {place}`, and run the sweep again, which continues where it keeps its results"
+            )
+
+    def submit(work: bytes) -> Job:
+        job: Job = client.submit(_run, work, pure=False)
+        return job
+
+    try:
+        yield Workers(submit, 2 * max(1, sum(client.nthreads().values())), check)
+    finally:
+        client.close()
+        if own is not None:
+            own.close()
+
+
+@contextmanager
+def _ray(address: str, jobs: int) -> Iterator[Workers]:
+    """A Ray cluster, which runs a task anew whose worker ended."""
+    import ray
+
+    place = re.fullmatch(r"(?:ray://)?\[?([^/\]]+?)\]?:(\d+)", address)
+    cpus = None if address or jobs < 0 else jobs
+    started = not ray.is_initialized()
+    try:
+        if place is not None:  # Ray itself would try for many minutes
+            socket.create_connection((place[1], int(place[2])), timeout=10).close()
+        if started:
+            quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "include_dashboard": False}
+            ray.init(address or "local", num_cpus=cpus, **quiet)
+    except (OSError, OverflowError, ValueError, RuntimeError) as error:
+        raise EvenhandError(f"there is no Ray cluster at {address!r}: {_first_sentence(error)}") from None
+    remote = ray.remote(num_cpus=1)(_run)
+
+    def submit(work: bytes) -> Job:
+        job: Job = remote.remote(work).future()
+        return job
+
+    try:
+        yield Workers(submit, 2 * max(1, int(ray.cluster_resources().get("CPU", 1))))
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _run(setup: bytes, parent: int = 0) -> Result:
+    if parent:
+        parallel.end_with(parent)
+    return run_unit(pickle.loads(setup))
+
+
+def _first_sentence(error: Exception) -> str:
+    """The message of an error of another library, without its advice."""
+    return f"{type(error).__name__}: {error}".partition("\n")[0].partition(". ")[0].strip()

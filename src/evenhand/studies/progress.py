@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from evenhand.studies.units import Failure, Unit, UnitResult
-
-WAIT = 1.0  # seconds before it appears
+from evenhand.simulation import parallel
+from evenhand.studies.pool import Pool, Result
+from evenhand.studies.units import Failure, Unit
 
 
 @dataclass
 class Progress:
-    """What has been done of a sweep.
-
-    Args:
-        total: units.
-        kept: of which results were there before.
-        work: of all units that are to be run, as `Unit.steps` estimates it.
-    """
+    """What has been done of a sweep: of ``total`` units ``kept`` were there before; ``work`` sums their steps."""
 
     total: int
     kept: int
@@ -32,22 +23,14 @@ class Progress:
     worked: float = 0.0
     began: float = field(default_factory=time.monotonic)
 
-    def see(self, unit: Unit, result: UnitResult | Failure) -> None:
-        """Count a unit.
-
-        Args:
-            unit: that was run.
-            result: of it.
-        """
+    def see(self, unit: Unit, result: Result) -> None:
+        """Count a unit."""
         self.done += 1
         self.failed += isinstance(result, Failure)
         self.worked += unit.steps
 
     def text(self, running: int) -> str:
         """One line on it.
-
-        Args:
-            running: units under way.
 
         Example:
             >>> Progress(total=40, kept=12, work=1.0).text(running=2)
@@ -61,41 +44,9 @@ class Progress:
             parts.append(f"about {_duration(seconds)} left")
         return ", ".join(parts)
 
-
-@contextmanager
-def shown(progress: Progress, pool: object, show: bool | None) -> Iterator[None]:
-    """Show a progress during the block.
-
-    Args:
-        progress: that changes meanwhile.
-        pool: with the number of units ``under_way``.
-        show: None for only where standard error is a terminal.
-    """
-    if not (sys.stderr.isatty() if show is None else show):
-        yield
-        return
-    over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(progress, pool, over), daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-
-
-def _watch(progress: Progress, pool: object, over: threading.Event) -> None:
-    if over.wait(WAIT):
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    with Bar(BarColumn(), TextColumn("{task.description}"), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=progress.total)
-        while not over.wait(0.2):
-            running = int(getattr(pool, "under_way", 0))
-            bar.update(task, completed=progress.kept + progress.done, description=progress.text(running))
+    def shown(self, pool: Pool, show: bool | None) -> AbstractContextManager[None]:
+        """Shown during the block; ``show`` None for only where standard error is a terminal."""
+        return parallel.bar(self.total, lambda: (self.kept + self.done, self.text(pool.under_way)), show)
 
 
 def _duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from evenhand.core.errors import EvenhandError
 from evenhand.studies.pool import Pool
-from evenhand.studies.progress import Progress, shown
+from evenhand.studies.progress import Progress
 from evenhand.studies.results import SweepResults
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
@@ -137,18 +137,7 @@ def sweep(
 
 
 def _run_missing(study: Study, store: Store, pool: Pool, shard: Shard | None, progress: bool | None) -> None:
-    """Run the units of a study that are not in a store.
-
-    Args:
-        study: whose units are run.
-        store: that is held for writing.
-        pool: where they run.
-        shard: which part of them; None for all.
-        progress: whether to show progress; None for only where standard error is a terminal.
-
-    Raises:
-        KeyboardInterrupt: interrupted, with a message on how much was done.
-    """
+    """Run the units of a study, or of its shard, that are not in a store."""
     units = list({unit.key: unit for unit in units_of(study)}.values())
     if shard is not None:
         units = units[shard.number - 1 :: shard.of]
@@ -156,7 +145,7 @@ def _run_missing(study: Study, store: Store, pool: Pool, shard: Shard | None, pr
     seen = Progress(len(units), len(units) - len(missing), sum(unit.steps for unit in missing))
     builder = Builder(study.folder)
     try:
-        with shown(seen, pool, progress):
+        with seen.shown(pool, progress):
             for unit, result in pool.run(missing, builder.setup):
                 store.save(unit, result)
                 seen.see(unit, result)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
@@ -194,15 +192,8 @@ class Builder:
         return setup
 
 
-def run_unit(setup: Setup, parent: int = 0) -> UnitResult | Failure:
-    """Run a unit; an error is returned, so that it stops no other unit.
-
-    Args:
-        setup: with one policy.
-        parent: number of the process that waits for the result, if it is on this machine: this one ends with it.
-    """
-    if parent and parent != os.getpid():
-        _end_with(parent)
+def run_unit(setup: Setup) -> UnitResult | Failure:
+    """Run a unit; an error is returned, so that it stops no other unit."""
     began = time.process_time()
     try:
         results = compare(
@@ -223,16 +214,3 @@ def run_unit(setup: Setup, parent: int = 0) -> UnitResult | Failure:
     except Exception as error:
         return Failure(f"{type(error).__name__}: {error}", traceback.format_exc())
     return UnitResult(results, time.process_time() - began)
-
-
-@cache
-def _end_with(parent: int) -> None:
-    """End this process when the one that waits for its results has ended."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    if os.getppid() == parent:
-        threading.Thread(target=watch, daemon=True).start()
