@@ -1,8 +1,14 @@
-"""The rules of names and keys, each with its sentence: the same in requests, in the store and in the client."""
+"""The rules of names, numbers and keys, each with its sentence: the same in requests, in the store and in the client.
+
+Annotated types say them; pydantic understands them at the border, and is not imported here.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le, MaxLen, MinLen
 
 ALLOCATION = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 ARM = r"\S"
@@ -14,6 +20,7 @@ SENTENCES = {
     IDEMPOTENCY_KEY: "must be 1 to 200 printable ASCII characters without spaces",
 }
 MAX_LEASE = 1_000_000  # decisions of a lease
+MAX_NESTING = 8  # levels of nested lists and objects per parameter
 MAX_LEASE_SECONDS = 86_400.0  # for which they may be played
 SCOPES = ("administer", "decide", "reward", "read")  # of keys
 
@@ -26,3 +33,51 @@ def matches(pattern: str, text: object) -> bool:
         (True, False)
     """
     return isinstance(text, str) and re.fullmatch(pattern, text) is not None
+
+
+class Form:
+    """What pydantic, or JSON Schema, is to know of a type where `annotated_types` has no word for it."""
+
+    def __init__(self, json: dict[str, Any] | None = None, **rules: Any) -> None:
+        self.json, self.rules = json or {}, rules
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = handler(source)
+        return schema | self.rules
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = handler(core)
+        return schema | self.json
+
+
+def check_nesting(value: Any) -> Any:
+    """Refuse a table with more than `MAX_NESTING` levels of nested lists and objects."""
+    level: list[Any] = [value]
+    for _ in range(MAX_NESTING + 1):
+        inside = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for some in inside for one in some if isinstance(one, dict | list)]
+        if not level:
+            return value
+    raise ValueError(f"must have at most {MAX_NESTING} levels of nested lists and objects")
+
+
+class Shallow:
+    """Of a table with at most `MAX_NESTING` levels."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> dict[str, Any]:
+        check = {"type": "no-info", "function": check_nesting}
+        return {"type": "function-after", "function": check, "schema": handler(source)}
+
+
+Flag = Annotated[bool, Form(strict=True)]  # strict: no value is converted to another type
+Whole = Annotated[int, Form(strict=True)]
+Number = Annotated[float, Form(strict=True, allow_inf_nan=False)]
+Nonnegative = Annotated[Number, Ge(0.0)]
+Share = Annotated[Number, Ge(0.0), Le(1.0)]
+AllocationName = Annotated[str, Form(pattern=ALLOCATION)]
+ArmName = Annotated[str, Form(pattern=ARM), MinLen(1), MaxLen(200)]
+#: A list of many wrong names is refused for the first one: describing each takes longer than accepting them.
+ArmNames = Annotated[list[ArmName], Form(fail_fast=True), MinLen(1)]
+NAMED = Form(json={"additionalProperties": False})  # no other names than valid names of arms
+Shares = Annotated[dict[ArmName, Share], MinLen(1), NAMED]
+Table = Annotated[dict[str, Any], Shallow()]

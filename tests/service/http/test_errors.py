@@ -14,8 +14,8 @@ from sqlalchemy import text
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.problem import CODES
-from evenhand.service.http.json import InvalidJson, parse_json
 from evenhand.service.http.problems import documented
+from evenhand.service.json import InvalidJson, parse_json
 from evenhand.service.store import Store
 from evenhand.service.store.commands import Decide
 from evenhand.service.store.errors import StoreUnavailable

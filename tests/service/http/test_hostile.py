@@ -15,11 +15,10 @@ import pytest
 
 from evenhand.bandit.evaluation.log import read_log
 from evenhand.core.errors import EvenhandError
-from evenhand.service.http import quotas as quotas_module
 from evenhand.service.http.auth import Caller
+from evenhand.service.http.limits import THREADS, Quotas
 from evenhand.service.http.problems import Refused
 from evenhand.service.http.protocol import MAX_HEAD, connection_limit
-from evenhand.service.http.quotas import Quotas
 from evenhand.service.http.run import check_keys
 from evenhand.service.http.settings import Settings
 from evenhand.service.store import Decide, Reward, Store
@@ -147,7 +146,7 @@ def test_logs_at_a_time_per_key_and_in_all() -> None:
     assert busy.value.code == "unavailable"
     first.end()
     quotas.log(keys[2], estimate=True)
-    assert quotas_module.THREADS[True] == 2
+    assert THREADS[True] == 2
 
 
 def test_a_log_stops_when_its_time_is_over(store: Store) -> None:

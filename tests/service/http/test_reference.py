@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from evenhand.messages import answers, requests
 from evenhand.messages.problem import CODES
 from evenhand.service.http.metrics import Metrics
+from evenhand.service.http.routes import DecisionRequest
 from evenhand.service.http.settings import Settings
 from evenhand.service.store import Decide, Store
 from tests.service.http.asking import Asking
@@ -23,8 +24,8 @@ PAGE = (DOCS / "reference/http.md").read_text(encoding="utf-8")
 HOWTO = (DOCS / "howto/serve.md").read_text(encoding="utf-8")
 MESSAGES: dict[str, Any] = {
     "an allocation": requests.AllocationRequest,
-    "a decision": requests.DecisionRequest,
-    "decisions with different arms": requests.DecisionRequest,
+    "a decision": DecisionRequest,
+    "decisions with different arms": DecisionRequest,
     "rewards": requests.RewardRequest,
     "a lease": requests.LeaseRequest,
     "a report of a lease": requests.ReportRequest,

@@ -448,7 +448,7 @@ def test_an_audit_is_encoded_in_pieces(drinks: Asking, monkeypatch: pytest.Monke
     whole = drinks.get(f"{ONE}/audit").json() | {"time": ""}
     assert len(whole["lines"]) == 4
     for piece in (1, 2, 3):
-        monkeypatch.setattr("evenhand.service.encoding.PIECE", piece)
+        monkeypatch.setattr("evenhand.service.json.PIECE", piece)
         assert drinks.get(f"{ONE}/audit").json() | {"time": ""} == whole
 
 

@@ -15,7 +15,6 @@ from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from evenhand.service.http.app import ROUTERS, create_app
-from evenhand.service.http.dependencies import JsonBody
 from evenhand.service.http.settings import Settings
 from evenhand.service.store import Store
 from evenhand.service.store.api_keys import SCOPES
@@ -43,8 +42,7 @@ def kinds_of_requests() -> Iterator[tuple[str, str, str | None, str]]:
         if route.include_in_schema:
             (method,) = route.methods or {""}
             for name in ("drinks", None) if "{name}" in route.path else (None,):
-                body = any(isinstance(one.call, JsonBody) for one in route.dependant.dependencies)
-                takes = body or route.dependant.query_params or ("{name}" in route.path and name is None)
+                takes = route.body_field or route.dependant.query_params or ("{name}" in route.path and name is None)
                 for mode in MODES if takes else ("valid",):  # where nothing is taken, nothing can be invalid
                     yield method, route.path_format, name, mode
 

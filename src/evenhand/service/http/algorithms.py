@@ -13,8 +13,8 @@ from evenhand.algorithms.registry import Algorithm
 from evenhand.algorithms.registry import algorithms as registered
 from evenhand.core.parts import kinds, parameters_of
 from evenhand.messages import answers
-from evenhand.service.http.dependencies import Anyone, errors
-from evenhand.service.http.json import JsonResponse
+from evenhand.service.http.dependencies import Anyone, KeyRoute, errors
+from evenhand.service.http.problems import JsonResponse
 
 #: Parameters that the service has elsewhere, or not at all: arms cannot be pulled before round 1.
 ELSEWHERE = ("plays", "free_start")
@@ -26,7 +26,7 @@ SLOTS = {"MeritLike": "merit"}
 
 SHAPE = re.compile(r"^\((?:arms|points),\), ")  # before a description: the type says it
 
-router = APIRouter(generate_unique_id_function=lambda route: route.name)
+router = APIRouter(route_class=KeyRoute, generate_unique_id_function=lambda route: route.name)
 
 
 @router.get("/v1/algorithms", responses=errors(), tags=["server"], response_model=answers.Algorithms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -13,7 +13,6 @@ from pydantic import TypeAdapter
 from evenhand.core.version import __version__
 from evenhand.messages.problem import Problem
 from evenhand.service.http import algorithms, downloads, routes, static
-from evenhand.service.http.dependencies import JsonBody
 from evenhand.service.http.metrics import Metrics
 from evenhand.service.http.middleware import RequestMiddleware
 from evenhand.service.http.problems import add_exception_handlers
@@ -24,7 +23,7 @@ from evenhand.service.store import Store
 if TYPE_CHECKING:
     from fastapi.telemetry import TelemetryConfig
 
-ROUTERS = (routes.direct, routes.router, algorithms.router, downloads.router, static.router)
+ROUTERS = (routes.direct, routes.router, routes.open_router, algorithms.router, downloads.router, static.router)
 DESCRIPTION = """Fair sequential decisions: which arm gets the next opportunity, with a promised share for every arm.
 
 Every decision and reward is durable before it is answered. Each route names the scope that it requires; as long as no
@@ -87,25 +86,13 @@ class _App(FastAPI):
         return self.openapi_schema
 
     def _describe(self, description: dict[str, Any]) -> None:
-        routes = [route for route in self.routes if isinstance(route, APIRoute) and route.include_in_schema]
-        bodies = {route.name: body for route in routes if (body := _body_of(route)) is not None}
-        kinds: list[tuple[object, Literal["validation", "serialization"], TypeAdapter[Any]]]
-        kinds = [(body, "validation", body.adapter) for body in bodies.values()]
-        kinds.append((Problem, "serialization", TypeAdapter(Problem)))
-        schemas, more = TypeAdapter.json_schemas(kinds, ref_template="#/components/schemas/{model}")
-        description["components"]["schemas"] |= more["$defs"]
-        for route in routes:
-            method = next(iter(route.methods or ()))
-            operation = description["paths"][route.path_format][method.lower()]
-            operation["summary"] = title(route.endpoint)
-            if route.name in bodies:
-                content = {"application/json": {"schema": schemas[bodies[route.name], "validation"]}}
-                operation["requestBody"] = {"required": True, "content": content}
-
-
-def _body_of(route: APIRoute) -> JsonBody | None:
-    calls = (dependency.call for dependency in route.dependant.dependencies)
-    return next((call for call in calls if isinstance(call, JsonBody)), None)
+        problem = TypeAdapter(Problem).json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+        details = problem.pop("$defs")
+        description["components"]["schemas"] |= details | {"Problem": problem}
+        for route in self.routes:
+            if isinstance(route, APIRoute) and route.include_in_schema:
+                for method in route.methods or ():
+                    description["paths"][route.path_format][method.lower()]["summary"] = title(route.endpoint)
 
 
 def title(endpoint: Callable[..., Any]) -> str:

@@ -54,29 +54,14 @@ class Caller:
     allocations: frozenset[str] | None = None
     expires: float | None = None
 
-    def may_use(self, allocation: str) -> bool:
-        """Whether it may use an allocation."""
-        return self.allocations is None or allocation in self.allocations
-
-    def check_allocation(self, allocation: str) -> None:
-        """Refuse a request for an allocation that its key is not for, whether or not it exists.
-
-        Raises:
-            Refused: it is for others.
-        """
-        if not self.may_use(allocation):
-            names = ", ".join(sorted(self.allocations or ()))
-            raise Refused("forbidden", f"the key {self.name!r} is for {names}, not for {allocation!r}")
-
-    def check_scope(self, scope: str) -> None:
-        """Refuse a request that needs a scope.
-
-        Raises:
-            Refused: its key does not have it.
-        """
-        if scope not in self.scopes:
+    def check(self, scope: str | None, allocation: str | None = None) -> None:
+        """Refuse a request that needs a scope, or is for an allocation, that its key does not have; there or not."""
+        if scope is not None and scope not in self.scopes:
             has = ", ".join(sorted(self.scopes))
             raise Refused("forbidden", f"this requires the scope {scope!r}; the key {self.name!r} has {has}")
+        if allocation is not None and self.allocations is not None and allocation not in self.allocations:
+            names = ", ".join(sorted(self.allocations))
+            raise Refused("forbidden", f"the key {self.name!r} is for {names}, not for {allocation!r}")
 
     def check_all(self, what: str) -> None:
         """Refuse a request for something that concerns all allocations.

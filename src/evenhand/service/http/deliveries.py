@@ -18,7 +18,7 @@ from evenhand.client.webhooks import signature
 from evenhand.core.errors import EvenhandError
 from evenhand.core.version import __version__
 from evenhand.messages.answers import Event, rfc3339
-from evenhand.service.encoding import encode
+from evenhand.service.json import encode
 from evenhand.service.store import Store
 from evenhand.service.store.export import read_event_page
 from evenhand.service.store.webhooks import CLAIM, WebhookStore

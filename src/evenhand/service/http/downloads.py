@@ -1,4 +1,4 @@
-"""The audit of an allocation as files: a table for spreadsheets, and a figure."""
+"""What is downloaded of an allocation: its audit as a table for spreadsheets or as a figure, and its log."""
 
 from __future__ import annotations
 
@@ -7,23 +7,31 @@ import csv
 import io
 import re
 import warnings
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import COLUMNS, VALUES
-from evenhand.service.http.dependencies import Name, Reader, Services, errors, text
+from evenhand.messages.requests import LOG_TYPES
+from evenhand.service.http.dependencies import KeyRoute, Name, Reader, Services, errors, text
+from evenhand.service.http.limits import LogDownload
 from evenhand.service.store import ReadAudit
-from evenhand.service.store.export import FORMULA
+from evenhand.service.store.export import FORMULA, LogLimits, stream_log
 
 CSV, SVG = "text/csv; charset=utf-8", "image/svg+xml"
 FORMULAS = re.compile(FORMULA)
+MAX_CHARACTERS = 2**28  # of available arms per log, which every row repeats
 #: One figure is drawn at a time: matplotlib's settings are those of the whole process.
 DRAWING = ThreadPoolExecutor(1, thread_name_prefix="evenhand-figure")
 
-router = APIRouter(generate_unique_id_function=lambda route: route.name)
+router = APIRouter(route_class=KeyRoute, generate_unique_id_function=lambda route: route.name)
 
 
 @router.get(
@@ -114,3 +122,60 @@ def as_svg(audit: Audit) -> bytes:
         warnings.filterwarnings("ignore", "Glyph", UserWarning)  # the reader's browser has the letters of more scripts
         audit.figure().savefig(file, format="svg", **FORMATS["svg"])
     return file.getvalue()
+
+
+@router.get(
+    "/v1/allocations/{name}/log",
+    responses={
+        **errors("unknown_allocation", "too_large", "invalid"),
+        **text("the log", *LOG_TYPES.values()),
+    },
+    tags=["results"],
+    response_class=StreamingResponse,
+)
+async def log(
+    request: Request,
+    caller: Reader,
+    service: Services,
+    name: Name,
+    format: Annotated[Literal["csv", "parquet"], Query(description="format of the file")] = "csv",
+    since: Annotated[int, Query(ge=1, lt=2**53, description="first round")] = 1,
+    until: Annotated[int | None, Query(ge=1, lt=2**53, description="last round; default: the last one decided")] = None,
+    estimate: Annotated[
+        bool, Query(description="whether to estimate propensities that have no closed form and were not requested")
+    ] = False,
+) -> Response:
+    """Download the log of the decisions and rewards, in the columns that off-policy evaluation reads.
+
+    Estimating propensities replays every event, which takes as long as it took to decide.
+    """
+    download = service.quotas.log(caller, estimate)
+    limits = LogLimits(service.settings.max_work, MAX_CHARACTERS, download.proceed)
+    begin = partial(stream_log, service.store.database, name, format, since, until, estimate, limits)
+    try:
+        pieces = await download.run(request, begin)
+    except BaseException:
+        download.end()
+        raise
+    headers = {"content-disposition": f'attachment; filename="{name}.{format}"'}
+    return LogResponse(request, download, pieces, media_type=LOG_TYPES[format], headers=headers)
+
+
+class LogResponse(StreamingResponse):
+    """A log that is sent while it is written; its download ends with the answer, however that ends."""
+
+    def __init__(self, request: Request, download: LogDownload, pieces: Iterator[bytes], **options: Any) -> None:
+        super().__init__(self._written(request, download, pieces), **options)
+        self._download = download
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._download.end()
+
+    @staticmethod
+    async def _written(request: Request, download: LogDownload, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+        while piece := await download.run(request, lambda: next(pieces, b"")):
+            yield piece

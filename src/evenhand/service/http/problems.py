@@ -10,42 +10,29 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.messages.problem import CODES, MAX_DETAILS, MEDIA_TYPE, Detail, Problem
-from evenhand.service.http.json import JsonResponse
-from evenhand.service.http.validation import sentence, written_path
-from evenhand.service.store.errors import (
-    Closed,
-    Conflict,
-    DamagedAllocation,
-    KeyReused,
-    LeaseOver,
-    Overloaded,
-    StoreUnavailable,
-    TooMuchWork,
-    UnknownAllocation,
-    UnknownArm,
-    UnknownDecision,
-    UnknownLease,
-    UnknownWebhook,
-)
+from evenhand.service.http.validation import described
+from evenhand.service.json import encode
+from evenhand.service.store import errors
 
 LOG = logging.getLogger("evenhand.service")
 
 CODE_OF: dict[type[Exception], str] = {
-    UnknownAllocation: "unknown_allocation",
-    UnknownArm: "unknown_arm",
-    UnknownDecision: "unknown_decision",
-    UnknownLease: "unknown_lease",
-    LeaseOver: "lease_over",
-    UnknownWebhook: "unknown_webhook",
-    Conflict: "conflict",
-    Closed: "closed",
-    KeyReused: "key_reused",
-    DamagedAllocation: "damaged",
-    TooMuchWork: "too_large",
-    StoreUnavailable: "unavailable",
+    errors.UnknownAllocation: "unknown_allocation",
+    errors.UnknownArm: "unknown_arm",
+    errors.UnknownDecision: "unknown_decision",
+    errors.UnknownLease: "unknown_lease",
+    errors.LeaseOver: "lease_over",
+    errors.UnknownWebhook: "unknown_webhook",
+    errors.Conflict: "conflict",
+    errors.Closed: "closed",
+    errors.KeyReused: "key_reused",
+    errors.DamagedAllocation: "damaged",
+    errors.TooMuchWork: "too_large",
+    errors.StoreUnavailable: "unavailable",
     InfeasiblePromise: "infeasible",
     StateError: "internal",
     EvenhandError: "invalid",
@@ -56,6 +43,16 @@ UNAVAILABLE = (
     "the database cannot be used at the moment, and the log of the server has the cause; nothing that was answered is "
     "lost, and retrying is safe"
 )
+
+
+class JsonResponse(Response):
+    """An answer in JSON."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """The bytes."""
+        return encode(content)
 
 
 class Refused(Exception):
@@ -78,13 +75,26 @@ class Refused(Exception):
         super().__init__(message)
         self.code, self.message, self.details, self.headers = code, message, details, headers
 
+    @classmethod
+    def at(cls, place: str, message: str) -> Refused:
+        """The refusal of an invalid request with an error in one place."""
+        return cls.in_places([(place, message)], 1)
+
+    @classmethod
+    def in_places(cls, details: Sequence[tuple[str, str]], count: int) -> Refused:
+        """The refusal of an invalid request with errors in several places: the first of them, and how many there are.
+
+        Example:
+            >>> Refused.in_places([("body.rewards[0].decision", "is required")], 3).message
+            'body.rewards[0].decision: is required (2 more)'
+        """
+        where, message = details[0]
+        more = f" ({count - 1:,} more)" if count > 1 else ""
+        return cls("invalid", f"{where}: {message}{more}", details)
+
 
 def error_response(refused: Refused, scope: Mapping[str, Any] | None = None) -> JsonResponse:
-    """The answer to a refused request.
-
-    Args:
-        refused: why.
-        scope: of the request, as ASGI has it; None where there is none.
+    """The answer to a refused request with this ASGI scope, if there is one.
 
     Example:
         >>> error_response(Refused("closed", "allocation 'drinks' is closed")).status_code
@@ -125,12 +135,18 @@ def documented(codes: Iterable[str]) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def refusal(error: Exception) -> Refused:
+def refusal(error: Exception, request: Request | None = None) -> Refused:
     """Any exception as a refusal; unexpected ones are logged."""
     if isinstance(error, Refused):
         return error
+    if isinstance(error, HTTPException) and request is not None:
+        return _framework_refusal(error, request)
+    if isinstance(error, RequestValidationError) and request is not None:
+        field, found = request.scope["route"].body_field, error.errors()
+        first = described(found[:MAX_DETAILS], field and field.field_info.annotation, error.body)
+        return Refused.in_places(first, len(found))
     code = next((code for kind, code in CODE_OF.items() if isinstance(error, kind)), "internal")
-    if code == "unavailable" and not isinstance(error, Overloaded):
+    if code == "unavailable" and not isinstance(error, errors.Overloaded):
         return Refused(code, UNAVAILABLE)
     if code != "internal":
         return Refused(code, str(error))
@@ -141,56 +157,21 @@ def refusal(error: Exception) -> Refused:
 def add_exception_handlers(app: FastAPI) -> None:
     """Let an app answer every exception of its routes in the one format."""
 
-    async def ours(request: Request, error: Exception) -> JsonResponse:
-        return error_response(refusal(error), request.scope)
+    async def answer(request: Request, error: Exception) -> JsonResponse:
+        return error_response(refusal(error, request), request.scope)
 
-    async def framework(request: Request, error: Exception) -> JsonResponse:
-        assert isinstance(error, HTTPException)
-        return error_response(_framework_refusal(error, _allowed_methods(request)), request.scope)
-
-    async def invalid(request: Request, error: Exception) -> JsonResponse:
-        assert isinstance(error, RequestValidationError)
-        found = error.errors()
-        details = [(written_path(one["loc"]), sentence(one["type"], one.get("ctx", {}), one["msg"])) for one in found]
-        return error_response(invalid_request(details, len(details)), request.scope)
-
-    app.add_exception_handler(Refused, ours)
-    app.add_exception_handler(EvenhandError, ours)
-    app.add_exception_handler(HTTPException, framework)
-    app.add_exception_handler(RequestValidationError, invalid)
+    for kind in (Refused, EvenhandError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, answer)
 
 
-def invalid_request(details: Sequence[tuple[str, str]], count: int) -> Refused:
-    """The refusal of a request with errors in several places.
-
-    Args:
-        details: the first of them, each a place and a message.
-        count: how many there are in all.
-
-    Example:
-        >>> invalid_request([("body.rewards[0].decision", "is required")], 3).message
-        'body.rewards[0].decision: is required (2 more)'
-    """
-    where, message = details[0]
-    more = f" ({count - 1:,} more)" if count > 1 else ""
-    return Refused("invalid", f"{where}: {message}{more}", details)
-
-
-def _allowed_methods(request: Request) -> list[str]:
-    """The methods that the page of a request accepts."""
-    methods: set[str] = set()
-    for route in request.app.routes:
-        if route.path_regex.match(request.scope["path"]):
-            methods |= route.methods
-    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
-
-
-def _framework_refusal(error: HTTPException, methods: Sequence[str]) -> Refused:
+def _framework_refusal(error: HTTPException, request: Request) -> Refused:
     """The refusal for an exception of the framework."""
     if error.status_code == 404:
         return Refused("not_found", "there is no such page; /docs lists them")
     if error.status_code == 405:
-        allow = ", ".join(methods)
+        there = [route for route in request.app.routes if route.path_regex.match(request.scope["path"])]
+        methods = {method for route in there for method in route.methods}
+        allow = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
         return Refused("method_not_allowed", f"this page accepts {allow} only", headers={"allow": allow})
     if error.status_code >= 500:
         return Refused("internal", INTERNAL)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import Discriminator, Tag
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
 
 from evenhand.messages import answers, requests
 from evenhand.messages.audit import Audit
-from evenhand.service.encoding import encode_by_pieces
 from evenhand.service.http.deliveries import check_address
 from evenhand.service.http.dependencies import (
     Administrator,
@@ -26,7 +23,7 @@ from evenhand.service.http.dependencies import (
     Decider,
     DirectRoute,
     DryRun,
-    JsonBody,
+    KeyRoute,
     Name,
     Once,
     Reader,
@@ -35,21 +32,9 @@ from evenhand.service.http.dependencies import (
     errors,
     text,
 )
-from evenhand.service.http.json import JsonResponse
-from evenhand.service.http.limits import (
-    check_batch,
-    check_new,
-    check_propensities,
-    check_report,
-    check_rewards,
-    check_rounds,
-    values_of_arms,
-    values_of_reports,
-    values_of_rewards,
-    values_of_rounds,
-)
-from evenhand.service.http.problems import Refused, documented
-from evenhand.service.http.quotas import LogDownload
+from evenhand.service.http.limits import check_batch, check_propensities
+from evenhand.service.http.problems import JsonResponse, Refused, documented
+from evenhand.service.json import encode_by_pieces
 from evenhand.service.store import (
     AddArm,
     Decide,
@@ -67,7 +52,7 @@ from evenhand.service.store import (
     UpdateAllocation,
     UpdateArm,
 )
-from evenhand.service.store.export import LogLimits, read_event_page, stream_log
+from evenhand.service.store.export import read_event_page
 
 TAGS = [
     {"name": "allocations", "description": "Create, list and change allocations."},
@@ -77,13 +62,18 @@ TAGS = [
     {"name": "server", "description": "The access of a key, the health of the server, and its metrics."},
 ]
 INFINITY = {"inf": math.inf, "-inf": -math.inf}  # JSON has no numbers for them
-MAX_CHARACTERS = 2**28  # of available arms per log, which every row repeats
 READY_TIMEOUT = 2.0  # seconds within which the database must answer
 PAGE, MAX_PAGE = 100, 1000  # entries of a page
 
 direct = APIRouter(route_class=DirectRoute, generate_unique_id_function=lambda route: route.name)
-router = APIRouter(generate_unique_id_function=lambda route: route.name)
+router = APIRouter(route_class=KeyRoute, generate_unique_id_function=lambda route: route.name)
+open_router = APIRouter(generate_unique_id_function=lambda route: route.name)
 Responses = dict[int | str, dict[str, Any]]
+#: Which of the two it is, decides a field that one of them has.
+DecisionRequest = Annotated[
+    Annotated[requests.CountedRounds, Tag("CountedRounds")] | Annotated[requests.ListedRounds, Tag("ListedRounds")],
+    Discriminator(lambda body: "ListedRounds" if isinstance(body, dict) and "rounds" in body else "CountedRounds"),
+]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="entries at most")]
 Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the page before; default: the first page")]
 
@@ -102,9 +92,7 @@ async def decide(
     caller: Decider,
     service: Services,
     name: Name,
-    message: Annotated[
-        requests.DecisionRequest, Depends(JsonBody(requests.DecisionRequest, values_of_rounds, check_rounds))
-    ],
+    message: DecisionRequest,
     once: Once,
 ) -> Response:
     """Decide which arms play in the next rounds.
@@ -144,9 +132,7 @@ async def reward(
     caller: Rewarder,
     service: Services,
     name: Name,
-    message: Annotated[
-        requests.RewardRequest, Depends(JsonBody(requests.RewardRequest, values_of_rewards, check_rewards))
-    ],
+    message: requests.RewardRequest,
     once: Once,
 ) -> Response:
     """Send the rewards of arms, at any time, in any order, one by one or together.
@@ -170,7 +156,7 @@ async def lease(
     caller: Decider,
     service: Services,
     name: Name,
-    message: Annotated[requests.LeaseRequest, Depends(JsonBody(requests.LeaseRequest, values_of_rounds, check_rounds))],
+    message: requests.LeaseRequest,
     once: Once,
 ) -> Response:
     """Lease the next rounds: you decide them yourself, without asking again.
@@ -194,9 +180,7 @@ async def report(
     service: Services,
     name: Name,
     id: str,
-    message: Annotated[
-        requests.ReportRequest, Depends(JsonBody(requests.ReportRequest, values_of_reports, check_report))
-    ],
+    message: requests.ReportRequest,
     once: Once,
 ) -> Response:
     """Report the decisions of a lease that were played so far, and rewards, as often as you like.
@@ -205,7 +189,7 @@ async def report(
     too. Rewards can also be sent one by one, as those of other decisions: position p has the id `round` + p.
     """
     if message.rewards:
-        caller.check_scope("reward")
+        caller.check("reward")
     rewards = {arm: (some.positions, some.values) for arm, some in message.rewards.items()}
     command = ReportLease(id, message.played, rewards, message.columns, message.finished, **once)
     return JsonResponse(await service.run(name, command))
@@ -221,7 +205,7 @@ async def total(
     caller: Rewarder,
     service: Services,
     name: Name,
-    message: Annotated[requests.TotalRequest, Depends(JsonBody(requests.TotalRequest))],
+    message: requests.TotalRequest,
     once: Once,
 ) -> Response:
     """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
@@ -250,9 +234,7 @@ async def total(
 async def create(
     caller: Administrator,
     service: Services,
-    message: Annotated[
-        requests.AllocationRequest, Depends(JsonBody(requests.AllocationRequest, values_of_arms, check_new))
-    ],
+    message: requests.AllocationRequest,
     dry_run: DryRun = False,
 ) -> Response:
     """Create an allocation.
@@ -264,11 +246,10 @@ async def create(
     With `start_from` the policy learns beforehand from the evidence of another allocation, which the key must be
     allowed to read, or from counts. Its promises, its pending decisions and its keys are not taken over.
     """
-    caller.check_allocation(message.name)
+    caller.check(None, message.name)
     if isinstance(message.start_from, str):
-        caller.check_scope("read")
-        caller.check_allocation(message.start_from)
-    options = message.model_dump()
+        caller.check("read", message.start_from)
+    options = dict(vars(message))
     low, high = options.pop("rewards")
     options["parameters"] = {
         name: INFINITY.get(value, value) if isinstance(value, str) else value
@@ -278,6 +259,11 @@ async def create(
         return await _previewed(await run_in_threadpool(partial(service.store.preview, **options, rewards=(low, high))))
     new = await run_in_threadpool(partial(service.store.create, **options, rewards=(low, high), api_key=caller.id))
     return JsonResponse(await service.run(message.name, Describe()), 201 if new else 200)
+
+
+def given(message: object) -> dict[str, Any]:
+    """The fields of a message that are not null."""
+    return {name: value for name, value in vars(message).items() if value is not None}
 
 
 async def _previewed(preview: answers.Preview) -> Response:
@@ -320,7 +306,7 @@ async def update(
     caller: Administrator,
     service: Services,
     name: Name,
-    message: Annotated[requests.AllocationPatch, Depends(JsonBody(requests.AllocationPatch, values_of_arms))],
+    message: requests.AllocationPatch,
     once: Once,
     dry_run: DryRun = False,
 ) -> Response:
@@ -332,9 +318,7 @@ async def update(
     have.
     """
     tables = {} if message.groups is None else message.groups
-    groups = {
-        label: None if one is None else one.model_dump(exclude_none=True) for label, one in tables.items()
-    } or None
+    groups = {label: None if one is None else given(one) for label, one in tables.items()} or None
     options = {} if dry_run else once
     change = UpdateAllocation(message.fractions, message.closed, message.caps, groups, **options)
     if dry_run:
@@ -371,7 +355,7 @@ async def add(
     service: Services,
     name: Name,
     arm: ArmPath,
-    message: Annotated[requests.ArmRequest, Depends(JsonBody(requests.ArmRequest))],
+    message: requests.ArmRequest,
     once: Once,
     dry_run: DryRun = False,
 ) -> Response:
@@ -381,7 +365,7 @@ async def add(
     answer is a preview of what each arm would be promised, or the error that the request itself would have.
     """
     options = {} if dry_run else once
-    change = AddArm(arm, message.model_dump(exclude_none=True), max_arms=service.settings.max_arms, **options)
+    change = AddArm(arm, given(message), max_arms=service.settings.max_arms, **options)
     if dry_run:
         return await _previewed(await service.run(name, PreviewChange(change)))
     result = await service.run(name, change)
@@ -399,7 +383,7 @@ async def update_arm(
     service: Services,
     name: Name,
     arm: ArmPath,
-    message: Annotated[requests.ArmPatch, Depends(JsonBody(requests.ArmPatch))],
+    message: requests.ArmPatch,
     once: Once,
     dry_run: DryRun = False,
 ) -> Response:
@@ -495,14 +479,14 @@ async def add_webhook(
     caller: Administrator,
     service: Services,
     name: Name,
-    message: Annotated[requests.WebhookRequest, Depends(JsonBody(requests.WebhookRequest))],
+    message: requests.WebhookRequest,
 ) -> Response:
     """Register an address to which events are sent, signed as Standard Webhooks has it.
 
     They are sent in order, each at least once; the answer has the secret with which a receiver verifies them.
     """
     check_address(message.url, service.settings.private_webhooks)
-    add = partial(service.webhooks.add, name, **message.model_dump())
+    add = partial(service.webhooks.add, name, **vars(message))
     return JsonResponse(await run_in_threadpool(add), 201)
 
 
@@ -533,70 +517,6 @@ async def remove_webhook(
     return JsonResponse(await run_in_threadpool(service.webhooks.remove, name, id))
 
 
-@router.get(
-    "/v1/allocations/{name}/log",
-    responses={
-        **errors("unknown_allocation", "too_large", "invalid"),
-        **text("the log", *requests.LOG_TYPES.values()),
-    },
-    tags=["results"],
-    response_class=StreamingResponse,
-)
-async def log(
-    request: Request,
-    caller: Reader,
-    service: Services,
-    name: Name,
-    format: Annotated[Literal["csv", "parquet"], Query(description="format of the file")] = "csv",
-    since: Annotated[int, Query(ge=1, lt=2**53, description="first round")] = 1,
-    until: Annotated[int | None, Query(ge=1, lt=2**53, description="last round; default: the last one decided")] = None,
-    estimate: Annotated[
-        bool, Query(description="whether to estimate propensities that have no closed form and were not requested")
-    ] = False,
-) -> Response:
-    """Download the log of the decisions and rewards, in the columns that off-policy evaluation reads.
-
-    Estimating propensities replays every event, which takes as long as it took to decide.
-    """
-    download = service.quotas.log(caller, estimate)
-    limits = LogLimits(service.settings.max_work, MAX_CHARACTERS, download.proceed)
-    begin = partial(stream_log, service.store.database, name, format, since, until, estimate, limits)
-    try:
-        pieces = await download.run(request, begin)
-    except BaseException:
-        download.end()
-        raise
-    headers = {"content-disposition": f'attachment; filename="{name}.{format}"'}
-    return LogResponse(request, download, pieces, media_type=requests.LOG_TYPES[format], headers=headers)
-
-
-class LogResponse(StreamingResponse):
-    """A log that is sent while it is written.
-
-    Args:
-        request: that asked for it.
-        download: ends with the answer, however it ends.
-        pieces: of the log.
-        **options: of the answer.
-    """
-
-    def __init__(self, request: Request, download: LogDownload, pieces: Iterator[bytes], **options: Any) -> None:
-        super().__init__(self._written(request, download, pieces), **options)
-        self._download = download
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._download.end()
-
-    @staticmethod
-    async def _written(request: Request, download: LogDownload, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-        while piece := await download.run(request, lambda: next(pieces, b"")):
-            yield piece
-
-
 # --- server -----------------------------------------------------------------------------------------------------------
 
 
@@ -609,13 +529,13 @@ async def access(caller: Anyone) -> Response:
     return JsonResponse(answers.AccessInfo(caller.name is None, caller.name, scopes, names, expires))
 
 
-@router.get("/healthz", responses=documented(["internal"]), tags=["server"], response_model=answers.Health)
+@open_router.get("/healthz", responses=documented(["internal"]), tags=["server"], response_model=answers.Health)
 async def healthz() -> Response:
     """Whether the server is alive."""
     return JsonResponse(answers.Health())
 
 
-@router.get(
+@open_router.get(
     "/readyz", responses=documented(["internal", "unavailable"]), tags=["server"], response_model=answers.Health
 )
 async def readyz(service: Services) -> Response:

@@ -9,15 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
-from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from evenhand.core.errors import StateError
 from evenhand.core.version import __version__
 from evenhand.messages.answers import AllocationHealth, AllocationSummary
 from evenhand.service.http.auth import Authenticator, Cached
+from evenhand.service.http.limits import Quotas
 from evenhand.service.http.metrics import Metrics
-from evenhand.service.http.quotas import Quotas
 from evenhand.service.http.settings import Settings
 from evenhand.service.store import Describe, ReadHealth, Store
 from evenhand.service.store.commands import Command
@@ -99,9 +98,3 @@ class Service:
             StoreUnavailable: it cannot be reached.
         """
         await self._ready(None, self.store.ready)
-
-
-def service_of(request: Request) -> Service:
-    """The service of the app that received a request."""
-    service: Service = request.app.state.service
-    return service

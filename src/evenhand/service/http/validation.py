@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin
-
-from pydantic import BaseModel, Tag, ValidationError
-from pydantic_core import ErrorDetails
+from typing import Annotated, Any, TypeGuard, get_args, get_origin, get_type_hints
 
 from evenhand.core.errors import nearest
 from evenhand.messages.rules import SENTENCES as PATTERNS
@@ -20,8 +17,7 @@ NUMBER, INTEGER, BOOLEAN = "must be a number", "must be a whole number", "must b
 #: The message for each of pydantic's types of errors; the names in braces are those of its context.
 SENTENCES: dict[str, str | Callable[[dict[str, Any]], str]] = {
     "missing": "is required",
-    "model_type": OBJECT,
-    "model_attributes_type": OBJECT,
+    "dataclass_type": OBJECT,
     "dict_type": OBJECT,
     "list_type": LIST,
     "string_type": STRING,
@@ -48,44 +44,34 @@ SENTENCES: dict[str, str | Callable[[dict[str, Any]], str]] = {
 }
 
 
-def describe_errors(
-    error: ValidationError, hint: Any, value: Any, place: tuple[str, ...], limit: int
-) -> list[tuple[str, str]]:
+def described(errors: Sequence[Mapping[str, Any]], request: Any = None, body: Any = None) -> list[tuple[str, str]]:
     """Where a request is invalid, and why.
 
     Args:
-        error: pydantic's.
-        hint: the declared type.
-        value: the invalid value.
-        place: where in the request the value is.
-        limit: number of errors that are described.
+        errors: pydantic's.
+        request: type of the body; a union of records has the name of one of them after ``body`` in a place.
+        body: that is invalid.
 
     Example:
-        >>> from pydantic import TypeAdapter
         >>> from evenhand.messages.requests import CountedRounds
-        >>> try:
-        ...     TypeAdapter(CountedRounds).validate_python({"cuont": 3})
-        ... except ValidationError as error:
-        ...     describe_errors(error, CountedRounds, {"cuont": 3}, ("body",), 20)
+        >>> error = {"type": "unexpected_keyword_argument", "loc": ("body", "cuont"), "msg": ""}
+        >>> described([error], CountedRounds, {"cuont": 3})
         [('body.cuont', "there is no field 'cuont'; did you mean 'count'?")]
     """
-    forms, discriminator = _forms(hint)
+    forms: dict[str, type] = {one.__name__: one for one in map(_bare, get_args(_bare(request))) if _is_record(one)}
     details = []
-    for one in islice(error.errors(include_url=False), limit):
-        location, form = one["loc"], hint
-        if one["type"].startswith("union_tag"):  # the form is unknown, and the error has no location
-            details.append((written_path((*place, discriminator)), _unknown_form(one, list(forms))))
-            continue
-        if forms and location:  # its first part is the tag of the form, which is not a part of the request
-            form, location = forms[str(location[0])], location[1:]
-        if one["type"] == "extra_forbidden":
-            inside = _at(value, location[:-1])
-            message = _unknown_field(str(location[-1]), _model_at(form, location[:-1]), inside, forms)
+    for one in errors:
+        location, form = one["loc"], request
+        if forms and location[1:] and location[1] in forms:
+            location, form = (location[0], *location[2:]), forms[location[1]]
+        if one["type"] == "unexpected_keyword_argument":
+            others = [fields_of(other) for other in forms.values() if other is not form]
+            message = _unknown_field(str(location[-1]), _record_at(form, location[1:-1]), others, _at(body, location))
         else:
             message = sentence(one["type"], one.get("ctx", {}), one["msg"])
         if location[-1:] == ("[key]",) and location[-2] == one["input"]:
             location, message = location[:-2], f"the name {_short(location[-2])!r} {message}"
-        details.append((written_path((*place, *location)), message))
+        details.append((written_path(location), message))
     return details
 
 
@@ -111,31 +97,23 @@ def written_path(location: Sequence[str | int]) -> str:
     return str(first) + "".join(f"[{part}]" if isinstance(part, int) else f".{_short(part)}" for part in others)
 
 
-def _forms(hint: Any) -> tuple[dict[str, type[BaseModel]], str]:
-    """The models of a union by their tags, and the field with the tag; none if the type is not a tagged union."""
-    union, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    discriminator = next((part.discriminator for part in metadata if getattr(part, "discriminator", None)), None)
-    if discriminator is None:
-        return {}, ""
-    forms: dict[str, type[BaseModel]] = {}
-    for member in get_args(union):
-        if get_origin(member) is Annotated:
-            forms |= {part.tag: get_args(member)[0] for part in get_args(member) if isinstance(part, Tag)}
-        else:
-            forms |= dict.fromkeys(get_args(member.model_fields[discriminator].annotation), member)
-    return forms, discriminator if isinstance(discriminator, str) else ""
+def fields_of(record: type) -> dict[str, Any]:
+    """The types of a record's fields, by name."""
+    hints = get_type_hints(record, include_extras=True)
+    return {name: hints[name] for name in vars(record)["__dataclass_fields__"]}
 
 
-def _model_at(hint: Any, location: Sequence[str | int]) -> type[BaseModel]:
-    """The model of the object at a location."""
+def _is_record(hint: Any) -> TypeGuard[type]:
+    return isinstance(hint, type) and is_dataclass(hint)
+
+
+def _record_at(hint: Any, location: Sequence[str | int]) -> type:
+    """The record of the object at a location."""
     for part in location:
         hint = _bare(hint)
-        if isinstance(hint, type) and issubclass(hint, BaseModel):
-            hint = hint.model_fields[str(part)].annotation
-        else:  # a list or an object
-            hint = get_args(hint)[-1]
-    model: type[BaseModel] = _bare(hint)
-    return model
+        hint = fields_of(hint)[str(part)] if _is_record(hint) else get_args(hint)[-1]  # else of a list or an object
+    record: type = _bare(hint)
+    return record
 
 
 def _bare(hint: Any) -> Any:
@@ -148,25 +126,20 @@ def _bare(hint: Any) -> Any:
 
 
 def _at(value: Any, location: Sequence[str | int]) -> Any:
-    for part in location:
+    """The object in a body that has the last name of a location."""
+    for part in location[1:-1]:
         value = value[part]
     return value
 
 
-def _unknown_field(name: str, model: type[BaseModel], value: Any, forms: dict[str, type[BaseModel]]) -> str:
-    """The message for an unknown field: one of another form of the message, or a misspelt one."""
-    form = next((tag.removesuffix("…") for tag in forms if tag.endswith("…") and forms[tag] is model), "")
-    if form and any(name in other.model_fields for other in forms.values()):
-        return f"give either {name!r} or {form!r}, not both"
-    free = [field for field in model.model_fields if field not in value]
+def _unknown_field(name: str, record: type, others: Sequence[dict[str, Any]], given: Any) -> str:
+    """The message for an unknown field: one of another form of the request, or a misspelt one."""
+    fields = fields_of(record)
+    if any(name in other for other in others):
+        own = next(field for field in fields if all(field not in other for other in others))
+        return f"give either {name!r} or {own!r}, not both"
+    free = [field for field in fields if field not in given]
     return f"there is no field {_short(name)!r}{nearest(_short(name), free) if free else ' here'}"
-
-
-def _unknown_form(error: ErrorDetails, tags: list[str]) -> str:
-    if error["type"] == "union_tag_not_found":
-        return f"is required, one of {', '.join(tags)}"
-    tag = _short(str(error["ctx"]["tag"]))
-    return f"there is no {tag!r}{nearest(tag, tags)}"
 
 
 def _at_least(number: int, what: str) -> str:

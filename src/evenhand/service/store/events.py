@@ -27,7 +27,7 @@ from evenhand.bandit.memory import apart
 from evenhand.bandit.saving import DAMAGE
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.version import __version__
-from evenhand.service import encoding
+from evenhand.service import json as fast
 from evenhand.service.store import tables
 from evenhand.service.store.arms import FORMS, named, numbered
 
@@ -212,7 +212,7 @@ class Event(NamedTuple):
             place: the number of each arm.
         """
         plain = numbered(FORMS[self.kind], self.body, place) if self.kind in FORMS else self.body
-        body = encoding.encode(plain).decode() if self.kind in ORDINARY else encode(plain)
+        body = fast.encode(plain).decode() if self.kind in ORDINARY else encode(plain)
         return {
             "allocation": allocation,
             "sequence": self.sequence,

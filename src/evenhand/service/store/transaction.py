@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from evenhand.core.errors import EvenhandError, StateError
-from evenhand.service.encoding import encode
+from evenhand.service.json import encode
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import Allocation, AllocationRow, loaded, row_of, rows_to_go_on, write_events
 from evenhand.service.store.commands import Answer, Command, CommandContext
