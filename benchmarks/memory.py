@@ -27,7 +27,7 @@ Decisions = Annotated[int, typer.Option(min=10, help="How many.")]
 def live(bandit: Bandit, rounds: int, rng: np.random.Generator, due: list[tuple[float, str, str]]) -> None:
     """Decisions, one a second, and the reports that come meanwhile."""
     for _ in range(rounds):
-        now = float(bandit.state.round)
+        now = float(bandit._record.state.round)
         while due and due[0][0] <= now:
             _, decision, arm = heapq.heappop(due)
             bandit.observe(decision, {arm: float(rng.random() < 0.5)}, now=now)
@@ -38,14 +38,14 @@ def live(bandit: Bandit, rounds: int, rng: np.random.Generator, due: list[tuple[
 
 def kept(bandit: Bandit) -> dict[str, float]:
     """Lengths of what is kept for a while, and megabytes at most so far."""
-    audit = bandit.audit(now=float(bandit.state.round))
+    audit = bandit.audit(now=float(bandit._record.state.round))
     found: dict[str, float] = {
-        "rounds": bandit.state.round,
-        "waiting": len(bandit.pending.waiting),
-        "settled": len(bandit.pending.settled),
+        "rounds": bandit._record.state.round,
+        "waiting": len(bandit._record.pending.waiting),
+        "settled": len(bandit._record.pending.settled),
         "available": len(bandit.dump()["available"]["rounds"]),
-        "delays": len(bandit.statistics.delays),
-        "deficits": len(bandit.deficit_history.rounds),
+        "delays": len(bandit._record.statistics.delays),
+        "deficits": len(bandit._record.deficit_history.rounds),
         "dumped kB": len(json.dumps(bandit.dump())) / 1000.0,
         "lost": sum(line.lost for line in audit.lines),
         "late": sum(line.late for line in audit.lines),

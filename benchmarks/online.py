@@ -77,13 +77,13 @@ def evenhand(case: Case, world: World, seed: int) -> Step:
     places = {name: place for place, name in enumerate(names)}
     promise: dict[str, Any] = {"fractions": [case.shares / arms] * arms} if case.shares else {}
     bandit = Bandit(names, case.algorithm, seed=seed, **promise)
-    tally = bandit.state.tally  # as after a play of each, which would take a while one by one
+    tally = bandit._record.state.tally  # as after a play of each, which would take a while one by one
     tally.pulls += 1.0
     tally.received += 1.0
     tally.rewards += world.first
-    bandit.state.round = arms
+    bandit._record.state.round = arms
     if case.algorithm == "thompson":
-        bandit.state.index.successes += world.first
+        bandit._record.state.index.successes += world.first
 
     def step() -> int:
         choice = bandit.decide()

@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from evenhand.algorithms import find
 from evenhand.algorithms.build import Surroundings, build_policy
+from evenhand.algorithms.minimum import fucb
 from evenhand.algorithms.registry import ALGORITHMS
 from evenhand.bandit import Bandit, pending
 from evenhand.bandit.chance import Chance
@@ -157,8 +158,8 @@ def test_decides_as_the_plain_policy(name: str, plays: int) -> None:
         rewards = {arm: float(world.random()) for arm in choice.names}  # no whole numbers: Thompson's trials draw, too
         assert set(bandit.observe(choice.id, rewards).values()) == {"accepted"}
         plain.observe(rewards)
-    assert dump(bandit.state.tally) == dump(plain.state.tally)
-    assert dump(bandit.state.index) == dump(plain.state.index)
+    assert dump(bandit._record.state.tally) == dump(plain.state.tally)
+    assert dump(bandit._record.state.index) == dump(plain.state.index)
 
 
 @pytest.mark.parametrize(("name", "plays"), [case for case in CASES if case[0] not in ORDERED])
@@ -177,8 +178,8 @@ def test_decides_as_the_plain_policy_with_late_rewards(name: str, plays: int) ->
         for decision, arm, reward in due.pop(round, []):
             assert bandit.observe(decision, {arm: reward}) == {arm: "accepted"}
             plain.observe({arm: reward}, round + 1 - int(decision))
-    assert (bandit.state.tally.received <= bandit.state.tally.pulls).all()
-    assert (bandit.state.tally.rewards == plain.state.tally.rewards).all()
+    assert (bandit._record.state.tally.received <= bandit._record.state.tally.pulls).all()
+    assert (bandit._record.state.tally.rewards == plain.state.tally.rewards).all()
 
 
 @pytest.mark.parametrize("name", sorted(ORDERED))
@@ -226,7 +227,7 @@ def test_a_total_is_shared_evenly_among_several() -> None:
     bandit = bandit_of("ucb1", plays=2)
     choice = bandit.decide()
     bandit.observe_total(0.9)
-    assert bandit.state.tally.rewards.tolist() == [0.45 if arm in choice.names else 0.0 for arm in ARMS]
+    assert bandit._record.state.tally.rewards.tolist() == [0.45 if arm in choice.names else 0.0 for arm in ARMS]
 
 
 def test_totals_and_rewards_do_not_mix() -> None:
@@ -279,8 +280,8 @@ def test_order_matters_to_those_that_weigh_by_propensities(name: str) -> None:
 def test_the_arm_with_the_largest_propensity_comes_first() -> None:
     """With merits 1 and 3 the shares of two plays are 1/2, 1/2 and 1; the last arm is sure."""
     bandit = Bandit(["a", "b", "c", "d"], "fcts_d", merit={"kind": "threshold", "below": 1.0, "above": 3.0}, plays=2)
-    bandit.state.tally.pulls[:] = bandit.state.tally.received[:] = 1e9  # posteriors that leave no doubt
-    bandit.state.tally.rewards[:] = bandit.state.index.successes[:] = [0.0, 0.0, 0.0, 1e9]
+    bandit._record.state.tally.pulls[:] = bandit._record.state.tally.received[:] = 1e9  # posteriors that leave no doubt
+    bandit._record.state.tally.rewards[:] = bandit._record.state.index.successes[:] = [0.0, 0.0, 0.0, 1e9]
     for _ in range(20):
         choice = bandit.decide()
         assert choice.names[0] == "d"
@@ -327,7 +328,7 @@ def test_totals_need_rewards_from_zero_on() -> None:
     bandit = bandit_of("ars_ucb", rewards=(0.0, 4.0))
     choice = bandit.decide()
     bandit.observe_total(3.0)
-    assert bandit.state.tally.rewards.tolist() == [0.75 if arm in choice.names else 0.0 for arm in ARMS]
+    assert bandit._record.state.tally.rewards.tolist() == [0.75 if arm in choice.names else 0.0 for arm in ARMS]
     other = bandit_of("ars_ucb", rewards=(1.0, 5.0))
     other.decide()
     with pytest.raises(RewardError, match=r"make the bandit with rewards=\(0, 4\) and give totals of rewards less 1"):
@@ -338,7 +339,7 @@ def test_a_missing_reward_is_zero_in_the_unit_of_the_user() -> None:
     bandit = bandit_of("ucb1", rewards=(-1.0, 3.0), missing="zero", window=1.0)
     choice = bandit.decide(now=0.0)
     bandit.expire(now=1.0)
-    assert bandit.state.tally.rewards.tolist() == [0.25 if arm in choice.names else 0.0 for arm in ARMS]
+    assert bandit._record.state.tally.rewards.tolist() == [0.25 if arm in choice.names else 0.0 for arm in ARMS]
     assert [line.estimate for line in bandit.audit(now=1.0).lines if line.arm in choice.names] == [0.0]
 
 
@@ -353,7 +354,7 @@ def test_guesses_of_the_delay_grow_without_end_and_survive_saving() -> None:
         bandit.observe(choice.id, {choice.names[0]: float(round % 2)}, now=0.0)
         if round % 75 == 0:
             bandit = through_json(bandit)
-    assert bandit.state.index.recent.shape == (10,)  # ⌊1280^(1/3)⌋, of the phase after the one that ends at 640
+    assert bandit._record.state.index.recent.shape == (10,)  # ⌊1280^(1/3)⌋, of the phase after the one that ends at 640
 
 
 @pytest.mark.parametrize("name", ["fcts_d", "fcucb_d", "fgreedy_d", "op_fcts_d", "fairx_ucb"])
@@ -387,7 +388,7 @@ def test_a_merit_that_fails_leaves_all_as_it_was(name: str) -> None:
 
 def live(bandit: Bandit, world: np.random.Generator, rounds: int, start: float) -> Iterator[tuple[Any, ...]]:
     """Decisions and rewards, some of them late or never; what came of each."""
-    ordered = bandit.algorithm in ORDERED
+    ordered = bandit._record.algorithm in ORDERED
     open_reports: list[tuple[str, str]] = []
     for round in range(rounds):
         now = start + round
@@ -404,8 +405,8 @@ def live(bandit: Bandit, world: np.random.Generator, rounds: int, start: float) 
 
 def change(bandit: Bandit) -> None:
     """An arm comes, one goes and one comes back."""
-    shares = "fractions" in PARAMETERS[bandit.label]
-    bandit.add("white", **newcomer(bandit.label, 0.05))
+    shares = "fractions" in PARAMETERS[bandit._record.label]
+    bandit.add("white", **newcomer(bandit._record.label, 0.05))
     bandit.retire("green")
     bandit.retire("white")
     bandit.bring_back("green", fraction=0.1 * shares)
@@ -427,7 +428,7 @@ def test_saved_and_loaded_it_goes_on_the_same(name: str, plays: int, tmp_path: P
         change(bandit)
         for _ in live(bandit, world, 20, 60.0):
             pass
-    assert bandit.pending.waiting
+    assert bandit._record.pending.waiting
     bandit.save(tmp_path / "bandit.json")
     loaded = Bandit.load(tmp_path / "bandit.json")
     assert loaded.dump() == bandit.dump()
@@ -452,7 +453,7 @@ def test_what_was_dumped_does_not_change_any_more() -> None:
 @pytest.mark.parametrize("merit", [Power(beta=1.0), {"kind": "linear", "slope": 0.5}])
 def test_parts_of_the_package_can_be_saved(merit: Any) -> None:
     bandit = Bandit(ARMS, "fcts_d", merit=merit)
-    assert through_json(bandit).policy.merit == bandit.policy.merit
+    assert through_json(bandit)._record.policy.merit == bandit._record.policy.merit
 
 
 def test_parameters_of_many_kinds_can_be_saved() -> None:
@@ -635,7 +636,7 @@ def test_what_is_owed_counts_from_when_the_promise_began() -> None:
             reward = float(world.random() < 0.3 + 0.1 * arm)
             bandit.observe(choice.id, {choice.names[0]: reward})
             loop.sums[arm] += reward
-        deficits = bandit.deficits().tolist()
+        deficits = bandit._record.deficits().tolist()
         assert deficits == pytest.approx([loop.deficit(arm) for arm in range(len(bandit.names))], abs=1e-9)
 
     both(103)
@@ -716,10 +717,10 @@ def test_a_changed_promise_empties_the_queue_of_that_arm_only() -> None:
     bandit = Bandit(["a", "b", "c"], "tscsf_b", fractions=[0.3, 0.3, 0.0], eta=0.0, queue="recursive")
     for _ in range(5):
         assert bandit.decide(available=["c"]).names == ("c",)
-    memory = bandit.state.fairness
+    memory = bandit._record.state.fairness
     assert (bandit.parameters["fractions"] * memory.rounds - memory.plays).tolist() == pytest.approx([1.5, 1.5, 0.0])
     bandit.promise({"a": 0.4})
-    memory = bandit.state.fairness
+    memory = bandit._record.state.fairness
     assert (bandit.parameters["fractions"] * memory.rounds - memory.plays).tolist() == pytest.approx([0.0, 1.5, 0.0])
 
 
@@ -815,9 +816,9 @@ def test_every_part_grows_with_the_arms(name: str, rounds: int) -> None:
     bandit, world = bandit_of(name), np.random.default_rng(11)
     for _ in live(bandit, world, rounds, 0.0):
         pass
-    before = {path: array.copy() for path, array in arrays_in(bandit.state)}
+    before = {path: array.copy() for path, array in arrays_in(bandit._record.state)}
     bandit.add("white", **newcomer(name, 0.0))
-    after = dict(arrays_in(bandit.state))
+    after = dict(arrays_in(bandit._record.state))
     assert before.keys() == after.keys()
     for path, array in before.items():
         assert after[path].shape in (array.shape, (*array.shape[:-1], 5)), path
@@ -827,12 +828,12 @@ def test_every_part_grows_with_the_arms(name: str, rounds: int) -> None:
     for path, array in arrays_in(fresh):
         if array.shape == (5,) and path not in (".index.logs", ".index.losses", ".hold.times"):
             assert after[path][4] == array[4], path
-    assert bandit.state.begun.rounds.tolist() == [0.0] * 4 + [float(rounds)]
+    assert bandit._record.state.begun.rounds.tolist() == [0.0] * 4 + [float(rounds)]
     assert through_json(bandit).dump() == bandit.dump()
     for _ in live(bandit, world, 1000 - rounds, 100.0):
         pass
-    assert bandit.state.tally.pulls[4] > 0
-    assert bandit.state.tally.pulls.sum() == 1000
+    assert bandit._record.state.tally.pulls[4] > 0
+    assert bandit._record.state.tally.pulls.sum() == 1000
 
 
 def test_a_new_arm_of_exponential_weights_gets_an_even_share() -> None:
@@ -855,9 +856,9 @@ def test_holds_go_on_growing_when_an_arm_comes() -> None:
     bandit, ends = bandit_of("ars_exp3"), list(itertools.accumulate(math.isqrt(k) for k in range(1, 120)))
     begins = {1, *(end + 1 for end in ends)}
     for round in range(1, ends[-1]):
-        holds = bandit.state.hold.times.max()
+        holds = bandit._record.state.hold.times.max()
         bandit.decide()
-        assert (bandit.state.hold.times.max() > holds) == (round in begins)
+        assert (bandit._record.state.hold.times.max() > holds) == (round in begins)
         if round == 150:
             bandit.add("white")
 
@@ -878,7 +879,7 @@ def test_a_retired_arm_still_takes_rewards() -> None:
     choice = bandit.decide()
     bandit.retire(choice.names[0])
     assert bandit.observe(choice.id, {choice.names[0]: 1.0}) == {choice.names[0]: "accepted"}
-    assert bandit.state.tally.rewards[0] == 1.0
+    assert bandit._record.state.tally.rewards[0] == 1.0
 
 
 # --- Everything at random ---------------------------------------------------------------------------------------------
@@ -960,7 +961,7 @@ class Life(RuleBasedStateMachine):
         chosen = data.draw(st.none() | st.lists(st.sampled_from(able), min_size=1, unique=True))
         choice = self.bandit.decide(chosen, now=self.now)
         available = able if chosen is None else chosen
-        assert len(choice.names) == min(self.bandit.plays, len(available))
+        assert len(choice.names) == min(self.bandit._record.plays, len(available))
         assert set(choice.names) <= set(available)
         self.recorder.expire(self.now)
         self.recorder.enter(choice.id, choice.names, available, self.now)
@@ -1005,7 +1006,7 @@ class Life(RuleBasedStateMachine):
     @rule(data=st.data())
     def retire(self, data: st.DataObject) -> None:
         arm = data.draw(st.sampled_from(self.able()))
-        self.attempt(lambda: self.bandit.retire(arm), arm, 0.0, refused=len(self.able()) <= self.bandit.plays)
+        self.attempt(lambda: self.bandit.retire(arm), arm, 0.0, refused=len(self.able()) <= self.bandit._record.plays)
 
     @precondition(lambda self: self.bandit.retired)
     @rule(data=st.data(), share=st.sampled_from([0.0, 0.1, 0.4]))
@@ -1019,7 +1020,7 @@ class Life(RuleBasedStateMachine):
     ) -> None:
         """A change that happens, or is refused and changes nothing."""
         total = share + sum(r for other, (r, _) in self.recorder.promises.items() if other != arm)
-        refused = refused or (self.shares and total > self.bandit.plays + 1e-9)
+        refused = refused or (self.shares and total > self.bandit._record.plays + 1e-9)
         before, version = self.bandit.dump(), self.bandit.version
         if refused:
             with pytest.raises(EvenhandError):
@@ -1040,7 +1041,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def the_record_agrees(self) -> None:
-        tally, zero = self.bandit.state.tally, self.bandit.missing == "zero"
+        tally, zero = self.bandit._record.state.tally, self.bandit._record.missing == "zero"
         assert (tally.received <= tally.pulls).all()
         audit, recorder = self.bandit.audit(), self.recorder
         json.dumps(audit.to_json(), allow_nan=False)
@@ -1073,6 +1074,50 @@ Life.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadl
 TestLife = Life.TestCase
 
 
+# --- What a bandit shows ----------------------------------------------------------------------------------------------
+
+PUBLIC = {
+    "names", "retired", "parameters", "round", "version",
+    "decide", "observe", "observe_total", "due", "expire", "lease", "report", "learn",
+    "add", "retire", "bring_back", "rename", "promise",
+    "audit", "health", "dump", "restored", "save", "load",
+}  # fmt: skip
+
+
+def test_a_bandit_shows_what_its_users_need() -> None:
+    """What else it remembers is its record's."""
+    shown = {name for name in dir(Bandit(ARMS, "ucb1")) if not name.startswith("_")}
+    assert shown == PUBLIC
+
+
+@pytest.mark.parametrize("name", [name for name in PARAMETERS if name not in ("ars_clw", "clw")])
+def test_a_policy_is_taken_as_its_algorithm_is(name: str) -> None:
+    """It decides the same, and is saved and loaded."""
+    policy = build_policy({"algorithm": name} | PARAMETERS[name], Surroundings(len(ARMS), names=ARMS))
+    by_name, by_policy = Bandit(ARMS, name, seed=5, **PARAMETERS[name]), Bandit(ARMS, policy, seed=5)
+    assert by_policy.parameters.get("fractions") == by_name.parameters.get("fractions")
+    for round in range(1, 30):
+        decision, other = by_name.decide(now=0.0), by_policy.decide(now=0.0)
+        assert decision == other
+        for bandit in (by_name, by_policy):
+            bandit.observe(str(round), {decision.names[0]: float(round % 3 == 0)})
+    again = Bandit.restored(json.loads(json.dumps(by_policy.dump())))
+    assert again.decide(now=0.0) == by_policy.decide(now=0.0)
+
+
+def test_a_policy_says_how_many_play_and_has_its_values_itself() -> None:
+    bandit = Bandit(ARMS[:2], fucb(0.2, plays=2))
+    assert len(bandit.decide().names) == 2
+    bandit.add("blue", fraction=0.3)
+    assert bandit.parameters == {"fractions": [0.2, 0.2, 0.3]}
+    with pytest.raises(EvenhandError, match="plays = 3, but the policy plays 2; leave plays out"):
+        Bandit(ARMS, fucb(0.2, plays=2), plays=3)
+    with pytest.raises(EvenhandError, match="a policy has its parameters itself; leave out fractions"):
+        Bandit(ARMS, fucb(0.2), fractions=0.2)
+    with pytest.raises(EvenhandError, match="fractions has 2 entries, but there are 4 arms"):
+        Bandit(ARMS, fucb([0.2, 0.2]))
+
+
 # --- Memory -----------------------------------------------------------------------------------------------------------
 
 
@@ -1086,12 +1131,12 @@ def test_memory_stays_flat(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tracemalloc.start()
 
     def memory_after(rounds: int) -> tuple[int, int]:
-        while bandit.state.round < rounds:
-            now = float(bandit.state.round)
-            choice = bandit.decide(available=None if bandit.state.round % 3 else ["red", "blue"], now=now)
-            if bandit.state.round % 4:  # the others expire
-                bandit.observe(choice.id, {choice.names[0]: float(bandit.state.round % 2)}, now=now)
-            if bandit.state.round % 500 == 0:
+        while bandit._record.state.round < rounds:
+            now = float(bandit._record.state.round)
+            choice = bandit.decide(available=None if bandit._record.state.round % 3 else ["red", "blue"], now=now)
+            if bandit._record.state.round % 4:  # the others expire
+                bandit.observe(choice.id, {choice.names[0]: float(bandit._record.state.round % 2)}, now=now)
+            if bandit._record.state.round % 500 == 0:
                 bandit.audit(now=now).to_json()
         size = len(json.dumps(bandit.dump()))
         gc.collect()
@@ -1100,8 +1145,8 @@ def test_memory_stays_flat(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memory_after(first - 1)  # whatever is set up when it is first asked for
     (memory, size), (grown, longer) = memory_after(first), memory_after(last)
     tracemalloc.stop()
-    assert len(bandit.pending.settled) == 300
-    assert len(bandit.pending.waiting) <= 50
+    assert len(bandit._record.pending.settled) == 300
+    assert len(bandit._record.pending.waiting) <= 50
     assert grown - memory < 4 * (last - first)  # half of that
     assert longer - size < last - first  # a digit and a comma of every decision would be twice as much
 

@@ -24,7 +24,7 @@ def test_every_mark_is_what_was_counted_then() -> None:
     counted: dict[int, tuple[list[float], ...]] = {}
     for round in range(1, 2001):
         decision = bandit.decide(now=float(round))
-        counted[round] = tuple(part.tolist() for part in bandit.counts())
+        counted[round] = tuple(part.tolist() for part in bandit._record.counts())
         if round % 2:
             bandit.observe(decision.id, {decision.names[0]: 2.0}, now=round + 0.25)
     found = history(bandit)

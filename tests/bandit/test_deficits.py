@@ -67,7 +67,7 @@ def test_no_deficit_between_points_is_missed() -> None:
             bandit.add("d", fraction=0.3)
         asleep = bandit.names[int(rng.integers(2))]
         bandit.decide(available=[arm for arm in bandit.names if arm != asleep], now=float(round))
-        seen[round] = dict(zip(bandit.names, bandit.total_deficits().tolist(), strict=True))
+        seen[round] = dict(zip(bandit.names, bandit._record.total_deficits().tolist(), strict=True))
     history = history_of(bandit)
     assert history.rounds == tuple(range(8, 1201, 8))
     for arm, deficits in zip(history.arms, history.deficits, strict=True):
@@ -146,16 +146,16 @@ def test_of_very_many_arms_only_the_largest_is_kept() -> None:
     arms = [f"arm {place}" for place in range(FOLLOWED)]
     bandit = Bandit(arms, "fucb", fractions={"arm 0": 0.5})
     bandit.decide(available=["arm 1"])
-    assert [len(row) for row in bandit.deficit_history.deficits] == [FOLLOWED]
+    assert [len(row) for row in bandit._record.deficit_history.deficits] == [FOLLOWED]
     bandit.add("one more")
     bandit.decide(available=["arm 1"])
-    assert bandit.deficit_history.deficits == []
+    assert bandit._record.deficit_history.deficits == []
     history = history_of(bandit)
     assert (history.arms, history.deficits, history.largest) == ((), (), (0.5, 1.0))
     big = Bandit([f"arm {place}" for place in range(100_000)], "fucb", fractions={"arm 0": 0.5})
     for _ in range(MOST // 4):
         big.decide(available=["arm 1"])
-    assert len(json.dumps(big.deficit_history.dump())) < 60 * MOST
+    assert len(json.dumps(big._record.deficit_history.dump())) < 60 * MOST
 
 
 def test_most_rounds_ask_for_one_number() -> None:
@@ -168,11 +168,11 @@ def test_most_rounds_ask_for_one_number() -> None:
             super().mark(*args)
 
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
-    bandit.deficit_history = Counting()
+    bandit._record.deficit_history = Counting()
     for _ in range(10_000):
         bandit.decide()
     assert MOST < len(marked) <= 256 + 128 * 6
-    assert len(bandit.deficit_history.rounds) < MOST
+    assert len(bandit._record.deficit_history.rounds) < MOST
 
 
 GOOD: dict[str, Any] = {

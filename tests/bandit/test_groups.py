@@ -27,7 +27,7 @@ def bandit_of(**options: Any) -> Bandit:
 
 
 def play(bandit: Bandit, rounds: int) -> None:
-    world = np.random.default_rng(bandit.state.round)
+    world = np.random.default_rng(bandit._record.state.round)
     for _ in range(rounds):
         decision = bandit.decide(now=0.0)
         bandit.observe(decision.id, {arm: float(world.random() < MEANS[arm]) for arm in decision.names}, now=1.0)

@@ -37,7 +37,7 @@ def test_a_policy_that_starts_from_counts_goes_on_as_one_that_has_had_them() -> 
 
 def test_the_posterior_of_thompson_sampling_has_the_counts() -> None:
     bandit = Bandit(ARMS, "thompson", prior=(2, 3), rewards=(0, 10), start_from={"tea": (100, 250.0)})
-    sums, counts = bandit.policy.index.successes(bandit.state)  # type: ignore[attr-defined]
+    sums, counts = bandit._record.policy.index.successes(bandit._record.state)  # type: ignore[attr-defined]
     assert sums.tolist() == [25.0, 0.0, 0.0]
     assert counts.tolist() == [100.0, 0.0, 0.0]
 
@@ -53,7 +53,7 @@ def test_the_posterior_of_thompson_sampling_has_the_counts() -> None:
 )
 def test_counts_change_no_promise_and_the_audit_shows_them_apart(algorithm: str, parameters: dict[str, Any]) -> None:
     bandit = Bandit(ARMS, algorithm, start_from=COUNTS, **parameters)
-    assert bandit.deficits().tolist() == [0.0, 0.0, 0.0]
+    assert bandit._record.deficits().tolist() == [0.0, 0.0, 0.0]
     arms = played(bandit, 200)
     audit = bandit.audit(now=0.0)
     for line in audit.lines:
@@ -81,10 +81,10 @@ def test_a_bandit_starts_from_another_ones_known_rewards_and_from_what_that_lear
     first.decide(now=0.0)  # whose reward is pending, and so not known
     arms = played(first, 8)
     plays = arms.count("tea")
-    assert counts_of(first)["tea"] == Counts(10.0 + plays, 4.0 + plays)
+    assert counts_of(first._record)["tea"] == Counts(10.0 + plays, 4.0 + plays)
     second = Bandit(ARMS, "fucb", fractions=[0.0, 0.5, 0.0], start_from=first)
     assert second.audit(now=0.0).lines[0].learned_plays == 10 + plays
-    assert second.deficits().tolist() == [0.0, 0.0, 0.0]
+    assert second._record.deficits().tolist() == [0.0, 0.0, 0.0]
     with pytest.raises(EvenhandError, match=r"another bandit has rewards in \[0, 1\], not in \[0, 5\]"):
         Bandit(ARMS, "fucb", fractions=0.1, rewards=(0, 5), start_from=first)
     with pytest.raises(EvenhandError, match="another bandit has none of these arms; its arms are tea, mate"):
@@ -137,8 +137,8 @@ def test_a_log_teaches_its_rewards_and_no_promise(tmp_path: Path) -> None:
     learned = bandit.learn(log(tmp_path / "log.csv", [4.0, 1.0, 3.0], ["tea", "coffee", "tea"]))
     assert learned.plays == {"coffee": 1, "tea": 2}
     assert "without plays in the log: cocoa" in str(learned)
-    assert bandit.state.tally.rewards.tolist() == [1.75, 0.25, 0.0]
-    assert bandit.deficits().tolist() == [0.0, 0.0, 0.0]
+    assert bandit._record.state.tally.rewards.tolist() == [1.75, 0.25, 0.0]
+    assert bandit._record.deficits().tolist() == [0.0, 0.0, 0.0]
 
 
 def test_plays_without_a_reward_count_as_the_bandit_says(tmp_path: Path) -> None:
@@ -159,4 +159,4 @@ def test_a_log_with_other_arms_or_rewards_is_refused_and_nothing_is_learned(tmp_
         bandit.learn(log(tmp_path / "log.csv", [1.0, 1.0], ["tea", "mate"]))
     with pytest.raises(EvenhandError, match=r"the reward of 'tea' must be in \[0, 1\], got 2"):
         bandit.learn(log(tmp_path / "log.csv", [1.0, 2.0], ["coffee", "tea"]))
-    assert not np.any(bandit.state.tally.pulls)
+    assert not np.any(bandit._record.state.tally.pulls)

@@ -52,8 +52,8 @@ def test_the_table_by_enumeration(counts: list[int], plays: int) -> None:
             **{"plays": plays, "start": start, "step": golden_step(size), "salt": None},
             **{"expires": 60.0, "report_by": 120.0},
         }
-        lease = lease_rounds.record_lease(bandit, facts, bandit.arms.all, 0.0)
-        rounds = drawn(lease_rounds.answer_of(bandit, lease, 60.0))
+        lease = lease_rounds.record_lease(bandit._record, facts, bandit._record.arms.all, 0.0)
+        rounds = drawn(lease_rounds.answer_of(bandit._record, lease, 60.0))
         assert [[bandit.names[place] for place in row] for row in lease.arms_of(np.arange(size)).tolist()] == [
             list(names) for names in rounds
         ]
@@ -101,11 +101,11 @@ def test_promises_are_kept_as_by_single_decisions(size: int, tolerance: float) -
             played = rewards.setdefault(decision.names[0], ([], []))
             played[0].append(decision.position)
             played[1].append(float(chance.random() < 0.5))
-            worst = max(worst, float(single.deficits().max()))
+            worst = max(worst, float(single._record.deficits().max()))
         leased.report(lease.id, size, rewards)
-        assert leased.deficits().max() <= max(worst, tolerance) + 1e-9
-    assert leased.statistics.received.sum() == leased.state.tally.pulls.sum() == 3 * size
-    assert leased.state.tally.received.sum() == 3 * size
+        assert leased._record.deficits().max() <= max(worst, tolerance) + 1e-9
+    assert leased._record.statistics.received.sum() == leased._record.state.tally.pulls.sum() == 3 * size
+    assert leased._record.state.tally.received.sum() == 3 * size
 
 
 def test_while_a_lease_is_open_deficits_exceed_by_at_most_its_decisions() -> None:
@@ -113,13 +113,13 @@ def test_while_a_lease_is_open_deficits_exceed_by_at_most_its_decisions() -> Non
     for _ in range(5):
         lease = bandit.lease(size)
         played = dict.fromkeys(ARMS, 0)
-        counted = {arm: float(bandit.state.tally.pulls[place]) for place, arm in enumerate(ARMS)}
+        counted = {arm: float(bandit._record.state.tally.pulls[place]) for place, arm in enumerate(ARMS)}
         for arm in lease.arms:
             counted[arm.arm] -= arm.count
         for position, (name,) in enumerate(drawn(lease), start=1):
             played[name] += 1
             for label, share in SHARES.items():  # what is played in truth, all of the lease's rounds being due
-                deficit = share * bandit.state.round - counted[label] - played[label]
+                deficit = share * bandit._record.state.round - counted[label] - played[label]
                 assert deficit <= 1.0 + (size - position)
         bandit.report(lease.id, size)
 
@@ -131,7 +131,7 @@ def test_many_arms_get_what_they_are_promised() -> None:
         lease = bandit.lease(size)
         assert sum(arm.count for arm in lease.arms) == 2 * size
         assert max(arm.count for arm in lease.arms) <= size
-    assert bandit.deficits().max() <= 0.0
+    assert bandit._record.deficits().max() <= 0.0
 
 
 def test_promises_that_cannot_be_kept_in_a_lease_are_those_of_the_arms_furthest_behind() -> None:
@@ -150,17 +150,17 @@ def test_what_was_not_played_is_taken_out_of_the_account(units: bool) -> None:
     bandit = fair(window=60.0, missing="lost")
     for _ in range(40):
         bandit.decide(now=0.0, available=["red", "blue"])
-    before, deficits = bandit.dump(), bandit.deficits()
+    before, deficits = bandit.dump(), bandit._record.deficits()
     lease = bandit.lease(1000, seconds=10.0, available=["red", "green", "blue"], units=units, now=1.0)
-    assert bandit.state.round == 1040
+    assert bandit._record.state.round == 1040
     assert bandit.expire(now=70.9) != {}  # the windows of the first decisions; the lease may still be reported
-    assert bandit.leases.open == 1000
+    assert bandit._record.leases.open == 1000
     bandit.expire(now=71.0)
-    assert bandit.leases.open == 0
-    np.testing.assert_array_equal(bandit.deficits(), deficits)
+    assert bandit._record.leases.open == 0
+    np.testing.assert_array_equal(bandit._record.deficits(), deficits)
     assert bandit.dump()["state"]["tally"]["pulls"] == before["state"]["tally"]["pulls"]
     assert bandit.dump()["statistics"]["missed"] == before["statistics"]["missed"]
-    assert bandit.state.round == 1040  # its rounds are gone, and decisions go on after them
+    assert bandit._record.state.round == 1040  # its rounds are gone, and decisions go on after them
     assert bandit.decide(now=72.0).round == 1041
     with pytest.raises(LeaseError, match="there is no lease '41'"):
         bandit.report(lease.id, 1, now=72.0)
@@ -175,13 +175,13 @@ def test_a_promise_that_began_in_the_meantime_does_not_know_of_the_lease() -> No
     bandit.report(other.id, 0, finished=True)
     for _ in range(10):
         bandit.decide()
-    before = dict(zip(bandit.names, bandit.deficits().tolist(), strict=True))
-    black = bandit.state.tally.pulls[3]
+    before = dict(zip(bandit.names, bandit._record.deficits().tolist(), strict=True))
+    black = bandit._record.state.tally.pulls[3]
     bandit.report(lease.id, 0, finished=True)
-    after = dict(zip(bandit.names, bandit.deficits().tolist(), strict=True))
+    after = dict(zip(bandit.names, bandit._record.deficits().tolist(), strict=True))
     assert (after["red"], after["white"]) == (before["red"], before["white"])
     count = {arm.arm: arm.count for arm in lease.arms}["black"]
-    assert bandit.state.tally.pulls[3] == black - count
+    assert bandit._record.state.tally.pulls[3] == black - count
     assert after["black"] == pytest.approx(before["black"] - 0.15 * 1000 + count)
 
 
@@ -192,9 +192,9 @@ def test_part_of_a_lease() -> None:
     bandit.report(lease.id, 37)
     assert bandit.report(lease.id, 30).played == 37  # an earlier report that arrives again
     bandit.report(lease.id, 0, finished=True)
-    assert bandit.state.tally.pulls.tolist() == [names[:37].count(arm) for arm in ARMS]
+    assert bandit._record.state.tally.pulls.tolist() == [names[:37].count(arm) for arm in ARMS]
     shares = np.array([0.1, 0.2, 0.0, 0.15])
-    np.testing.assert_allclose(bandit.deficits(), 37 * shares - bandit.state.tally.pulls)
+    np.testing.assert_allclose(bandit._record.deficits(), 37 * shares - bandit._record.state.tally.pulls)
     position = names.index("green")
     assert bandit.report(lease.id, 37, {"green": ([position], [1.0])}).accepted == 1  # rewards are still taken
     with pytest.raises(LeaseError, match="is over"):
@@ -214,15 +214,15 @@ def test_rewards_of_leased_decisions() -> None:
     assert (report.added, report.accepted, report.duplicate) == (0, 0, 2)
     with pytest.raises(RewardError, match="position 0, arm 'blue': its reward is 3 and cannot change to 2"):
         bandit.report(lease.id, 5, {"blue": ([4, 0], [1.0, 2.0])}, now=20.0)
-    assert bandit.leases.open == 2  # all of it is refused
+    assert bandit._record.leases.open == 2  # all of it is refused
     bandit.report(lease.id, 6, now=30.0)
     bandit.expire(now=70.0)  # 60 seconds after the first report: the reward of decision 4 is missing, and counts as 0
     place = bandit.names.index("blue")
-    counts = bandit.statistics
+    counts = bandit._record.statistics
     assert [one.item(place) for one in (counts.lost, counts.known, counts.sums)] == [1.0, 4.0, 6.0]
-    assert bandit.state.tally.rewards.item(place) == 4 / 4 + 2 / 4 + 3 / 4 + 1 / 4
+    assert bandit._record.state.tally.rewards.item(place) == 4 / 4 + 2 / 4 + 3 / 4 + 1 / 4
     assert bandit.report(lease.id, 6, {"blue": ([3, 5], [1.0, 0.5])}, now=71.0).late == 1
-    assert bandit.pending_counts().sum() == 1.0
+    assert bandit._record.pending_counts().sum() == 1.0
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_algorithms(name: str) -> None:
         again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
         assert again.lease(30, now=2.0) == bandit.lease(30, now=2.0)
         assert again.decide(now=3.0) == bandit.decide(now=3.0)
-        assert (bandit.state.tally.received <= bandit.state.tally.pulls).all()
+        assert (bandit._record.state.tally.received <= bandit._record.state.tally.pulls).all()
 
 
 def test_units_keep_their_arms() -> None:
@@ -279,13 +279,13 @@ def test_units_keep_their_arms() -> None:
     assert sum(one != other for one, other in zip(first, second, strict=True)) <= 200 * moved + 5
     body, _ = leases[0].body()
     assert body["played"] == len(body["columns"]) == 400
-    assert bandit.state.tally.pulls.sum() == 1000
+    assert bandit._record.state.tally.pulls.sum() == 1000
     bandit.report(leases[0].lease.id, 400, columns=body["columns"])
     counted = Counter(name for names in (*first, *again) for name in names)
-    assert bandit.state.tally.pulls.sum() == 1000
+    assert bandit._record.state.tally.pulls.sum() == 1000
     bandit.report(leases[0].lease.id, 0, finished=True)
     bandit.report(leases[1].lease.id, 0, finished=True)
-    assert bandit.state.tally.pulls.tolist() == [counted[arm] for arm in ARMS]
+    assert bandit._record.state.tally.pulls.tolist() == [counted[arm] for arm in ARMS]
     with pytest.raises(EvenhandError, match="is for units: columns must list those of the 1 decisions"):
         bandit.report(bandit.lease(5, units=True).id, 1)
 
@@ -303,9 +303,9 @@ def test_a_heavy_unit_costs_the_promise() -> None:
     leased = LeasedDecisions(bandit.lease(100, units=True))
     (names,) = {decision.names for decision in leased.draw_many(100, ["the only user"] * 100)}
     bandit.report(leased.lease.id, 100, columns=leased.body()[0]["columns"])
-    assert bandit.state.tally.pulls[bandit.names.index(names[0])] == 100.0
+    assert bandit._record.state.tally.pulls[bandit.names.index(names[0])] == 100.0
     owed = {arm: 100 * share for arm, share in SHARES.items() if arm != names[0]}
-    assert bandit.deficits().max() == pytest.approx(max(owed.values()))  # a whole lease's
+    assert bandit._record.deficits().max() == pytest.approx(max(owed.values()))  # a whole lease's
     counts = {arm.arm: arm.count for arm in bandit.lease(100).arms}
     assert all(counts[arm] >= 2 * plays for arm, plays in owed.items())  # and the next lease makes up for it
 

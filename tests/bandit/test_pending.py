@@ -34,8 +34,8 @@ def test_rewards_in_any_order_teach_the_same() -> None:
         bandit, _ = four()
         for decision, arm in order:
             assert bandit.observe(decision, {arm: score[decision, arm]}, now=9.0) == {arm: "accepted"}
-        assert not bandit.pending.waiting
-        taught.add(tuple(bandit.state.tally.rewards.round(12).tolist()))
+        assert not bandit._record.pending.waiting
+        taught.add(tuple(bandit._record.state.tally.rewards.round(12).tolist()))
     assert len(taught) == 1
     assert sum(taught.pop()) == pytest.approx(2.8)  # 0.0 + 0.1 + … + 0.7
 
@@ -47,8 +47,8 @@ def test_together_is_as_arm_by_arm() -> None:
     assert one.observe("3", {first: 1.0, second: 0.5}, now=4.0) == {first: "accepted", second: "accepted"}
     other.observe("3", {second: 0.5}, now=4.0)
     other.observe("3", {first: 1.0}, now=4.0)
-    assert (one.state.tally.rewards == other.state.tally.rewards).all()
-    assert one.pending.dump() == other.pending.dump()
+    assert (one._record.state.tally.rewards == other._record.state.tally.rewards).all()
+    assert one._record.pending.dump() == other._record.pending.dump()
 
 
 def test_a_duplicate_changes_nothing() -> None:
@@ -122,14 +122,14 @@ def test_a_refusal_says_of_what_kind_it_is(decision: str, rewards: dict[str, flo
 def test_what_was_forgotten_counts_as_late_and_nothing_else() -> None:
     bandit, _ = four()
     before = bandit.dump()
-    bandit.count_late("c")
-    bandit.count_late("c")
+    bandit._record.count_late("c")
+    bandit._record.count_late("c")
     after = bandit.dump()
     assert [line.late for line in bandit.audit().lines] == [0, 0, 2]
     after["statistics"]["late"]["values"][2] -= 2.0
     assert after == before
     with pytest.raises(EvenhandError, match="there is no arm 'zzz'"):
-        bandit.count_late("zzz")
+        bandit._record.count_late("zzz")
 
 
 @pytest.mark.parametrize("decision", [1, None, ["1"], 1.0])
@@ -156,7 +156,7 @@ def test_any_number_is_a_reward(reward: Any) -> None:
 def test_the_policy_learns_from_scaled_rewards_and_the_audit_shows_the_unit() -> None:
     bandit, _ = four(rewards=(-10.0, 30.0))
     bandit.observe("1", {"a": -10.0, "b": 20.0})
-    assert bandit.state.tally.rewards.tolist() == [0.0, 0.75, 0.0]
+    assert bandit._record.state.tally.rewards.tolist() == [0.0, 0.75, 0.0]
     assert [line.estimate for line in bandit.audit().lines] == [-10.0, 20.0, None]
 
 
@@ -168,11 +168,11 @@ def test_what_comes_after_the_window_is_written_down_and_not_learned_from() -> N
     bandit, choices = four(window=10.0, missing="lost")
     first, second = choices[0].names
     assert bandit.observe("1", {first: 1.0}, now=9.5) == {first: "accepted"}
-    learned = bandit.state.tally.received.copy(), bandit.state.tally.rewards.copy()
+    learned = bandit._record.state.tally.received.copy(), bandit._record.state.tally.rewards.copy()
     assert bandit.observe("1", {second: 1.0}, now=10.0) == {second: "late"}
-    assert bandit.pending.find("1") == RewardRecord(0.0, {first: 1.0, second: 1.0}, closed=True)
-    assert (bandit.state.tally.received == learned[0]).all()
-    assert (bandit.state.tally.rewards == learned[1]).all()
+    assert bandit._record.pending.find("1") == RewardRecord(0.0, {first: 1.0, second: 1.0}, closed=True)
+    assert (bandit._record.state.tally.received == learned[0]).all()
+    assert (bandit._record.state.tally.rewards == learned[1]).all()
     before = bandit.dump()
     assert bandit.observe("1", {second: 1.0, first: 1.0}, now=10.5) == {second: "duplicate", first: "duplicate"}
     with pytest.raises(RewardError, match="its reward is 1 and cannot change to 0"):
@@ -184,7 +184,7 @@ def test_late_and_in_time_in_one_call() -> None:
     bandit, choices = four(window=10.0, missing="lost")
     with pytest.raises(RewardError, match="did not play"):
         bandit.observe("1", {"zzz": 1.0}, now=12.5)
-    assert sorted(bandit.pending.settled) == ["1", "2", "3"]  # a refused reward closes what is due all the same
+    assert sorted(bandit._record.pending.settled) == ["1", "2", "3"]  # a refused reward closes what is due all the same
     assert set(bandit.observe("4", dict.fromkeys(choices[3].names, 1.0), now=12.5).values()) == {"accepted"}
 
 
@@ -198,9 +198,9 @@ def test_lost_is_unknown_and_zero_is_nought(missing: str, received: float) -> No
     assert bandit.expire(now=11.5) == {"1": ["a"]}
     assert bandit.expire(now=11.5) == {}
     assert bandit.expire(now=20.0) == {"3": ["a"], "4": ["a"]}
-    assert bandit.state.tally.received.tolist() == [received]
-    assert bandit.state.tally.rewards.tolist() == [0.5]
-    assert bandit.state.tally.pulls.tolist() == [4.0]
+    assert bandit._record.state.tally.received.tolist() == [received]
+    assert bandit._record.state.tally.rewards.tolist() == [0.5]
+    assert bandit._record.state.tally.pulls.tolist() == [4.0]
     line = bandit.audit().lines[0]
     assert (line.received, line.lost, line.pending, line.late) == (1, 3, 0, 0)
     assert line.estimate == 0.5 / received
@@ -235,9 +235,9 @@ def test_without_a_window_rewards_are_waited_for_for_ever() -> None:
 
 def test_a_decision_closes_what_is_due() -> None:
     bandit, _ = four(window=2.0, missing="lost")
-    assert list(bandit.pending.waiting) == ["3", "4"]  # those of seconds 0 and 1 were closed at 2 and 3
+    assert list(bandit._record.pending.waiting) == ["3", "4"]  # those of seconds 0 and 1 were closed at 2 and 3
     bandit.decide(now=4.5)
-    assert list(bandit.pending.waiting) == ["4", "5"]
+    assert list(bandit._record.pending.waiting) == ["4", "5"]
 
 
 def test_a_clock_that_jumps_back_keeps_the_order() -> None:
@@ -255,8 +255,8 @@ def test_settled_decisions_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPa
     bandit = Bandit(["a"], "ucb1")
     for _ in range(4):
         bandit.decide()
-        bandit.observe(str(bandit.state.round), {"a": 1.0})
-    assert list(bandit.pending.settled) == ["3", "4"]
+        bandit.observe(str(bandit._record.state.round), {"a": 1.0})
+    assert list(bandit._record.pending.settled) == ["3", "4"]
     assert bandit.observe("3", {"a": 1.0}) == {"a": "duplicate"}
     with pytest.raises(RewardError, match="no decision '2' among those that are remembered"):
         bandit.observe("2", {"a": 1.0})

@@ -83,7 +83,7 @@ def test_shares_by_merit_at_the_best_point() -> None:
 
 
 def draws(bandit: Bandit) -> Array:
-    tally = bandit.state.tally  # rewards are 0 or 1
+    tally = bandit._record.state.tally  # rewards are 0 or 1
     won, lost = tally.rewards, tally.received - tally.rewards
     return np.random.default_rng(99).beta(1.0 + won, 1.0 + lost, (DRAWS, len(ARMS)))
 
@@ -111,13 +111,13 @@ def by_merit(bandit: Bandit) -> Array:
 
 def queued(bandit: Bandit) -> Array:
     """The exact queue, max(t r − N, 0), and η θ."""
-    queue = np.maximum(bandit.state.round * np.array([0.3, 0.2, 0.2]) - bandit.state.tally.pulls, 0.0)
+    queue = np.maximum(bandit._record.state.round * np.array([0.3, 0.2, 0.2]) - bandit._record.state.tally.pulls, 0.0)
     return one_hot((queue + 2.0 * draws(bandit)).argmax(axis=1))
 
 
 def both(bandit: Bandit) -> Array:
     """The mean of an optimistic and a pessimistic draw; a third of the rewards is missing."""
-    pulls, received, rewards = (getattr(bandit.state.tally, name) for name in ("pulls", "received", "rewards"))
+    pulls, received, rewards = (getattr(bandit._record.state.tally, name) for name in ("pulls", "received", "rewards"))
     rng, late, size = np.random.default_rng(98), pulls - received, (DRAWS, len(ARMS))
     high = rng.beta(1.0 + rewards + late, 1.0 + received - rewards, size)
     return one_hot((high + rng.beta(1.0 + rewards, 1.0 + pulls - rewards, size)).argmax(axis=1))
@@ -156,14 +156,14 @@ def test_lanes_agree_with_a_much_longer_run(case: str, rounds: int) -> None:
             kurtosis = float(((runs[:, place] - truth[place]) ** 4).mean()) / max(spread, 1e-9) ** 4
             exactness = 0.9 - WIDE * math.sqrt(max(kurtosis - 1.0, 0.0) / 4000.0)
             assert stderr[arm] >= exactness * spread / math.sqrt(1000.0)
-    assert sum(known.values()) == pytest.approx(bandit.plays)
+    assert sum(known.values()) == pytest.approx(bandit._record.plays)
 
 
 def test_a_greedy_policy_that_explores() -> None:
     """Two points: even with chance ε, else by merit 1 + S/M."""
     bandit = Bandit(ARMS, "fgreedy_d", merit={"kind": "linear"}, epsilon=0.4)
     live(bandit, 50)
-    merit = 1.0 + bandit.state.tally.rewards / np.maximum(bandit.state.tally.received, 1.0)
+    merit = 1.0 + bandit._record.state.tally.rewards / np.maximum(bandit._record.state.tally.received, 1.0)
     truth = 0.4 / 3.0 + 0.6 * merit / merit.sum()
     decision = bandit.decide(propensities=True)
     known, stderr = propensities(decision), errors(decision)
@@ -177,7 +177,7 @@ def test_the_coin_that_ends_a_choice_is_part_of_the_propensity() -> None:
     held = bandit.decide().names[0]
     seen = {"free": 0, "bound": 0}
     for _ in range(60):
-        quiet = bandit.state.hold.quiet[0]
+        quiet = bandit._record.state.hold.quiet[0]
         choice = bandit.decide(propensities=True)
         known, stderr, free = propensities(choice), errors(choice), quiet >= 3.0
         seen["free" if free else "bound"] += 1
@@ -185,16 +185,16 @@ def test_the_coin_that_ends_a_choice_is_part_of_the_propensity() -> None:
             propensity = (0.75 * (arm == held) + 0.25 / 3.0) if free else float(arm == held)
             assert abs(known[arm] - propensity) < WIDE * stderr[arm]
         held = choice.names[0]
-        bandit.state.index.logs[:] = 0.0  # as if nothing had been learned
-        bandit.state.index.arms[:] = False
+        bandit._record.state.index.logs[:] = 0.0  # as if nothing had been learned
+        bandit._record.state.index.arms[:] = False
     assert min(seen.values()) > 5
 
 
 def test_what_all_lanes_agree_on_still_has_an_error() -> None:
     """An arm far ahead plays in all lanes; that says no more than about 1 in 1000."""
     bandit = Bandit(["a", "b"], "thompson")
-    bandit.state.tally.pulls[:] = bandit.state.tally.received[:] = 1e6
-    bandit.state.index.successes[:] = [1e6, 0.0]
+    bandit._record.state.tally.pulls[:] = bandit._record.state.tally.received[:] = 1e6
+    bandit._record.state.index.successes[:] = [1e6, 0.0]
     decision = bandit.decide(propensities=True)
     assert propensities(decision) == {"a": 1.0, "b": 0.0}
     assert list(errors(decision).values()) == pytest.approx([0.001, 0.001], rel=0.01)

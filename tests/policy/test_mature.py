@@ -188,12 +188,12 @@ def test_an_allocation_knows_the_age_of_its_plays() -> None:
     bandit.observe("20", {made[19]: 0.5}, now=20.0)
     bandit = Bandit.restored(bandit.dump())
     bandit.decide(now=101.5)  # closes the first two, each with a reward of 0
-    cohorts = bandit.state.tally.cohorts
+    cohorts = bandit._record.state.tally.cohorts
     assert cohorts is not None
     assert cohorts.delays is not None
     assert cohorts.round == 21
     expected = np.zeros_like(cohorts.delays.counts)
     for delay, round in ((17, 3), (0, 20), (19, 1), (18, 2)):
-        expected[np.frexp(delay)[1], bandit.arms.place[made[round - 1]]] += 1.0
+        expected[np.frexp(delay)[1], bandit._record.arms.place[made[round - 1]]] += 1.0
     assert (cohorts.delays.counts == expected).all()
     assert cohorts.by_age()[2, 0].sum() == 1.5

@@ -84,8 +84,8 @@ def test_a_bandit_takes_a_prior_by_name_and_saves_it_and_a_new_arm_starts_unifor
     bandit = Bandit(["tea", "coffee"], "thompson", prior={"coffee": (2, 8)}, seed=1)
     again = Bandit.restored(bandit.dump())
     bandit.add("mate")
-    assert again.policy.index == BetaSample(prior=[(1, 1), (2, 8)])
-    assert bandit.policy.index == BetaSample(prior=[(1, 1), (2, 8), (1, 1)])
+    assert again._record.policy.index == BetaSample(prior=[(1, 1), (2, 8)])
+    assert bandit._record.policy.index == BetaSample(prior=[(1, 1), (2, 8), (1, 1)])
 
 
 def test_a_configuration_takes_a_prior_per_arm() -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.bandit import changes, decisions, history, lease_rounds, reports, saving
 from evenhand.bandit import rewards as received
-from evenhand.bandit.change_log import noted
-from evenhand.bandit.memory import Memory
-from evenhand.bandit.memory import seconds as clock
+from evenhand.bandit.record import Record
+from evenhand.bandit.record import seconds as clock
 from evenhand.core.errors import StateError
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, RewardStatus
+from evenhand.policy.composition import Policy
 
 if TYPE_CHECKING:
     from evenhand.bandit.evaluation.learning import Learned
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenhand.messages.audit import Audit
 
 
-class Bandit(Memory):
+class Bandit:
     """Named arms on top of a policy: decides, takes rewards at any time, records what each arm was promised and got.
 
     The policy is the code that is simulated, in a single lane. All randomness comes from the seed: a bandit that is
@@ -28,9 +28,9 @@ class Bandit(Memory):
 
     Args:
         arms: names, each once.
-        algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy, such as
-            ``{"index": "empirical_mean", "fairness": {"kind": "deficit_first", "fractions": 0.1}}``.
-        plays: m, arms that play per round.
+        algorithm: a name of `evenhand.algorithms`, a policy such as ``fucb([0.1, 0.2])``, or a table for each part of
+            one, such as ``{"index": "empirical_mean", "fairness": {"kind": "deficit_first", "fractions": 0.1}}``.
+        plays: m, arms that play per round; None for what a policy says, and for 1.
         seed: of all randomness.
         window: seconds to wait for a reward; None for no limit.
         missing: what it means that a reward is missing when its window has passed: ``"zero"``, a reward of 0, where
@@ -60,9 +60,9 @@ class Bandit(Memory):
     def __init__(
         self,
         arms: Sequence[str],
-        algorithm: str | Mapping[str, Any],
+        algorithm: str | Policy | Mapping[str, Any],
         *,
-        plays: int = 1,
+        plays: int | None = None,
         seed: int = 0,
         window: float | None = None,
         missing: str | None = None,
@@ -70,7 +70,7 @@ class Bandit(Memory):
         start_from: Bandit | Mapping[str, Any] | None = None,
         **parameters: Any,
     ) -> None:
-        super().__init__(
+        self._record = record = Record(
             arms,
             algorithm,
             plays=plays,
@@ -80,11 +80,36 @@ class Bandit(Memory):
             rewards=rewards,
             parameters=parameters,
         )
-        if isinstance(start_from, Memory):
-            start = history.start_from(start_from, self.names, self.reward_range, "another bandit")
-            history.learn_counts(self, start.counts, start.source)
+        if isinstance(start_from, Bandit):
+            start = history.start_from(start_from._record, record.names, record.reward_range, "another bandit")
+            history.learn_counts(record, start.counts, start.source)
         elif start_from is not None:
-            history.learn_counts(self, history.as_counts(start_from, self.names, self.reward_range), "counts")
+            history.learn_counts(record, history.as_counts(start_from, record.names, record.reward_range), "counts")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arms, in their order, with those of retired ones."""
+        return self._record.names
+
+    @property
+    def retired(self) -> frozenset[str]:
+        """The names of the arms that do not play any more."""
+        return self._record.retired
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The algorithm's parameters as they are now; those with one value per arm as lists."""
+        return dict(self._record.parameters)
+
+    @property
+    def round(self) -> int:
+        """Number of rounds that have been decided, leased ones among them."""
+        return self._record.state.round
+
+    @property
+    def version(self) -> int:
+        """Number of changes of arms and promises so far."""
+        return self._record.version
 
     # --- decisions and rewards ----------------------------------------------------------------------------------------
 
@@ -110,18 +135,7 @@ class Bandit(Memory):
             >>> Bandit(["tea", "coffee"], "ucb1").decide(available=["coffee"]).names
             ('coffee',)
         """
-        return decisions.decide(self, available, clock(now), propensities)[0]
-
-    def check_available(self, available: Iterable[str] | None) -> None:
-        """Refuse what `decide` would refuse, without deciding; so several rounds can be checked first.
-
-        Args:
-            available: names of the arms that can play; None for all that are not retired.
-
-        Raises:
-            EvenhandError: an arm is unknown, retired or named twice, or none is named.
-        """
-        self.arms.available(available)
+        return decisions.decide(self._record, available, clock(now), propensities)[0]
 
     def observe(self, decision: str, rewards: Mapping[str, float], now: float | None = None) -> dict[str, RewardStatus]:
         """Take the rewards of a decision, at any time, in any order, one by one or together.
@@ -148,7 +162,7 @@ class Bandit(Memory):
             >>> bandit.observe(decision.id, {"tea": 4.5}, now=61.0)
             {'tea': 'late'}
         """
-        return received.observe(self, decision, rewards, clock(now))
+        return received.observe(self._record, decision, rewards, clock(now))
 
     def observe_total(self, value: float) -> None:
         """Take the anonymous total of the round just decided: everything that arrived in it, whichever arm earned it.
@@ -168,26 +182,7 @@ class Bandit(Memory):
             >>> decision = bandit.decide()
             >>> bandit.observe_total(0.5)
         """
-        received.observe_total(self, value)
-
-    def count_late(self, arm: str) -> None:
-        """Count a reward as late whose decision has been forgotten; nothing else changes.
-
-        Only a log that remembers more decisions than the bandit can know that there was such a decision.
-
-        Args:
-            arm: name of the arm whose reward came.
-
-        Raises:
-            EvenhandError: the arm is unknown.
-        """
-        self.arms.check(arm)
-        self.statistics.late[self.arms.place[arm]] += 1.0
-
-    @property
-    def by_totals(self) -> bool:
-        """Whether it has been given totals, and so takes no rewards by decision."""
-        return self.last_total is not None
+        received.observe_total(self._record, value)
 
     def due(self, now: float | None = None) -> bool:
         """Whether the window of a decision has passed, or the time of a lease, so that `expire` would close it.
@@ -198,8 +193,7 @@ class Bandit(Memory):
         Returns:
             True if `expire` would close a decision or a lease now.
         """
-        due = self.next_due()
-        return due is not None and due <= clock(now)
+        return self._record.due(clock(now))
 
     def expire(self, now: float | None = None) -> dict[str, list[str]]:
         """Close the decisions whose window has passed, and leases that are over; `decide` and `observe` do this first.
@@ -210,7 +204,7 @@ class Bandit(Memory):
         Returns:
             The ids of these decisions, each with the arms whose rewards are missing.
         """
-        closed: dict[str, list[str]] = received.close(self, clock(now))["closed"]
+        closed: dict[str, list[str]] = received.close(self._record, clock(now))["closed"]
         return closed
 
     # --- leases -------------------------------------------------------------------------------------------------------
@@ -252,8 +246,8 @@ class Bandit(Memory):
             ('1', 1000, [('tea', 0.8), ('coffee', 0.2)])
         """
         at = clock(now)
-        received.close(self, at)
-        return lease_rounds.lease(self, decisions, seconds, available, units, at)[0]
+        received.close(self._record, at)
+        return lease_rounds.lease(self._record, decisions, seconds, available, units, at)[0]
 
     def report(
         self,
@@ -291,12 +285,12 @@ class Bandit(Memory):
             >>> report = bandit.report(lease.id, played=2, rewards={"tea": ([0], [1.0])})
             >>> report.added, report.accepted
             (2, 1)
-            >>> bandit.report(lease.id, played=2, finished=True).returned, bandit.leases.open
-            (True, 0)
+            >>> bandit.report(lease.id, played=2, finished=True).returned
+            True
         """
         at = clock(now)
-        received.close(self, at)
-        return reports.report(self, lease, played, rewards or {}, columns, finished, at)[0]
+        received.close(self._record, at)
+        return reports.report(self._record, lease, played, rewards or {}, columns, finished, at)[0]
 
     # --- evidence from elsewhere --------------------------------------------------------------------------------------
 
@@ -328,7 +322,7 @@ class Bandit(Memory):
         """
         from evenhand.bandit.evaluation.learning import learn_log
 
-        return learn_log(self, log, missing)
+        return learn_log(self._record, log, missing)
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -348,11 +342,11 @@ class Bandit(Memory):
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.1])
             >>> bandit.add("mate", fraction=0.2)
-            >>> bandit.names, bandit.fractions
-            (('tea', 'coffee', 'mate'), array([0.1, 0.1, 0.2]))
+            >>> bandit.names, bandit.parameters["fractions"]
+            (('tea', 'coffee', 'mate'), [0.1, 0.1, 0.2])
         """
-        with noted(self, "add", arm, clock(now)):
-            changes.add(self, arm, values)
+        with self._record.noting("add", arm, clock(now)):
+            changes.add(self._record, arm, values)
 
     def retire(self, arm: str, *, now: float | None = None) -> None:
         """Retire an arm: it does not play any more and its promise ends; its pending rewards are still taken.
@@ -364,8 +358,8 @@ class Bandit(Memory):
         Raises:
             EvenhandError: it is unknown or retired, too few arms would be left, or the policy follows a fixed schedule.
         """
-        with noted(self, "retire", arm, clock(now)):
-            changes.retire(self, arm)
+        with self._record.noting("retire", arm, clock(now)):
+            changes.retire(self._record, arm)
 
     def bring_back(self, arm: str, fraction: float = 0.0, *, now: float | None = None) -> None:
         """Bring back a retired arm with everything known about it; its promise begins with the next round.
@@ -379,8 +373,8 @@ class Bandit(Memory):
             InfeasiblePromise: the promises could not be kept any more; nothing changes then.
             EvenhandError: it is unknown or not retired.
         """
-        with noted(self, "bring_back", arm, clock(now)):
-            changes.bring_back(self, arm, fraction)
+        with self._record.noting("bring_back", arm, clock(now)):
+            changes.bring_back(self._record, arm, fraction)
 
     def rename(self, arm: str, name: str, *, now: float | None = None) -> None:
         """Give an arm another name: it stays the same arm, with its promise, its plays and its pending rewards.
@@ -400,8 +394,8 @@ class Bandit(Memory):
             >>> bandit.observe(decision.id, {"green tea": 1.0})
             {'green tea': 'accepted'}
         """
-        with noted(self, "rename", name, clock(now)):
-            changes.rename(self, arm, name)
+        with self._record.noting("rename", name, clock(now)):
+            changes.rename(self._record, arm, name)
 
     def promise(
         self,
@@ -436,8 +430,8 @@ class Bandit(Memory):
             >>> bandit.promise({"tea": 0.1, "coffee": 0.3}), bandit.promise({"tea": 0.1})
             (('coffee',), ())
         """
-        with noted(self, "promise", None, clock(now)):
-            return changes.promise(self, fractions, caps, groups)
+        with self._record.noting("promise", None, clock(now)):
+            return changes.promise(self._record, fractions, caps, groups)
 
     # --- audit --------------------------------------------------------------------------------------------------------
 
@@ -458,7 +452,7 @@ class Bandit(Memory):
         from evenhand.bandit.account import account
         from evenhand.bandit.audit.computation import audit
 
-        return audit(account(self), limit, clock(now))
+        return audit(account(self._record), limit, clock(now))
 
     def health(self, now: float | None = None) -> AllocationHealth:
         """What needs attention: promises in arrears, estimates that cannot be trusted, rewards that stay away.
@@ -476,7 +470,7 @@ class Bandit(Memory):
         from evenhand.bandit.account import account
         from evenhand.bandit.audit.computation import health
 
-        return health(account(self), False, clock(now))
+        return health(account(self._record), False, clock(now))
 
     # --- saving -------------------------------------------------------------------------------------------------------
 
@@ -486,7 +480,7 @@ class Bandit(Memory):
         Returns:
             The table.
         """
-        return saving.dump(self)
+        return saving.dump(self._record)
 
     @classmethod
     def restored(cls, plain: Any) -> Bandit:
@@ -506,12 +500,8 @@ class Bandit(Memory):
             >>> Bandit.restored(bandit.dump()).decide().names == bandit.decide().names
             True
         """
-        arms, algorithm, options = saving.arguments(plain)
-        try:
-            bandit = cls(arms, algorithm, **options)
-        except saving.DAMAGE as error:
-            raise saving.damaged(error) from None
-        saving.restore(bandit, plain)
+        bandit = cls.__new__(cls)
+        bandit._record = saving.restored(plain)
         return bandit
 
     def save(self, path: str | os.PathLike[str]) -> None:

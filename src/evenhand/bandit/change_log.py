@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from evenhand.core.errors import StateError
 from evenhand.core.state import Array
 from evenhand.messages.answers import moment
 from evenhand.messages.lines import ChangeMade
-
-if TYPE_CHECKING:
-    from evenhand.bandit.memory import Memory
+from evenhand.policy.composition import Policy
 
 KEPT = 100  # changes, the last ones
 NAMED = 5  # arms and groups that a change names
@@ -110,40 +107,23 @@ class ChangeLog(deque[Change]):
         return log
 
 
-@contextmanager
-def noted(memory: Memory, kind: str, arm: str | None, now: float) -> Iterator[None]:
-    """Record a change that is made within, if it changes anything.
-
-    Args:
-        memory: of the bandit.
-        kind: a name of `evenhand.bandit.replay.CHANGES`.
-        arm: that it is about, by its name afterwards; None for none.
-        now: seconds since the epoch.
-    """
-    version, groups = memory.version, {group["name"]: group for group in memory.policy.groups}
-    before = [memory.policy.fractions, memory.policy.caps]
-    yield
-    if memory.version == version and kind not in ("close", "reopen"):
-        return
-    arms = len(memory.arms)
-    shares, caps = (
-        _difference(old, new, arms)
-        for old, new in zip(before, (memory.policy.fractions, memory.policy.caps), strict=True)
-    )
-    after = {group["name"]: group for group in memory.policy.groups}
-    other = [name for name in {**groups, **after} if groups.get(name) != after.get(name)]
-    named = len(shares[:NAMED]) + len(caps[:NAMED]) + len(other[:NAMED])
-    memory.changes.append(
-        Change(
-            now,
-            int(memory.state.round),
-            kind,
-            None if arm is None else memory.arms.place[arm],
-            tuple(shares[:NAMED]),
-            tuple(caps[:NAMED]),
-            len(shares) + len(caps) + len(other) - named,
-            tuple(other[:NAMED]),
-        )
+def change_between(
+    before: Policy, after: Policy, arms: int, now: float, round: int, kind: str, arm: int | None
+) -> Change:
+    """The change from one policy to another, for so many arms."""
+    shares, caps = _difference(before.fractions, after.fractions, arms), _difference(before.caps, after.caps, arms)
+    old, new = ({group["name"]: group for group in policy.groups} for policy in (before, after))
+    other = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    lists = shares, caps, other
+    return Change(
+        now,
+        round,
+        kind,
+        arm,
+        tuple(shares[:NAMED]),
+        tuple(caps[:NAMED]),
+        sum(max(len(one) - NAMED, 0) for one in lists),
+        tuple(other[:NAMED]),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.bandit.arguments import with_places
 from evenhand.bandit.arms import Arms, checked_names
-from evenhand.bandit.memory import Memory
+from evenhand.bandit.record import Record
 from evenhand.bandit.statistics import Statistics
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
@@ -49,12 +49,12 @@ class Plan:
     begun: tuple[str, ...]
     groups_begun: tuple[str, ...] = ()
 
-    def policy(self, memory: Memory, checked: bool = False) -> Policy:
+    def policy(self, record: Record, checked: bool = False) -> Policy:
         """The policy from then on.
 
         Args:
-            memory: of the bandit.
-            checked: whether the promises are known to be feasible; see `Memory.built`.
+            record: of the bandit.
+            checked: whether the promises are known to be feasible; see `Record.built`.
 
         Returns:
             The policy.
@@ -62,171 +62,171 @@ class Plan:
         Raises:
             InfeasiblePromise: the promised shares cannot be kept.
         """
-        return memory.built(self.arms.names, self.parameters, checked, self.arms.retired)
+        return record.built(self.arms.names, self.parameters, checked, self.arms.retired)
 
 
-def add(memory: Memory, arm: str, values: Mapping[str, float], checked: bool = False) -> None:
+def add(record: Record, arm: str, values: Mapping[str, float], checked: bool = False) -> None:
     """Add an arm; see `evenhand.bandit.Bandit.add`.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         arm: name of the new arm.
         values: its fraction, penalty, weight, cap or rate, by these names.
         checked: whether the promises are known to be feasible, as when a stored change is replayed.
     """
-    _change(memory, plan_add(memory, arm, values), checked)
-    memory.availability.clear()  # it is unknown whether the new arm would have been available
+    _change(record, plan_add(record, arm, values), checked)
+    record.availability.clear()  # it is unknown whether the new arm would have been available
 
 
-def plan_add(memory: Memory, arm: str, values: Mapping[str, float]) -> Plan:
+def plan_add(record: Record, arm: str, values: Mapping[str, float]) -> Plan:
     """What a bandit would be with a new arm; see `evenhand.bandit.Bandit.add`.
 
     Args:
-        memory: of the bandit, which does not change.
+        record: of the bandit, which does not change.
         arm: name of the new arm.
         values: its fraction, penalty, weight, cap or rate, by these names.
 
     Returns:
         The arms and the parameters with the new arm.
     """
-    _check_changeable(memory)
+    _check_changeable(record)
     (arm,) = checked_names([arm])
-    if arm in memory.arms.place:
-        raise EvenhandError(f"there is already an arm {arm!r}" + ("; bring it back" * (arm in memory.retired)))
+    if arm in record.arms.place:
+        raise EvenhandError(f"there is already an arm {arm!r}" + ("; bring it back" * (arm in record.retired)))
     known = [name for name, _, _ in NEW_ARM]
     for name in values:
         if name not in known:
             raise EvenhandError(f"unknown {name!r}{nearest(name, known)}")
-    parameters = dict(memory.parameters)
+    parameters = dict(record.parameters)
     for name, parameter, default in NEW_ARM:
         value = values.get(name)
         if isinstance(parameters.get(parameter), list):
             value = default if value is None else value
             if value is None:
-                raise EvenhandError(f"{memory.label} needs a {name} for the new arm {arm!r}")
+                raise EvenhandError(f"{record.label} needs a {name} for the new arm {arm!r}")
             parameters[parameter] = [*parameters[parameter], validate.number(name, value, low=0.0)]
         elif value is not None:
-            raise EvenhandError(f"{memory.label} has no {name} per arm; leave the {name} out")
+            raise EvenhandError(f"{record.label} has no {name} per arm; leave the {name} out")
     prior = parameters.get("prior")
     if prior is not None and np.ndim(prior) == 2:
         parameters["prior"] = [*prior, UNIFORM]
-    return Plan(Arms((*memory.names, arm), memory.retired), parameters, (arm,))
+    return Plan(Arms((*record.names, arm), record.retired), parameters, (arm,))
 
 
-def retire(memory: Memory, arm: str, checked: bool = False) -> None:
+def retire(record: Record, arm: str, checked: bool = False) -> None:
     """Retire an arm; see `evenhand.bandit.Bandit.retire`.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         arm: name of the arm.
         checked: as for `add`.
     """
-    _change(memory, plan_retire(memory, arm), checked)
+    _change(record, plan_retire(record, arm), checked)
 
 
-def plan_retire(memory: Memory, arm: str) -> Plan:
+def plan_retire(record: Record, arm: str) -> Plan:
     """What a bandit would be without an arm; see `evenhand.bandit.Bandit.retire`.
 
     Args:
-        memory: of the bandit, which does not change.
+        record: of the bandit, which does not change.
         arm: name of the arm.
 
     Returns:
         The arms, of which it is retired, and the parameters without its promise.
     """
-    _check_changeable(memory)
-    memory.arms.check(arm)
-    if arm in memory.retired:
+    _check_changeable(record)
+    record.arms.check(arm)
+    if arm in record.retired:
         raise EvenhandError(f"arm {arm!r} is already retired")
-    if len(memory.arms) - len(memory.retired) <= memory.plays:
-        raise EvenhandError(f"arm {arm!r} cannot retire: plays = {memory.plays} needs at least as many arms")
-    arms = Arms(memory.names, memory.retired | {arm})
-    return Plan(arms, _with_fraction(memory, arm, 0.0), (arm,))
+    if len(record.arms) - len(record.retired) <= record.plays:
+        raise EvenhandError(f"arm {arm!r} cannot retire: plays = {record.plays} needs at least as many arms")
+    arms = Arms(record.names, record.retired | {arm})
+    return Plan(arms, _with_fraction(record, arm, 0.0), (arm,))
 
 
-def bring_back(memory: Memory, arm: str, fraction: float, checked: bool = False) -> None:
+def bring_back(record: Record, arm: str, fraction: float, checked: bool = False) -> None:
     """Bring back a retired arm; see `evenhand.bandit.Bandit.bring_back`.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         arm: name of the arm.
         fraction: its promised share of the rounds, in [0, 1].
         checked: as for `add`.
     """
-    _change(memory, plan_bring_back(memory, arm, fraction), checked)
-    memory.availability.clear()  # it is unknown whether it would have been available
+    _change(record, plan_bring_back(record, arm, fraction), checked)
+    record.availability.clear()  # it is unknown whether it would have been available
 
 
-def plan_bring_back(memory: Memory, arm: str, fraction: float = 0.0) -> Plan:
+def plan_bring_back(record: Record, arm: str, fraction: float = 0.0) -> Plan:
     """What a bandit would be with a retired arm brought back; see `evenhand.bandit.Bandit.bring_back`.
 
     Args:
-        memory: of the bandit, which does not change.
+        record: of the bandit, which does not change.
         arm: name of the arm.
         fraction: its promised share of the rounds, in [0, 1].
 
     Returns:
         The arms, of which it is no longer retired, and the parameters with its promise.
     """
-    memory.arms.check(arm)
-    if arm not in memory.retired:
+    record.arms.check(arm)
+    if arm not in record.retired:
         raise EvenhandError(f"arm {arm!r} is not retired")
-    parameters = _with_fraction(memory, arm, validate.number("fraction", fraction, 0.0, 1.0))
-    return Plan(Arms(memory.names, memory.retired - {arm}), parameters, (arm,))
+    parameters = _with_fraction(record, arm, validate.number("fraction", fraction, 0.0, 1.0))
+    return Plan(Arms(record.names, record.retired - {arm}), parameters, (arm,))
 
 
-def rename(memory: Memory, arm: str, name: str) -> None:
+def rename(record: Record, arm: str, name: str) -> None:
     """Give an arm another name; see `evenhand.bandit.Bandit.rename`.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         arm: present name of the arm.
         name: its new name.
     """
-    plan = plan_rename(memory, arm, name)
-    if plan.arms is not memory.arms:
-        memory.adopt(plan.arms, memory.parameters, memory.policy)
-        memory.version += 1
+    plan = plan_rename(record, arm, name)
+    if plan.arms is not record.arms:
+        record.adopt(plan.arms, record.parameters, record.policy)
+        record.version += 1
 
 
-def plan_rename(memory: Memory, arm: str, name: str) -> Plan:
+def plan_rename(record: Record, arm: str, name: str) -> Plan:
     """What a bandit would be with another name of an arm; see `evenhand.bandit.Bandit.rename`.
 
     Args:
-        memory: of the bandit, which does not change.
+        record: of the bandit, which does not change.
         arm: present name of the arm.
         name: its new name.
 
     Returns:
         The arms with that name; those that there are where it is the present one.
     """
-    memory.arms.check(arm)
+    record.arms.check(arm)
     (name,) = checked_names([name])
     if name == arm:
-        return Plan(memory.arms, memory.parameters, ())
-    if name in memory.arms.place:
+        return Plan(record.arms, record.parameters, ())
+    if name in record.arms.place:
         raise EvenhandError(f"there is already an arm {name!r}")
-    names = [name if one == arm else one for one in memory.names]
-    return Plan(_with_names(memory, names), memory.parameters, ())
+    names = [name if one == arm else one for one in record.names]
+    return Plan(_with_names(record, names), record.parameters, ())
 
 
-def use_names(memory: Memory, names: Sequence[str]) -> None:
+def use_names(record: Record, names: Sequence[str]) -> None:
     """Use these names of the arms from now on, in their order.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         names: (arms,), the new names.
     """
-    memory.adopt(_with_names(memory, names), memory.parameters, memory.policy)
+    record.adopt(_with_names(record, names), record.parameters, record.policy)
 
 
-def _with_names(memory: Memory, names: Sequence[str]) -> Arms:
+def _with_names(record: Record, names: Sequence[str]) -> Arms:
     """The arms with other names, of which the same are retired."""
-    return Arms(tuple(names), [names[memory.arms.place[arm]] for arm in memory.retired])
+    return Arms(tuple(names), [names[record.arms.place[arm]] for arm in record.retired])
 
 
 def promise(
-    memory: Memory,
+    record: Record,
     fractions: Mapping[str, float] | None = None,
     caps: Mapping[str, float] | None = None,
     groups: Mapping[str, Mapping[str, Any] | None] | None = None,
@@ -235,7 +235,7 @@ def promise(
     """Change promised shares; see `evenhand.bandit.Bandit.promise`.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         fractions: promised shares of the rounds by arm, in [0, 1]; None to keep them.
         caps: largest shares of the rounds by arm, in [0, 1]; None to keep them.
         groups: what changes, by the names of groups; None in place of a table ends one.
@@ -244,14 +244,14 @@ def promise(
     Returns:
         The names of the arms and groups whose promise is another now.
     """
-    plan = plan_promise(memory, fractions, caps, groups)
-    if plan.parameters != memory.parameters:
-        _change(memory, plan, checked)
+    plan = plan_promise(record, fractions, caps, groups)
+    if plan.parameters != record.parameters:
+        _change(record, plan, checked)
     return (*plan.begun, *plan.groups_begun)
 
 
 def plan_promise(
-    memory: Memory,
+    record: Record,
     fractions: Mapping[str, float] | None = None,
     caps: Mapping[str, float] | None = None,
     groups: Mapping[str, Mapping[str, Any] | None] | None = None,
@@ -259,7 +259,7 @@ def plan_promise(
     """What a bandit would be with other promises; see `evenhand.bandit.Bandit.promise`.
 
     Args:
-        memory: of the bandit, which does not change.
+        record: of the bandit, which does not change.
         fractions: promised shares of the rounds by arm, in [0, 1]; None to keep them.
         caps: largest shares of the rounds by arm, in [0, 1]; None to keep them.
         groups: what changes, by the names of groups; None in place of a table ends one.
@@ -267,37 +267,37 @@ def plan_promise(
     Returns:
         The parameters with these promises, and the arms and groups whose promise changes.
     """
-    _check_changeable(memory)
+    _check_changeable(record)
     if fractions is None and caps is None and groups is None:
         raise EvenhandError("promise needs fractions, caps or groups")
-    parameters: dict[str, Any] = dict(memory.parameters)
+    parameters: dict[str, Any] = dict(record.parameters)
     changed: dict[str, None] = {}
     for name, shares in (("fractions", fractions), ("caps", caps)):
         if shares is not None:
-            parameters[name], arms = _with_shares(memory, name, shares)
+            parameters[name], arms = _with_shares(record, name, shares)
             changed |= dict.fromkeys(arms)
     begun: list[str] = []
     if groups is not None:
-        parameters["groups"], begun = with_changes(memory, groups)
-    return Plan(memory.arms, parameters, tuple(changed), tuple(begun))
+        parameters["groups"], begun = with_changes(record, groups)
+    return Plan(record.arms, parameters, tuple(changed), tuple(begun))
 
 
-def _with_shares(memory: Memory, name: str, given: Mapping[str, float]) -> tuple[list[float], list[str]]:
+def _with_shares(record: Record, name: str, given: Mapping[str, float]) -> tuple[list[float], list[str]]:
     """The shares of all arms with some changed, and the arms whose share is another."""
-    known = memory.parameters.get(name)
-    if name == "caps" and isinstance(memory.policy.fairness, BoundedShares) and known is None:
-        known = [1.0] * len(memory.arms)
-    if name == "fractions" and isinstance(memory.policy.fairness, BoundedShares) and known is None:
-        known = [0.0] * len(memory.arms)
+    known = record.parameters.get(name)
+    if name == "caps" and isinstance(record.policy.fairness, BoundedShares) and known is None:
+        known = [1.0] * len(record.arms)
+    if name == "fractions" and isinstance(record.policy.fairness, BoundedShares) and known is None:
+        known = [0.0] * len(record.arms)
     if not isinstance(known, list):
         what = "shares" if name == "fractions" else name
-        raise EvenhandError(f"{memory.label} promises no {what} that could be changed")
+        raise EvenhandError(f"{record.label} promises no {what} that could be changed")
     if not isinstance(given, Mapping):
         raise EvenhandError(f"{name} must be a mapping from arms to shares, got {given!r}")
     shares, changed = list(known), []
     for arm, share in given.items():
-        memory.arms.check_active(arm, "bring it back with its share")
-        place, new = memory.arms.place[arm], validate.number(f"{name}[{arm!r}]", share, 0.0, 1.0)
+        record.arms.check_active(arm, "bring it back with its share")
+        place, new = record.arms.place[arm], validate.number(f"{name}[{arm!r}]", share, 0.0, 1.0)
         if new != shares[place]:  # an equal promise goes on, with what the arm is owed
             shares[place] = new
             changed.append(arm)
@@ -305,22 +305,22 @@ def _with_shares(memory: Memory, name: str, given: Mapping[str, float]) -> tuple
 
 
 def with_changes(
-    memory: Memory, given: Mapping[str, Mapping[str, Any] | None]
+    record: Record, given: Mapping[str, Mapping[str, Any] | None]
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The groups of a bandit with some changed, and the names of those whose promise is another.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         given: what changes, by the names of groups; None ends one.
 
     Returns:
         The tables of all groups, and the names of the groups whose promise changed or ended.
     """
-    if not isinstance(memory.policy.fairness, BoundedShares):
-        raise EvenhandError(f"{memory.label} has no promises to groups; use group_ucb or group_ts")
+    if not isinstance(record.policy.fairness, BoundedShares):
+        raise EvenhandError(f"{record.label} has no promises to groups; use group_ucb or group_ts")
     if not isinstance(given, Mapping):
         raise EvenhandError(f"groups must be a mapping from names to tables, got {given!r}")
-    groups: dict[str, dict[str, Any]] = {group["name"]: dict(group) for group in memory.policy.groups}
+    groups: dict[str, dict[str, Any]] = {group["name"]: dict(group) for group in record.policy.groups}
     before = {name: dict(group) for name, group in groups.items()}
     for name, table in given.items():
         if table is None:
@@ -332,65 +332,65 @@ def with_changes(
         kept = {} if table.get("exactly") is not None else before.get(name, {})
         arms = {"arms": before[name]["arms"]} if name in before else {}
         groups[name] = {**arms, **kept, **table, "name": name}
-    new = with_places(list(groups.values()), memory.names)
+    new = with_places(list(groups.values()), record.names)
     bounds = {name: (group["at_least"], group["at_most"]) for name, group in before.items()}
     begun = [one["name"] for one in new if bounds.get(one["name"]) != (one["at_least"], one["at_most"])]
     return new, [*begun, *(name for name in before if name not in groups)]
 
 
-def _check_changeable(memory: Memory) -> None:
-    if memory.policy.schedule.fixed:
+def _check_changeable(record: Record) -> None:
+    if record.policy.schedule.fixed:
         raise EvenhandError(
-            f"{memory.label} follows a schedule that is fixed at the start; its arms and promises cannot change"
+            f"{record.label} follows a schedule that is fixed at the start; its arms and promises cannot change"
         )
 
 
-def _with_fraction(memory: Memory, arm: str, fraction: float) -> dict[str, Any]:
+def _with_fraction(record: Record, arm: str, fraction: float) -> dict[str, Any]:
     """The parameters with another promised share for one arm."""
-    if not isinstance(memory.parameters.get("fractions"), list):
+    if not isinstance(record.parameters.get("fractions"), list):
         if fraction:
-            raise EvenhandError(f"{memory.label} has no fraction per arm; leave the fraction out")
-        return dict(memory.parameters)
-    shares = list(memory.parameters["fractions"])
-    shares[memory.arms.place[arm]] = fraction
-    return memory.parameters | {"fractions": shares}
+            raise EvenhandError(f"{record.label} has no fraction per arm; leave the fraction out")
+        return dict(record.parameters)
+    shares = list(record.parameters["fractions"])
+    shares[record.arms.place[arm]] = fraction
+    return record.parameters | {"fractions": shares}
 
 
-def _change(memory: Memory, plan: Plan, checked: bool) -> None:
+def _change(record: Record, plan: Plan, checked: bool) -> None:
     """Use other arms and parameters, all at once or not at all; promises that begin do so with the next round.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         plan: what it is from now on.
-        checked: whether the promises are known to be feasible; see `Memory.built`.
+        checked: whether the promises are known to be feasible; see `Record.built`.
     """
-    policy, arms, old = plan.policy(memory, checked), plan.arms, len(memory.arms)
+    policy, arms, old = plan.policy(record, checked), plan.arms, len(record.arms)
     places = [arms.place[arm] for arm in plan.begun]
-    state = _grown_state(memory, policy, old, len(arms))
+    state = _grown_state(record, policy, old, len(arms))
     state.begun.rounds[places] = state.round
     state.begun.pulls[places] = state.tally.pulls[places]
     if isinstance(state.fairness, Queue):  # the queue of a promise that begins anew is empty
         state.fairness.rounds[places] = 0.0
         state.fairness.plays[places] = 0.0
     if isinstance(policy.fairness, BoundedShares):
-        state.fairness = _groups_begun(memory, policy, state, plan.groups_begun)
-    statistics = grown(memory.statistics, Statistics.empty(len(arms)))
-    _lapse(memory, statistics, [place for place in places if place < old])
+        state.fairness = _groups_begun(record, policy, state, plan.groups_begun)
+    statistics = grown(record.statistics, Statistics.empty(len(arms)))
+    _lapse(record, statistics, [place for place in places if place < old])
     statistics.missed[old:] = state.round  # the rounds before an arm was added
-    memory.leases.begin_promises(places)
-    memory.adopt(arms, plan.parameters, policy)
-    memory.state, memory.statistics = state, statistics
-    memory.version += 1
+    record.leases.begin_promises(places)
+    record.adopt(arms, plan.parameters, policy)
+    record.state, record.statistics = state, statistics
+    record.version += 1
 
 
-def _groups_begun(memory: Memory, policy: Policy, state: State, begun: Collection[str]) -> GroupsBegun | None:
+def _groups_begun(record: Record, policy: Policy, state: State, begun: Collection[str]) -> GroupsBegun | None:
     """When the promises to the groups began: what is owed to a group goes on where only its arms have changed."""
     if not policy.groups:
         return None
-    old: GroupsBegun | None = memory.state.fairness
-    places = {group["name"]: place for place, group in enumerate(memory.policy.groups)}
+    old: GroupsBegun | None = record.state.fairness
+    places = {group["name"]: place for place, group in enumerate(record.policy.groups)}
     plays = state.tally.pulls @ membership(policy.groups, len(state.tally.pulls))
-    before = memory.state.tally.pulls @ membership(memory.policy.groups, len(memory.arms))
+    before = record.state.tally.pulls @ membership(record.policy.groups, len(record.arms))
     new = GroupsBegun(np.full(len(policy.groups), float(state.round)), plays)
     for place, group in enumerate(policy.groups):
         was = places.get(group["name"])
@@ -400,24 +400,24 @@ def _groups_begun(memory: Memory, policy: Policy, state: State, begun: Collectio
     return new
 
 
-def _lapse(memory: Memory, statistics: Statistics, places: Collection[int]) -> None:
+def _lapse(record: Record, statistics: Statistics, places: Collection[int]) -> None:
     """Record that the promises to some arms end, and with them what the policy makes up for."""
-    if memory.fractions is None:
+    if record.fractions is None:
         return
-    round, deficits = memory.state.round, memory.total_deficits()
+    round, deficits = record.state.round, record.total_deficits()
     for place in places:
-        if memory.fractions.item(place) > 0.0:
+        if record.fractions.item(place) > 0.0:
             deficit = deficits.item(place)
             statistics.resets[place] += 1.0
             statistics.lapsed[place] = deficit
-            if round > memory.state.begun.rounds.item(place):
+            if round > record.state.begun.rounds.item(place):
                 statistics.note(place, deficit)
-                memory.deficit_history.note(round, place, deficit)
+                record.deficit_history.note(round, place, deficit)
 
 
-def _grown_state(memory: Memory, policy: Policy, old: int, arms: int) -> State:
+def _grown_state(record: Record, policy: Policy, old: int, arms: int) -> State:
     """The state of a policy with the arms from place ``old`` on added to it."""
-    new: State = grown(memory.state, memory.started(policy, arms))
+    new: State = grown(record.state, record.started(policy, arms))
     if isinstance(new.index, Credit | Window):  # new arms start with the mean weight, and so with an equal share
         logs, scale = new.index.logs, getattr(policy.index, "scale", 1.0)
         top = logs[:old].max()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.bandit.arms import Available
-from evenhand.bandit.memory import Memory
 from evenhand.bandit.propensities import Propensities, copied, propensities
+from evenhand.bandit.record import Record
 from evenhand.bandit.rewards import close
 from evenhand.core.state import Decision, Feedback, Mask, Observation, State
 from evenhand.messages import answers
@@ -18,12 +18,12 @@ from evenhand.policy.fairness import owed
 
 
 def decide(
-    memory: Memory, available: Iterable[str] | None, now: float, estimate: bool = False
+    record: Record, available: Iterable[str] | None, now: float, estimate: bool = False
 ) -> tuple[answers.Decision, dict[str, Any]]:
     """Decide the next round; see `evenhand.bandit.Bandit.decide`.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         available: names of the arms that can play; None for all that are not retired.
         now: seconds since the epoch.
         estimate: whether the propensities of all available arms are wanted.
@@ -31,23 +31,23 @@ def decide(
     Returns:
         The decision, and the facts that a log must have of it, for `evenhand.bandit.replay.replay_decision`.
     """
-    able = memory.arms.available(available)
-    close(memory, now)
-    decision, before, silent = _decided(memory, able.mask)
+    able = record.arms.available(available)
+    close(record, now)
+    decision, before, silent = _decided(record, able.mask)
     (played,) = decision.played.nonzero()
     if len(played) > 1:
         played = played[np.argsort(-1.0 * decision.inclusion[played], kind="stable")]
-    names, places, round = memory.names, played.tolist(), decision.round
+    names, places, round = record.names, played.tolist(), decision.round
     chosen = [names[place] for place in places]
     listed = [names[place] for place in np.flatnonzero(able.arms).tolist()] if estimate or available is not None else []
-    record(memory, decision, places, able, now)
+    apply(record, decision, places, able, now)
     facts: dict[str, Any] = {"arms": chosen}
     if available is not None:
         facts["available"] = listed
     known: Propensities = {}
     if estimate:
-        seed = (memory.seed, round)
-        known = propensities(memory.policy, before, able.mask, decision, memory.arms.place, seed, listed)
+        seed = (record.seed, round)
+        known = propensities(record.policy, before, able.mask, decision, record.arms.place, seed, listed)
     if before is None:
         facts["propensity"] = values = list(map(float, decision.inclusion[played].tolist()))
         arms = tuple([ArmPropensity(arm, value, 0.0) for arm, value in zip(chosen, values, strict=True)])
@@ -59,30 +59,30 @@ def decide(
     if silent:
         facts["silent"] = True
     every = tuple(known.values()) if estimate else None
-    return answers.Decision(str(round), round, moment(now), arms, memory.version, every), facts
+    return answers.Decision(str(round), round, moment(now), arms, record.version, every), facts
 
 
-def _decided(memory: Memory, mask: Mask | None) -> tuple[Decision, State | None, bool]:
+def _decided(record: Record, mask: Mask | None) -> tuple[Decision, State | None, bool]:
     """The policy's decision, the state before it where the policy draws, and whether a reward was missing before."""
-    silent = memory.in_order and _silent(memory)
-    saved, learned = copied(memory.state) if silent else memory.state, memory.learned
+    silent = record.in_order and _silent(record)
+    saved, learned = copied(record.state) if silent else record.state, record.learned
     if silent:
-        memory.learn_rewards([], [], [])
-    state = memory.state
-    before = copied(state) if memory.policy.draws else None
+        record.learn_rewards([], [], [])
+    state = record.state
+    before = copied(state) if record.policy.draws else None
     try:
-        decision = memory.policy.choose(state, Observation(mask), memory.chance.deciding(state.clock))
+        decision = record.policy.choose(state, Observation(mask), record.chance.deciding(state.clock))
     except BaseException:  # nothing has changed but that
-        memory.state, memory.learned = saved, learned
+        record.state, record.learned = saved, learned
         raise
     return decision, before, silent
 
 
-def estimated(memory: Memory, arms: Sequence[str], available: Iterable[str] | None, silent: bool) -> Propensities:
+def estimated(record: Record, arms: Sequence[str], available: Iterable[str] | None, silent: bool) -> Propensities:
     """The propensities of the next decision, of which a log says who plays; changes nothing.
 
     Args:
-        memory: before the decision.
+        record: before the decision.
         arms: that play.
         available: names of the arms that could play; None for all that are not retired.
         silent: whether the policy had to decide without a reward of the round before.
@@ -90,42 +90,42 @@ def estimated(memory: Memory, arms: Sequence[str], available: Iterable[str] | No
     Returns:
         The propensity of every available arm.
     """
-    able, before = memory.arms.available(available), _before(memory, silent)
-    played = np.zeros(len(memory.arms), dtype=bool)
-    played[[memory.arms.place[arm] for arm in arms]] = True
+    able, before = record.arms.available(available), _before(record, silent)
+    played = np.zeros(len(record.arms), dtype=bool)
+    played[[record.arms.place[arm] for arm in arms]] = True
     decision = Decision(before.clock, played, None, able.mask, played)
-    names = [memory.names[place] for place in np.flatnonzero(able.arms).tolist()]
-    seed = (memory.seed, before.clock)
-    return propensities(memory.policy, before, able.mask, decision, memory.arms.place, seed, names)
+    names = [record.names[place] for place in np.flatnonzero(able.arms).tolist()]
+    seed = (record.seed, before.clock)
+    return propensities(record.policy, before, able.mask, decision, record.arms.place, seed, names)
 
 
-def decided_again(memory: Memory, available: Iterable[str] | None, silent: bool) -> Decision:
+def decided_again(record: Record, available: Iterable[str] | None, silent: bool) -> Decision:
     """What this computer and this version decide for the next round; changes nothing. See `estimated`.
 
     Args:
-        memory: before the decision.
+        record: before the decision.
         available: names of the arms that could play; None for all that are not retired.
         silent: whether the policy had to decide without a reward of the round before.
 
     Returns:
         The decision, (arms,) in its arrays.
     """
-    mask = memory.arms.available(available).mask
-    before = _before(memory, silent)
-    return memory.policy.choose(before, Observation(mask), memory.chance.deciding(before.clock))
+    mask = record.arms.available(available).mask
+    before = _before(record, silent)
+    return record.policy.choose(before, Observation(mask), record.chance.deciding(before.clock))
 
 
-def _before(memory: Memory, silent: bool) -> State:
+def _before(record: Record, silent: bool) -> State:
     """A copy of the state right before the next decision."""
-    before = copied(memory.state)
+    before = copied(record.state)
     if silent:
-        nothing = np.zeros(len(memory.arms))
-        memory.policy.observe(before, Feedback(nothing, nothing), memory.chance.learning(memory.learned + 1))
+        nothing = np.zeros(len(record.arms))
+        record.policy.observe(before, Feedback(nothing, nothing), record.chance.learning(record.learned + 1))
     return before
 
 
-def record(
-    memory: Memory,
+def apply(
+    record: Record,
     decision: Decision,
     places: Sequence[int],
     available: Available,
@@ -135,41 +135,41 @@ def record(
     """Record a decision, whether it was just made or is read from a log.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         decision: that was made.
         places: of the arms that play, in the order in which they are named.
         available: the arms that could play.
         now: seconds since the epoch.
         given: slots of the parts that do not record it; see `evenhand.Policy.apply`.
     """
-    memory.policy.apply(memory.state, decision, given)
-    memory.pending.enter(decision.round, places, now)
+    record.policy.apply(record.state, decision, given)
+    record.pending.enter(decision.round, places, now)
     if available.mask is not None:
-        memory.statistics.miss(available.mask)
-    memory.availability.add(available.packed)
-    _note_deficits(memory, places)
-    memory.mark(now)
+        record.statistics.miss(available.mask)
+    record.availability.add(available.packed)
+    _note_deficits(record, places)
+    record.mark(now)
 
 
-def _silent(memory: Memory) -> bool:
+def _silent(record: Record) -> bool:
     """Whether a reward of the last round is missing, which a policy that learns in the order of rounds has to know."""
-    last = memory.state.round
-    if last == 0 or memory.last_total == last:
+    last = record.state.round
+    if last == 0 or record.last_total == last:
         return False
-    rewards = memory.pending.find(str(last))
+    rewards = record.pending.find(str(last))
     return rewards is not None and (rewards.closed or None in rewards.rewards.values())
 
 
-def _note_deficits(memory: Memory, places: Sequence[int]) -> None:
+def _note_deficits(record: Record, places: Sequence[int]) -> None:
     """Record the deficits of the arms that have just played: a deficit is largest right before a play."""
-    fractions, state = memory.fractions, memory.state
+    fractions, state = record.fractions, record.state
     if fractions is None:
         return
-    begun, pulls, before, lapsed = state.begun, state.tally.pulls, state.round - 1, memory.statistics.lapsed
+    begun, pulls, before, lapsed = state.begun, state.tally.pulls, state.round - 1, record.statistics.lapsed
     for place in places:  # one by one: usually a single arm plays, and arrays of one element are slow
         share, rounds = fractions.item(place), before - begun.rounds.item(place)
         if share > 0.0 and rounds > 0.0:
             plays = pulls.item(place) - 1.0 - begun.pulls.item(place)
             deficit = owed(share, rounds, plays) + lapsed.item(place)
-            memory.statistics.note(place, deficit)
-            memory.deficit_history.note(before, place, deficit)
+            record.statistics.note(place, deficit)
+            record.deficit_history.note(before, place, deficit)

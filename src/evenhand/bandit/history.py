@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.bandit.arguments import RewardRange
 from evenhand.bandit.arms import HINTED
-from evenhand.bandit.memory import Memory
+from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
@@ -75,25 +75,24 @@ def _counts(arm: object, value: Any, names: Sequence[str], limits: RewardRange) 
     return Counts(plays, total)
 
 
-def check_learns_from_counts(memory: Memory) -> None:
+def check_learns_from_counts(record: Record) -> None:
     """Refuse a policy whose evidence is more than a number of rewards per arm and their sum.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
 
     Raises:
         EvenhandError: with the reason.
 
     Example:
-        >>> from evenhand.bandit import Bandit
-        >>> check_learns_from_counts(Bandit(["tea", "coffee"], "ars_ucb"))
+        >>> check_learns_from_counts(Record(["tea", "coffee"], "ars_ucb"))
         Traceback (most recent call last):
         ...
         evenhand.core.errors.EvenhandError: ars_ucb cannot start from counts: it holds a choice and learns from the
         rounds of the hold; use an algorithm such as 'fucb' or 'thompson'
     """
-    policy, state, label = memory.policy, memory.state, memory.label
-    if memory.last_total is not None:
+    policy, state, label = record.policy, record.state, record.label
+    if record.last_total is not None:
         raise EvenhandError("this bandit learns from totals, which name no arm, and takes no counts per arm")
     if not isinstance(policy.hold, EveryRound):
         reason = "holds a choice and learns from the rounds of the hold"
@@ -112,13 +111,13 @@ def check_learns_from_counts(memory: Memory) -> None:
     raise EvenhandError(f"{label} cannot start from counts: it {reason}; use an algorithm such as 'fucb' or 'thompson'")
 
 
-def learn_counts(memory: Memory, counts: Mapping[str, Counts], source: str) -> None:
+def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> None:
     """Let the policy learn from plays elsewhere; what the arms are owed stays as it is.
 
     Nothing is drawn, so that a replay has the same result.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         counts: by arm; see `as_counts`.
         source: where they are from, for the audit.
 
@@ -126,19 +125,18 @@ def learn_counts(memory: Memory, counts: Mapping[str, Counts], source: str) -> N
         EvenhandError: the policy cannot; nothing changes then.
 
     Example:
-        >>> from evenhand.bandit import Bandit
-        >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.5)
-        >>> learn_counts(bandit, {"tea": Counts(4.0, 1.0)}, "counts")
-        >>> bandit.state.tally.rewards, bandit.deficits()
+        >>> record = Record(["tea", "coffee"], "fucb", parameters={"fractions": 0.5})
+        >>> learn_counts(record, {"tea": Counts(4.0, 1.0)}, "counts")
+        >>> record.state.tally.rewards, record.deficits()
         (array([1., 0.]), array([0., 0.]))
     """
-    check_learns_from_counts(memory)
-    plays, sums = np.zeros(len(memory.arms)), np.zeros(len(memory.arms))
+    check_learns_from_counts(record)
+    plays, sums = np.zeros(len(record.arms)), np.zeros(len(record.arms))
     for arm, one in counts.items():
-        plays[memory.arms.place[arm]], sums[memory.arms.place[arm]] = one
-    low, high = memory.reward_range
+        plays[record.arms.place[arm]], sums[record.arms.place[arm]] = one
+    low, high = record.reward_range
     scaled = np.clip((sums - plays * low) / (high - low), 0.0, plays)
-    state = memory.state
+    state = record.state
     state.tally.pulls += plays
     state.tally.received += plays
     state.tally.rewards += scaled
@@ -147,17 +145,17 @@ def learn_counts(memory: Memory, counts: Mapping[str, Counts], source: str) -> N
     state.rounds_before += float(plays.sum()) / state.plays
     state.begun.pulls += plays
     if isinstance(state.fairness, GroupsBegun):
-        state.fairness.plays += plays @ membership(memory.policy.groups, len(memory.arms))
-    memory.statistics.learned_plays += plays
-    memory.statistics.learned_sums += sums
-    memory.sources = (*memory.sources, source)
+        state.fairness.plays += plays @ membership(record.policy.groups, len(record.arms))
+    record.statistics.learned_plays += plays
+    record.statistics.learned_sums += sums
+    record.sources = (*record.sources, source)
 
 
-def counts_of(memory: Memory) -> dict[str, Counts]:
+def counts_of(record: Record) -> dict[str, Counts]:
     """What another bandit can start from: the known rewards of every arm, and what it learned beforehand.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
 
     Returns:
         Counts by the names of arms; arms without a known reward are left out.
@@ -167,15 +165,15 @@ def counts_of(memory: Memory) -> dict[str, Counts]:
 
     Example:
         >>> from evenhand.bandit import Bandit
-        >>> counts_of(Bandit(["tea", "coffee"], "ucb1", start_from={"tea": (4, 1)}))
+        >>> counts_of(Bandit(["tea", "coffee"], "ucb1", start_from={"tea": (4, 1)})._record)
         {'tea': Counts(plays=4.0, sum=1.0)}
     """
-    if memory.last_total is not None:
+    if record.last_total is not None:
         raise EvenhandError("totals name no arm, so that there are no counts to start from")
-    statistics = memory.statistics
+    statistics = record.statistics
     plays: Array = statistics.known + statistics.learned_plays
     sums: Array = statistics.sums + statistics.learned_sums
-    rows = zip(memory.names, plays.tolist(), sums.tolist(), strict=True)
+    rows = zip(record.names, plays.tolist(), sums.tolist(), strict=True)
     return {arm: Counts(number, total) for arm, number, total in rows if number}
 
 
@@ -197,11 +195,11 @@ class Start(NamedTuple):
     unused: tuple[str, ...] = ()
 
 
-def start_from(memory: Memory, names: Sequence[str], limits: RewardRange, source: str) -> Start:
+def start_from(record: Record, names: Sequence[str], limits: RewardRange, source: str) -> Start:
     """The evidence of a bandit for another one, as far as they have the same arms.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         names: of the arms of the other one.
         limits: its smallest and largest reward.
         source: what to call the bandit.
@@ -212,16 +210,16 @@ def start_from(memory: Memory, names: Sequence[str], limits: RewardRange, source
     Example:
         >>> from evenhand.bandit import Bandit
         >>> first = Bandit(["tea", "coffee"], "ucb1", start_from={"tea": (4, 1), "coffee": (2, 2)})
-        >>> start_from(first, ["tea", "mate"], RewardRange(0.0, 1.0), "the first").unused
+        >>> start_from(first._record, ["tea", "mate"], RewardRange(0.0, 1.0), "the first").unused
         ('coffee',)
     """
-    if limits != memory.reward_range:
+    if limits != record.reward_range:
         raise EvenhandError(
-            f"{source} has rewards in [{memory.reward_range.low:g}, {memory.reward_range.high:g}], not in "
+            f"{source} has rewards in [{record.reward_range.low:g}, {record.reward_range.high:g}], not in "
             f"[{limits.low:g}, {limits.high:g}]: give the same rewards"
         )
-    if not set(names) & set(memory.names):
-        raise EvenhandError(f"{source} has none of these arms; its arms are {', '.join(memory.names[:10])}")
-    counts = counts_of(memory)
+    if not set(names) & set(record.names):
+        raise EvenhandError(f"{source} has none of these arms; its arms are {', '.join(record.names[:10])}")
+    counts = counts_of(record)
     unused = tuple(arm for arm in counts if arm not in names)
     return Start({arm: one for arm, one in counts.items() if arm in names}, source, unused)

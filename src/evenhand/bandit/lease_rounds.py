@@ -12,8 +12,8 @@ import numpy as np
 from evenhand.bandit.arms import Available
 from evenhand.bandit.intervals import FOLLOWED
 from evenhand.bandit.leases import Lease, Places, golden_step
-from evenhand.bandit.memory import Memory
 from evenhand.bandit.propensities import copied
+from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask, Observation, State
@@ -40,12 +40,12 @@ class Plan:
 
 
 def lease(
-    memory: Memory, decisions: int, seconds: float, available: Iterable[str] | None, units: bool, now: float
+    record: Record, decisions: int, seconds: float, available: Iterable[str] | None, units: bool, now: float
 ) -> tuple[answers.Lease, dict[str, Any]]:
     """Lease rounds; see `evenhand.bandit.Bandit.lease`.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         decisions: number of rounds, from 1 to 1,000,000.
         seconds: for which they may be played, up to a day.
         available: names of the arms that can play; None for all that are not retired.
@@ -59,54 +59,54 @@ def lease(
     if size > MAX_LEASE:
         raise EvenhandError(f"decisions must be at most {MAX_LEASE:,}, got {size:,}")
     seconds = validate.number("seconds", seconds, 0.0, MAX_LEASE_SECONDS)
-    able = memory.arms.available(available)
-    check_leasable(memory)
-    plan = planned(memory, size, able)
+    able = record.arms.available(available)
+    check_leasable(record)
+    plan = planned(record, size, able)
     facts: dict[str, Any] = {
         "decisions": size,
-        "arms": [memory.names[place] for place in np.flatnonzero(plan.counts).tolist()],
+        "arms": [record.names[place] for place in np.flatnonzero(plan.counts).tolist()],
         "counts": plan.counts[plan.counts > 0].tolist(),
         "plays": plan.plays,
         "start": plan.start,
         "step": golden_step(size),
-        "salt": salt_of(memory.seed) if units else None,
+        "salt": salt_of(record.seed) if units else None,
         "expires": now + seconds,
         "report_by": now + seconds + max(seconds, GRACE),
     }
     if available is not None:
-        facts["available"] = [memory.names[place] for place in np.flatnonzero(able.arms).tolist()]
-    granted = record_lease(memory, facts, able, now)
-    return answer_of(memory, granted, seconds), facts
+        facts["available"] = [record.names[place] for place in np.flatnonzero(able.arms).tolist()]
+    granted = record_lease(record, facts, able, now)
+    return answer_of(record, granted, seconds), facts
 
 
-def check_leasable(memory: Memory) -> None:
+def check_leasable(record: Record) -> None:
     """Refuse a lease where the policy must see single rounds.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
 
     Raises:
         EvenhandError: it must; the message has the remedy.
     """
-    if memory.in_order:
+    if record.in_order:
         raise EvenhandError(
-            f"{memory.label} learns from the round just decided only, before the next: request single decisions"
+            f"{record.label} learns from the round just decided only, before the next: request single decisions"
         )
-    if memory.policy.named:
+    if record.policy.named:
         raise EvenhandError(
-            f"{memory.label} cannot lease rounds, as it counts plays by their age, which those of a lease do not have "
+            f"{record.label} cannot lease rounds, as it counts plays by their age, which those of a lease do not have "
             f"before they are reported: {BATCHES}"
         )
-    if memory.last_total is not None:
+    if record.last_total is not None:
         raise EvenhandError(f"this bandit learns from totals of single rounds and leases none: {BATCHES}")
-    if isinstance(memory.policy.fairness, BoundedShares):
-        raise EvenhandError(f"{memory.label} keeps caps and promises to groups by rounds and leases none: {BATCHES}")
+    if isinstance(record.policy.fairness, BoundedShares):
+        raise EvenhandError(f"{record.label} keeps caps and promises to groups by rounds and leases none: {BATCHES}")
     bases = {slot: base for slot, (base, _) in SLOTS.items()} | {"evidence": Evidence}
     for slot in REMEMBERING:
-        part = getattr(memory.policy, slot)
-        if getattr(memory.state, slot) is not None and _sees_rounds(part, bases[slot]):
+        part = getattr(record.policy, slot)
+        if getattr(record.state, slot) is not None and _sees_rounds(part, bases[slot]):
             raise EvenhandError(
-                f"{memory.label} cannot lease rounds, as its {slot}, {type(part).__name__}, remembers who played in "
+                f"{record.label} cannot lease rounds, as its {slot}, {type(part).__name__}, remembers who played in "
                 f"each: {BATCHES}"
             )
 
@@ -119,35 +119,35 @@ def _sees_rounds(part: Any, base: type) -> bool:
     return type(part).__name__ not in ("Mean", "Exploring") or any(_sees_rounds(one, base) for one in inner)
 
 
-def planned(memory: Memory, size: int, able: Available) -> Plan:
+def planned(record: Record, size: int, able: Available) -> Plan:
     """How often each arm is to play in the next rounds; changes nothing.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         size: number of rounds.
         able: the arms that can play.
 
     Returns:
         The plan, with plays per arm, arms per round, and the column of the first round.
     """
-    plays = min(memory.plays, int(np.count_nonzero(able.arms)))
-    rng = memory.chance.deciding(memory.state.clock)
-    floors = _promised(memory, size, plays, able.arms)
-    expected = floors + _chosen(memory, size, plays, able.arms, floors, rng)
+    plays = min(record.plays, int(np.count_nonzero(able.arms)))
+    rng = record.chance.deciding(record.state.clock)
+    floors = _promised(record, size, plays, able.arms)
+    expected = floors + _chosen(record, size, plays, able.arms, floors, rng)
     counts = _rounded(expected, size, plays, float(rng.random()))
     return Plan(counts, plays, int(rng.integers(size)))
 
 
-def _promised(memory: Memory, size: int, plays: int, able: Mask) -> Array:
+def _promised(record: Record, size: int, plays: int, able: Mask) -> Array:
     """(arms,), the rounds in which each arm must play so that none is behind its promise at the end.
 
     Where these are too many, the arms that are furthest behind have theirs.
     """
-    fairness, none = memory.policy.fairness, np.zeros(len(memory.arms))
-    if not isinstance(fairness, DeficitFirst) or memory.fractions is None:
+    fairness, none = record.policy.fairness, np.zeros(len(record.arms))
+    if not isinstance(fairness, DeficitFirst) or record.fractions is None:
         return none
-    begun, tally, last = memory.state.begun, memory.state.tally, memory.state.round + size
-    behind = owed(memory.fractions, last - begun.rounds, tally.pulls - begun.pulls) - fairness.tolerance
+    begun, tally, last = record.state.begun, record.state.tally, record.state.round + size
+    behind = owed(record.fractions, last - begun.rounds, tally.pulls - begun.pulls) - fairness.tolerance
     behind = np.where(able, behind, 0.0)
 
     def due(level: float) -> Array:
@@ -162,16 +162,16 @@ def _promised(memory: Memory, size: int, plays: int, able: Mask) -> Array:
     return due(high)
 
 
-def _chosen(memory: Memory, size: int, plays: int, able: Mask, floors: Array, rng: np.random.Generator) -> Array:
+def _chosen(record: Record, size: int, plays: int, able: Mask, floors: Array, rng: np.random.Generator) -> Array:
     """(arms,), the plays that the policy gives beyond the promised ones; a decision of it stands for many rounds."""
-    state: State = copied(memory.state)
+    state: State = copied(record.state)
     state.tally.pulls += floors
-    chosen, left, before = np.zeros(len(memory.arms)), size * plays - floors.sum(), state.round
+    chosen, left, before = np.zeros(len(record.arms)), size * plays - floors.sum(), state.round
     longest = math.ceil(size / STEPS)
     while left > 1e-9:
         room = np.where(able, size - floors - chosen, 0.0)
         mask = room > 1e-9
-        decision = memory.policy.choose(state, Observation(None if mask.all() else mask), rng)
+        decision = record.policy.choose(state, Observation(None if mask.all() else mask), rng)
         share = np.asarray(decision.inclusion, dtype=float)
         rounds = min(float(longest), left / share.sum(), float((room[share > 0.0] / share[share > 0.0]).min()))
         chosen += rounds * share
@@ -206,13 +206,13 @@ def salt_of(seed: int) -> int:
     return int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
 
 
-def record_lease(memory: Memory, facts: Mapping[str, Any], able: Available, now: float) -> Lease:
+def record_lease(record: Record, facts: Mapping[str, Any], able: Available, now: float) -> Lease:
     """Record a lease, whether it was just granted or is read from a log.
 
     Its counts count as plays of its rounds from now on, for promises and for the policy.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         facts: of the lease, as `lease` returns them.
         able: the arms that can play.
         now: seconds since the epoch.
@@ -220,12 +220,12 @@ def record_lease(memory: Memory, facts: Mapping[str, Any], able: Available, now:
     Returns:
         The lease.
     """
-    state, size = memory.state, int(facts["decisions"])
+    state, size = record.state, int(facts["decisions"])
     granted = Lease(
         first=state.round + 1,
         size=size,
         plays=facts["plays"],
-        places=np.array([memory.arms.place[arm] for arm in facts["arms"]], dtype=np.int64),
+        places=np.array([record.arms.place[arm] for arm in facts["arms"]], dtype=np.int64),
         counts=np.array(facts["counts"], dtype=np.int64),
         start=facts["start"],
         step=facts["step"],
@@ -234,20 +234,20 @@ def record_lease(memory: Memory, facts: Mapping[str, Any], able: Available, now:
         report_by=facts["report_by"],
         available=able.arms.copy(),
     )
-    note_deficits(memory)
+    note_deficits(record)
     state.round += size
-    state.tally.pulls += granted.reserved(len(memory.arms))
-    memory.statistics.missed += size * np.logical_not(able.arms)
-    memory.leases.add(granted)
-    memory.mark(now)
+    state.tally.pulls += granted.reserved(len(record.arms))
+    record.statistics.missed += size * np.logical_not(able.arms)
+    record.leases.add(granted)
+    record.mark(now)
     return granted
 
 
-def answer_of(memory: Memory, granted: Lease, seconds: float) -> answers.Lease:
+def answer_of(record: Record, granted: Lease, seconds: float) -> answers.Lease:
     """A lease as it is answered.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         granted: the lease.
         seconds: for which its rounds may be played.
 
@@ -260,28 +260,28 @@ def answer_of(memory: Memory, granted: Lease, seconds: float) -> answers.Lease:
         granted.first,
         granted.size,
         granted.plays,
-        tuple([answers.LeasedArm(memory.names[place], count, count / granted.size) for place, count in arms]),
+        tuple([answers.LeasedArm(record.names[place], count, count / granted.size) for place, count in arms]),
         granted.start,
         granted.step,
         granted.salt,
         seconds,
         moment(granted.expires),
         moment(granted.report_by),
-        memory.version,
+        record.version,
     )
 
 
-def note_deficits(memory: Memory) -> None:
+def note_deficits(record: Record) -> None:
     """Record the deficits as they are, before the account changes.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
     """
-    if memory.fractions is None:
+    if record.fractions is None:
         return
-    counted = (memory.fractions > 0.0) & (memory.state.round > memory.state.begun.rounds)
-    deficits = np.where(counted, memory.total_deficits(), -np.inf)
-    np.maximum(memory.statistics.worst, deficits, out=memory.statistics.worst)
+    counted = (record.fractions > 0.0) & (record.state.round > record.state.begun.rounds)
+    deficits = np.where(counted, record.total_deficits(), -np.inf)
+    np.maximum(record.statistics.worst, deficits, out=record.statistics.worst)
     places = np.flatnonzero(counted) if len(deficits) <= FOLLOWED else [deficits.argmax()] * int(counted.any())
     for place in places:
-        memory.deficit_history.note(memory.state.round, int(place), float(deficits[place]))
+        record.deficit_history.note(record.state.round, int(place), float(deficits[place]))

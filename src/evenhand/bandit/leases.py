@@ -309,7 +309,7 @@ class Leases:
         >>> from evenhand.bandit import Bandit
         >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.2)
         >>> lease = bandit.lease(100)
-        >>> [(one.arm, one.count) for one in lease.arms], bandit.leases.open
+        >>> [(one.arm, one.count) for one in lease.arms], bandit._record.leases.open
         ([('tea', 80), ('coffee', 20)], 100)
     """
 

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from evenhand.bandit import changes, decisions, lease_rounds, reports, rewards
-from evenhand.bandit.change_log import noted
 from evenhand.bandit.leases import Lease
-from evenhand.bandit.memory import Memory
 from evenhand.bandit.patch import changed, difference
 from evenhand.bandit.propensities import copied
+from evenhand.bandit.record import Record
 from evenhand.core.errors import EvenhandError, StateError, nearest
 from evenhand.core.state import Decision
 from evenhand.policy.composition import REMEMBERING
@@ -34,9 +33,9 @@ CHANGES: dict[str, tuple[set[str], set[str]]] = {
 }
 
 
-def recorded_slots(memory: Memory) -> tuple[str, ...]:
+def recorded_slots(record: Record) -> tuple[str, ...]:
     """The slots of the parts whose memory a log must record: all that have one, unless it says that it is exact."""
-    memories = {slot: getattr(memory.state, slot) for slot in REMEMBERING}
+    memories = {slot: getattr(record.state, slot) for slot in REMEMBERING}
     return tuple(slot for slot, part in memories.items() if part is not None and not getattr(part, "exact", False))
 
 
@@ -44,32 +43,32 @@ class Recorder:
     """Says how the memories of the parts have changed since it was last asked, for a log.
 
     Args:
-        memory: of a bandit.
+        record: of a bandit.
 
     Example:
         >>> from evenhand.bandit import Bandit
         >>> bandit = Bandit(["tea", "coffee"], "thompson", seed=3)
-        >>> recorder, decision = Recorder(bandit), bandit.decide()
+        >>> recorder, decision = Recorder(bandit._record), bandit.decide()
         >>> bandit.observe(decision.id, {decision.names[0]: 1.0})
         {'coffee': 'accepted'}
         >>> recorder.changes()["index"]["fields"]["successes"]
         {'at': [1], 'to': {'dtype': 'float64', 'values': [1.0]}}
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory, self._slots = memory, recorded_slots(memory)
+    def __init__(self, record: Record) -> None:
+        self._record, self._slots = record, recorded_slots(record)
         self.mark()
 
     def mark(self) -> None:
         """Count changes from here."""
-        state = self._memory.state
+        state = self._record.state
         self._before = {slot: copied(getattr(state, slot)) for slot in self._slots}
 
     def changes(self) -> dict[str, Any]:
         """For each slot whose part remembers something else than before, the `difference`; and mark."""
         if not self._slots:
             return {}
-        state = self._memory.state
+        state = self._record.state
         differences = {slot: difference(self._before[slot], getattr(state, slot)) for slot in self._slots}
         found = {slot: part for slot, part in differences.items() if part is not None}
         for slot in found:
@@ -78,7 +77,7 @@ class Recorder:
 
 
 def replay_decision(
-    memory: Memory,
+    record: Record,
     round: int,
     arms: Sequence[str],
     now: float,
@@ -90,7 +89,7 @@ def replay_decision(
     """Record a decision of a log.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         round: that was decided.
         arms: that play.
         now: seconds since the epoch.
@@ -101,25 +100,25 @@ def replay_decision(
     Raises:
         StateError: it is not the next round, or an arm cannot have played.
     """
-    if round != memory.state.clock:
-        raise StateError(f"it is of round {round}, which should be {memory.state.clock}")
-    given, able = recorded_slots(memory), memory.arms.available(available)
-    places = [memory.arms.place[arm] for arm in arms]
-    played, inclusion = np.zeros(len(memory.arms), dtype=bool), np.zeros(len(memory.arms))
+    if round != record.state.clock:
+        raise StateError(f"it is of round {round}, which should be {record.state.clock}")
+    given, able = recorded_slots(record), record.arms.available(available)
+    places = [record.arms.place[arm] for arm in arms]
+    played, inclusion = np.zeros(len(record.arms), dtype=bool), np.zeros(len(record.arms))
     played[places] = True
-    if len(places) != np.count_nonzero(played & able.arms) or len(places) > memory.plays:
+    if len(places) != np.count_nonzero(played & able.arms) or len(places) > record.plays:
         raise StateError(f"{', '.join(arms)} cannot have played: they were not all available, or are too many")
     inclusion[places] = 1.0 if propensity is None else propensity
     if silent:
-        memory.learn_rewards([], [], [], given)
-    decisions.record(memory, Decision(round, played, None, able.mask, inclusion), places, able, now, given)
+        record.learn_rewards([], [], [], given)
+    decisions.apply(record, Decision(round, played, None, able.mask, inclusion), places, able, now, given)
 
 
-def replay_rewards(memory: Memory, decision: str, values: Mapping[str, float], late: Sequence[str], now: float) -> None:
+def replay_rewards(record: Record, decision: str, values: Mapping[str, float], late: Sequence[str], now: float) -> None:
     """Record the rewards of a decision of a log.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         decision: its id.
         values: by arm.
         late: those of these arms whose rewards arrived after their window.
@@ -128,29 +127,29 @@ def replay_rewards(memory: Memory, decision: str, values: Mapping[str, float], l
     Raises:
         StateError: there is no such decision, an arm did not play in it, or its reward is known.
     """
-    entry = memory.find(decision)
+    entry = record.find(decision)
     if entry is None:
         raise StateError(f"there is no decision {decision!r} among those that are remembered")
     for arm in values:
         if entry.rewards.get(arm, 0.0) is not None or entry.closed != (arm in late):
             raise StateError(f"decision {decision} does not wait for a reward of arm {arm!r}")
     accepted = {arm: value for arm, value in values.items() if arm not in late}
-    rewards.record(memory, decision, accepted, {arm: values[arm] for arm in late}, now, recorded_slots(memory))
+    rewards.take(record, decision, accepted, {arm: values[arm] for arm in late}, now, recorded_slots(record))
 
 
-def replay_total(memory: Memory, round: int, value: float) -> None:
+def replay_total(record: Record, round: int, value: float) -> None:
     """Record the total of a round of a log.
 
     Raises:
         StateError: it is not the round just decided.
     """
-    if round != memory.state.round or not memory.pending.is_waiting(str(round)):
-        raise StateError(f"it is of round {round}, which should be {memory.state.round}")
-    rewards.record_total(memory, value, recorded_slots(memory))
+    if round != record.state.round or not record.pending.is_waiting(str(round)):
+        raise StateError(f"it is of round {round}, which should be {record.state.round}")
+    rewards.record_total(record, value, recorded_slots(record))
 
 
 def replay_expiry(
-    memory: Memory,
+    record: Record,
     closed: Mapping[str, Sequence[str]],
     leases: Mapping[str, int] | None = None,
     returned: Sequence[str] = (),
@@ -158,7 +157,7 @@ def replay_expiry(
     """Record that the windows of decisions have passed, by a log.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         closed: the ids of the decisions, with the arms whose rewards were missing.
         leases: those with rounds whose windows have passed, and the number of these rounds; None for none.
         returned: the leases that were taken back.
@@ -167,23 +166,23 @@ def replay_expiry(
         StateError: a decision is not waiting for these rewards, or a lease is not open.
     """
     for name, arms in closed.items():
-        entry = memory.pending.find(name) if memory.pending.is_waiting(name) else None
+        entry = record.pending.find(name) if record.pending.is_waiting(name) else None
         if entry is None or [arm for arm, reward in entry.rewards.items() if reward is None] != list(arms):
             raise StateError(f"decision {name} does not wait for rewards of {', '.join(arms)}")
     for id, until in (leases or {}).items():
-        if not reports.found(memory, id).closed < until <= reports.found(memory, id).played:
+        if not reports.found(record, id).closed < until <= reports.found(record, id).played:
             raise StateError(f"lease {id} has no {until} rounds that wait for rewards")
     for id in returned:
-        _open_lease(memory, id)
+        _open_lease(record, id)
     facts = {"closed": closed, "leases": leases or {}, "returned": returned}
-    rewards.record_expiry(memory, facts, recorded_slots(memory))
+    rewards.record_expiry(record, facts, recorded_slots(record))
 
 
-def replay_lease(memory: Memory, round: int, facts: Mapping[str, Any], now: float) -> None:
+def replay_lease(record: Record, round: int, facts: Mapping[str, Any], now: float) -> None:
     """Record a lease of a log.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         round: its first round.
         facts: as `evenhand.bandit.lease_rounds.lease` returned them.
         now: seconds since the epoch.
@@ -191,48 +190,48 @@ def replay_lease(memory: Memory, round: int, facts: Mapping[str, Any], now: floa
     Raises:
         StateError: it does not begin with the next round, or its counts do not fill its rounds.
     """
-    if round != memory.state.clock:
-        raise StateError(f"it begins with round {round}, which should be {memory.state.clock}")
+    if round != record.state.clock:
+        raise StateError(f"it begins with round {round}, which should be {record.state.clock}")
     counts, size, plays = facts["counts"], facts["decisions"], facts["plays"]
     fills = sum(counts) == size * plays and all(0 < count <= size for count in counts)
-    if not fills or not 0 < plays <= memory.plays or not 0 <= facts["start"] < size or not 0 < facts["step"] <= size:
+    if not fills or not 0 < plays <= record.plays or not 0 <= facts["start"] < size or not 0 < facts["step"] <= size:
         raise StateError(f"its counts do not fill {size} rounds")
-    able = memory.arms.available(facts.get("available"))
-    places = [memory.arms.place[arm] for arm in facts["arms"]]
+    able = record.arms.available(facts.get("available"))
+    places = [record.arms.place[arm] for arm in facts["arms"]]
     if not len(set(places)) == len(places) == len(counts) or not able.arms[places].all():
         raise StateError(f"{', '.join(facts['arms'])} cannot have been leased: they were not all available")
-    lease_rounds.record_lease(memory, facts, able, now)
+    lease_rounds.record_lease(record, facts, able, now)
 
 
-def replay_report(memory: Memory, id: str, facts: Mapping[str, Any], now: float) -> None:
+def replay_report(record: Record, id: str, facts: Mapping[str, Any], now: float) -> None:
     """Record a report of a lease of a log.
 
     Raises:
         StateError: there is no such lease, or the report does not fit it.
     """
-    lease = reports.found(memory, id)
+    lease = reports.found(record, id)
     if facts["played"] < lease.played or facts["played"] > (lease.played if lease.returned else lease.size):
         raise StateError(f"lease {id} has {lease.played} rounds that were reported, not up to {facts['played']}")
     if len(facts.get("columns", ())) != (0 if lease.salt is None else facts["played"] - lease.played):
         raise StateError(f"lease {id} has other columns")
-    reports.check_recorded(memory, lease, facts)
+    reports.check_recorded(record, lease, facts)
     if facts["finished"] and lease.size <= facts["played"]:
         raise StateError(f"lease {id} has no rounds that could be returned")
-    reports.record_report(memory, lease, facts, now, recorded_slots(memory))
+    reports.record_report(record, lease, facts, now, recorded_slots(record))
 
 
-def _open_lease(memory: Memory, id: str) -> Lease:
-    lease = reports.found(memory, id)
+def _open_lease(record: Record, id: str) -> Lease:
+    lease = reports.found(record, id)
     if not lease.open:
         raise StateError(f"lease {id} has no rounds that could be returned")
     return lease
 
 
-def replay_change(memory: Memory, change: str, values: Mapping[str, Any], now: float) -> None:
+def replay_change(record: Record, change: str, values: Mapping[str, Any], now: float) -> None:
     """Record a change of arms or promises of a log; promises were feasible when they were made.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         change: as of `apply_change`.
         values: as of `apply_change`.
         now: seconds since the epoch.
@@ -240,30 +239,30 @@ def replay_change(memory: Memory, change: str, values: Mapping[str, Any], now: f
     Raises:
         EvenhandError: there is no such change.
     """
-    kept = {slot: getattr(memory.state, slot) for slot in recorded_slots(memory)}
-    apply_change(memory, change, values, now, checked=True)
+    kept = {slot: getattr(record.state, slot) for slot in recorded_slots(record)}
+    apply_change(record, change, values, now, checked=True)
     for slot, part in kept.items():
-        setattr(memory.state, slot, part)
+        setattr(record.state, slot, part)
 
 
-def replay_memory(memory: Memory, patches: Mapping[str, Any]) -> None:
+def replay_memory(record: Record, patches: Mapping[str, Any]) -> None:
     """Take over what parts of the policy remember, as a `Recorder` described it.
 
     Raises:
         StateError: it does not fit the policy.
     """
-    known = recorded_slots(memory)
+    known = recorded_slots(record)
     for slot, part in patches.items():
         if slot not in known:
-            raise StateError(f"the part {slot!r} of {memory.label} has no memory to be recorded")
-        setattr(memory.state, slot, changed(getattr(memory.state, slot), part))
+            raise StateError(f"the part {slot!r} of {record.label} has no memory to be recorded")
+        setattr(record.state, slot, changed(getattr(record.state, slot), part))
 
 
-def apply_change(memory: Memory, change: str, values: Mapping[str, Any], now: float, checked: bool = False) -> None:
+def apply_change(record: Record, change: str, values: Mapping[str, Any], now: float, checked: bool = False) -> None:
     """Change arms or promises; closing and reopening do not concern a bandit.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         change: ``add``, ``retire``, ``bring_back``, ``rename``, ``erase``, ``promise``, ``close`` or ``reopen``.
         values: the arguments of the method of `evenhand.bandit.Bandit` of that name; of ``rename`` and ``erase`` the
             arm by its present name only, as a log does not have any other.
@@ -279,21 +278,21 @@ def apply_change(memory: Memory, change: str, values: Mapping[str, Any], now: fl
     if not needed <= values.keys() <= needed | optional:
         takes = [*sorted(needed), *(f"{name} (optional)" for name in sorted(optional))]
         raise EvenhandError(f"{change} takes {', '.join(takes) or 'no values'}; got {', '.join(values) or 'none'}")
-    with noted(memory, change, values.get("arm"), now):
-        _apply(memory, change, values, checked)
+    with record.noting(change, values.get("arm"), now):
+        _apply(record, change, values, checked)
 
 
-def _apply(memory: Memory, change: str, values: Mapping[str, Any], checked: bool) -> None:
+def _apply(record: Record, change: str, values: Mapping[str, Any], checked: bool) -> None:
     match change:
         case "add":
             others = {name: value for name, value in values.items() if name != "arm"}
-            changes.add(memory, values["arm"], others, checked)
+            changes.add(record, values["arm"], others, checked)
         case "retire":
-            changes.retire(memory, values["arm"], checked)
+            changes.retire(record, values["arm"], checked)
         case "bring_back":
-            changes.bring_back(memory, values["arm"], values.get("fraction", 0.0), checked)
+            changes.bring_back(record, values["arm"], values.get("fraction", 0.0), checked)
         case "rename" | "erase":
-            memory.arms.check(values["arm"])
-            memory.version += 1
+            record.arms.check(values["arm"])
+            record.version += 1
         case "promise":
-            changes.promise(memory, values.get("fractions"), values.get("caps"), values.get("groups"), checked)
+            changes.promise(record, values.get("fractions"), values.get("caps"), values.get("groups"), checked)

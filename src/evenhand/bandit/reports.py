@@ -12,8 +12,8 @@ from evenhand.bandit.arms import Available
 from evenhand.bandit.availability import RECENT
 from evenhand.bandit.lease_rounds import note_deficits
 from evenhand.bandit.leases import Lease, Places, Report
-from evenhand.bandit.memory import Memory
 from evenhand.bandit.pending import RewardError
+from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.state import Array, Mask
@@ -40,11 +40,11 @@ class LeaseError(EvenhandError):
         self.status = status
 
 
-def found(memory: Memory, id: str) -> Lease:
+def found(record: Record, id: str) -> Lease:
     """A lease by its id.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         id: of the lease.
 
     Returns:
@@ -53,14 +53,14 @@ def found(memory: Memory, id: str) -> Lease:
     Raises:
         LeaseError: there is no such lease among those that are remembered.
     """
-    lease = memory.leases.get(id) if isinstance(id, str) else None
+    lease = record.leases.get(id) if isinstance(id, str) else None
     if lease is None:
         raise LeaseError(f"there is no lease {id!r} among those that are remembered", "unknown")
     return lease
 
 
 def report(
-    memory: Memory,
+    record: Record,
     id: str,
     played: int,
     rewards: Rewards,
@@ -71,7 +71,7 @@ def report(
     """Take a report of a lease; see `evenhand.bandit.Bandit.report`.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         id: of the lease.
         played: number of its decisions that were played so far.
         rewards: by arm, the positions with rewards, counted from 0, and these rewards, in your unit.
@@ -83,17 +83,17 @@ def report(
         What was taken, and the facts that a log must have of it, for `evenhand.bandit.replay.replay_report`;
         None where nothing was new.
     """
-    lease = found(memory, id)
+    lease = found(record, id)
     before, added = lease.played, _added_columns(lease, played, columns)
     played = max(played, before)
-    new, late, duplicates = _sorted_out(memory, lease, added, played, rewards)
+    new, late, duplicates = _sorted_out(record, lease, added, played, rewards)
     returns = finished and lease.open > played - before
     facts: dict[str, Any] = {"played": played, "rewards": _listed(new), "late": _listed(late), "finished": returns}
     if len(added):
         facts["columns"] = added.tolist()
     changes = played > before or bool(new) or bool(late) or returns
     if changes:
-        record_report(memory, lease, facts, now)
+        record_report(record, lease, facts, now)
     sizes = _size(new), duplicates, _size(late)
     return answers.LeaseReport(id, played, lease.open == 0, played - before, *sizes), facts if changes else None
 
@@ -128,7 +128,7 @@ def _added_columns(lease: Lease, played: int, columns: Sequence[int] | None) -> 
 
 
 def _sorted_out(
-    memory: Memory, lease: Lease, added: Places, played: int, rewards: Rewards
+    record: Record, lease: Lease, added: Places, played: int, rewards: Rewards
 ) -> tuple[dict[str, tuple[Places, Array]], dict[str, tuple[Places, Array]], int]:
     """The rewards that are new, those that are late, and how many are known already; refuses all if one is wrong."""
     new: dict[str, tuple[Places, Array]] = {}
@@ -137,9 +137,9 @@ def _sorted_out(
     if len(added):  # the arms of the rounds that are being reported follow from these columns
         lease = replace(lease, columns=np.concatenate([lease.columns, added]))
     for arm, (listed, values) in rewards.items():
-        memory.arms.check(arm)
-        positions, numbers = _checked(memory, lease, arm, played, listed, values)
-        known = _known(lease, positions, memory.arms.place[arm])
+        record.arms.check(arm)
+        positions, numbers = _checked(record, lease, arm, played, listed, values)
+        known = _known(lease, positions, record.arms.place[arm])
         fresh = np.isnan(known)
         wrong = ~fresh & (known != numbers)
         if wrong.any():
@@ -158,7 +158,7 @@ def _sorted_out(
 
 
 def _checked(
-    memory: Memory, lease: Lease, arm: str, played: int, listed: Sequence[int], values: Sequence[float]
+    record: Record, lease: Lease, arm: str, played: int, listed: Sequence[int], values: Sequence[float]
 ) -> tuple[Places, Array]:
     """Positions and values as arrays."""
     name = f"the rewards of {arm!r} in lease {lease.first}"
@@ -172,11 +172,11 @@ def _checked(
         )
     if len(np.unique(positions)) < len(positions):
         raise EvenhandError(f"{name} name a position twice")
-    low, high = memory.reward_range
+    low, high = record.reward_range
     wrong = ~((numbers >= low) & (numbers <= high))
     if wrong.any():
-        memory.reward_range.check(arm, float(numbers[wrong][0]))
-    plays = (lease.arms_of(positions) == memory.arms.place[arm]).any(axis=1)
+        record.reward_range.check(arm, float(numbers[wrong][0]))
+    plays = (lease.arms_of(positions) == record.arms.place[arm]).any(axis=1)
     if not plays.all():
         raise RewardError(
             f"arm {arm!r} did not play in decision {lease.first + int(positions[~plays][0])} of lease {lease.first}",
@@ -202,11 +202,11 @@ def _listed(rewards: Mapping[str, tuple[Places, Array]]) -> dict[str, dict[str, 
     return {arm: {"positions": at.tolist(), "values": values.tolist()} for arm, (at, values) in rewards.items()}
 
 
-def check_recorded(memory: Memory, lease: Lease, facts: Mapping[str, Any]) -> None:
+def check_recorded(record: Record, lease: Lease, facts: Mapping[str, Any]) -> None:
     """Refuse a report of a log with rewards for which the lease does not wait.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         lease: that is reported.
         facts: of the report, as `report` returns them.
 
@@ -219,24 +219,24 @@ def check_recorded(memory: Memory, lease: Lease, facts: Mapping[str, Any]) -> No
             waits = (positions >= 0) & (positions < facts["played"]) & ((positions < lease.closed) == (kind == "late"))
             known = lease.rewards[positions[waits & (positions < lease.played)]]
             places = lease.arms_of(positions[waits & (positions < lease.played)])
-            taken = ~np.isnan(known) & (places == memory.arms.place[arm])
+            taken = ~np.isnan(known) & (places == record.arms.place[arm])
             if not waits.all() or taken.any() or len(np.unique(positions)) < len(some["values"]):
                 raise StateError(f"lease {lease.first} does not wait for these rewards of arm {arm!r}")
 
 
 def record_report(
-    memory: Memory, lease: Lease, facts: Mapping[str, Any], now: float, given: Container[str] = ()
+    record: Record, lease: Lease, facts: Mapping[str, Any], now: float, given: Container[str] = ()
 ) -> None:
     """Record a report of a lease, whether it has just arrived or is read from a log.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         lease: that it is of.
         facts: what is new in it.
         now: seconds since the epoch.
         given: slots of the parts that do not learn from it; see `evenhand.Policy.observe`.
     """
-    added, arms = facts["played"] - lease.played, len(memory.arms)
+    added, arms = facts["played"] - lease.played, len(record.arms)
     if added > 0:
         before = lease.reserved(arms)
         lease.columns = np.concatenate([lease.columns, np.array(facts.get("columns", ()), dtype=np.int64)])
@@ -245,31 +245,31 @@ def record_report(
         lease.reports.append(Report(facts["played"], time, added * lease.plays))
         packed = Available.of(_grown(lease.available, arms)).packed
         for _ in range(min(added, RECENT)):
-            memory.availability.add(packed)
+            record.availability.add(packed)
         if lease.salt is not None:
-            _recount(memory, lease, lease.reserved(arms) - before)
-    statistics = memory.statistics
+            _recount(record, lease, lease.reserved(arms) - before)
+    statistics = record.statistics
     if facts["late"] or facts["rewards"]:
-        memory.count_history.received = now
+        record.count_history.received = now
     for arm, some in facts["late"].items():
-        statistics.late[memory.arms.place[arm]] += float(len(some["positions"]))
-        _write(lease, memory.arms.place[arm], some)
-    places, values = _flat(memory, facts["rewards"])
+        statistics.late[record.arms.place[arm]] += float(len(some["positions"]))
+        _write(lease, record.arms.place[arm], some)
+    places, values = _flat(record, facts["rewards"])
     if len(places):
         for arm, some in facts["rewards"].items():
-            _write(lease, memory.arms.place[arm], some)
+            _write(lease, record.arms.place[arm], some)
         received = np.bincount(places, minlength=arms).astype(float)
         statistics.received += received
         statistics.known += received
         statistics.sums += np.bincount(places, values, arms)
-        low, high = memory.reward_range
+        low, high = record.reward_range
         sums = np.bincount(places, (values - low) / (high - low), arms).astype(float)
-        memory.learn_sums(received, sums, given)
+        record.learn_sums(received, sums, given)
         for one in lease.reports:
             one.missing = lease.missing(one) if one.until > lease.closed else 0
     if facts["finished"]:
-        record_return(memory, lease)
-    memory.leases.forget()
+        record_return(record, lease)
+    record.leases.forget()
 
 
 def _write(lease: Lease, place: int, some: Mapping[str, Sequence[Any]]) -> None:
@@ -279,9 +279,9 @@ def _write(lease: Lease, place: int, some: Mapping[str, Sequence[Any]]) -> None:
     lease.rewards[positions[rows], columns] = np.array(some["values"], dtype=float)
 
 
-def _flat(memory: Memory, rewards: Mapping[str, Mapping[str, Sequence[Any]]]) -> tuple[Places, Array]:
+def _flat(record: Record, rewards: Mapping[str, Mapping[str, Sequence[Any]]]) -> tuple[Places, Array]:
     """The places of arms, and their rewards."""
-    parts = [np.full(len(some["values"]), memory.arms.place[arm]) for arm, some in rewards.items()]
+    parts = [np.full(len(some["values"]), record.arms.place[arm]) for arm, some in rewards.items()]
     values = [np.array(some["values"], dtype=float) for some in rewards.values()]
     return np.concatenate([np.empty(0, dtype=np.int64), *parts]), np.concatenate([np.empty(0), *values])
 
@@ -291,75 +291,75 @@ def _grown(available: Mask, arms: int) -> Mask:
     return np.concatenate([available, np.zeros(arms - len(available), dtype=bool)])
 
 
-def _recount(memory: Memory, lease: Lease, change: Array) -> None:
+def _recount(record: Record, lease: Lease, change: Array) -> None:
     """Count other plays of a lease; a promise that has begun since does not know of them."""
     fresh = sorted(lease.fresh)
-    memory.state.tally.pulls += change
-    memory.state.begun.pulls[fresh] += change[fresh]
+    record.state.tally.pulls += change
+    record.state.begun.pulls[fresh] += change[fresh]
 
 
 # --- returns and windows ----------------------------------------------------------------------------------------------
 
 
-def record_return(memory: Memory, lease: Lease) -> None:
+def record_return(record: Record, lease: Lease) -> None:
     """Take the rounds of a lease that were not reported out of the account, whether just now or by a log.
 
     Their plays are counted no more, and for the promises that they were meant for it is as if there had been no such
     rounds.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         lease: whose rounds are returned.
     """
-    arms, before, unplayed = len(memory.arms), lease.reserved(len(memory.arms)), lease.open
-    note_deficits(memory)
+    arms, before, unplayed = len(record.arms), lease.reserved(len(record.arms)), lease.open
+    note_deficits(record)
     lease.returned = True
-    _recount(memory, lease, lease.reserved(arms) - before)
+    _recount(record, lease, lease.reserved(arms) - before)
     earlier = np.ones(arms, dtype=bool)
     earlier[sorted(lease.fresh)] = False
-    memory.state.begun.rounds += unplayed * earlier
-    memory.statistics.missed -= unplayed * np.logical_not(_grown(lease.available, arms))
-    memory.leases.forget()
+    record.state.begun.rounds += unplayed * earlier
+    record.statistics.missed -= unplayed * np.logical_not(_grown(lease.available, arms))
+    record.leases.forget()
 
 
-def overdue(memory: Memory, now: float) -> dict[str, int]:
+def overdue(record: Record, now: float) -> dict[str, int]:
     """The leases with reported rounds whose window has passed, each with the number of those rounds.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         now: seconds since the epoch.
 
     Returns:
         Numbers of rounds, counted from the first of the lease, by the ids of leases.
     """
-    window, closed = memory.pending.window, dict[str, int]()
+    window, closed = record.pending.window, dict[str, int]()
     if window is not None:
-        for lease in memory.leases:
+        for lease in record.leases:
             until = [one.until for one in lease.reports if one.missing and one.time + window <= now]
             if until:
                 closed[str(lease.first)] = until[-1]
     return closed
 
 
-def record_closed(memory: Memory, closed: Mapping[str, int], given: Container[str] = ()) -> None:
+def record_closed(record: Record, closed: Mapping[str, int], given: Container[str] = ()) -> None:
     """Record that windows of leased rounds have passed, whether just now or by a log.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         closed: by lease the number of its rounds whose windows have passed.
         given: slots of the parts that do not learn from it; see `evenhand.Policy.observe`.
     """
-    arms = len(memory.arms)
+    arms = len(record.arms)
     for id, until in closed.items():
-        lease = found(memory, id)
+        lease = found(record, id)
         rows, columns = np.isnan(lease.rewards[lease.closed : until]).nonzero()
         places = lease.arms_of(rows + lease.closed)[np.arange(len(rows)), columns]
         lost = np.bincount(places, minlength=arms).astype(float)
-        memory.statistics.lost += lost
+        record.statistics.lost += lost
         lease.closed = until
         for report in lease.reports:
             report.missing = report.missing if report.until > until else 0
-        if memory.missing == "zero":
-            memory.statistics.known += lost
-            memory.learn_sums(lost, memory.reward_range.scaled(0.0) * lost, given)
-    memory.leases.forget()
+        if record.missing == "zero":
+            record.statistics.known += lost
+            record.learn_sums(lost, record.reward_range.scaled(0.0) * lost, given)
+    record.leases.forget()

@@ -6,18 +6,18 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from evenhand.bandit import reports
-from evenhand.bandit.memory import Memory
 from evenhand.bandit.pending import RewardError, RewardRecord
+from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import RewardStatus
 
 
-def observe(memory: Memory, decision: str, rewards: Mapping[str, float], now: float) -> dict[str, RewardStatus]:
+def observe(record: Record, decision: str, rewards: Mapping[str, float], now: float) -> dict[str, RewardStatus]:
     """Take the rewards of a decision; see `evenhand.bandit.Bandit.observe`.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         decision: its id.
         rewards: by the names of arms that played in it, in your unit.
         now: seconds since the epoch.
@@ -29,21 +29,21 @@ def observe(memory: Memory, decision: str, rewards: Mapping[str, float], now: fl
         raise EvenhandError(f"a decision is identified by its id, a string such as '1'; got {decision!r}")
     if not isinstance(rewards, Mapping):
         raise EvenhandError(f"rewards must be a mapping from arms to numbers, got {rewards!r}")
-    close(memory, now)
-    values = {arm: memory.reward_range.check(arm, reward) for arm, reward in rewards.items()}
-    entry = memory.find(decision)
+    close(record, now)
+    values = {arm: record.reward_range.check(arm, reward) for arm, reward in rewards.items()}
+    entry = record.find(decision)
     if entry is None:
         raise RewardError(f"there is no decision {decision!r} among those that are remembered", "unknown")
     status = {arm: _status(decision, entry, arm, reward) for arm, reward in values.items()}
     accepted = {arm: values[arm] for arm in values if status[arm] == "accepted"}
     if accepted:
-        _check_learnable(memory, decision)
-    record(memory, decision, accepted, {arm: values[arm] for arm in values if status[arm] == "late"}, now)
+        _check_learnable(record, decision)
+    take(record, decision, accepted, {arm: values[arm] for arm in values if status[arm] == "late"}, now)
     return status
 
 
-def record(
-    memory: Memory,
+def take(
+    record: Record,
     decision: str,
     accepted: Mapping[str, float],
     late: Mapping[str, float],
@@ -53,26 +53,26 @@ def record(
     """Record rewards, whether they have just arrived or are read from a log.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         decision: its id.
         accepted: rewards that arrived in time, by arm.
         late: those that arrived after their window.
         now: seconds since the epoch.
         given: slots of the parts that do not learn from them; see `evenhand.Policy.observe`.
     """
-    place, statistics = memory.arms.place, memory.statistics
+    place, statistics = record.arms.place, record.statistics
     for arm, reward in late.items():
         statistics.late[place[arm]] += 1.0
-        memory.write(decision, arm, reward)
+        record.write(decision, arm, reward)
     for arm, reward in accepted.items():
-        delay = max(0.0, now - memory.write(decision, arm, reward))
+        delay = max(0.0, now - record.write(decision, arm, reward))
         statistics.receive(place[arm], reward, delay)
     if accepted or late:
-        memory.count_history.received = now
+        record.count_history.received = now
     if accepted:
         rounds = [int(decision)] * len(accepted)
-        memory.learn_rewards([place[arm] for arm in accepted], list(accepted.values()), rounds, given)
-    memory.leases.forget()
+        record.learn_rewards([place[arm] for arm in accepted], list(accepted.values()), rounds, given)
+    record.leases.forget()
 
 
 def _status(decision: str, entry: RewardRecord, arm: str, reward: float) -> RewardStatus:
@@ -90,68 +90,68 @@ def _status(decision: str, entry: RewardRecord, arm: str, reward: float) -> Rewa
     return "duplicate"
 
 
-def _check_learnable(memory: Memory, decision: str) -> None:
+def _check_learnable(record: Record, decision: str) -> None:
     """Refuse a reward from which the policy cannot learn."""
-    if memory.last_total is not None:
+    if record.last_total is not None:
         raise RewardError("this bandit learns from totals (observe_total) and cannot take rewards by decision as well")
-    if memory.in_order and decision != str(memory.state.round):
+    if record.in_order and decision != str(record.state.round):
         raise RewardError(
-            f"{memory.label} learns from the round just decided only, {memory.state.round}, not from {decision}: "
+            f"{record.label} learns from the round just decided only, {record.state.round}, not from {decision}: "
             "give rewards before the next decision, or as totals"
         )
 
 
-def observe_total(memory: Memory, value: float) -> None:
+def observe_total(record: Record, value: float) -> None:
     """Take the total of the round just decided; see `evenhand.bandit.Bandit.observe_total`.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         value: the total, in your unit.
     """
-    value, round = validate.number("value", value), memory.state.round
-    if memory.reward_range.low != 0.0:
-        low, high = memory.reward_range
+    value, round = validate.number("value", value), record.state.round
+    if record.reward_range.low != 0.0:
+        low, high = record.reward_range
         raise RewardError(
             f"a total does not say how many rewards it is the sum of, so that totals need rewards from 0 on, not from "
             f"{low:g}: make the bandit with rewards=(0, {high - low:g}) and give totals of rewards less {low:g}"
         )
-    if memory.policy.named:
-        raise RewardError(f"{memory.label} goes by the age of plays, and a total names none: give rewards by decision")
+    if record.policy.named:
+        raise RewardError(f"{record.label} goes by the age of plays, and a total names none: give rewards by decision")
     if round == 0:
         raise RewardError("there is no decision to credit a total to", "unknown")
-    if memory.last_total == round:
+    if record.last_total == round:
         raise RewardError(f"the total of round {round} is known; decide before the next total", "conflict")
-    if not all(lease.settled for lease in memory.leases):
+    if not all(lease.settled for lease in record.leases):
         raise RewardError("rounds are leased, and a total is of a round that was decided here; return the leases first")
-    if memory.last_total is None and memory.statistics.received.any():
+    if record.last_total is None and record.statistics.received.any():
         raise RewardError("this bandit has taken rewards by decision and cannot take totals as well")
-    if not memory.pending.is_waiting(str(round)):
+    if not record.pending.is_waiting(str(round)):
         raise RewardError(f"the window of round {round} has passed; decide before the next total")
-    record_total(memory, value)
+    record_total(record, value)
 
 
-def record_total(memory: Memory, value: float, given: Container[str] = ()) -> None:
+def record_total(record: Record, value: float, given: Container[str] = ()) -> None:
     """Record the total of the round just decided, whether it has just arrived or is read from a log.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         value: the total, in your unit.
         given: slots of the parts that do not learn from it, as a log has what they remember.
     """
-    round = memory.state.round
-    entry = memory.pending.find(str(round))
-    places = [memory.arms.place[arm] for arm in ({} if entry is None else entry.rewards)]
-    memory.pending.forget_waiting()  # earlier rounds get no total of their own any more
-    memory.last_total = round
-    memory.count_history.received = memory.count_history.decided  # a total is of the round just decided
-    memory.learn_rewards(places, [value / len(places)] * len(places), [round] * len(places), given)
+    round = record.state.round
+    entry = record.pending.find(str(round))
+    places = [record.arms.place[arm] for arm in ({} if entry is None else entry.rewards)]
+    record.pending.forget_waiting()  # earlier rounds get no total of their own any more
+    record.last_total = round
+    record.count_history.received = record.count_history.decided  # a total is of the round just decided
+    record.learn_rewards(places, [value / len(places)] * len(places), [round] * len(places), given)
 
 
-def close(memory: Memory, now: float) -> dict[str, Any]:
+def close(record: Record, now: float) -> dict[str, Any]:
     """Close the decisions whose window has passed, and take back leases whose time for reports is over.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         now: seconds since the epoch.
 
     Returns:
@@ -160,47 +160,47 @@ def close(memory: Memory, now: float) -> dict[str, Any]:
         rounds; and ``returned``, the leases that were taken back.
     """
     facts: dict[str, Any] = {"closed": {}}
-    due = memory.next_due()
+    due = record.next_due()
     if due is None or due > now:
         return facts
-    facts["closed"] = memory.pending.overdue(now)
-    leases = reports.overdue(memory, now)
-    returned = [str(lease.first) for lease in memory.leases if lease.open and lease.report_by <= now]
+    facts["closed"] = record.pending.overdue(now)
+    leases = reports.overdue(record, now)
+    returned = [str(lease.first) for lease in record.leases if lease.open and lease.report_by <= now]
     facts |= {"leases": leases} if leases else {}
     facts |= {"returned": returned} if returned else {}
-    record_expiry(memory, facts)
+    record_expiry(record, facts)
     return facts
 
 
-def record_expiry(memory: Memory, facts: Mapping[str, Any], given: Container[str] = ()) -> None:
+def record_expiry(record: Record, facts: Mapping[str, Any], given: Container[str] = ()) -> None:
     """Record what `close` found, whether just now or by a log.
 
     Args:
-        memory: of the bandit.
+        record: of the bandit.
         facts: as `close` returns them.
         given: slots of the parts that do not learn from it, as a log has what they remember.
     """
-    record_closed(memory, facts["closed"], given)
-    reports.record_closed(memory, facts.get("leases", {}), given)
+    record_closed(record, facts["closed"], given)
+    reports.record_closed(record, facts.get("leases", {}), given)
     for id in facts.get("returned", ()):
-        reports.record_return(memory, reports.found(memory, id))
+        reports.record_return(record, reports.found(record, id))
 
 
-def record_closed(memory: Memory, closed: Mapping[str, Sequence[str]], given: Container[str] = ()) -> None:
+def record_closed(record: Record, closed: Mapping[str, Sequence[str]], given: Container[str] = ()) -> None:
     """Record that the windows of decisions have passed, whether just now or by a log.
 
     Args:
-        memory: updated in place.
+        record: updated in place.
         closed: the ids of the decisions, with the arms whose rewards are missing.
         given: slots of the parts that do not learn from it; see `evenhand.Policy.observe`.
     """
-    memory.pending.close(closed)
-    pairs = [(int(id), memory.arms.place[arm]) for id, arms in closed.items() for arm in arms]
+    record.pending.close(closed)
+    pairs = [(int(id), record.arms.place[arm]) for id, arms in closed.items() for arm in arms]
     rounds, places = [round for round, _ in pairs], [place for _, place in pairs]
     for place in places:
-        memory.statistics.lost[place] += 1.0
-        if memory.missing == "zero":
-            memory.statistics.learn(place, 0.0)
+        record.statistics.lost[place] += 1.0
+        if record.missing == "zero":
+            record.statistics.learn(place, 0.0)
     # A policy that learns in the order of rounds is given missing rewards before the next decision.
-    if places and memory.missing == "zero" and not memory.in_order:
-        memory.learn_rewards(places, [0.0] * len(places), rounds, given)
+    if places and record.missing == "zero" and not record.in_order:
+        record.learn_rewards(places, [0.0] * len(places), rounds, given)

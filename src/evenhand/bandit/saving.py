@@ -14,8 +14,8 @@ from evenhand.bandit.change_log import ChangeLog
 from evenhand.bandit.counts import CountHistory
 from evenhand.bandit.deficits import DeficitHistory
 from evenhand.bandit.leases import Leases
-from evenhand.bandit.memory import Memory, apart
 from evenhand.bandit.pending import PendingRewards
+from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import StateError
 from evenhand.core.files import path_of, write_whole
@@ -28,75 +28,56 @@ FORMAT = 1
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
-def dump(memory: Memory) -> dict[str, Any]:
+def dump(record: Record) -> dict[str, Any]:
     """Everything as plain JSON values."""
     return {
         "evenhand": __version__,
         "format": FORMAT,
-        "algorithm": as_plain("algorithm", memory.algorithm),
-        "arms": list(memory.names),
+        "algorithm": as_plain("algorithm", record.algorithm),
+        "arms": list(record.names),
         "options": {
-            "plays": memory.plays,
-            "seed": memory.seed,
-            "window": memory.pending.window,
-            "missing": memory.missing,
-            "rewards": list(memory.reward_range),
+            "plays": record.plays,
+            "seed": record.seed,
+            "window": record.pending.window,
+            "missing": record.missing,
+            "rewards": list(record.reward_range),
         },
-        "parameters": {name: as_plain(name, value) for name, value in memory.parameters.items()},
-        "retired": [name for name in memory.names if name in memory.retired],
-        "version": memory.version,
-        "state": dump_record(memory.state),
-        "learned": memory.learned,
-        "pending": memory.pending.dump(),
-        "leases": memory.leases.dump(),
-        "statistics": dump_record(memory.statistics),
-        "deficit_history": memory.deficit_history.dump(),
-        "count_history": memory.count_history.dump(),
-        "changes": memory.changes.dump(),
-        "available": memory.availability.dump(),
-        "last_total": memory.last_total,
-        "sources": list(memory.sources),
+        "parameters": {name: as_plain(name, value) for name, value in record.parameters.items()},
+        "retired": [name for name in record.names if name in record.retired],
+        "version": record.version,
+        "state": dump_record(record.state),
+        "learned": record.learned,
+        "pending": record.pending.dump(),
+        "leases": record.leases.dump(),
+        "statistics": dump_record(record.statistics),
+        "deficit_history": record.deficit_history.dump(),
+        "count_history": record.count_history.dump(),
+        "changes": record.changes.dump(),
+        "available": record.availability.dump(),
+        "last_total": record.last_total,
+        "sources": list(record.sources),
     }
 
 
-def arguments(plain: Any) -> tuple[list[str], str | Mapping[str, Any], dict[str, Any]]:
-    """The arms, the algorithm and the keyword arguments with which a dumped bandit was made.
+def restored(plain: Any) -> Record:
+    """The record that `dump` described.
 
     Raises:
-        StateError: it is not a dumped bandit of this format, or damaged.
+        StateError: it is not a dumped record of this format, or damaged.
     """
     if not isinstance(plain, dict) or "evenhand" not in plain or "format" not in plain:
         raise StateError("this is not a saved bandit")
     if plain["format"] != FORMAT:
         raise StateError(f"the saved bandit has format {plain['format']!r}; this version reads format {FORMAT}")
     try:
-        parameters = {name: from_plain(value) for name, value in plain["parameters"].items()}
-        algorithm, others = apart(from_plain(plain["algorithm"]), parameters)
-        return plain["arms"], algorithm, {**plain["options"], **others}
-    except DAMAGE as error:
-        raise damaged(error) from None
-
-
-def restore(memory: Memory, plain: Mapping[str, Any]) -> None:
-    """Fill a bandit that was made with the `arguments` of a dumped one.
-
-    Raises:
-        StateError: the description is damaged.
-    """
-    try:
-        memory.adopt(Arms(memory.names, plain["retired"]), memory.parameters, memory.policy)
-        memory.version, memory.last_total = plain["version"], plain["last_total"]
-        memory.sources = tuple(map(str, plain["sources"]))
-        memory.state = restore_record(memory.state, plain["state"])
-        memory.learned = validate.whole("learned", plain["learned"], low=0)
-        memory.pending = PendingRewards.restored(memory.arms, memory.plays, memory.pending.window, plain["pending"])
-        memory.leases = Leases.restored(plain["leases"])
-        memory.statistics = restore_record(memory.statistics, plain["statistics"])
-        memory.deficit_history = DeficitHistory.restored(plain["deficit_history"])
-        memory.count_history = CountHistory.restored(plain["count_history"])
-        memory.changes = ChangeLog.restored(plain["changes"], len(memory.arms))
-        memory.availability.restore(plain["available"])
-        again = dump(memory)
+        record = Record(
+            plain["arms"],
+            from_plain(plain["algorithm"]),
+            parameters={name: from_plain(value) for name, value in plain["parameters"].items()},
+            **plain["options"],
+        )
+        _fill(record, plain)
+        again = dump(record)
     except StateError:
         raise
     except DAMAGE as error:
@@ -104,6 +85,23 @@ def restore(memory: Memory, plain: Mapping[str, Any]) -> None:
     for name in (again.keys() | plain.keys()) - {"evenhand"}:
         if name not in again or name not in plain or again[name] != plain[name]:
             raise StateError(f"the saved bandit is damaged: its {name!r} is inconsistent with the rest")
+    return record
+
+
+def _fill(record: Record, plain: Mapping[str, Any]) -> None:
+    """Give a new record what has happened."""
+    record.adopt(Arms(record.names, plain["retired"]), record.parameters, record.policy)
+    record.version, record.last_total = plain["version"], plain["last_total"]
+    record.sources = tuple(map(str, plain["sources"]))
+    record.state = restore_record(record.state, plain["state"])
+    record.learned = validate.whole("learned", plain["learned"], low=0)
+    record.pending = PendingRewards.restored(record.arms, record.plays, record.pending.window, plain["pending"])
+    record.leases = Leases.restored(plain["leases"])
+    record.statistics = restore_record(record.statistics, plain["statistics"])
+    record.deficit_history = DeficitHistory.restored(plain["deficit_history"])
+    record.count_history = CountHistory.restored(plain["count_history"])
+    record.changes = ChangeLog.restored(plain["changes"], len(record.arms))
+    record.availability.restore(plain["available"])
 
 
 def damaged(error: BaseException) -> StateError:

@@ -318,7 +318,7 @@ def test_availability_counts_distinct_sets() -> None:
     bandit = Bandit([f"arm {place}" for place in range(10)], "ucb1")
     for place in range(8):
         bandit.decide(None if place % 4 else ["arm 8", "arm 1"])
-    record = account(bandit)
+    record = account(bandit._record)
     sets, parts = available_sets(record, np.arange(10)), record.frequencies
     assert dict(zip(map(tuple, sets.astype(int).tolist()), parts.tolist(), strict=True)) == {
         (1,) * 10: 0.75,

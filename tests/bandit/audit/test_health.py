@@ -73,14 +73,14 @@ def test_a_group_behind_needs_attention() -> None:
     for plays, expected in (("ab" * 42, "good"), ("b" * 16, "good"), ("b" * 24, "attention")):
         for arm in plays:
             bandit.decide([arm], now=0.0)
-        bandit.availability.clear()
+        bandit._record.availability.clear()
         assert bandit.health(now=0.0).status == expected, plays
     health = bandit.health(now=0.0)
     assert (health.text, health.behind, health.arm) == ("The group g is 20 plays behind its 50%.", 20.0, None)
     capped = Bandit(["a", "b"], "group_ucb", caps={"a": 0.2})
     for _ in range(60):
         capped.decide(["a"], now=0.0)
-    capped.availability.clear()
+    capped._record.availability.clear()
     assert (capped.health(now=0.0).status, capped.health(now=0.0).text) == (
         "attention",
         "a is 48 plays above its largest share of 20%.",
@@ -136,9 +136,9 @@ def test_catching_up() -> None:
     line = bandit.audit().lines[1]
     assert (line.catch_up_rounds, line.catch_up_seconds) == (None, None)  # it could never play
     for available, rounds in ((1.0, 24.0), (0.3, 190.0), (0.2, np.inf)):
-        found = catch_up(account(bandit), np.array([1.0, available, 1.0]))
+        found = catch_up(account(bandit._record), np.array([1.0, available, 1.0]))
         assert (np.isnan(found).tolist(), found[1]) == ([True, False, True], pytest.approx(rounds))
-    bandit.availability.clear()
+    bandit._record.availability.clear()
     line = bandit.audit().lines[1]
     assert line.catch_up_rounds == 24
     assert line.catch_up_seconds == pytest.approx(24.0)  # a round a second
@@ -147,7 +147,7 @@ def test_catching_up() -> None:
 def test_the_promised_catch_up_is_reached_when_nothing_else_is_owed() -> None:
     bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.2, 0.0])
     played(bandit, "coffee", rounds=100)
-    bandit.availability.clear()  # as if tea could always play from now on
+    bandit._record.availability.clear()  # as if tea could always play from now on
     (rounds,) = [line.catch_up_rounds for line in bandit.audit().lines if line.arm == "tea"]
     assert rounds == 24  # (20 − 1)/(1 − 0.2), rounded up
     for _ in range(rounds):
@@ -166,7 +166,7 @@ def test_health() -> None:
     assert (bad.status, bad.arm) == ("bad", "coffee")
     assert bad.behind == pytest.approx(20.0)
     assert bad.text.startswith("With the recent availability, the promised shares cannot be kept: arm 'coffee'")
-    closed = health(account(played(drinks())), closed=True, now=0.0)
+    closed = health(account(played(drinks())._record), closed=True, now=0.0)
     assert (closed.status, closed.text) == ("closed", "Closed after 100 rounds.")
     merit = played(Bandit(["a", "b"], "fcts_d", merit={"kind": "linear"})).health()
     assert (merit.status, merit.behind) == ("good", None)
@@ -179,7 +179,7 @@ def test_chance_is_no_alarm_but_a_real_shortfall_is() -> None:
     for rounds, start, expected in stages:
         for at, arm in enumerate(rounds):
             bandit.decide([arm], now=float(start + at))
-        bandit.availability.clear()
+        bandit._record.availability.clear()
         assert (bandit.health().status, bandit.audit().lines[0].plays) == (expected, 34)
     assert bandit.health().text == "a is 21 plays behind its 50%."
 

@@ -65,7 +65,7 @@ def drawn(data: st.DataObject, twin: Twin, totals: bool) -> Command[Any]:
         return ReadAudit(data.draw(st.none() | st.integers(1, 4)))
     if kind == "change":
         return changed(data, twin, key)
-    last = max(int(twin.bandit.state.round), 1)
+    last = max(int(twin.bandit._record.state.round), 1)
     if totals and data.draw(st.integers(0, 29)):
         return Total(one([0.0, 0.5, 1.5]), one([None, last, last, max(last - 1, 1), last + 1]), key=key)
     known = sorted(twin.rewards, key=int)
@@ -81,7 +81,7 @@ def drawn(data: st.DataObject, twin: Twin, totals: bool) -> Command[Any]:
 def changed(data: st.DataObject, twin: Twin, key: str | None) -> Command[Any]:
     names, retired = list(twin.bandit.names), sorted(twin.bandit.retired)
     share = data.draw(SHARE)
-    promises = twin.bandit.fractions is not None
+    promises = twin.bandit._record.fractions is not None
     match data.draw(st.sampled_from(["add", "add", "retire", "retire", "back", "back", "promise", "close"])):
         case "add":
             return AddArm(data.draw(st.sampled_from([*NEW, "tea"])), {"fraction": share} if promises else {}, key=key)
@@ -164,7 +164,7 @@ def check(data: st.DataObject, database: Database, case: str) -> None:
     events = driven.events()
     (summary,) = [one for one in store.allocations().allocations if one.name == name]
     present = len(twin.bandit.names) - len(twin.bandit.retired)
-    assert (summary.round, summary.arms, summary.closed) == (twin.bandit.state.round, present, twin.closed)
+    assert (summary.round, summary.arms, summary.closed) == (twin.bandit._record.state.round, present, twin.closed)
     assert verified(store.database, name) == len(events) == events[-1].sequence
 
 

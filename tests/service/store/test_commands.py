@@ -131,7 +131,7 @@ def test_of_a_batch_that_cannot_be_decided_nothing_is(drinks: Driven, command: D
     assert fault in str(refused)
     assert kinds(drinks.events()) == ["create", "decide"]
     assert drinks.run(Decide()).decisions[0].round == 2
-    assert drinks.rebuilt()[0].state.round == before["state"]["round"] + 1
+    assert drinks.rebuilt()[0]._record.state.round == before["state"]["round"] + 1
 
 
 # --- Reports ----------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch, drinks: Driven, clock: Clock) -> 
     drinks.run(Reward(()))
     assert drinks.events()[-1].body == {"closed": {"2": ["tea"], "4": ["tea"], "5": ["tea"], "6": ["tea"]}}
     bandit, _ = drinks.rebuilt()
-    assert [name for name in map(str, range(1, 7)) if bandit.pending.find(name)] == ["5", "6"]
+    assert [name for name in map(str, range(1, 7)) if bandit._record.pending.find(name)] == ["5", "6"]
     return drinks
 
 
@@ -295,7 +295,7 @@ def test_the_events_know_what_the_bandit_has_forgotten(forgetful: Driven, clock:
         ("reward", 5, {"rewards": {"tea": 0.5}, "late": ["tea"]}),
     ]
     assert forgetful.run(ReadAudit()).lines[0].late == 2
-    assert forgetful.rebuilt()[0].statistics.late.tolist() == [2.0, 0.0, 0.0]
+    assert forgetful.rebuilt()[0]._record.statistics.late.tolist() == [2.0, 0.0, 0.0]
 
 
 def test_what_was_forgotten_is_known_after_a_restart(forgetful: Driven, clock: Clock) -> None:
@@ -399,8 +399,8 @@ def test_arms_and_promises_change(drinks: Driven, store: Store) -> None:
         assert drinks.run(command) == ChangeResult(version, 4, True)
         assert last(drinks) == (START, "change", 4, body)
     bandit, _ = drinks.rebuilt()
-    assert bandit.fractions is not None
-    assert bandit.fractions.tolist() == [0.25, 1 / 3, 0.125, 0.0]
+    assert bandit._record.fractions is not None
+    assert bandit._record.fractions.tolist() == [0.25, 1 / 3, 0.125, 0.0]
     assert [(one.arms, one.round) for one in store.allocations().allocations] == [(4, 4)]
     drinks.run(UpdateArm("cocoa", retired=True))
     assert [(one.arms, one.round) for one in store.allocations().allocations] == [(3, 4)]

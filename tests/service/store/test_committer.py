@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from evenhand.bandit import Bandit
-from evenhand.service.store import Decide, ReadAudit, RenameArm, Reward, Store, committer, transaction
+from evenhand.service.store import Decide, ReadAudit, RenameArm, Reward, Store, commands, committer, transaction
 from evenhand.service.store.commands import Command
 from evenhand.service.store.committer import Committer
 from evenhand.service.store.database import Database
@@ -101,7 +100,7 @@ def test_one_that_fails_half_way_fails_alone(three: Three, monkeypatch: pytest.M
     def fails(*_: Any) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(Bandit, "observe", fails)
+    monkeypatch.setattr(commands, "observe", fails)
     first, failed, second = three.group(
         {"drinks": Decide(), "films": Reward((("1", {"a": 1.0}),)), "jobs": Decide()},
     )

@@ -380,4 +380,4 @@ def test_a_deep_or_strange_snapshot_is_found_and_does_no_harm(lives: dict[str, l
 )
 def test_an_event_that_cannot_follow_is_found(wrong: Event, message: str) -> None:
     with pytest.raises(StateError, match=rf"event 2 \({wrong.kind}\) cannot be replayed: .*{message}"):
-        fold(Bandit(ARMS, "ucb1", seed=1), wrong, closed=False)
+        fold(Bandit(ARMS, "ucb1", seed=1)._record, wrong, closed=False)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evenhand.bandit import saving
 from evenhand.client.leases import LeasedDecisions
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Lease
@@ -183,7 +184,7 @@ def test_replaying_is_what_happened(lite: Database, clock: Clock, algorithm: str
     allocation = drinks.writer._allocation
     assert allocation is not None
     bandit, tally = allocation.bandit, allocation.bandit.state.tally
-    assert drinks.rebuilt()[0].dump() == bandit.dump()
+    assert drinks.rebuilt()[0].dump() == saving.dump(bandit)
     assert verified(lite, "drinks") == len(drinks.events())
     assert (tally.received <= tally.pulls).all()
     rows = sum(map(len, log(lite, "drinks")))

@@ -532,7 +532,7 @@ def test_a_snapshot_that_cannot_be_used_is_replaced(used: Driven, store: Store, 
     assert again.run(Decide()).decisions[0].round == 6
     again.writer.write_snapshot()
     bandit, _ = again.rebuilt()
-    assert read_snapshot(used.database)["bandit"] == numbered(BANDIT, bandit.dump(), bandit.arms.place)
+    assert read_snapshot(used.database)["bandit"] == numbered(BANDIT, bandit.dump(), bandit._record.arms.place)
 
 
 def read_snapshot(database: Database) -> Any:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.bandit import Bandit
-from evenhand.bandit.change_log import noted
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Decision, plain
 from evenhand.service.store import AddArm, Decide, ReadAudit, Reward, Total, UpdateAllocation, UpdateArm
@@ -108,7 +107,7 @@ class Twin:
     def rewarded(self, decision: str, rewards: Mapping[str, float], now: float) -> list[Any]:
         """Together where all can be taken in, else one by one."""
         judged = {arm: self.judged(decision, arm, reward) for arm, reward in rewards.items()}
-        if set(judged.values()) <= {"accepted", "late", "duplicate"} and self.bandit.pending.find(decision):
+        if set(judged.values()) <= {"accepted", "late", "duplicate"} and self.bandit._record.pending.find(decision):
             assert self.bandit.observe(decision, rewards, now) == judged
             self.rewards[decision].update({arm: float(reward) for arm, reward in rewards.items()})
         else:
@@ -118,8 +117,8 @@ class Twin:
     def alone(self, decision: str, arm: str, reward: float, now: float) -> str:
         status = self.judged(decision, arm, reward)
         if status in ("accepted", "late"):
-            if self.bandit.pending.find(decision) is None:
-                self.bandit.count_late(arm)
+            if self.bandit._record.pending.find(decision) is None:
+                self.bandit._record.count_late(arm)
             else:
                 assert self.bandit.observe(decision, {arm: reward}, now) == {arm: status}
             self.rewards[decision][arm] = float(reward)
@@ -130,18 +129,18 @@ class Twin:
             return "invalid"
         if arm not in self.rewards.get(decision, {}):
             return "unknown"
-        known, remembered = self.rewards[decision][arm], self.bandit.pending.find(decision) is not None
+        known, remembered = self.rewards[decision][arm], self.bandit._record.pending.find(decision) is not None
         if self.totals and not remembered:
             return "invalid"
         if known is not None:
             return "duplicate" if known == reward else "conflict"
         if not remembered or decision in self.lost:
             return "late"
-        last = decision == str(self.bandit.state.round)
-        return "invalid" if self.totals or (self.bandit.algorithm in ORDERED and not last) else "accepted"
+        last = decision == str(self.bandit._record.state.round)
+        return "invalid" if self.totals or (self.bandit._record.algorithm in ORDERED and not last) else "accepted"
 
     def total(self, command: Total) -> Any:
-        last = self.bandit.state.round
+        last = self.bandit._record.state.round
         round = last if command.round is None else command.round
         if round in self.totals:
             if self.totals[round] == command.value:
@@ -160,7 +159,7 @@ class Twin:
             case AddArm(arm=arm) if arm in bandit.retired:
                 raise Conflict(f"arm {arm!r} is there and retired; bring it back")
             case AddArm(arm=arm, values=values) if arm in bandit.names:
-                if bandit.fractions is not None:
+                if bandit._record.fractions is not None:
                     has, wanted = bandit.parameters["fractions"][bandit.names.index(arm)], values["fraction"]
                     if has != wanted:
                         raise Conflict(f"arm {arm!r} is there with fraction {has}, not {wanted}; change that instead")
@@ -175,7 +174,7 @@ class Twin:
                 if fractions is not None:
                     bandit.promise(fractions, now=now)
                 if closed not in (None, was):
-                    with noted(bandit, "close" if closed else "reopen", None, now):
+                    with bandit._record.noting("close" if closed else "reopen", None, now):
                         self.closed = bool(closed)
         changed = bandit.version != before or self.closed != was
-        return {"version": bandit.version, "round": bandit.state.round, "changed": changed}
+        return {"version": bandit.version, "round": bandit._record.state.round, "changed": changed}

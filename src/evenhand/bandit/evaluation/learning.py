@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.bandit.arms import HINTED
 from evenhand.bandit.evaluation.log import Log, read_log
 from evenhand.bandit.history import Counts, check_learns_from_counts, learn_counts
-from evenhand.bandit.memory import Memory
+from evenhand.bandit.record import Record
 from evenhand.core.errors import DataError, nearest
 
 MISSING = {"never": None, "lost": "drop", "zero": "zero"}  # what a log does with plays without a reward, by a bandit's
@@ -41,11 +41,11 @@ class Learned:
         return "; ".join([head, *self.notes])
 
 
-def learn_log(memory: Memory, log: Log | str | os.PathLike[str], missing: str | None = None) -> Learned:
+def learn_log(record: Record, log: Log | str | os.PathLike[str], missing: str | None = None) -> Learned:
     """Let a bandit learn from a log; see `evenhand.bandit.Bandit.learn`.
 
     Args:
-        memory: the bandit, or what it remembers.
+        record: the bandit, or what it remembers.
         log: of decisions, or the path of one.
         missing: as for `evenhand.bandit.evaluation.log.read_log`; None takes what the bandit itself does.
 
@@ -54,28 +54,27 @@ def learn_log(memory: Memory, log: Log | str | os.PathLike[str], missing: str | 
 
     Example:
         >>> import pandas as pd
-        >>> from evenhand.bandit import Bandit
         >>> rows = {"timestamp": [1, 2], "item_id": ["tea", "tea"], "reward": [0, 1], "propensity_score": [1, 1]}
-        >>> learn_log(Bandit(["tea"], "ucb1"), Log.of(pd.DataFrame(rows))).plays
+        >>> learn_log(Record(["tea"], "ucb1"), Log.of(pd.DataFrame(rows))).plays
         {'tea': 2}
     """
-    check_learns_from_counts(memory)
+    check_learns_from_counts(record)
     if not isinstance(log, Log):
-        log = read_log(log, missing=MISSING[memory.missing] if missing is None else missing)
-    unknown = [item for item in log.items if item not in memory.arms.place]
+        log = read_log(log, missing=MISSING[record.missing] if missing is None else missing)
+    unknown = [item for item in log.items if item not in record.arms.place]
     if unknown:
-        hint = nearest(unknown[0], memory.names) * (len(memory.arms) <= HINTED)
+        hint = nearest(unknown[0], record.names) * (len(record.arms) <= HINTED)
         raise DataError(
             f"{log.source} has arms that this bandit does not: {', '.join(map(repr, unknown[:10]))}"
             + (f" and {len(unknown) - 10:,} more" if len(unknown) > 10 else hint)
         )
-    for row in np.flatnonzero((log.reward < memory.reward_range.low) | (log.reward > memory.reward_range.high)):
-        memory.reward_range.check(log.items[log.item[row]], log.reward[row])
+    for row in np.flatnonzero((log.reward < record.reward_range.low) | (log.reward > record.reward_range.high)):
+        record.reward_range.check(log.items[log.item[row]], log.reward[row])
     plays = np.bincount(log.item, minlength=len(log.items))
     sums = np.bincount(log.item, weights=log.reward, minlength=len(log.items))
     rows = zip(log.items, plays.tolist(), sums.tolist(), strict=True)
     counts = {arm: Counts(float(number), total) for arm, number, total in rows if number}
-    learn_counts(memory, counts, log.source)
-    absent = [arm for arm in memory.names if arm not in counts]
+    learn_counts(record, counts, log.source)
+    absent = [arm for arm in record.names if arm not in counts]
     notes = log.notes + ((f"without plays in the log: {', '.join(absent[:10])}",) if absent else ())
     return Learned(log.source, {arm: int(one.plays) for arm, one in counts.items()}, notes)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenhand.algorithms.build import PER_ARM, entry_of
 from evenhand.bandit.arguments import RewardRange, by_arm
 from evenhand.bandit.evaluation.log import Log
-from evenhand.bandit.memory import label_of, policy_for, split
+from evenhand.bandit.record import label_of, policy_for, split
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array, Decision, Feedback, Observation

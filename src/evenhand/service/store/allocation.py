@@ -10,9 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select, update
 
-from evenhand.bandit.bandit import Bandit
+from evenhand.bandit import saving
 from evenhand.bandit.changes import use_names
-from evenhand.bandit.memory import label_of
+from evenhand.bandit.record import Record
 from evenhand.bandit.replay import Recorder
 from evenhand.bandit.rewards import close
 from evenhand.core.errors import StateError
@@ -40,7 +40,7 @@ class Allocation:
         id: of the allocation in the database.
         name: of the allocation.
         names: of the arms that are in the database.
-        bandit: after the event ``sequence``.
+        bandit: the record of its bandit after the event ``sequence``.
         sequence: of the last event.
         closed: whether it decides no more.
         chain: of the last event; see `evenhand.service.store.events.chained`.
@@ -55,7 +55,7 @@ class Allocation:
     id: int
     name: str
     names: tuple[str, ...]
-    bandit: Bandit
+    bandit: Record
     sequence: int
     closed: bool
     chain: str
@@ -119,7 +119,7 @@ class Allocation:
     def taken(self) -> Snapshot:
         """A snapshot; the next one counts from here."""
         self.snapshot, self.work = self.sequence, 0.0
-        return Snapshot(self.sequence, self.chain, self.closed, self.bandit.dump(), self.versions)
+        return Snapshot(self.sequence, self.chain, self.closed, saving.dump(self.bandit), self.versions)
 
 
 def write_events(connection: Connection, allocations: Iterable[Allocation]) -> None:
@@ -141,10 +141,10 @@ def write_events(connection: Connection, allocations: Iterable[Allocation]) -> N
         connection.execute(update(table).where(table.c.id == bindparam("of")), rows)
 
 
-def row_values(bandit: Bandit, sequence: int, chain: str, closed: bool) -> dict[str, Any]:
+def row_values(bandit: Record, sequence: int, chain: str, closed: bool) -> dict[str, Any]:
     """What the row of an allocation says of its bandit after an event, beside its name and its time of creation."""
     return {
-        "algorithm": label_of(bandit.algorithm)[:100],
+        "algorithm": bandit.label[:100],
         "arms": len(bandit.names) - len(bandit.retired),
         "sequence": sequence,
         "chain": chain,
@@ -224,7 +224,7 @@ def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:
     try:
         snapshot = last_snapshot(connection, row.id, row.sequence, names)
         if snapshot is not None:
-            bandit, at = Bandit.restored(snapshot.bandit), snapshot.sequence
+            bandit, at = saving.restored(snapshot.bandit), snapshot.sequence
             return Allocation(row.id, name, names, bandit, at, snapshot.closed, snapshot.chain, snapshot.lineage(), at)
     except StateError as error:  # the events suffice
         LOG.warning("the snapshot of %s is damaged; replaying all events: %s", name, error)

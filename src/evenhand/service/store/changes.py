@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 
 from evenhand.bandit import changes
 from evenhand.bandit.arguments import with_numbers
-from evenhand.bandit.bandit import Bandit
-from evenhand.bandit.change_log import noted
 from evenhand.bandit.changes import NEW_ARM
+from evenhand.bandit.record import Record
 from evenhand.bandit.replay import apply_change
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import ChangeResult
@@ -94,7 +93,7 @@ class AddArm(Command[ChangeResult]):
             raise TooMuchWork(f"an allocation may have at most {self.max_arms:,} arms, got {len(bandit.names) + 1:,}")
         return [("add", {**self.values, "arm": self.arm})]
 
-    def _check_same(self, bandit: Bandit) -> None:
+    def _check_same(self, bandit: Record) -> None:
         if self.arm in bandit.retired:
             raise Conflict(f"arm {self.arm!r} is there and retired; bring it back")
         for name, value in per_arm(bandit, self.arm).items():
@@ -319,7 +318,7 @@ def _rename(context: CommandContext, change: str, arm: str, name: str) -> Change
     allocation, bandit, connection = context.allocation, context.allocation.bandit, context.connection
     round, place, version = int(bandit.state.round), bandit.arms.place[arm], bandit.version
     allocation.flush(connection)  # the events before have the numbers of the names that there are now
-    with noted(bandit, change, name, context.now):
+    with bandit.noting(change, name, context.now):
         changes.rename(bandit, arm, name)
     if bandit.version == version:
         return ChangeResult(version, round, changed=False)
@@ -333,7 +332,7 @@ def _rename(context: CommandContext, change: str, arm: str, name: str) -> Change
     return ChangeResult(bandit.version, round, changed=True)
 
 
-def per_arm(bandit: Bandit, arm: str) -> dict[str, Any]:
+def per_arm(bandit: Record, arm: str) -> dict[str, Any]:
     """The fraction, penalty and weight of an arm, as far as the algorithm has one per arm.
 
     Args:

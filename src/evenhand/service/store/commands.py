@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlalchemy import Connection
 
-from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.decisions import decide
 from evenhand.bandit.pending import RewardError
 from evenhand.bandit.propensities import LANES
+from evenhand.bandit.record import Record
+from evenhand.bandit.rewards import observe, observe_total
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Decision, Decisions, RewardResult, RewardResults, RewardStatus, TotalResult
@@ -227,10 +228,10 @@ class Decide(Command[Decisions]):
         rounds = self._rounds()
         self._check_work(allocation.bandit, len(rounds))
         for available in self.rounds or () if len(rounds) > 1 else ():  # none is decided if one cannot be
-            allocation.bandit.check_available(available)
+            allocation.bandit.arms.available(available)
         return Decisions(tuple([self._decide(context, available) for available in rounds]))
 
-    def _check_work(self, bandit: Bandit, count: int) -> None:
+    def _check_work(self, bandit: Record, count: int) -> None:
         """Refuse more work than the limit, during which no other allocation could write."""
         arms = len(bandit.names)
         lanes = LANES if self.propensities and bandit.policy.draws else 1
@@ -312,7 +313,7 @@ def _observe_one(context: CommandContext, decision: str, arm: str, reward: float
 
 def _observe(context: CommandContext, decision: str, rewards: Mapping[str, float]) -> dict[str, RewardStatus]:
     """The statuses of rewards by arm; those that are new are recorded."""
-    statuses = context.allocation.bandit.observe(decision, rewards, context.now)
+    statuses = observe(context.allocation.bandit, decision, rewards, context.now)
     new = {arm: float(rewards[arm]) for arm, status in statuses.items() if status != "duplicate"}
     if new:
         late = [arm for arm in new if statuses[arm] == "late"]
@@ -352,7 +353,7 @@ def _observe_forgotten(
     return "late", ""
 
 
-def round_of(bandit: Bandit, decision: str) -> int | None:
+def round_of(bandit: Record, decision: str) -> int | None:
     """The round of a decision by its id; None if there is no such decision.
 
     Args:
@@ -405,6 +406,6 @@ class Total(Command[TotalResult]):
                 return TotalResult(round, "duplicate")
         if round != last:
             raise Conflict(f"a total must be of the round just decided, which is {last}, got {round}")
-        bandit.observe_total(value)
+        observe_total(bandit, value)
         context.record("total", round, {"value": value})
         return TotalResult(round, "accepted")

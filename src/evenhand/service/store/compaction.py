@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from evenhand.bandit.bandit import Bandit
+from evenhand.bandit.record import Record
 from evenhand.core.errors import StateError
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import CHUNK, all_events, first_event, has_event, row_of
@@ -85,9 +85,9 @@ def _last_before(connection: Connection, id: int, time: float) -> int:
     return int(connection.execute(select(func.max(table.sequence)).where(table.allocation == id)).scalar_one())
 
 
-def _state_after(database: Database, id: int, last: int) -> tuple[Bandit, Event]:
+def _state_after(database: Database, id: int, last: int) -> tuple[Record, Event]:
     """The bandit after an event, and the event that replaces all events up to it."""
-    bandit: Bandit | None = None
+    bandit: Record | None = None
     first: Event | None = None
     event: Event | None = None
     closed = False

@@ -19,11 +19,10 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 from sqlalchemy import Connection, select
 from typing_extensions import TypedDict
 
-from evenhand.bandit import replay
+from evenhand.bandit import replay, saving
 from evenhand.bandit.arguments import as_plain, from_plain
-from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.history import Counts, learn_counts
-from evenhand.bandit.memory import apart
+from evenhand.bandit.record import Record
 from evenhand.bandit.saving import DAMAGE
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.version import __version__
@@ -333,7 +332,7 @@ def damage_as_state_error() -> Iterator[None]:
         raise StateError(f"the events are damaged: {error!r}") from None
 
 
-def settings_of(bandit: Bandit) -> dict[str, Any]:
+def settings_of(bandit: Record) -> dict[str, Any]:
     """The settings of a bandit: the body of the event that creates its allocation, without the version."""
     return {
         "algorithm": as_plain("algorithm", bandit.algorithm),
@@ -347,7 +346,7 @@ def settings_of(bandit: Bandit) -> dict[str, Any]:
     }
 
 
-def stated(bandit: Bandit, closed: bool, last: Event, first: Event, replaces: int) -> Event:
+def stated(bandit: Record, closed: bool, last: Event, first: Event, replaces: int) -> Event:
     """The event that replaces events.
 
     Args:
@@ -363,7 +362,7 @@ def stated(bandit: Bandit, closed: bool, last: Event, first: Event, replaces: in
         "chain": last.chain,
         **created_by(first),
         "closed": closed,
-        "bandit": bandit.dump(),
+        "bandit": saving.dump(bandit),
     }
     return Event(last.sequence, last.time, "state", int(bandit.state.round), body, last.chain)
 
@@ -375,7 +374,7 @@ def created_by(first: Event) -> dict[str, Any]:
     return {"created": first.time, "create": first.body}
 
 
-def bandit_from(event: Event) -> Bandit:
+def bandit_from(event: Event) -> Record:
     """The bandit that a first event creates.
 
     Raises:
@@ -383,7 +382,7 @@ def bandit_from(event: Event) -> Bandit:
     """
     if event.kind == "state":
         try:
-            return Bandit.restored(event.body["bandit"])
+            return saving.restored(event.body["bandit"])
         except StateError as error:
             raise StateError(f"event {event.sequence} (state) cannot be replayed: {error}") from None
     if event.kind != "create":
@@ -392,8 +391,8 @@ def bandit_from(event: Event) -> Bandit:
     settings = {name: value for name, value in event.body.items() if name not in apart_from}
     try:
         parameters = {name: from_plain(value) for name, value in settings.pop("parameters").items()}
-        algorithm, others = apart(from_plain(settings.pop("algorithm")), parameters)
-        bandit = Bandit(settings.pop("arms"), algorithm, **settings, **others)
+        algorithm = from_plain(settings.pop("algorithm"))
+        bandit = Record(settings.pop("arms"), algorithm, parameters=parameters, **settings)
         if "source" in event.body:
             counts = {arm: Counts(*pair) for arm, pair in event.body["learned"].items()}
             learn_counts(bandit, counts, event.body["source"])
@@ -402,7 +401,7 @@ def bandit_from(event: Event) -> Bandit:
         raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation: {error}") from None
 
 
-def fold(bandit: Bandit | None, event: Event, closed: bool) -> tuple[Bandit, bool]:
+def fold(bandit: Record | None, event: Event, closed: bool) -> tuple[Record, bool]:
     """The bandit after an event, and whether its allocation is closed then.
 
     Args:
@@ -425,7 +424,7 @@ def fold(bandit: Bandit | None, event: Event, closed: bool) -> tuple[Bandit, boo
     return bandit, closed
 
 
-def _fold(bandit: Bandit, event: Event) -> None:
+def _fold(bandit: Record, event: Event) -> None:
     body, round = event.body, event.round
     facts = {name: value for name, value in body.items() if name not in ("memory", "stderr", "change")}
     match event.kind:

@@ -14,9 +14,9 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import Connection
 
-from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.decisions import estimated
 from evenhand.bandit.propensities import Propensities
+from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.files import write_whole
@@ -438,7 +438,7 @@ def _estimated(estimates: Iterator[tuple[int, Propensities]] | None, round: int,
 
 def _estimates(database: Database, id: int, limits: LogLimits) -> Iterator[tuple[int, Propensities]]:
     """The propensities of the rounds without recorded ones, estimated from the state before; replays all events."""
-    bandit: Bandit | None = None
+    bandit: Record | None = None
     for event in all_events(database, id):
         limits.proceed()
         if bandit is not None and event.kind == "decide" and "propensity" not in event.body:

@@ -18,7 +18,7 @@ from evenhand.bandit.changes import (
     plan_rename,
     plan_retire,
 )
-from evenhand.bandit.memory import Memory
+from evenhand.bandit.record import Record
 from evenhand.messages.answers import Arm, GroupPromise, Preview
 from evenhand.policy.composition import Policy
 from evenhand.service.store.changes import AddArm, RenameArm, UpdateAllocation, UpdateArm, json_values
@@ -68,19 +68,19 @@ def _beginning(plan: Plan, policy: Policy) -> tuple[str, ...]:
     return (*arms, *(name for name in plan.groups_begun if name in groups))
 
 
-def _plan(memory: Memory, change: str, values: Mapping[str, Any]) -> Plan | None:
+def _plan(record: Record, change: str, values: Mapping[str, Any]) -> Plan | None:
     """What a change would make of a bandit; None for one that concerns its promises and arms in nothing."""
     match change:
         case "add":
-            return plan_add(memory, values["arm"], {name: value for name, value in values.items() if name != "arm"})
+            return plan_add(record, values["arm"], {name: value for name, value in values.items() if name != "arm"})
         case "promise":
-            return plan_promise(memory, **values)
+            return plan_promise(record, **values)
         case "retire":
-            return plan_retire(memory, values["arm"])
+            return plan_retire(record, values["arm"])
         case "bring_back":
-            return plan_bring_back(memory, **values)
+            return plan_bring_back(record, **values)
         case "rename":
-            return plan_rename(memory, **values)
+            return plan_rename(record, **values)
     return None
 
 
@@ -105,9 +105,9 @@ def preview_of(
         begins: names of the arms and groups whose promise would begin.
 
     Example:
-        >>> from evenhand.bandit import Bandit
-        >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.0, 0.2])
-        >>> preview_of(1, bandit.arms, bandit.policy, bandit.parameters, changed=True).promised
+        >>> from evenhand.bandit.record import Record
+        >>> record = Record(["tea", "coffee"], "fucb", parameters={"fractions": [0.0, 0.2]})
+        >>> preview_of(1, record.arms, record.policy, record.parameters, changed=True).promised
         0.2
     """
     columns = {name: parameters[key] for name, key, _ in NEW_ARM if isinstance(parameters.get(key), list)}

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from evenhand.bandit.account import account
 from evenhand.bandit.arguments import RewardRange
-from evenhand.bandit.audit.computation import health
+from evenhand.bandit.audit.computation import audit, health
 from evenhand.bandit.history import Start, start_from
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Allocation, AllocationHealth, Arm, ArmOutcome, Arms, DecisionOutcome, moment
@@ -49,8 +49,8 @@ class ReadAudit(Command[Audit]):
     def run(self, context: CommandContext) -> Audit:
         """The audit, with the name of the allocation and the sequence of its last event."""
         allocation = context.allocation
-        audit = allocation.bandit.audit(limit=self.limit, now=context.now)
-        return replace(audit, name=allocation.name, sequence=allocation.sequence, closed=allocation.closed)
+        made = audit(account(allocation.bandit), self.limit, context.now)
+        return replace(made, name=allocation.name, sequence=allocation.sequence, closed=allocation.closed)
 
 
 @dataclass(frozen=True)

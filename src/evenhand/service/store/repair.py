@@ -11,7 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from evenhand.bandit.bandit import Bandit
+from evenhand.bandit import saving
+from evenhand.bandit.record import Record
 from evenhand.core.errors import DataError, EvenhandError, StateError
 from evenhand.core.files import write_whole
 from evenhand.messages.rules import ALLOCATION, matches
@@ -31,7 +32,7 @@ FIELDS = tuple(column.name for column in EVENTS.selected_columns)
 class _Sound:
     """An allocation as far as its events are in order."""
 
-    bandit: Bandit
+    bandit: Record
     closed: bool
     first: Event  # of the allocation
     last: Event  # in order
@@ -127,7 +128,7 @@ def _after_snapshot(
         snapshot = last_snapshot(connection, id, rows[-1].sequence, names)
         if snapshot is None or snapshot.sequence <= sound.last.sequence:
             return None
-        bandit = Bandit.restored(snapshot.bandit)
+        bandit = saving.restored(snapshot.bandit)
     except StateError:
         return None
     last = Event(snapshot.sequence, sound.last.time, "state", None, {}, snapshot.chain)
@@ -235,7 +236,7 @@ def _sound(rows: list[Any], names: Sequence[str], whole: bool = False) -> _Sound
 
 def _folded(rows: list[Any], names: Sequence[str], start: _Sound, whole: bool = False) -> _Sound:
     """An allocation after the events that follow it, as far as they are in order; see `_sound`."""
-    sound, plain = start, start.bandit.dump()
+    sound, plain = start, saving.dump(start.bandit)
     try:
         for event in linked(rows, start.last.sequence, start.last.chain, names):
             bandit, closed = fold(sound.bandit, event, sound.closed)
@@ -245,7 +246,7 @@ def _folded(rows: list[Any], names: Sequence[str], start: _Sound, whole: bool = 
             raise
         # The bandit may have changed halfway through the damaged event.
         sequence = sound.last.sequence
-        again = replace(start, bandit=Bandit.restored(plain))
+        again = replace(start, bandit=saving.restored(plain))
         return _folded([row for row in rows if row.sequence <= sequence], names, again, whole=True)
     return sound
 

@@ -14,9 +14,8 @@ import numpy as np
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.history import as_counts, learn_counts
-from evenhand.bandit.memory import apart
+from evenhand.bandit.record import Record
 from evenhand.core.errors import EvenhandError
 from evenhand.core.version import __version__
 from evenhand.messages.answers import Allocations, AllocationSummary, Preview, moment
@@ -262,7 +261,7 @@ class Store:
         seed: int | None,
         start_from: str | Mapping[str, Any] | None,
         options: Mapping[str, Any],
-    ) -> tuple[Bandit, dict[str, Any]]:
+    ) -> tuple[Record, dict[str, Any]]:
         """A new bandit, and what its first event says of the evidence that it starts from."""
         if not matches(ALLOCATION, name):
             raise EvenhandError(f"the name of an allocation {SENTENCES[ALLOCATION]}; got {name!r}")
@@ -272,11 +271,10 @@ class Store:
                 raise EvenhandError(
                     f"{parameter!r} is not a parameter of an algorithm; `evenhand algorithms` shows them"
                 )
-        policy, others = apart(algorithm, parameters or {})
-        bandit = Bandit(arms, policy, seed=drawn, **options, **others)
+        bandit = Record(arms, algorithm, seed=drawn, parameters=parameters or {}, **options)
         return bandit, self._start(name, bandit, start_from)
 
-    def _start(self, name: str, bandit: Bandit, start_from: str | Mapping[str, Any] | None) -> dict[str, Any]:
+    def _start(self, name: str, bandit: Record, start_from: str | Mapping[str, Any] | None) -> dict[str, Any]:
         """What the first event says of the evidence that the bandit starts from, and lets it learn from that."""
         if start_from is None:
             return {}
@@ -291,7 +289,7 @@ class Store:
         return {"learned": {arm: list(one) for arm, one in counts.items()}, "source": source}
 
     def _create(
-        self, name: str, bandit: Bandit, learned: Mapping[str, Any], any_seed: bool, api_key: str | None
+        self, name: str, bandit: Record, learned: Mapping[str, Any], any_seed: bool, api_key: str | None
     ) -> bool:
         table, settings = tables.allocations, settings_of(bandit)
         with self.database.transaction(writes=True) as connection:

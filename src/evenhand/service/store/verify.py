@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row, func, select, text
 
-from evenhand.bandit.bandit import Bandit
+from evenhand.bandit import saving
 from evenhand.bandit.decisions import decided_again
 from evenhand.bandit.lease_rounds import planned
+from evenhand.bandit.record import Record
 from evenhand.bandit.saving import DAMAGE, FORMAT
 from evenhand.core.errors import StateError
 from evenhand.core.version import __version__
@@ -126,7 +127,7 @@ class _Replay:
         table = tables.snapshots.c
         query = select(table.sequence, table.state).where(table.allocation == self._row.id)
         snapshots = {snapshot.sequence: snapshot.state for snapshot in self._connection.execute(query)}
-        bandit: Bandit | None = None
+        bandit: Record | None = None
         first: Event | None = None
         last: Event | None = None
         closed = False
@@ -170,7 +171,7 @@ def _events(connection: Connection, id: int, names: Sequence[str]) -> Iterator[E
         sequence, chain = rows[-1].sequence, rows[-1].chain
 
 
-def _redecided(bandit: Bandit, event: Event) -> Iterator[str]:
+def _redecided(bandit: Record, event: Event) -> Iterator[str]:
     body = event.body
     decision = decided_again(bandit, body.get("available"), body.get("silent", False))
     arms = {bandit.names[place] for place in np.flatnonzero(decision.played).tolist()}
@@ -181,7 +182,7 @@ def _redecided(bandit: Bandit, event: Event) -> Iterator[str]:
         )
 
 
-def _leased_again(bandit: Bandit, event: Event) -> Iterator[str]:
+def _leased_again(bandit: Record, event: Event) -> Iterator[str]:
     body = event.body
     plan = planned(bandit, body["decisions"], bandit.arms.available(body.get("available")))
     counts = {bandit.names[place]: count for place, count in enumerate(plan.counts.tolist()) if count}
@@ -192,23 +193,23 @@ def _leased_again(bandit: Bandit, event: Event) -> Iterator[str]:
 REDECIDED = {"decide": _redecided, "lease": _leased_again}  # how events of a kind are decided again
 
 
-def _snapshot_faults(packed: bytes, last: Event, bandit: Bandit, closed: bool) -> Iterator[str]:
+def _snapshot_faults(packed: bytes, last: Event, bandit: Record, closed: bool) -> Iterator[str]:
     try:
         snapshot = unpacked(packed, bandit.names)
         if snapshot.bandit["format"] != FORMAT:  # of another version, which the events replace
             return
-        restored = Bandit.restored(snapshot.bandit).dump()
+        restored = saving.dump(saving.restored(snapshot.bandit))
     except DAMAGE as error:
         yield f"the snapshot after event {last.sequence} is damaged: {error}"
         return
     if snapshot.versions != (__version__,):  # a later version may count otherwise, and go on from what was counted
         return
-    expected = Snapshot(last.sequence, last.chain, closed, bandit.dump(), snapshot.versions)
+    expected = Snapshot(last.sequence, last.chain, closed, saving.dump(bandit), snapshot.versions)
     if replace(snapshot, bandit=restored) != expected:
         yield f"the snapshot after event {last.sequence} differs from the state that the events result in"
 
 
-def _row_faults(row: Row[Any], bandit: Bandit, first: Event, last: Event, closed: bool) -> Iterator[str]:
+def _row_faults(row: Row[Any], bandit: Record, first: Event, last: Event, closed: bool) -> Iterator[str]:
     """Where the row of an allocation says something else than its events."""
     created = created_by(first)["created"]
     expected = row_values(bandit, last.sequence, last.chain, closed) | {"created": created}

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
+import attrs
 import numpy as np
 
 from evenhand.algorithms.build import PER_ARM, Surroundings, build_policy
-from evenhand.bandit.arguments import RewardRange, by_arm, with_places
+from evenhand.bandit.arguments import RewardRange, as_plain, by_arm, from_plain, with_places
 from evenhand.bandit.arms import Arms, checked_names
 from evenhand.bandit.availability import RecentAvailability
 from evenhand.bandit.chance import Chance
-from evenhand.bandit.change_log import ChangeLog
+from evenhand.bandit.change_log import ChangeLog, change_between
 from evenhand.bandit.counts import CountHistory
 from evenhand.bandit.deficits import DeficitHistory
 from evenhand.bandit.leases import Leases
@@ -23,9 +26,10 @@ from evenhand.bandit.statistics import Statistics
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import plain
 from evenhand.core.state import Array, Begun, Feedback, State, Unit
 from evenhand.environment.availability import Always, Joint
-from evenhand.policy.composition import Policy
+from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.fairness import deficits as deficits_of
 from evenhand.policy.prior import by_name as prior_by_name
 from evenhand.theory.bounded import bounds_of, check_bounds
@@ -36,7 +40,7 @@ WITH_NAMES = (*PER_ARM, "groups")
 FAR = 1e15  # seconds from the epoch, beyond any clock
 
 
-class Memory:
+class Record:
     """The data of a `evenhand.bandit.Bandit`; see there for the arguments.
 
     Attributes:
@@ -66,18 +70,21 @@ class Memory:
     def __init__(
         self,
         arms: Sequence[str],
-        algorithm: str | Mapping[str, Any],
+        algorithm: str | Policy | Mapping[str, Any],
         *,
-        plays: int,
-        seed: int,
-        window: float | None,
-        missing: str | None,
-        rewards: tuple[float, float],
-        parameters: Mapping[str, Any],
+        plays: int | None = None,
+        seed: int = 0,
+        window: float | None = None,
+        missing: str | None = None,
+        rewards: tuple[float, float] = (0.0, 1.0),
+        parameters: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         names = checked_names(arms)
+        if isinstance(algorithm, Policy):
+            plays = _plays_of(algorithm, plays)
+            algorithm = _table_of(algorithm, parameters, len(names))
         self.algorithm, parameters = split(algorithm, parameters)
-        self.plays = validate.whole("plays", plays)
+        self.plays = 1 if plays is None else validate.whole("plays", plays)
         self.seed = validate.whole("seed", seed, low=0)
         self.pending = PendingRewards(Arms(names), self.plays, window)
         self.leases = Leases()
@@ -121,6 +128,11 @@ class Memory:
     def fractions(self) -> Array | None:
         """(arms,), the promised share of the rounds of every arm; None where no share is promised."""
         return self._fractions
+
+    @property
+    def by_totals(self) -> bool:
+        """Whether it has been given totals, and so takes no rewards by decision."""
+        return self.last_total is not None
 
     @cached_property
     def in_order(self) -> bool:
@@ -264,6 +276,25 @@ class Memory:
         times = (self.pending.next_due(), self.leases.next_due(self.pending.window))
         return min((time for time in times if time is not None), default=None)
 
+    def due(self, now: float) -> bool:
+        """Whether the window of a decision has passed by then, or the time of a lease."""
+        due = self.next_due()
+        return due is not None and due <= now
+
+    def count_late(self, arm: str) -> None:
+        """Count a reward as late whose decision has been forgotten, as only a log can know that there was one."""
+        self.arms.check(arm)
+        self.statistics.late[self.arms.place[arm]] += 1.0
+
+    @contextmanager
+    def noting(self, kind: str, arm: str | None, now: float) -> Iterator[None]:
+        """Record a change that is made within, if it changes anything; ``arm`` is its name afterwards."""
+        version, before = self.version, self.policy
+        yield
+        if self.version != version or kind in ("close", "reopen"):
+            place = None if arm is None else self.arms.place[arm]
+            self.changes.append(change_between(before, self.policy, len(self.arms), now, self.state.round, kind, place))
+
     def pending_counts(self) -> Array:
         """(arms,), the number of rewards that can still arrive.
 
@@ -370,6 +401,8 @@ def label_of(algorithm: str | Mapping[str, Any]) -> str:
     """
     if isinstance(algorithm, str):
         return algorithm
+    if algorithm.get("name"):
+        return str(algorithm["name"])
     return " + ".join(part if isinstance(part, str) else str(part["kind"]) for part in algorithm.values())
 
 
@@ -421,25 +454,27 @@ def policy_for(
     return policy
 
 
-def apart(
-    algorithm: str | Mapping[str, Any], parameters: Mapping[str, Any]
-) -> tuple[str | Mapping[str, Any], Mapping[str, Any]]:
-    """An algorithm and its parameters for `Bandit`, where no parameter meets an argument of the same name.
+def _plays_of(policy: Policy, plays: int | None) -> int:
+    """Plays per round, which the policy says."""
+    if plays is not None and plays != policy.plays:
+        raise EvenhandError(f"plays = {plays}, but the policy plays {policy.plays}; leave plays out")
+    return policy.plays
 
-    Args:
-        algorithm: a name, or a table of parts.
-        parameters: of the algorithm.
 
-    Returns:
-        The first argument of `Bandit` after the arms, and its keyword arguments.
-
-    Example:
-        >>> apart("sw_ucb", {"window": 500})
-        ({'algorithm': 'sw_ucb', 'window': 500}, {})
-    """
-    if isinstance(algorithm, str):
-        return {"algorithm": algorithm, **parameters}, {}
-    return algorithm, parameters
+def _table_of(policy: Policy, parameters: Mapping[str, Any], arms: int) -> dict[str, Any]:
+    """A policy as a table of its parts, without those that every policy has anyway."""
+    if parameters:
+        raise EvenhandError(f"a policy has its parameters itself; leave out {', '.join(parameters)}")
+    table: dict[str, Any] = {"name": policy.name} if policy.name else {}
+    for slot in attrs.fields(Policy):
+        form = as_plain(slot.name, getattr(policy, slot.name))
+        if slot.name in SLOTS and (slot.name == "index" or form != plain(slot.default)):
+            table[slot.name] = from_plain(form)
+    fairness = table.get("fairness", {})
+    for name in PER_ARM:  # one value stands for all arms
+        if isinstance(fairness.get(name), list) and len(fairness[name]) == 1:
+            fairness[name] *= arms
+    return table
 
 
 def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str, Any], dict[str, Any]]:
