@@ -24,7 +24,7 @@ Kept = tuple[
     NDArray[np.int32], Array, Array, Array
 ]  # plays (checkpoints, lanes, arms), then three (checkpoints, lanes)
 
-GRID = 2.0**30  # as in `evenhand.policy.fairness.owed`
+GRID = 2.0**30  # as in `evenhand.policy.claim.owed`
 compiled = cast("Callable[[F], F]", numba.njit(error_model="numpy"))
 
 

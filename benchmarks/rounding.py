@@ -12,8 +12,8 @@ from rich.console import Console
 import published
 from common import LIMIT, medians
 from evenhand.core.state import ALL_AVAILABLE, Array
+from evenhand.policy.claim import Shares
 from evenhand.policy.composition import Policy
-from evenhand.policy.fairness import Shares
 from evenhand.policy.merit import Power
 from evenhand.policy.selection import DependentRounding, SystematicSampling
 from evenhand.policy.shares import proportional

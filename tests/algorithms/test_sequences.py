@@ -1009,7 +1009,7 @@ def choices(policy: Policy, world: LateWorld) -> list[Choice]:
     """Every round; the feedback of a round is what becomes known at its end."""
     state, rng, book = policy.start(5), Watched(), Book(world)
     made = []
-    if policy.schedule.free:
+    if policy.schedule.traits.free:
         book.play(0, list(range(5)))
         state.tally.pulls += 1
         policy.observe(state, book.close(0), rng)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from attrs import frozen
@@ -11,6 +11,7 @@ from evenhand import EvenhandError
 from evenhand.core.definition import BASES, check_definition
 from evenhand.core.parts import HOMES, kinds, part
 from evenhand.policy.index import Index
+from evenhand.policy.part import Traits
 
 
 class NotFrozen(Index):
@@ -44,13 +45,13 @@ class NoBase:
 @frozen
 class Good(Index):
     width: float = 1.0
-    random: ClassVar[bool] = True
+    traits = Traits(random=True)
 
     def score(self, state: Any, observation: Any, rng: Any) -> Any: ...
 
 
 class NoParameters(Index):
-    random: ClassVar[bool] = True
+    traits = Traits(random=True)
 
     def score(self, state: Any, observation: Any, rng: Any) -> Any: ...
 

@@ -485,7 +485,7 @@ def test_a_decision_at_t_knows_the_plays_of_rounds_s_with_s_plus_their_delay_bef
 def test_no_policy_ever_receives_more_than_it_pulled(policy: Policy, delay: Delay) -> None:
     world = Environment(Bernoulli([0.9, 0.5, 0.1]), feedback=delay).start(ROUNDS, LANES, np.random.SeedSequence(3))
     state, rng = policy.start(3, LANES), np.random.default_rng(0)
-    if policy.schedule.free:
+    if policy.schedule.traits.free:
         state.tally.pulls += 1.0
         policy.observe(state, world.free_pull(), rng)
     for _ in range(ROUNDS):

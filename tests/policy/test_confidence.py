@@ -392,7 +392,7 @@ def test_the_index_is_the_best_point_of_the_box() -> None:
     assert index.score(state, Observation(awake), rng).tolist() == optimistic_means(merit, low, high, awake).tolist()
     # Arm 3 may be 1 as far as is known; whether it counts changes the point for the first.
     assert index.score(state, ALL_AVAILABLE, rng)[0] != index.score(state, Observation(awake), rng)[0]
-    assert not index.random
+    assert not index.traits.random
 
 
 def test_the_index_of_what_is_not_known_is_one() -> None:

@@ -14,20 +14,16 @@ from hypothesis import strategies as st
 
 from evenhand import EvenhandError, Policy
 from evenhand.core.state import ALL_AVAILABLE, Array, Begun, Decision, Observation, State, Tally
+from evenhand.policy.claim import Fairness, Ranking, Shares, deficits, owed
 from evenhand.policy.custom_merit import Custom
 from evenhand.policy.fairness import (
     DeficitBonus,
     DeficitFirst,
-    Fairness,
     GuaranteedShares,
     MeritShares,
     Mixing,
     NoPromise,
-    Ranking,
-    Shares,
     VirtualQueue,
-    deficits,
-    owed,
 )
 from evenhand.policy.index import BetaSample, Index
 from evenhand.policy.merit import Linear, Merit, Power, Tabulated, Threshold
@@ -284,8 +280,8 @@ def test_shares_are_kept_and_sum_to_one(arms: list[tuple[float, float]], rest: s
 
 
 def test_even_shares_ignore_the_score() -> None:
-    assert not GuaranteedShares(SHARES, "best").ignores_score
-    assert GuaranteedShares(SHARES, "all").ignores_score
+    assert not GuaranteedShares(SHARES, "best").traits.ignores_score
+    assert GuaranteedShares(SHARES, "all").traits.ignores_score
 
 
 # --- Mixing ----------------------------------------------------------------------------------------------------------

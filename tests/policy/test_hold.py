@@ -476,8 +476,8 @@ def test_the_longest_hold(hold: Hold, rounds: int, longest: float) -> None:
 def test_which_holds_are_equal_for_all_arms_and_which_end_by_chance() -> None:
     size = PowerSize(2.0)
     holds = [EveryRound(), HoldFor(size), HoldFor(size, count="all"), RandomEnds(OnePhase(3, 100))]
-    assert [hold.equal for hold in holds] == [True, False, True, True]
-    assert [hold.random for hold in holds] == [False, False, False, True]
+    assert [hold.traits.equal for hold in holds] == [True, False, True, True]
+    assert [hold.traits.random for hold in holds] == [False, False, False, True]
 
 
 def test_a_lane_that_could_not_fill_its_plays_chooses_anew_when_it_can() -> None:

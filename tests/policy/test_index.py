@@ -131,7 +131,7 @@ def test_ucb_refuses_bad_exploration(exploration: Any, message: str) -> None:
 
 
 def test_only_thompson_sampling_is_random() -> None:
-    assert (UCB().random, EmpiricalMean().random, BetaSample().random) == (False, False, True)
+    assert (UCB().traits.random, EmpiricalMean().traits.random, BetaSample().traits.random) == (False, False, True)
 
 
 # --- Thompson sampling -----------------------------------------------------------------------------------------------
@@ -520,7 +520,7 @@ def test_a_mean_has_the_moments_of_two_independent_draws() -> None:
 def test_a_mean_of_bounds() -> None:
     state = state_of([5.0], [2.0], 9, received=[3.0])
     optimistic, pessimistic, received = UCB(evidence=Optimistic()), UCB(evidence=Pessimistic()), UCB()
-    assert not Mean(optimistic, pessimistic).random
+    assert not Mean(optimistic, pessimistic).traits.random
     halves = (optimistic.score(state, ALL_AVAILABLE, rng()) + pessimistic.score(state, ALL_AVAILABLE, rng())) / 2.0
     assert (Mean(optimistic, pessimistic).score(state, ALL_AVAILABLE, rng()) == halves).all()
     assert (
@@ -547,7 +547,7 @@ def test_both_of_a_mean_see_the_same_trial(received: float) -> None:
 def test_a_mean_is_of_one_kind() -> None:
     with pytest.raises(EvenhandError, match=r"^first and second must be indexes of one type, got UCB and BetaSample$"):
         Mean(UCB(), BetaSample())
-    assert BOTH.random
+    assert BOTH.traits.random
 
 
 # --- Exploring -------------------------------------------------------------------------------------------------------
@@ -579,8 +579,8 @@ def test_exploring_differs_from_round_to_round() -> None:
 
 def test_exploring_is_random_and_remembers_what_its_index_does() -> None:
     index = Exploring(BetaSample(), 0.5)
-    assert index.random
-    assert Exploring(EmpiricalMean(), 0.0).random
+    assert index.traits.random
+    assert Exploring(EmpiricalMean(), 0.0).traits.random
     assert isinstance(index.start((2,)), Trials)
     assert counted(index, Feedback(np.array([1, 1]), np.array([1.0, 0.0]))).tolist() == [1.0, 0.0]
     assert Exploring(EmpiricalMean(), 0.5).start((2,)) is None
@@ -693,18 +693,18 @@ def test_a_commitment_needs_a_quota_per_arm() -> None:
 
 
 def test_which_indexes_need_rewards_of_a_finite_range() -> None:
-    assert not any(one.bounded for one in (UCB(), EmpiricalMean(), Committed(EmpiricalMean(), 1)))
-    assert all(one.bounded for one in (BetaSample(), UCB(evidence="optimistic"), EmpiricalMean("pessimistic")))
-    assert Mean(UCB(), UCB(evidence="pessimistic")).bounded
-    assert Exploring(EmpiricalMean("optimistic"), 0.1).bounded
-    assert Committed(EmpiricalMean("optimistic"), 1).bounded
-    assert not Exploring(EmpiricalMean(), 0.1).bounded
+    assert not any(Policy(one).bounded for one in (UCB(), EmpiricalMean(), Committed(EmpiricalMean(), 1)))
+    assert all(Policy(one).bounded for one in (BetaSample(), UCB(evidence="optimistic"), EmpiricalMean("pessimistic")))
+    assert Policy(Mean(UCB(), UCB(evidence="pessimistic"))).bounded
+    assert Policy(Exploring(EmpiricalMean("optimistic"), 0.1)).bounded
+    assert Policy(Committed(EmpiricalMean("optimistic"), 1)).bounded
+    assert not Policy(Exploring(EmpiricalMean(), 0.1)).bounded
 
 
 def test_what_the_scores_are() -> None:
-    assert {one.gives for one in (UCB(), BetaSample(), BOTH, Exploring(UCB(), 0.1))} == {"means"}
+    assert {one.traits.gives for one in (UCB(), BetaSample(), BOTH, Exploring(UCB(), 0.1))} == {""}  # means
     weights = ExponentialWeights(0.1)
-    assert {one.gives for one in (weights, Exploring(weights, 0.1), Mean(weights, weights))} == {"weights"}
+    assert {one.traits.gives for one in (weights, Exploring(weights, 0.1), Mean(weights, weights))} == {"weights"}
 
 
 BAD: dict[str, tuple[Callable[[], Any], str]] = {

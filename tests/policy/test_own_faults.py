@@ -10,8 +10,9 @@ import pytest
 
 from evenhand import EvenhandError, Policy, check_policy
 from evenhand.core.state import ALL_AVAILABLE
-from evenhand.policy.fairness import Fairness, Ranking, Shares
+from evenhand.policy.claim import Fairness, Ranking, Shares
 from evenhand.policy.index import Index
+from evenhand.policy.part import Traits
 from evenhand.policy.selection import Categorical
 
 
@@ -43,7 +44,7 @@ def fairness(claim: Callable[[Any, Any], Any], memory: Any = None) -> Policy:
         ),
         (index(lambda state: [1, 2, 3]), r"^Own.score must return an array .* got a list"),
         (index(lambda state: np.zeros(2)), r"^Own.score must return an array .* got shape \(2,\)"),
-        (fairness(lambda score, state: score), "^Own.claim must return Ranking, as Own.gives declares, got ndarray"),
+        (fairness(lambda score, state: score), "^Own.claim must return Ranking, as its traits declare, got ndarray"),
         (fairness(lambda score, state: Shares(score)), "^Own.claim must return Ranking, .* got Shares"),
         (fairness(lambda score, state: Ranking(score), {}), "^Own.start must return a dataclass .*, got a dict"),
     ],
@@ -55,7 +56,7 @@ def test_what_is_not_one_number_per_arm_is_refused(policy: Policy, message: str)
 
 def test_weights_that_are_no_numbers_are_refused() -> None:
     class Own(Fairness):
-        gives = Shares
+        traits = Traits(gives="shares")
 
         def claim(self, score: Any, state: Any) -> Shares:
             return Shares(score * np.nan)

@@ -39,22 +39,22 @@ from evenhand.algorithms import (
     ucb1,
 )
 from evenhand.core.state import ALL_AVAILABLE, Decision, Observation, State, Unit
+from evenhand.policy.claim import Fairness, Shares
 from evenhand.policy.composition import as_policy
 from evenhand.policy.fairness import (
     DeficitBonus,
     DeficitFirst,
-    Fairness,
     GuaranteedShares,
     MeritShares,
     Mixing,
     NoPromise,
-    Shares,
     VirtualQueue,
 )
 from evenhand.policy.hold import EveryRound, HoldFor, PowerSize, RandomEnds
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Index
 from evenhand.policy.merit import Linear
 from evenhand.policy.mixing import OnePhase
+from evenhand.policy.part import Traits
 from evenhand.policy.schedule import NoSchedule, PhasedElimination, Quotas
 from evenhand.policy.selection import Categorical, DependentRounding, Selection, SystematicSampling, TopM
 from evenhand.policy.weights import ExponentialWeights
@@ -475,7 +475,7 @@ class Weights(Fairness):
     """A promise of shares that are given, whatever they are."""
 
     values: tuple[float, ...]
-    gives = Shares
+    traits = Traits(gives="shares")
 
     def claim(self, score: Any, state: State) -> Shares:
         return Shares(np.broadcast_to(np.array(self.values), score.shape))

@@ -17,9 +17,10 @@ from evenhand.algorithms import fcts_d, naive, naive_quotas, t_fucb, t_fucb_quot
 from evenhand.core.state import ALL_AVAILABLE, Array, Feedback, Mask, Observation, State, Tally
 from evenhand.environment.delays import Fixed
 from evenhand.environment.rewards import Bernoulli
+from evenhand.policy.claim import Ranking, Shares
 from evenhand.policy.confidence import ConfidenceIntervals
 from evenhand.policy.evidence import Optimistic, Pessimistic
-from evenhand.policy.fairness import DeficitFirst, MeritShares, NoPromise, Ranking, Shares
+from evenhand.policy.fairness import DeficitFirst, MeritShares, NoPromise
 from evenhand.policy.index import UCB, Committed, EmpiricalMean
 from evenhand.policy.merit import Linear
 from evenhand.policy.schedule import Elimination, ForcedStart, NoSchedule, PhasedElimination, Quotas
@@ -346,8 +347,10 @@ def test_lanes_fill_up_on_their_own() -> None:
 
 
 def test_only_a_forced_start_that_asks_for_it_is_free_of_charge() -> None:
-    assert ForcedStart(free=True).free
-    assert not any(one.free for one in (ForcedStart(), NoSchedule(), Quotas(1), Elimination(ConfidenceIntervals(10.0))))
+    assert ForcedStart(free=True).traits.free
+    assert not any(
+        one.traits.free for one in (ForcedStart(), NoSchedule(), Quotas(1), Elimination(ConfidenceIntervals(10.0)))
+    )
 
 
 def arms_played(policy: Policy, feedback: Any, rounds: int) -> list[int]:

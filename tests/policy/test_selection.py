@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from evenhand import EvenhandError
 from evenhand.core.state import Array, Mask, Observation, State, Tally
-from evenhand.policy.fairness import Claim, Ranking, Shares
+from evenhand.policy.claim import Claim, Ranking, Shares
 from evenhand.policy.selection import Categorical, DependentRounding, Selected, Selection, SystematicSampling, TopM
 from evenhand.policy.shares import proportional
 

@@ -23,9 +23,10 @@ from evenhand.environment.delays import ByReward, Empirical, Geometric
 from evenhand.environment.feedback import FeedbackModel, Immediate
 from evenhand.environment.rewards import Bernoulli, Beta, Gaussian, Rewards, Table
 from evenhand.environment.world import World
-from evenhand.policy.fairness import Claim, Fairness, Ranking, Shares
+from evenhand.policy.claim import Claim, Fairness, Ranking, Shares
 from evenhand.policy.index import UCB, Index
 from evenhand.policy.merit import Merit, Power
+from evenhand.policy.part import Traits
 from evenhand.policy.selection import Categorical, Selected, Selection, TopM
 from evenhand.simulation import checks
 from evenhand.simulation.checks import ENVIRONMENT_CHECKS, POLICY_CHECKS
@@ -179,7 +180,7 @@ class Even(Fairness):
     fractions: Array | None = None
     merit: Merit | None = None
 
-    gives = Shares
+    traits = Traits(gives="shares")
 
     def claim(self, score: Array, state: State) -> Shares:
         return Shares(np.ones_like(score))

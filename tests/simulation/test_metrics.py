@@ -570,7 +570,7 @@ def vectors(policy: Policy, environment: Environment, block: int = STRAND) -> li
         own, rng = for_lanes(policy, lanes), np.random.default_rng(inside)
         state = own.start(environment.arms, count)
         here = [Vectors([], []) for _ in range(count)]
-        if own.schedule.free:
+        if own.schedule.traits.free:
             state.tally.pulls += 1.0
             own.observe(state, world.free_pull(), rng)
         for _ in range(HORIZON):

@@ -79,7 +79,7 @@ def account(record: Record) -> Account:
 def _scores(record: Record) -> Array | None:
     """(arms,), the scores of the next round; None where they are drawn, or do not decide."""
     policy, active = record.policy, record.arms.active
-    if policy.index.random or policy.fairness.ignores_score or record.state.round == 0:
+    if policy.index.traits.random or policy.fairness.traits.ignores_score or record.state.round == 0:
         return None
     scores = policy.index.score(record.state, Observation(active), np.random.default_rng(0))
     return np.where(active, np.asarray(scores, dtype=float), np.nan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,9 @@ from evenhand.bandit.record import Record
 from evenhand.bandit.statistics import Statistics
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
-from evenhand.core.state import State
+from evenhand.core.state import grown
 from evenhand.policy.composition import Policy
-from evenhand.policy.fairness import Queue
-from evenhand.policy.groups import BoundedShares, GroupsBegun, membership
-from evenhand.policy.hold import HoldFor
 from evenhand.policy.prior import UNIFORM
-from evenhand.policy.reward_rates import RewardQueues
-from evenhand.policy.weights import Credit, Window
 
 #: The value of a new arm by its name, the parameter that it belongs to, and its default; None where it must be given.
 NEW_ARM: tuple[tuple[str, str, float | None], ...] = (
@@ -285,10 +280,8 @@ def plan_promise(
 def _with_shares(record: Record, name: str, given: Mapping[str, float]) -> tuple[list[float], list[str]]:
     """The shares of all arms with some changed, and the arms whose share is another."""
     known = record.parameters.get(name)
-    if name == "caps" and isinstance(record.policy.fairness, BoundedShares) and known is None:
-        known = [1.0] * len(record.arms)
-    if name == "fractions" and isinstance(record.policy.fairness, BoundedShares) and known is None:
-        known = [0.0] * len(record.arms)
+    if known is None and record.policy.fairness.traits.limits:
+        known = [1.0 if name == "caps" else 0.0] * len(record.arms)
     if not isinstance(known, list):
         what = "shares" if name == "fractions" else name
         raise EvenhandError(f"{record.label} promises no {what} that could be changed")
@@ -316,7 +309,7 @@ def with_changes(
     Returns:
         The tables of all groups, and the names of the groups whose promise changed or ended.
     """
-    if not isinstance(record.policy.fairness, BoundedShares):
+    if not record.policy.fairness.traits.limits:
         raise EvenhandError(f"{record.label} has no promises to groups; use group_ucb or group_ts")
     if not isinstance(given, Mapping):
         raise EvenhandError(f"groups must be a mapping from names to tables, got {given!r}")
@@ -339,7 +332,7 @@ def with_changes(
 
 
 def _check_changeable(record: Record) -> None:
-    if record.policy.schedule.fixed:
+    if not record.policy.schedule.traits.flexible:
         raise EvenhandError(
             f"{record.label} follows a schedule that is fixed at the start; its arms and promises cannot change"
         )
@@ -366,14 +359,9 @@ def _change(record: Record, plan: Plan, checked: bool) -> None:
     """
     policy, arms, old = plan.policy(record, checked), plan.arms, len(record.arms)
     places = [arms.place[arm] for arm in plan.begun]
-    state = _grown_state(record, policy, old, len(arms))
-    state.begun.rounds[places] = state.round
-    state.begun.pulls[places] = state.tally.pulls[places]
-    if isinstance(state.fairness, Queue):  # the queue of a promise that begins anew is empty
-        state.fairness.rounds[places] = 0.0
-        state.fairness.plays[places] = 0.0
-    if isinstance(policy.fairness, BoundedShares):
-        state.fairness = _groups_begun(record, policy, state, plan.groups_begun)
+    state = policy.grow(record.state, len(arms))
+    state.fairness = policy.fairness.regroup(state.fairness, record.policy.groups, state, plan.groups_begun)
+    policy.begin(state, places, np.zeros(len(arms)))
     statistics = grown(record.statistics, Statistics.empty(len(arms)))
     _lapse(record, statistics, [place for place in places if place < old])
     statistics.missed[old:] = state.round  # the rounds before an arm was added
@@ -381,23 +369,6 @@ def _change(record: Record, plan: Plan, checked: bool) -> None:
     record.adopt(arms, plan.parameters, policy)
     record.state, record.statistics = state, statistics
     record.version += 1
-
-
-def _groups_begun(record: Record, policy: Policy, state: State, begun: Collection[str]) -> GroupsBegun | None:
-    """When the promises to the groups began: what is owed to a group goes on where only its arms have changed."""
-    if not policy.groups:
-        return None
-    old: GroupsBegun | None = record.state.fairness
-    places = {group["name"]: place for place, group in enumerate(record.policy.groups)}
-    plays = state.tally.pulls @ membership(policy.groups, len(state.tally.pulls))
-    before = record.state.tally.pulls @ membership(record.policy.groups, len(record.arms))
-    new = GroupsBegun(np.full(len(policy.groups), float(state.round)), plays)
-    for place, group in enumerate(policy.groups):
-        was = places.get(group["name"])
-        if old is not None and was is not None and group["name"] not in begun:
-            new.rounds[place] = old.rounds[was]
-            new.plays[place] = old.plays[was] + plays[place] - before[was]
-    return new
 
 
 def _lapse(record: Record, statistics: Statistics, places: Collection[int]) -> None:
@@ -413,44 +384,3 @@ def _lapse(record: Record, statistics: Statistics, places: Collection[int]) -> N
             if round > record.state.begun.rounds.item(place):
                 statistics.note(place, deficit)
                 record.deficit_history.note(round, place, deficit)
-
-
-def _grown_state(record: Record, policy: Policy, old: int, arms: int) -> State:
-    """The state of a policy with the arms from place ``old`` on added to it."""
-    new: State = grown(record.state, record.started(policy, arms))
-    if isinstance(new.index, Credit | Window):  # new arms start with the mean weight, and so with an equal share
-        logs, scale = new.index.logs, getattr(policy.index, "scale", 1.0)
-        top = logs[:old].max()
-        logs[old:] = top + scale * np.log(np.exp((logs[:old] - top) / scale).mean())
-    if isinstance(new.index, RewardQueues) and arms > old:  # the like, by losses in place of weights
-        new.index.losses[old:] = new.index.losses[:old].min()
-    if isinstance(policy.hold, HoldFor) and policy.hold.count == "all":  # every arm counts all holds
-        new.hold.times[old:] = new.hold.times[0]
-    return new
-
-
-def grown(old: Any, fresh: Any) -> Any:
-    """A record with the values of ``old``, and those of ``fresh`` for the arms that ``old`` does not have.
-
-    Args:
-        old: record of arrays with the arms on the last axis.
-        fresh: a record of the same class at its start, with as many arms or more.
-
-    Returns:
-        A new record; neither of the two is changed.
-
-    Example:
-        >>> from evenhand.core.state import Tally
-        >>> grown(Tally(np.ones(2), np.ones(2), np.ones(2)), Tally.empty((3,))).pulls
-        array([1., 1., 0.])
-    """
-    if isinstance(fresh, np.ndarray):
-        if fresh.shape == old.shape or fresh.shape[-1] < old.shape[-1]:  # a window of rounds may have become longer
-            return old.copy()
-        longer = fresh.copy()
-        longer[..., : old.shape[-1]] = old
-        return longer
-    if is_dataclass(fresh) and not isinstance(fresh, type):
-        names = [field.name for field in fields(fresh)]
-        return type(fresh)(**{name: grown(getattr(old, name), getattr(fresh, name)) for name in names})
-    return old

@@ -14,7 +14,7 @@ from evenhand.bandit.rewards import close
 from evenhand.core.state import Decision, Feedback, Mask, Observation, State
 from evenhand.messages import answers
 from evenhand.messages.answers import ArmPropensity, moment
-from evenhand.policy.fairness import owed
+from evenhand.policy.claim import owed
 
 
 def decide(

@@ -9,13 +9,11 @@ import numpy as np
 
 from evenhand.bandit.arguments import RewardRange
 from evenhand.bandit.arms import HINTED
+from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
-from evenhand.policy.groups import GroupsBegun, membership
-from evenhand.policy.hold import EveryRound
-from evenhand.policy.index import Trials
 
 LARGEST = 1e15  # plays, beyond which they are no whole numbers any more
 
@@ -94,21 +92,25 @@ def check_learns_from_counts(record: Record) -> None:
     policy, state, label = record.policy, record.state, record.label
     if record.last_total is not None:
         raise EvenhandError("this bandit learns from totals, which name no arm, and takes no counts per arm")
-    if not isinstance(policy.hold, EveryRound):
-        reason = "holds a choice and learns from the rounds of the hold"
-    elif policy.schedule.fixed:
-        reason = "follows a schedule that is fixed at the start, whose plays other ones cannot replace"
+    reason = ""
+    if not policy.hold.traits.idle:
+        reason = "it holds a choice and learns from the rounds of the hold"
+    elif not policy.schedule.traits.flexible:
+        reason = "it follows a schedule that is fixed at the start, whose plays other ones cannot replace"
     elif policy.named:
-        reason = "counts plays by their age, which counts do not have"
-    elif state.evidence is not None:
-        reason = "goes by the order of its rounds, which counts do not have"
-    elif policy.index.in_order:
-        reason = "weighs each reward by the propensity of its play, which counts do not have"
-    elif state.index is not None and not isinstance(state.index, Trials):
-        reason = f"has an index ({type(policy.index).__name__}) that remembers more than counts"
+        reason = "it counts plays by their age, which counts do not have"
+    elif policy.in_order:
+        reason = "it weighs each reward by the propensity of its play, which counts do not have"
     else:
-        return
-    raise EvenhandError(f"{label} cannot start from counts: it {reason}; use an algorithm such as 'fucb' or 'thompson'")
+        nothing = np.zeros(len(record.arms))
+        try:
+            policy.learn(copied(state), nothing, nothing)
+        except EvenhandError as error:
+            reason = str(error)
+    if reason:
+        raise EvenhandError(
+            f"{label} cannot start from counts: {reason}; use an algorithm such as 'fucb' or 'thompson'"
+        )
 
 
 def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> None:
@@ -137,15 +139,12 @@ def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> N
     low, high = record.reward_range
     scaled = np.clip((sums - plays * low) / (high - low), 0.0, plays)
     state = record.state
+    record.policy.learn(state, plays, scaled)
     state.tally.pulls += plays
     state.tally.received += plays
     state.tally.rewards += scaled
-    if isinstance(state.index, Trials):
-        state.index.successes += scaled
     state.rounds_before += float(plays.sum()) / state.plays
     state.begun.pulls += plays
-    if isinstance(state.fairness, GroupsBegun):
-        state.fairness.plays += plays @ membership(record.policy.groups, len(record.arms))
     record.statistics.learned_plays += plays
     record.statistics.learned_sums += sums
     record.sources = (*record.sources, source)

@@ -20,10 +20,6 @@ from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.messages import answers
 from evenhand.messages.answers import moment
 from evenhand.messages.rules import MAX_LEASE, MAX_LEASE_SECONDS
-from evenhand.policy.composition import REMEMBERING, SLOTS
-from evenhand.policy.evidence import Evidence
-from evenhand.policy.fairness import DeficitFirst, owed
-from evenhand.policy.groups import BoundedShares
 
 STEPS = 128  # decisions of the policy by which a lease is planned, at most
 GRACE = 60.0  # seconds for reports after a lease has expired, at least
@@ -99,24 +95,10 @@ def check_leasable(record: Record) -> None:
         )
     if record.last_total is not None:
         raise EvenhandError(f"this bandit learns from totals of single rounds and leases none: {BATCHES}")
-    if isinstance(record.policy.fairness, BoundedShares):
-        raise EvenhandError(f"{record.label} keeps caps and promises to groups by rounds and leases none: {BATCHES}")
-    bases = {slot: base for slot, (base, _) in SLOTS.items()} | {"evidence": Evidence}
-    for slot in REMEMBERING:
-        part = getattr(record.policy, slot)
-        if getattr(record.state, slot) is not None and _sees_rounds(part, bases[slot]):
-            raise EvenhandError(
-                f"{record.label} cannot lease rounds, as its {slot}, {type(part).__name__}, remembers who played in "
-                f"each: {BATCHES}"
-            )
-
-
-def _sees_rounds(part: Any, base: type) -> bool:
-    """Whether a part records single rounds; one around another does if that does."""
-    if type(part).after_decision is base.after_decision:  # type: ignore[attr-defined]
-        return False
-    inner = [one for name in ("first", "index") if isinstance(one := getattr(part, name, None), base)]
-    return type(part).__name__ not in ("Mean", "Exploring") or any(_sees_rounds(one, base) for one in inner)
+    try:
+        record.policy.advance(copied(record.state), np.zeros(len(record.arms)), 0.0)
+    except EvenhandError as error:
+        raise EvenhandError(f"{record.label} cannot lease rounds, as {error}: {BATCHES}") from None
 
 
 def planned(record: Record, size: int, able: Available) -> Plan:
@@ -143,12 +125,10 @@ def _promised(record: Record, size: int, plays: int, able: Mask) -> Array:
 
     Where these are too many, the arms that are furthest behind have theirs.
     """
-    fairness, none = record.policy.fairness, np.zeros(len(record.arms))
-    if not isinstance(fairness, DeficitFirst) or record.fractions is None:
-        return none
-    begun, tally, last = record.state.begun, record.state.tally, record.state.round + size
-    behind = owed(record.fractions, last - begun.rounds, tally.pulls - begun.pulls) - fairness.tolerance
-    behind = np.where(able, behind, 0.0)
+    owed = record.policy.fairness.due(record.state, size)
+    if owed is None:
+        return np.zeros(len(record.arms))
+    behind = np.where(able, owed, 0.0)
 
     def due(level: float) -> Array:
         return np.clip(np.ceil(behind - level), 0.0, size)
@@ -165,6 +145,7 @@ def _promised(record: Record, size: int, plays: int, able: Mask) -> Array:
 def _chosen(record: Record, size: int, plays: int, able: Mask, floors: Array, rng: np.random.Generator) -> Array:
     """(arms,), the plays that the policy gives beyond the promised ones; a decision of it stands for many rounds."""
     state: State = copied(record.state)
+    record.policy.advance(state, floors, 0.0)
     state.tally.pulls += floors
     chosen, left, before = np.zeros(len(record.arms)), size * plays - floors.sum(), state.round
     longest = math.ceil(size / STEPS)
@@ -175,9 +156,11 @@ def _chosen(record: Record, size: int, plays: int, able: Mask, floors: Array, rn
         share = np.asarray(decision.inclusion, dtype=float)
         rounds = min(float(longest), left / share.sum(), float((room[share > 0.0] / share[share > 0.0]).min()))
         chosen += rounds * share
-        state.tally.pulls += rounds * share
         left -= rounds * share.sum()
-        state.round = before + size - math.ceil(max(left, 0.0) / plays)
+        round = before + size - math.ceil(max(left, 0.0) / plays)
+        record.policy.advance(state, rounds * share, float(round - state.round))
+        state.tally.pulls += rounds * share
+        state.round = round
     return chosen
 
 
@@ -235,8 +218,10 @@ def record_lease(record: Record, facts: Mapping[str, Any], able: Available, now:
         available=able.arms.copy(),
     )
     note_deficits(record)
+    reserved = granted.reserved(len(record.arms))
+    record.policy.advance(state, reserved, float(size))
     state.round += size
-    state.tally.pulls += granted.reserved(len(record.arms))
+    state.tally.pulls += reserved
     record.statistics.missed += size * np.logical_not(able.arms)
     record.leases.add(granted)
     record.mark(now)

@@ -29,8 +29,8 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Begun, Feedback, State, Unit
 from evenhand.environment.availability import Always, Joint
+from evenhand.policy.claim import deficits as deficits_of
 from evenhand.policy.composition import SLOTS, Policy
-from evenhand.policy.fairness import deficits as deficits_of
 from evenhand.policy.prior import by_name as prior_by_name
 from evenhand.theory.bounded import bounds_of, check_bounds
 from evenhand.theory.feasibility import check_shares
@@ -137,7 +137,7 @@ class Record:
     @cached_property
     def in_order(self) -> bool:
         """Whether the policy learns from the round just decided only: its index weighs a reward by the propensities."""
-        return self.policy.index.in_order
+        return self.policy.in_order
 
     @property
     def unit(self) -> Unit | None:
@@ -442,7 +442,7 @@ def policy_for(
         policy = build_policy({"algorithm": algorithm, **parameters}, surroundings)
     else:
         policy = build_policy(algorithm, Surroundings(len(names), plays, shared=parameters, importing=importing))
-    if policy.schedule.free:
+    if policy.schedule.traits.free:
         raise EvenhandError("a free start exists in simulations only, where arms can be pulled before round 1")
     # Each share is at most 1, so that only their sum can be too large.
     if not checked and policy.fractions is not None and np.sum(policy.fractions) > plays:

@@ -18,7 +18,6 @@ from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
 from evenhand.core.errors import EvenhandError, StateError, nearest
 from evenhand.core.state import Decision
-from evenhand.policy.composition import REMEMBERING
 
 #: The values that each change takes: those that it needs, and those that may be left out.
 CHANGES: dict[str, tuple[set[str], set[str]]] = {
@@ -35,8 +34,8 @@ CHANGES: dict[str, tuple[set[str], set[str]]] = {
 
 def recorded_slots(record: Record) -> tuple[str, ...]:
     """The slots of the parts whose memory a log must record: all that have one, unless it says that it is exact."""
-    memories = {slot: getattr(record.state, slot) for slot in REMEMBERING}
-    return tuple(slot for slot, part in memories.items() if part is not None and not getattr(part, "exact", False))
+    parts, state = record.policy.parts, record.state
+    return tuple(slot for slot, one in parts.items() if getattr(state, slot) is not None and not one.traits.exact)
 
 
 class Recorder:

@@ -11,7 +11,7 @@ from evenhand.core.errors import EvenhandError, nearest
 BASES: dict[str, tuple[str, str]] = {
     "index": ("evenhand.policy.index", "Index"),
     "evidence": ("evenhand.policy.evidence", "Evidence"),
-    "fairness": ("evenhand.policy.fairness", "Fairness"),
+    "fairness": ("evenhand.policy.claim", "Fairness"),
     "merit": ("evenhand.policy.merit", "Merit"),
     "selection": ("evenhand.policy.selection", "Selection"),
     "schedule": ("evenhand.policy.schedule", "Schedule"),

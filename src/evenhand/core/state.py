@@ -244,6 +244,32 @@ def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
     return type(record)(**{f.name: each_array(getattr(record, f.name), change) for f in dataclasses.fields(record)})
 
 
+def grown(old: T, fresh: T) -> T:
+    """A record with the values of ``old``, and those of ``fresh`` for the arms that ``old`` does not have.
+
+    Args:
+        old: record of arrays with the arms on the last axis.
+        fresh: a record of the same class at its start, with as many arms or more.
+
+    Returns:
+        A new record; neither of the two is changed.
+
+    Example:
+        >>> grown(Tally(np.ones(2), np.ones(2), np.ones(2)), Tally.empty((3,))).pulls
+        array([1., 1., 0.])
+    """
+    if isinstance(old, np.ndarray) and isinstance(fresh, np.ndarray):
+        if fresh.shape == old.shape:
+            return old.copy()
+        longer = fresh.copy()
+        longer[..., : old.shape[-1]] = old
+        return longer
+    if dataclasses.is_dataclass(fresh) and not isinstance(fresh, type):
+        names = [field.name for field in dataclasses.fields(fresh)]
+        return type(fresh)(**{name: grown(getattr(old, name), getattr(fresh, name)) for name in names})
+    return old
+
+
 def for_lanes(part: T, lanes: slice, keep: bool = False) -> T:
     """A copy of a part in which every `PerLane` parameter is cut to the given lanes.
 

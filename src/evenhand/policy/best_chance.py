@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import field, frozen
 
@@ -11,6 +9,7 @@ from evenhand.core.parts import part
 from evenhand.core.state import Array, Feedback, Mask, Observation, Shape, State
 from evenhand.policy.evidence import Evidence, Received, as_evidence
 from evenhand.policy.index import BetaSample, Index, Trials
+from evenhand.policy.part import Traits
 from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 
 #: Standard deviations from each arm's mean at which the panels of the quadrature begin and end.
@@ -50,13 +49,16 @@ class BestChance(Index):
 
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
     prior: Prior = field(default=UNIFORM, converter=as_prior)
-    gives: ClassVar[str] = "weights"
-    bounded: ClassVar[bool] = True
+    traits = Traits(gives="weights", bounded=True)
 
     def start(self, shape: Shape) -> Trials:
         """No trials yet."""
         check_arms(self.prior, shape[-1])
         return Trials(np.zeros(shape))
+
+    def learn(self, memory: Trials, plays: Array, sums: Array) -> Trials:
+        """The sum of the rewards is the number of successes."""
+        return Trials(memory.successes + sums)
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The chance of every arm to be the best, (…, arms)."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
@@ -18,6 +18,7 @@ from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, sh
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import (
     Array,
+    Begun,
     Decision,
     Feedback,
     Mask,
@@ -26,20 +27,19 @@ from evenhand.core.state import (
     State,
     Tally,
     Unit,
+    grown,
     rows,
 )
 from evenhand.core.streams import among
+from evenhand.policy.claim import Claim, Fairness, Group, Ranking, Shares
 from evenhand.policy.evidence import Evidence
-from evenhand.policy.exploration_floor import ExplorationFloor
-from evenhand.policy.fairness import Fairness, NoPromise, Ranking
+from evenhand.policy.fairness import NoPromise
 from evenhand.policy.hold import EveryRound, Hold
 from evenhand.policy.index import UCB, Index
 from evenhand.policy.merit import Merit
-from evenhand.policy.schedule import NoSchedule, PeriodicExploration, Schedule
+from evenhand.policy.part import PolicyPart
+from evenhand.policy.schedule import NoSchedule, Schedule
 from evenhand.policy.selection import Selection, TopM
-
-if TYPE_CHECKING:
-    from evenhand.policy.groups import Group
 
 #: The slots of a policy: the base class of each, and an example for messages.
 SLOTS: dict[str, tuple[type, str]] = {
@@ -99,7 +99,10 @@ class Policy(Part):
             validate.part(slot, getattr(self, slot), base, example)
         if not isinstance(self.name, str):
             raise EvenhandError(f"name must be a string, got {shown(self.name)}")
-        check_fit(self)
+        for slot in ("selection", "fairness", "schedule", "hold", "index"):
+            reason = getattr(self, slot).refuses(self)
+            if reason is not None:
+                raise EvenhandError(reason)
 
     @property
     def plays(self) -> int:
@@ -131,20 +134,25 @@ class Policy(Part):
         """The groups of arms that are promised shares together."""
         return self.fairness.groups
 
-    @property
+    @cached_property
     def bounded(self) -> bool:
         """Whether it needs rewards of a finite range."""
-        return self.index.bounded or self.fairness.scaled or self.schedule.alone
+        return any(one.traits.bounded for one in parts_in(self))
 
     @cached_property
     def named(self) -> bool:
         """Whether it needs feedback that names the pull of each reward."""
-        return any(getattr(one, "named", False) for one in parts_in(self))
+        return any(one.traits.named for one in parts_in(self))
 
-    @property
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether it has to be shown every round in order, as it learns from the round just decided only."""
+        return self.index.traits.in_order
+
+    @cached_property
     def draws(self) -> bool:
         """Whether decisions are random beyond the selection: in the score, or in how long a choice lasts."""
-        return self.hold.random or self._draws_scores
+        return self.hold.traits.random or self._draws_scores
 
     def allowance(self, arms: int, rounds: int) -> float | None:
         """The most plays that an arm can be behind its promised share after so many rounds.
@@ -161,8 +169,9 @@ class Policy(Part):
         if not self.fairness.promises or self.fairness.fractions is None:
             return None
         largest = self.hold.longest(rounds)
-        if isinstance(self.selection, ExplorationFloor):  # eight standard deviations of the rounds that explore
-            largest += arms + 4.0 * float(np.sqrt(self.selection.exploring(arms) * rounds))
+        exploring = self.selection.exploring(arms)
+        if exploring:  # eight standard deviations of the rounds that explore
+            largest += arms + 4.0 * float(np.sqrt(exploring * rounds))
         return self.fairness.allowance(arms, rounds, self.plays) * largest + self.schedule.rounds(arms)
 
     def start(self, arms: int, lanes: int | None = None, unit: Unit | None = None) -> State:
@@ -195,9 +204,9 @@ class Policy(Part):
 
     def _check_floor(self, arms: int) -> None:
         """Refuse promises for which an exploration floor leaves too few rounds."""
-        if not isinstance(self.selection, ExplorationFloor) or self.fractions is None:
-            return
         floor = self.selection.floor
+        if not floor or self.fractions is None:
+            return
         needed = float(
             np.maximum(np.broadcast_to(self.fractions, (*self.fractions.shape[:-1], arms)), floor).sum(-1).max()
         )
@@ -242,12 +251,12 @@ class Policy(Part):
         chosen = None if held is None else np.logical_not(held @ np.ones((state.arms, 1), dtype=bool))
         if held is None or chosen is None or chosen.all():
             played, inclusion = self._select(state, observation, rng)
-            drawn = self._draws_scores and not self.selection.explores
+            drawn = self._hides
         elif not chosen.any() and not self.by_lane:
             played, inclusion, drawn = held, held, False
         else:
             played, inclusion = self._select_in(chosen[..., 0], held, state, observation, rng)
-            drawn = self._draws_scores and not self.selection.explores
+            drawn = self._hides
         propensities = None if drawn else inclusion
         return Decision(state.round + 1, played, propensities, observation.available, inclusion, chosen, chance)
 
@@ -296,9 +305,9 @@ class Policy(Part):
         if getattr(score, "shape", None) != state.tally.pulls.shape:
             raise EvenhandError(_not_per_arm(f"{type(self.index).__name__}.score", score, state))
         claim = self.fairness.claim(score, state)
-        if not isinstance(claim, self.fairness.gives):
-            owner, given, gives = (one.__name__ for one in (type(self.fairness), type(claim), self.fairness.gives))
-            raise EvenhandError(f"{owner}.claim must return {gives}, as {owner}.gives declares, got {given}")
+        if not isinstance(claim, self._claims):
+            owner, given, gives = (one.__name__ for one in (type(self.fairness), type(claim), self._claims))
+            raise EvenhandError(f"{owner}.claim must return {gives}, as its traits declare, got {given}")
         claim = self.schedule.plan(claim, state, observation)
         return self.selection.select(claim, state, observation, rng)
 
@@ -321,12 +330,22 @@ class Policy(Part):
         return played, inclusion
 
     @cached_property
+    def _claims(self) -> type[Claim]:
+        return Shares if self.fairness.traits.gives == "shares" else Ranking
+
+    @cached_property
     def _tests_delays(self) -> bool:
-        return any(getattr(one, "tests_delays", False) for one in parts_in(self))
+        return any(one.traits.tests_delays for one in parts_in(self))
 
     @cached_property
     def _draws_scores(self) -> bool:
-        return self.index.random and not self.fairness.ignores_score and not self.schedule.alone
+        ignored = self.fairness.traits.ignores_score or self.schedule.traits.alone
+        return self.index.traits.random and not ignored
+
+    @cached_property
+    def _hides(self) -> bool:
+        """Whether the chance of an arm before the scores were drawn is unknown, and the one after it may be 0."""
+        return self._draws_scores and not self.selection.floor
 
     @cached_property
     def _after_decision(self) -> tuple[tuple[str, Callable[[State, Decision], None]], ...]:
@@ -342,89 +361,98 @@ class Policy(Part):
         """The slots of the parts that record every round."""
         return frozenset(slot for slot, _ in (*self._after_decision, *self._after_feedback))
 
-    def _overridden(self, member: str) -> tuple[Any, ...]:
-        bases = {slot: base for slot, (base, _) in SLOTS.items()} | {"evidence": Evidence}
-        owned = ((slot, getattr(self, slot), bases[slot]) for slot in REMEMBERING)
-        parts = ((slot, own, base) for slot, own, base in owned if own is not None)
+    @cached_property
+    def parts(self) -> dict[str, PolicyPart]:
+        """The parts that can remember something, by their slots."""
+        owned = ((slot, getattr(self, slot)) for slot in REMEMBERING)
+        return {slot: one for slot, one in owned if one is not None}
+
+    def _overridden(self, member: str) -> tuple[tuple[str, Any], ...]:
+        base = getattr(PolicyPart, member)
         return tuple(
-            (slot, getattr(own, member))
-            for slot, own, base in parts
-            if getattr(type(own), member) is not getattr(base, member)
+            (slot, getattr(one, member)) for slot, one in self.parts.items() if getattr(type(one), member) is not base
         )
+
+    def grow(self, state: State, arms: int) -> State:
+        """The state with arms added at the end; see `evenhand.policy.part.PolicyPart.grow`.
+
+        Args:
+            state: of a single lane, of a policy of the same parts; it stays as it is.
+            arms: number of arms from now on.
+
+        Returns:
+            The new state.
+
+        Raises:
+            EvenhandError: a part remembers something for which it does not say what new arms start with.
+        """
+        tally = grown(state.tally, self.start(arms, unit=state.unit).tally)
+        begun = None if state.begun is None else grown(state.begun, Begun(np.zeros(arms), np.zeros(arms)))
+        memories = {slot: one.grow(getattr(state, slot), arms) for slot, one in self.parts.items()}
+        return dataclasses.replace(state, tally=tally, begun=begun, **memories)
+
+    def begin(self, state: State, places: Sequence[int], carried: Array) -> None:
+        """Begin the promises to some arms anew with the next round; updates ``state`` in place.
+
+        Args:
+            state: of a single lane.
+            places: of the arms.
+            carried: (arms,), plays owed to each arm from now on; see `evenhand.policy.part.PolicyPart.begin`.
+
+        Raises:
+            EvenhandError: plays are carried that a part cannot count; nothing changes then.
+        """
+        at = np.array(places, dtype=np.intp)
+        memories = {
+            slot: one.begin(getattr(state, slot), at, carried)
+            for slot, one in self.parts.items()
+            if slot == "fairness" or one.promises
+        }
+        for slot, memory in memories.items():
+            setattr(state, slot, memory)
+        if state.begun is not None:
+            state.begun.rounds[at] = state.round
+            state.begun.pulls[at] = state.tally.pulls[at] + carried[at]
+
+    def advance(self, state: State, plays: Array, rounds: float) -> None:
+        """Count rounds of which only the plays of each arm are known, in what the parts remember; in place.
+
+        Args:
+            state: of a single lane, before its tally and its round are counted up.
+            plays: (arms,), plays of each arm in these rounds.
+            rounds: how many.
+
+        Raises:
+            EvenhandError: a part has to see single rounds; nothing changes then.
+        """
+        memories = {}
+        for slot, one in self.parts.items():
+            try:
+                memories[slot] = one.advance(getattr(state, slot), plays, rounds)
+            except EvenhandError as error:
+                raise EvenhandError(f"its {slot} {error}") from None
+        for slot, memory in memories.items():
+            setattr(state, slot, memory)
+
+    def learn(self, state: State, plays: Array, sums: Array) -> None:
+        """Learn from plays elsewhere, which count for no promise; updates what the parts remember in ``state``.
+
+        Args:
+            state: of a single lane.
+            plays: (arms,), plays whose rewards are known.
+            sums: (arms,), of these rewards, each on the scale [0, 1].
+
+        Raises:
+            EvenhandError: a part learns from more than counts; nothing changes then.
+        """
+        memories = {slot: one.learn(getattr(state, slot), plays, sums) for slot, one in self.parts.items()}
+        for slot, memory in memories.items():
+            setattr(state, slot, memory)
 
     @cached_property
     def by_lane(self) -> bool:
         """Whether a parameter differs between lanes."""
         return _has_rows(self)
-
-
-def check_fit(policy: Policy) -> None:
-    """Refuse parts that do not fit, and name the remedy.
-
-    Args:
-        policy: the policy.
-
-    Raises:
-        EvenhandError: as the policy could not keep what its parts promise, or could not choose at all.
-
-    Example:
-        >>> from evenhand.policy.fairness import MeritShares
-        >>> from evenhand.policy.merit import Power
-        >>> Policy(fairness=MeritShares(Power()))
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: MeritShares gives shares, TopM takes a ranking: use
-        selection=DependentRounding(plays)
-    """
-    index, fairness, selection = policy.index, policy.fairness, policy.selection
-    schedule, hold = policy.schedule, policy.hold
-    name = {slot: type(getattr(policy, slot)).__name__ for slot in SLOTS}
-    if not issubclass(fairness.gives, selection.takes):
-        gives, takes, remedy = (
-            ("a ranking", "shares", f"TopM(plays={policy.plays})")
-            if fairness.gives is Ranking
-            else ("shares", "a ranking", "DependentRounding(plays)")
-        )
-        raise EvenhandError(
-            f"{name['fairness']} gives {gives}, {name['selection']} takes {takes}: use selection={remedy}"
-        )
-    if fairness.takes not in (None, index.gives):
-        remedy = "UCB() or BetaSample()" if fairness.takes == "means" else "ExponentialWeights(mixing)"
-        raise EvenhandError(
-            f"{name['fairness']} works with {fairness.takes}, {name['index']} gives {index.gives}: use index={remedy}"
-        )
-    if not isinstance(schedule, NoSchedule) and not isinstance(hold, EveryRound):
-        raise EvenhandError(
-            f"{name['schedule']} decides single rounds, but {name['hold']} holds choices for several rounds: use "
-            "one of them"
-        )
-    if schedule.alone and not isinstance(fairness, NoPromise):
-        raise EvenhandError(
-            f"{name['schedule']} decides every round itself and keeps no promise: use "
-            "fairness=NoPromise(), or no schedule"
-        )
-    if isinstance(schedule, PeriodicExploration) and fairness.promises:
-        raise EvenhandError(
-            f"{name['schedule']} uses rounds that {name['fairness']} owes to other arms: use no schedule, because "
-            "promised shares also explore, or fairness=NoPromise()"
-        )
-    if schedule.free and policy.named:
-        raise EvenhandError(f"{name['schedule']} pulls arms before round 1, and these pulls have no age: omit free")
-    if policy.named and getattr(hold, "credit", "all") != "all":
-        raise EvenhandError(
-            f"{name['hold']} with credit='second_half' needs anonymous sums, but counts by age need rewards that "
-            "name their pull: use credit='all', or other evidence"
-        )
-    if isinstance(selection, ExplorationFloor) and not isinstance(hold, EveryRound):
-        raise EvenhandError(
-            f"{name['selection']} draws in every round, but {name['hold']} holds choices for several rounds: use "
-            "hold=EveryRound()"
-        )
-    if not hold.equal and fairness.promises and not issubclass(fairness.gives, Ranking):
-        raise EvenhandError(
-            f"{name['hold']} holds an arm for longer the more often it was chosen, so {name['fairness']} could not "
-            "keep the promised shares: use HoldFor(size, count='all')"
-        )
 
 
 def as_policy(value: Policy | str | Mapping[str, object]) -> Policy:
@@ -480,7 +508,7 @@ def _has_rows(part: Any) -> bool:
     return any(_has_rows(getattr(part, parameter.name)) for parameter in attrs.fields(type(part)))
 
 
-def parts_in(part: Any) -> Iterator[Part]:
+def parts_in(part: Any) -> Iterator[PolicyPart]:
     """All parts that a part is made of, however deep inside.
 
     Args:
@@ -495,7 +523,7 @@ def parts_in(part: Any) -> Iterator[Part]:
     """
     for parameter in attrs.fields(type(part)) if attrs.has(type(part)) else ():
         value = getattr(part, parameter.name)
-        if isinstance(value, Part):
+        if isinstance(value, PolicyPart):
             yield value
             yield from parts_in(value)
 

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.parts import Part, build, part
+from evenhand.core.parts import build, part
 from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
 from evenhand.policy.index import Index, at_least_one
 from evenhand.policy.merit import Merit
+from evenhand.policy.part import Composition, PolicyPart, Traits
 
 ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles the digits near the end
 
 
-class Intervals(Part, ABC):
-    """A rule for an interval for the mean of every arm. An own rule needs `of`.
+class Intervals(PolicyPart, ABC):
+    """A rule for an interval for the mean of every arm. An own rule needs `of`; it remembers nothing itself."""
 
-    Attributes:
-        evidence: that remembers for both ends; None where none does.
-    """
-
-    evidence: Evidence | None = None
+    @property
+    def evidence(self) -> Evidence | None:
+        """The evidence that remembers for both ends; None where none does."""
+        return None
 
     @abstractmethod
     def of(self, state: State) -> tuple[Array, Array]:
@@ -81,7 +80,7 @@ class ConfidenceIntervals(Intervals):
         shared_evidence(self.lower, self.upper, "lower and upper")
 
     @property
-    def evidence(self) -> Evidence:  # type: ignore[override]
+    def evidence(self) -> Evidence:
         """The evidence that remembers for both ends."""
         return self.lower
 
@@ -197,12 +196,16 @@ class OptimisticShares(Index):
 
     confidence: Intervals = field(converter=as_confidence, metadata={"slot": "confidence"})
     merit: Merit = field(converter=as_merit, metadata={"slot": "merit"})
-    bounded: ClassVar[bool] = True
+    traits = Traits(bounded=True)
 
     @property
-    def evidence(self) -> Evidence | None:  # type: ignore[override]
+    def evidence(self) -> Evidence | None:
         """That of the intervals."""
         return self.confidence.evidence
+
+    def refuses(self, policy: Composition) -> str | None:
+        """As the intervals do."""
+        return self.confidence.refuses(policy)
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """μ~, (…, arms)."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -15,6 +16,7 @@ from evenhand.core.streams import among
 from evenhand.policy.confidence import Intervals, as_confidence
 from evenhand.policy.evidence import Evidence, at_best_age, counts_by_age
 from evenhand.policy.index import Index, as_index
+from evenhand.policy.part import Composition, Places, PolicyPart, Traits
 from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 
 
@@ -47,7 +49,7 @@ class MatureIntervals(Intervals):
 
     inside: float = field(converter=validate.at_least_one)
 
-    named: ClassVar[bool] = True
+    traits = Traits(named=True)
 
     def of(self, state: State) -> tuple[Array, Array]:
         """The largest lower and the smallest upper end."""
@@ -88,9 +90,7 @@ class MatureBeta(Index):
 
     prior: Prior = field(default=UNIFORM, converter=as_prior)
 
-    random: ClassVar[bool] = True
-    bounded: ClassVar[bool] = True
-    named: ClassVar[bool] = True
+    traits = Traits(random=True, bounded=True, named=True)
 
     def start(self, shape: Shape) -> None:
         """Nothing to remember beside the tally."""
@@ -138,6 +138,13 @@ def doubted(tally: Tally, untestable: str) -> Mask:
     return delays.disproved if untestable == "trust" else delays.disproved | ~delays.testable
 
 
+def unnamed(part: PolicyPart, policy: Composition, remedy: str) -> str | None:
+    """Why delays cannot be tested where nothing in a policy counts plays by their age; None where something does."""
+    if policy.named:
+        return None
+    return f"{type(part).__name__} tests delays by the age of plays, which nothing in the policy counts: use {remedy}"
+
+
 _UNTESTABLE = validate.choice("trust", "doubt")
 
 
@@ -163,12 +170,17 @@ class IntervalsUntilDisproved(Intervals):
     doubting: Intervals = field(converter=as_confidence, metadata={"slot": "confidence"})
     untestable: str = field(default="trust", validator=_UNTESTABLE)
 
-    tests_delays: ClassVar[bool] = True
+    traits = Traits(tests_delays=True)
 
     @property
-    def evidence(self) -> Evidence | None:  # type: ignore[override]
+    def evidence(self) -> Evidence | None:
         """The evidence that remembers for both."""
         return self.trusting.evidence
+
+    def refuses(self, policy: Composition) -> str | None:
+        """Where no evidence counts plays by their age, as either of the two does."""
+        without = unnamed(self, policy, "doubting=MatureIntervals(inside)")
+        return without or self.trusting.refuses(policy) or self.doubting.refuses(policy)
 
     def of(self, state: State) -> tuple[Array, Array]:
         """The intervals of the one rule or of the other, arm by arm."""
@@ -207,8 +219,6 @@ class UntilDisproved(Index):
     doubting: Index = field(converter=as_index, metadata={"slot": "index"})
     untestable: str = field(default="trust", validator=_UNTESTABLE)
 
-    tests_delays: ClassVar[bool] = True
-
     def __attrs_post_init__(self) -> None:
         one, other = (type(index.start((1,))) for index in (self.trusting, self.doubting))
         if other not in (one, type(None)):
@@ -218,24 +228,14 @@ class UntilDisproved(Index):
             )
 
     @property
-    def evidence(self) -> Evidence | None:  # type: ignore[override]
+    def evidence(self) -> Evidence | None:
         """The evidence that remembers for both."""
         return self.trusting.evidence
 
     @property
-    def random(self) -> bool:  # type: ignore[override]
-        """Whether either is drawn at random."""
-        return self.trusting.random or self.doubting.random
-
-    @property
-    def gives(self) -> str:  # type: ignore[override]
-        """What the two give."""
-        return self.trusting.gives
-
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        """Whether either needs rewards of a finite range."""
-        return self.trusting.bounded or self.doubting.bounded
+    def traits(self) -> Traits:
+        """What holds for either, and that it tests delays."""
+        return replace(self.trusting.traits.either(self.doubting.traits), tests_delays=True)
 
     def start(self, shape: Shape) -> Any:
         """The memory that both read."""
@@ -253,3 +253,24 @@ class UntilDisproved(Index):
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Record what arrived, once for both."""
         self.trusting.after_feedback(state, feedback, rng)
+
+    def refuses(self, policy: Composition) -> str | None:
+        """Where no evidence counts plays by their age, and as either of the two does."""
+        without = unnamed(self, policy, 'an index for doubting that does, such as UCB(evidence="mature")')
+        return without or self.trusting.refuses(policy) or self.doubting.refuses(policy)
+
+    def grow(self, memory: Any, arms: int) -> Any:
+        """As the first does."""
+        return self.trusting.grow(memory, arms)
+
+    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
+        """As the first does."""
+        return self.trusting.begin(memory, places, carried)
+
+    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
+        """As the first does."""
+        return self.trusting.advance(memory, plays, rounds)
+
+    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
+        """As the first does."""
+        return self.trusting.learn(memory, plays, sums)

@@ -7,40 +7,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.parts import Part, build, part
-from evenhand.core.state import Array, Decision, Feedback, Shape, State, Tally
+from evenhand.core.parts import build, part
+from evenhand.core.state import Array, State, Tally
+from evenhand.policy.part import PolicyPart, Traits
 
 
-class Evidence(Part, ABC):
+class Evidence(PolicyPart, ABC):
     """A rule for rewards that are still missing, or too old to count. An own rule needs `of` only.
 
-    What it remembers beside the tally, if anything, is ``state.evidence``. Indexes of one policy share it.
-
-    Attributes:
-        bounded: whether it fills in 0 or 1 for a missing reward, and so needs rewards of a finite range.
-        named: whether it goes by the age of pulls, and so needs feedback that names the pull of each reward.
+    What it remembers beside the tally, if anything, is ``state.evidence``. Indexes of one policy share it. Its traits:
+    ``bounded`` where it fills in 0 or 1 for a missing reward, and ``named`` where it goes by the age of pulls.
     """
-
-    bounded: bool = False
-    named: ClassVar[bool] = False
-
-    def start(self, shape: Shape) -> Any:
-        """What the evidence remembers beside the tally, before the first round; None for nothing.
-
-        Args:
-            shape: (…, arms), of every array in the state.
-
-        Returns:
-            A dataclass of arrays, an array, or None.
-        """
-        return None
 
     def tally(self, state: State) -> Tally:
         """The counts that the evidence goes by: those of the state, or what is not forgotten of them.
@@ -75,6 +59,12 @@ class Evidence(Part, ABC):
         """
         return None
 
+    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
+        """Refused where it remembers anything: counts have no order of rounds."""
+        if memory is None:
+            return None
+        raise EvenhandError("it goes by the order of its rounds, which counts do not have")
+
     @abstractmethod
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """Sum and number of the rewards to work with, each (…, arms).
@@ -90,23 +80,6 @@ class Evidence(Part, ABC):
             Any value that can be compared with ``==``.
         """
         return None
-
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays; called before the round and the pulls in ``state`` are counted up.
-
-        Args:
-            state: of the policy; ``state.evidence`` is updated in place.
-            decision: of the round.
-        """
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived; called after the tally in ``state`` is updated.
-
-        Args:
-            state: of the policy; ``state.evidence`` is updated in place.
-            feedback: of the round.
-            rng: for what is drawn.
-        """
 
 
 @part("evidence", "received")
@@ -145,7 +118,7 @@ class Optimistic(Evidence):
     Source: Lancewicki et al. 2021, section 4; Chen et al. 2024, section 5.
     """
 
-    bounded: ClassVar[bool] = True  # type: ignore[misc]
+    traits = Traits(bounded=True)
 
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S + (N − M), N)``."""
@@ -185,7 +158,7 @@ class Pessimistic(Evidence):
     Source: Lancewicki et al. 2021, section 4; Chen et al. 2024, section 5.
     """
 
-    bounded: ClassVar[bool] = True  # type: ignore[misc]
+    traits = Traits(bounded=True)
 
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S, N)``."""
@@ -223,8 +196,7 @@ class Mature(Evidence):
 
     missing: str = field(default="optimistic", validator=validate.choice("optimistic", "pessimistic"))
 
-    bounded: ClassVar[bool] = True  # type: ignore[misc]
-    named: ClassVar[bool] = True
+    traits = Traits(bounded=True, named=True)
 
     def memory(self) -> object:
         """The counts by age."""

@@ -11,8 +11,9 @@ from attrs import field, frozen
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import build, part
-from evenhand.core.state import Decision, Feedback, Observation, Shape, State
-from evenhand.policy.fairness import Claim
+from evenhand.core.state import Array, Decision, Feedback, Observation, Shape, State
+from evenhand.policy.claim import Claim
+from evenhand.policy.part import Composition, Places, Traits
 from evenhand.policy.selection import Selected, Selection, TopM
 
 
@@ -74,38 +75,27 @@ class ExplorationFloor(Selection):
             raise EvenhandError(f"selection is an exploration floor itself, {self.selection!r}: give one floor")
 
     @property
-    def takes(self) -> type[Claim]:  # type: ignore[override]
-        """What the inner selection takes."""
-        return self.selection.takes
+    def traits(self) -> Traits:
+        """Those of the inner selection."""
+        return self.selection.traits
 
     @property
-    def explores(self) -> bool:  # type: ignore[override]
-        """Whether the floor is above 0."""
-        return self.floor > 0.0
-
-    @property
-    def plays(self) -> int:  # type: ignore[override]
+    def plays(self) -> int:
         """Those of the inner selection."""
         return self.selection.plays
 
     def exploring(self, arms: int) -> float:
-        """ε, the part of the rounds in which arms are drawn evenly.
-
-        Args:
-            arms: K.
-
-        Returns:
-            In [0, 1], ``K · floor/m``.
-
-        Raises:
-            EvenhandError: the floor is above m/K.
-        """
+        """``ε = K · floor/m``; refused where that is above 1."""
         epsilon = self.floor * arms / self.plays
         if epsilon > 1.0 + 1e-9:
             raise EvenhandError(
                 f"floor = {self.floor:g} for {arms} arms is more than all rounds: at most {self.plays / arms:g} each"
             )
         return min(epsilon, 1.0)
+
+    def in_place(self, other: str) -> str:
+        """The other one within the floor."""
+        return f"ExplorationFloor({self.floor:g}, {self.selection.in_place(other)})"
 
     def start(self, shape: Shape) -> Any:
         """What the inner selection remembers."""
@@ -131,3 +121,26 @@ class ExplorationFloor(Selection):
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Record what arrived, by the inner selection."""
         self.selection.after_feedback(state, feedback, rng)
+
+    def refuses(self, policy: Composition) -> str | None:
+        """Choices that last, and what the inner selection refuses."""
+        if not policy.hold.traits.idle:
+            own, hold = type(self).__name__, type(policy.hold).__name__
+            return f"{own} draws in every round, but {hold} holds choices for several rounds: use hold=EveryRound()"
+        return super().refuses(policy) or self.selection.refuses(policy)
+
+    def grow(self, memory: Any, arms: int) -> Any:
+        """As the inner selection does."""
+        return self.selection.grow(memory, arms)
+
+    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
+        """As the inner selection does."""
+        return self.selection.begin(memory, places, carried)
+
+    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
+        """As the inner selection does."""
+        return self.selection.advance(memory, plays, rounds)
+
+    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
+        """As the inner selection does."""
+        return self.selection.learn(memory, plays, sums)

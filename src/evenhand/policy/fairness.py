@@ -5,208 +5,29 @@ A fairness part turns the scores of the arms into a `Ranking` or into `Shares`: 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.errors import InfeasiblePromise
-from evenhand.core.parts import Part, part
-from evenhand.core.state import Array, Decision, Feedback, Shape, State
+from evenhand.core.parts import part
+from evenhand.core.state import Array, Decision, Shape, State
+from evenhand.policy.claim import Fairness, Ranking, Shares, deficits, owed, weighed
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.merit import Merit, share_limit
 from evenhand.policy.mixing import MixingRule, as_mixing
-
-if TYPE_CHECKING:
-    from evenhand.policy.groups import Group
-
-BILLION = 1e9  # what is due is counted in billionths of a play
-
-
-@dataclass(slots=True)  # frozen, it would take twice as long to make, and one is made in every round
-class Claim:
-    """What a fairness part gives; arms whose ``priority`` exceeds ``threshold`` play before all others."""
-
-    score: Array  # (…, arms)
-    priority: Array | None = None  # (…, arms), the largest goes first; None where no arm goes before the others
-    threshold: float = 0.0
-
-
-@dataclass(slots=True)
-class Ranking(Claim):
-    """An order of the arms: those with priority first, the largest score before the others.
-
-    Example:
-        >>> import numpy as np
-        >>> Ranking(np.array([0.2, 0.9])).priority is None
-        True
-    """
-
-
-@dataclass(slots=True)
-class Shares(Claim):
-    """Weights in proportion to which the arms play: ``score`` is positive and finite.
-
-    Example:
-        >>> import numpy as np
-        >>> Shares(np.array([0.2, 0.8])).threshold
-        0.0
-    """
-
-
-def owed(fractions: Any, rounds: Any, pulls: Any) -> Any:
-    """The plays still owed to each arm: ``r_i n − N_i``; negative where an arm is ahead.
-
-    Worked out afresh from n, never by adding r up, and in whole billionths of a play. So 0.07 · 100 − 7 is 0, and equal
-    deficits of different arms compare equal (up to some million rounds, where double precision ends).
-
-    Args:
-        fractions: (…, arms), promised share of the rounds of each arm; or all three a number, for a single arm.
-        rounds: n, the rounds over which the share is due; a number, or (…, arms).
-        pulls: (…, arms), plays so far.
-
-    Returns:
-        Plays, in the shape of ``pulls``.
-
-    Example:
-        >>> import numpy as np
-        >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
-        (False, True)
-    """
-    return (np.rint(fractions * rounds * BILLION) - pulls * BILLION) / BILLION
-
-
-def deficits(fractions: Array, rounds: int, state: State) -> Array:
-    """The plays owed to each arm, its deficit, after ``rounds`` rounds, counted from when its promise began.
-
-    Args:
-        fractions: (arms,), promised shares r_i of the rounds.
-        rounds: rounds played.
-        state: of the policy, whose tally has the plays.
-
-    Returns:
-        (…, arms), plays; negative where an arm is ahead.
-
-    Example:
-        >>> import numpy as np
-        >>> from evenhand.core.state import Begun, State, Tally
-        >>> pulls = np.array([6.0, 4.0])
-        >>> state = State(10, Tally(pulls, pulls, pulls), begun=Begun(np.array([0.0, 8.0]), np.array([0.0, 4.0])))
-        >>> deficits(np.array([0.5, 0.5]), 10, state)
-        array([-1.,  1.])
-    """
-    begun, pulls = state.begun, state.tally.pulls
-    deficit: Array
-    if begun is None:
-        deficit = owed(fractions, rounds, pulls)
-    else:
-        deficit = owed(fractions, rounds - begun.rounds, pulls - begun.pulls)
-    return deficit
-
-
-class Fairness(Part, ABC):
-    """A rule for what arms are owed. An own rule needs `claim`, and ``fractions`` if it promises shares.
-
-    Attributes:
-        gives: `Ranking` or `Shares`, what `claim` returns.
-        takes: ``"means"`` or ``"weights"``, the scores that it works with; None for any.
-        scaled: whether it works with scores on the scale [0, 1] only, and so for rewards of a finite range.
-        ignores_score: whether the scores, and with them chance in the index, have no influence.
-        fractions: (arms,) or (1,), the share of the rounds that the policy is measured against; None for none.
-        penalties: (arms,) or (1,), the price of a missing play of each arm; None where there is none.
-        weights: (arms,) or (1,), what a unit of reward of each arm counts; None where all count alike.
-        merit: the function of an arm's mean to which its share is proportional; None where no such share is promised.
-        caps: (arms,) or (1,), the largest share of the rounds that each arm may have; None where there is no limit.
-        groups: of arms that are promised shares together; see `evenhand.policy.groups`.
-    """
-
-    gives: ClassVar[type[Claim]] = Ranking
-    takes: ClassVar[str | None] = None
-    scaled: ClassVar[bool] = False
-    ignores_score: bool = False
-    fractions: Array | None = None
-    penalties: Array | None = None
-    weights: Array | None = None
-    merit: Merit | None = None
-    caps: Array | None = None
-    groups: tuple[Group, ...] = ()
-
-    @property
-    def promises(self) -> bool:
-        """Whether the plays of the arms are promised, and not only what the policy is measured against."""
-        return self.fractions is not None or self.merit is not None
-
-    def allowance(self, arms: int, rounds: int, plays: int) -> float:
-        """The most plays that an arm can be behind its promised share after so many rounds, all arms being available.
-
-        The default allows for a promise that is kept in the long run only: K plays and 2% of the rounds.
-
-        Args:
-            arms: K, number of arms.
-            rounds: number of rounds.
-            plays: m, arms that play per round.
-
-        Returns:
-            Plays.
-        """
-        return arms + 0.02 * rounds
-
-    def check(self, arms: int, plays: int) -> None:
-        """Complain if the promise cannot be meant for that many arms and plays per round.
-
-        Args:
-            arms: K, number of arms.
-            plays: m, arms that play per round.
-
-        Raises:
-            EvenhandError: it cannot.
-        """
-
-    def start(self, shape: Shape) -> Any:
-        """What the part remembers beside the tally, before the first round; None for nothing.
-
-        Args:
-            shape: (arms,) or (lanes, arms).
-
-        Returns:
-            The part's memory, which stands in ``state.fairness``.
-        """
-        return None
-
-    @abstractmethod
-    def claim(self, score: Array, state: State) -> Claim:
-        """What the arms can claim in the round that is being decided.
-
-        Args:
-            score: (…, arms), of the index.
-            state: read, never changed.
-        """
-
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays; called before the round and the pulls in ``state`` are counted up.
-
-        Args:
-            state: of the policy; ``state.fairness`` is updated in place.
-            decision: of the round.
-        """
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived.
-
-        Args:
-            state: of the policy; ``state.fairness`` is updated in place.
-            feedback: of the round.
-            rng: for what is drawn.
-        """
+from evenhand.policy.part import Traits
 
 
 @part("fairness", "none")
 @frozen
 class NoPromise(Fairness):
     """No arm is owed anything: arms are ranked by score."""
+
+    traits = Traits(idle=True)
 
     def claim(self, score: Array, state: State) -> Ranking:
         """The score itself."""
@@ -248,6 +69,10 @@ class DeficitFirst(Fairness):
     def claim(self, score: Array, state: State) -> Ranking:
         """Ranking by deficit above the tolerance, then by score."""
         return Ranking(score, deficits(self.fractions, state.round, state), self.tolerance)
+
+    def due(self, state: State, rounds: int) -> Array:
+        """The deficits after these rounds, beyond the tolerance."""
+        return deficits(self.fractions, state.round + rounds, state) - self.tolerance
 
 
 def linear(deficit: Any, due: Any) -> Any:
@@ -369,7 +194,7 @@ class DeficitBonus(Fairness):
         return False
 
     @property
-    def penalties(self) -> Array | None:  # type: ignore[override]
+    def penalties(self) -> Array | None:
         """The rate, where it is the price of a missing play: for the thresholds."""
         return self.rate if self.shape in ("hard", "soft") else None
 
@@ -391,8 +216,6 @@ class DeficitBonus(Fairness):
 @dataclass(slots=True)
 class Queue:
     """The recursive virtual queues, each by what happened since it was last empty."""
-
-    exact: ClassVar[bool] = True
 
     rounds: Array  # (…, arms) rounds since the queue was last empty
     plays: Array  # (…, arms) plays of the arm in those rounds
@@ -432,6 +255,7 @@ class VirtualQueue(Fairness):
     eta: float = field(converter=validate.nonnegative_or_inf)
     weights: Array = field(default=1.0, converter=validate.nonnegatives)
     queue: str = field(default="exact", validator=validate.choice("exact", "recursive"))
+    traits = Traits(exact=True)
 
     def __attrs_post_init__(self) -> None:
         validate.same_length("weights", self.weights, self.fractions, "fractions")
@@ -476,26 +300,6 @@ class VirtualQueue(Fairness):
         memory.plays *= waiting
 
 
-def weighed(weights: Array, score: Array) -> Array:
-    """``w_i score_i``, and 0 where the weight is 0, however large the score.
-
-    Args:
-        weights: (arms,) or (lanes, arms), at least 0.
-        score: (…, arms), which may be infinite.
-
-    Returns:
-        (…, arms).
-
-    Example:
-        >>> weighed(np.array([2.0, 0.0]), np.array([0.5, np.inf])).tolist()
-        [1.0, 0.0]
-    """
-    if np.all(weights > 0.0):
-        return weights * score
-    with np.errstate(invalid="ignore"):
-        return np.where(weights > 0.0, weights * score, 0.0)
-
-
 @part("fairness", "guaranteed_shares")
 @frozen(eq=False)
 class GuaranteedShares(Fairness):
@@ -520,12 +324,11 @@ class GuaranteedShares(Fairness):
 
     fractions: Array = field(converter=validate.fractions)
     rest: str = field(default="best", validator=validate.choice("best", "all"))
-    gives: ClassVar[type[Claim]] = Shares
 
     @property
-    def ignores_score(self) -> bool:  # type: ignore[override]
-        """Whether the rest goes to all."""
-        return self.rest == "all"
+    def traits(self) -> Traits:
+        """Shares, for which the scores have no influence where the rest goes to all."""
+        return Traits(gives="shares", ignores_score=self.rest == "all")
 
     def check(self, arms: int, plays: int) -> None:
         """The promised probabilities must not exceed one together."""
@@ -575,9 +378,7 @@ class MeritShares(Fairness):
 
     merit: Merit = field(converter=as_merit, metadata={"slot": "merit"})
     cap: bool = field(default=False, converter=validate.truth)
-    gives: ClassVar[type[Claim]] = Shares
-    takes: ClassVar[str] = "means"
-    scaled: ClassVar[bool] = True
+    traits = Traits(gives="shares", takes="means", bounded=True)
 
     def check(self, arms: int, plays: int) -> None:
         """No share may exceed one, unless capping is asked for."""
@@ -607,9 +408,7 @@ class Mixing(Fairness):
     """
 
     mixing: MixingRule = field(converter=as_mixing, metadata={"slot": "mixing"})
-    gives: ClassVar[type[Claim]] = Shares
-    takes: ClassVar[str] = "weights"
-    scaled: ClassVar[bool] = True
+    traits = Traits(gives="shares", takes="weights", bounded=True)
 
     def claim(self, score: Array, state: State) -> Shares:
         """The probability of every arm."""

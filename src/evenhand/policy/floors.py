@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import field, frozen
 
@@ -11,7 +9,8 @@ from evenhand.core import validate
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.parts import part
 from evenhand.core.state import Array, State
-from evenhand.policy.fairness import Claim, Fairness, Shares
+from evenhand.policy.claim import Fairness, Shares
+from evenhand.policy.part import Traits
 
 
 @part("fairness", "floor_shares")
@@ -47,9 +46,7 @@ class FloorShares(Fairness):
 
     fractions: Array = field(converter=validate.fractions)
     rule: str = field(default="mix", validator=validate.choice("mix", "clip"))
-    gives: ClassVar[type[Claim]] = Shares
-    takes: ClassVar[str] = "weights"
-    scaled: ClassVar[bool] = True
+    traits = Traits(gives="shares", takes="weights", bounded=True)
 
     @property
     def promises(self) -> bool:

@@ -5,8 +5,7 @@ What is promised is never forgotten: deficits come from the tally of the state, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 from attrs import field, frozen
@@ -17,13 +16,12 @@ from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Shape, State, Tally
 from evenhand.policy.evidence import Evidence, Received, as_evidence
+from evenhand.policy.part import Traits
 
 
 @dataclass(slots=True)
 class Faded:
     """Counts in which each round weighs γ times the one after it. They follow from plays and rewards by + and ×."""
-
-    exact: ClassVar[bool] = True
 
     pulls: Array  # (…, arms) faded plays
     received: Array  # (…, arms) faded number of rewards, by their arrival
@@ -33,8 +31,6 @@ class Faded:
 @dataclass(slots=True)
 class Recent:
     """Counts of the last rounds, and what happened in each of them. They follow from plays and rewards by + and −."""
-
-    exact: ClassVar[bool] = True
 
     pulls: Array  # (…, arms) plays in the window
     received: Array  # (…, arms) rewards that arrived in it
@@ -102,9 +98,9 @@ class Forgetting(Evidence):
         refuse_memory(self.evidence)
 
     @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        """Whether the inner evidence needs rewards of a finite range."""
-        return self.evidence.bounded
+    def traits(self) -> Traits:
+        """Those of the inner evidence; what is remembered follows from plays and rewards."""
+        return replace(self.evidence.traits, exact=True)
 
     def memory(self) -> object:
         """The discount and the window."""

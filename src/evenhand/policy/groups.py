@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, TypedDict
+from typing import NoReturn
 
 import numpy as np
 from attrs import field, frozen
@@ -15,18 +15,10 @@ from evenhand.core.errors import EvenhandError, nearest, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Shape, State
 from evenhand.core.streams import over_arms
-from evenhand.policy.fairness import Fairness, Ranking, deficits, owed, weighed
+from evenhand.policy.claim import Fairness, Group, Ranking, deficits, owed, weighed
+from evenhand.policy.part import Places, Traits
 
 NEVER = -1e18  # the score of an arm whose cap is 0, which plays only where no other can
-
-
-class Group(TypedDict):
-    """Arms that are promised shares together."""
-
-    name: str
-    arms: list[int]  # their places, from 0
-    at_least: float  # the floor, plays of these arms per round
-    at_most: float | None  # the cap; None for none
 
 
 GroupLike = Mapping[str, object]
@@ -94,8 +86,6 @@ def _group(place: int, table: object) -> Group:
 @dataclass(slots=True)
 class GroupsBegun:
     """When the promises to the groups began: zeros where that was before round 1."""
-
-    exact: ClassVar[bool] = True
 
     rounds: Array  # (…, groups) rounds decided before
     plays: Array  # (…, groups) plays of the arms of each group before
@@ -200,6 +190,7 @@ class BoundedShares(Fairness):
     caps: Array = field(default=1.0, converter=validate.fractions)
     groups: tuple[Group, ...] = field(default=(), converter=as_groups)
     eta: float = field(default=1.0, converter=validate.nonnegative)
+    traits = Traits(exact=True, limits=True)
 
     def __attrs_post_init__(self) -> None:
         validate.same_length("caps", self.caps, self.fractions, "fractions")
@@ -226,6 +217,41 @@ class BoundedShares(Fairness):
         """All promises begin with round 1; without groups there is nothing to remember."""
         shape = (*shape[:-1], len(self.groups))
         return GroupsBegun(np.zeros(shape), np.zeros(shape)) if self.groups else None
+
+    def grow(self, memory: GroupsBegun | None, arms: int) -> GroupsBegun | None:
+        """As it was: it has a place for each group, not for each arm."""
+        return memory
+
+    def begin(self, memory: GroupsBegun | None, places: Places, carried: Array) -> GroupsBegun | None:
+        """As it was: the promises to arms are counted from where the state says that they began."""
+        return memory
+
+    def regroup(
+        self, memory: GroupsBegun | None, before: Sequence[Group], state: State, begun: Collection[str]
+    ) -> GroupsBegun | None:
+        """What is owed to a group goes on where only its arms have changed."""
+        if not self.groups:
+            return None
+        plays = state.tally.pulls @ membership(self.groups, state.arms)
+        earlier = state.tally.pulls @ membership(before, state.arms)
+        places = {group["name"]: place for place, group in enumerate(before)}
+        new = GroupsBegun(np.full(len(self.groups), float(state.round)), plays)
+        for place, group in enumerate(self.groups):
+            was = places.get(group["name"])
+            if memory is not None and was is not None and group["name"] not in begun:
+                new.rounds[place] = memory.rounds[was]
+                new.plays[place] = memory.plays[was] + plays[place] - earlier[was]
+        return new
+
+    def advance(self, memory: object, plays: Array, rounds: float) -> NoReturn:
+        """Refused."""
+        raise EvenhandError(f"{type(self).__name__} keeps caps and promises to groups by rounds")
+
+    def learn(self, memory: GroupsBegun | None, plays: Array, sums: Array) -> GroupsBegun | None:
+        """Plays elsewhere count as plays before the promises to the groups began."""
+        if memory is None:
+            return None
+        return GroupsBegun(memory.rounds.copy(), memory.plays + plays @ membership(self.groups, len(plays)))
 
     def claim(self, score: Array, state: State) -> Ranking:
         """The score with what is owed to the arm and its groups, less what they had too much."""

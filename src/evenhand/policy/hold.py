@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -17,30 +17,30 @@ from numpy.typing import NDArray
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, build, part
-from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
+from evenhand.core.state import Array, Decision, Mask, Observation, Shape, State
 from evenhand.policy.mixing import DoubledHorizon, Phases, as_doubled, as_phases
+from evenhand.policy.part import Composition, PolicyPart, Traits
 
 
-class Hold(Part):
+class Hold(PolicyPart):
     """A rule for how long a choice lasts. An own hold needs `continued`.
 
-    Attributes:
-        equal: whether all arms are held equally long on average, so that shares of the choices are shares of rounds.
-        random: whether chance decides when a choice ends.
+    Its traits: ``equal``, ``random``, ``halved`` and ``idle``; see `evenhand.policy.part.Traits`.
     """
 
-    equal: ClassVar[bool] = True
-    random: ClassVar[bool] = False
-
-    def start(self, shape: Shape) -> Any:
-        """What the hold remembers, before the first round; None for nothing.
-
-        Args:
-            shape: (arms,) or (lanes, arms).
-
-        Returns:
-            The part's memory, which stands in ``state.hold``.
-        """
+    def refuses(self, policy: Composition) -> str | None:
+        """Shares that it could not keep, and evidence for which it has no rewards."""
+        own = type(self).__name__
+        if policy.named and self.traits.halved:
+            return (
+                f"{own} with credit='second_half' needs anonymous sums, but counts by age need rewards that "
+                "name their pull: use credit='all', or other evidence"
+            )
+        if not self.traits.equal and policy.fairness.promises and policy.fairness.traits.gives == "shares":
+            return (
+                f"{own} holds an arm for longer the more often it was chosen, so {type(policy.fairness).__name__} "
+                "could not keep the promised shares: use HoldFor(size, count='all')"
+            )
         return None
 
     def continued(self, state: State, observation: Observation, rng: np.random.Generator) -> tuple[Mask | None, Any]:
@@ -73,23 +73,6 @@ class Hold(Part):
         """
         return 1.0
 
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays, and which lanes chose anew.
-
-        Args:
-            state: of the policy; ``state.hold`` is updated in place.
-            decision: of the round.
-        """
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived.
-
-        Args:
-            state: of the policy; ``state.hold`` is updated in place.
-            feedback: of the round.
-            rng: for what is drawn.
-        """
-
 
 @part("hold", "every_round")
 @frozen
@@ -100,6 +83,8 @@ class EveryRound(Hold):
         >>> EveryRound().longest(rounds=100)
         1.0
     """
+
+    traits = Traits(idle=True)
 
 
 class Size(Part, ABC):
@@ -273,14 +258,21 @@ class HoldFor(Hold):
     credit: str = field(default="all", validator=validate.choice("all", "second_half"))
 
     @property
-    def equal(self) -> bool:  # type: ignore[override]
-        """Whether all choices count, so that arms chosen often are held no longer than others."""
-        return self.count == "all"
+    def traits(self) -> Traits:
+        """Equal where all choices count, so that arms chosen often are held no longer than others."""
+        return Traits(equal=self.count == "all", halved=self.credit == "second_half")
 
     def start(self, shape: Shape) -> Held:
         """Nothing is held."""
         lane = (*shape[:-1], 1)
         return Held(np.zeros(shape, dtype=bool), np.zeros(lane), np.zeros(shape), np.zeros(lane))
+
+    def grow(self, memory: Held, arms: int) -> Held:
+        """Where all choices count, new arms count them, too."""
+        new: Held = super().grow(memory, arms)
+        if self.count == "all":
+            new.times[memory.times.size :] = memory.times[0]
+        return new
 
     def credited(self, state: State) -> Mask | None:
         """All lanes, or those in the second half of their hold."""
@@ -410,7 +402,7 @@ class RandomEnds(Hold):
     """
 
     phases: Phases = field(converter=as_phases, metadata={"slot": "mixing"})
-    random: ClassVar[bool] = True
+    traits = Traits(random=True)
 
     def start(self, shape: Shape) -> Coins:
         """Nobody plays yet."""

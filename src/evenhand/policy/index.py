@@ -7,50 +7,39 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.parts import Part, build, part
+from evenhand.core.parts import build, part
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
 from evenhand.core.streams import among
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
+from evenhand.policy.part import Composition, Places, PolicyPart, Traits
 from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 
 
-class Index(Part, ABC):
+class Index(PolicyPart, ABC):
     """A rule for the scores of arms. An own index needs `score` only.
 
-    Attributes:
-        random: whether the score is drawn at random, given the past.
-        gives: ``"means"`` where a score estimates the arm's mean reward on the scale [0, 1], ``"weights"`` where
-            scores are positive, finite weights.
-        bounded: whether it works for rewards of a finite range only.
-        evidence: what to believe of rewards that are missing or old; None where the index asks no evidence.
-        in_order: whether it weighs a reward by the probabilities of the round in which it arrives, and so has to be
-            shown every round in order, also one in which nothing arrived.
+    Its traits: ``gives`` (means on the scale [0, 1], or positive, finite weights), ``random``, ``bounded``, ``named``,
+    ``tests_delays`` and ``in_order``; see `evenhand.policy.part.Traits`.
     """
 
-    in_order: ClassVar[bool] = False
-    random: ClassVar[bool] = False
-    gives: ClassVar[str] = "means"
-    bounded: ClassVar[bool] = False
-    evidence: Evidence | None = None
-
-    def start(self, shape: Shape) -> Any:
-        """What the index remembers beside the tally, before the first round; None for nothing.
-
-        Args:
-            shape: (…, arms), of every array in the state.
-
-        Returns:
-            A dataclass of arrays, an array, or None.
-        """
+    @property
+    def evidence(self) -> Evidence | None:
+        """What to believe of rewards that are missing or old; None where the index asks no evidence."""
         return None
+
+    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
+        """Refused where it remembers anything, unless it defines what counts mean to it."""
+        if memory is None:
+            return None
+        raise EvenhandError(f"it has an index ({type(self).__name__}) that remembers more than counts")
 
     @abstractmethod
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
@@ -60,23 +49,6 @@ class Index(Part, ABC):
             state: read, never changed.
             observation: what is known before the decision; the score of an unavailable arm is not used.
             rng: the policy's random stream.
-        """
-
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays; called before the round and the pulls in ``state`` are counted up.
-
-        Args:
-            state: of the policy; ``state.index`` is updated in place.
-            decision: of the round.
-        """
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived; called after the tally in ``state`` is updated.
-
-        Args:
-            state: of the policy; ``state.index`` is updated in place.
-            feedback: of the round.
-            rng: for what is drawn.
         """
 
 
@@ -129,11 +101,6 @@ class UCB(Index):
     clip: bool = field(default=False, converter=validate.truth)
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
     clock: str = field(default="round", validator=validate.choice("round", "played", "evidence"))
-
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        """Whether the evidence needs rewards of a finite range."""
-        return self.evidence.bounded
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The upper confidence bound of every arm, (…, arms)."""
@@ -208,11 +175,6 @@ class EmpiricalMean(Index):
 
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
 
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        """Whether the evidence needs rewards of a finite range."""
-        return self.evidence.bounded
-
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The empirical mean of every arm, (…, arms)."""
         tally = self.evidence.tally(state)
@@ -263,13 +225,16 @@ class BetaSample(Index):
 
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
     prior: Prior = field(default=UNIFORM, converter=as_prior)
-    random: ClassVar[bool] = True
-    bounded: ClassVar[bool] = True
+    traits = Traits(random=True, bounded=True)
 
     def start(self, shape: Shape) -> Trials:
         """No trials yet."""
         check_arms(self.prior, shape[-1])
         return Trials(np.zeros(shape))
+
+    def learn(self, memory: Trials, plays: Array, sums: Array) -> Trials:
+        """The sum of the rewards is the number of successes."""
+        return Trials(memory.successes + sums)
 
     def successes(self, state: State) -> tuple[Array, Array]:
         """Successes and trials of every arm, as the evidence sees them; each (…, arms).
@@ -347,29 +312,14 @@ class Mean(Index):
         shared_evidence(self.first.evidence, self.second.evidence, "first and second")
 
     @property
-    def evidence(self) -> Evidence | None:  # type: ignore[override]
+    def evidence(self) -> Evidence | None:
         """The evidence that remembers for both."""
         return self.first.evidence
 
     @property
-    def random(self) -> bool:  # type: ignore[override]
-        """Whether either is drawn at random."""
-        return self.first.random or self.second.random
-
-    @property
-    def gives(self) -> str:  # type: ignore[override]
-        """What the two give."""
-        return self.first.gives
-
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        """Whether either needs rewards of a finite range."""
-        return self.first.bounded or self.second.bounded
-
-    @property
-    def in_order(self) -> bool:  # type: ignore[override]
-        """Whether the two learn round by round."""
-        return self.first.in_order
+    def traits(self) -> Traits:
+        """What holds for either."""
+        return self.first.traits.either(self.second.traits)
 
     def start(self, shape: Shape) -> Any:
         """The memory that both read."""
@@ -387,6 +337,26 @@ class Mean(Index):
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Record what arrived, once for both."""
         self.first.after_feedback(state, feedback, rng)
+
+    def refuses(self, policy: Composition) -> str | None:
+        """As the first does."""
+        return self.first.refuses(policy) or self.second.refuses(policy)
+
+    def grow(self, memory: Any, arms: int) -> Any:
+        """As the first does."""
+        return self.first.grow(memory, arms)
+
+    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
+        """As the first does."""
+        return self.first.begin(memory, places, carried)
+
+    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
+        """As the first does."""
+        return self.first.advance(memory, plays, rounds)
+
+    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
+        """As the first does."""
+        return self.first.learn(memory, plays, sums)
 
 
 @part("index", "exploring")
@@ -411,27 +381,16 @@ class Exploring(Index):
 
     index: Index = field(converter=as_index, metadata={"slot": "index"})
     epsilon: float = field(converter=validate.unit)
-    random: ClassVar[bool] = True
 
     @property
-    def evidence(self) -> Evidence | None:  # type: ignore[override]
+    def evidence(self) -> Evidence | None:
         """That of the index."""
         return self.index.evidence
 
     @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        """Whether the index needs rewards of a finite range."""
-        return self.index.bounded
-
-    @property
-    def gives(self) -> str:  # type: ignore[override]
-        """What the index gives."""
-        return self.index.gives
-
-    @property
-    def in_order(self) -> bool:  # type: ignore[override]
-        """Whether the index learns round by round."""
-        return self.index.in_order
+    def traits(self) -> Traits:
+        """Those of the index, drawn at random."""
+        return replace(self.index.traits, random=True)
 
     def start(self, shape: Shape) -> Any:
         """What the index remembers."""
@@ -450,6 +409,26 @@ class Exploring(Index):
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Record what arrived."""
         self.index.after_feedback(state, feedback, rng)
+
+    def refuses(self, policy: Composition) -> str | None:
+        """As the index does."""
+        return self.index.refuses(policy)
+
+    def grow(self, memory: Any, arms: int) -> Any:
+        """As the index does."""
+        return self.index.grow(memory, arms)
+
+    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
+        """As the index does."""
+        return self.index.begin(memory, places, carried)
+
+    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
+        """As the index does."""
+        return self.index.advance(memory, plays, rounds)
+
+    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
+        """As the index does."""
+        return self.index.learn(memory, plays, sums)
 
 
 @dataclass(slots=True)
@@ -488,20 +467,19 @@ class Committed(Index):
     quotas: Array = field(converter=validate.whole_numbers)
 
     def __attrs_post_init__(self) -> None:
-        if self.index.random or self.index.start((1,)) is not None:
+        if self.index.traits.random or self.index.start((1,)) is not None:
             raise EvenhandError(
                 f"index must depend on the tally alone, such as EmpiricalMean(), got {shown(self.index)}"
             )
 
     @property
-    def evidence(self) -> Evidence | None:  # type: ignore[override]
+    def evidence(self) -> Evidence | None:
         """That of the inner index."""
         return self.index.evidence
 
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        """Whether the inner index needs rewards of a finite range."""
-        return self.index.bounded
+    def refuses(self, policy: Composition) -> str | None:
+        """As the inner index does."""
+        return self.index.refuses(policy)
 
     def start(self, shape: Shape) -> Commitment:
         """No commitment yet."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from attrs import field, frozen
 
@@ -12,6 +10,7 @@ from evenhand.core.parts import part
 from evenhand.core.state import Array, Observation, State
 from evenhand.policy.evidence import Evidence, Received, as_evidence
 from evenhand.policy.index import Index, at_least_one, log_time
+from evenhand.policy.part import Traits
 
 STEPS = 12  # of Newton's iteration, which is then as exact as the numbers
 
@@ -89,7 +88,7 @@ class KLUCB(Index):
     exploration: float = field(default=0.0, converter=validate.nonnegative)
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
     clock: str = field(default="round", validator=validate.choice("round", "played", "evidence"))
-    bounded: ClassVar[bool] = True
+    traits = Traits(bounded=True)
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The upper confidence bound of every arm, (…, arms)."""

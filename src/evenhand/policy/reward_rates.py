@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from attrs import field, frozen
@@ -12,6 +11,7 @@ from evenhand.core import validate
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
 from evenhand.policy.index import Index
+from evenhand.policy.part import Traits
 
 
 @dataclass(slots=True)
@@ -53,15 +53,19 @@ class RewardRates(Index):
 
     rates: Array = field(converter=validate.fractions)
     weight: float = field(converter=validate.positive)
-    gives: ClassVar[str] = "weights"
-    in_order: ClassVar[bool] = True
-    bounded: ClassVar[bool] = True
+    traits = Traits(gives="weights", in_order=True, bounded=True)
 
     def start(self, shape: Shape) -> RewardQueues:
         """Nothing is owed, and all weights are 1."""
         validate.one_per_arm("rates", self.rates, shape[-1])
         zeros = np.zeros(shape)
         return RewardQueues(zeros, zeros.copy(), np.zeros((*shape[:-1], 1)), zeros > 0.0, np.ones(shape))
+
+    def grow(self, memory: RewardQueues, arms: int) -> RewardQueues:
+        """New arms start with the largest weight."""
+        new: RewardQueues = super().grow(memory, arms)
+        new.losses[len(memory.losses) :] = memory.losses.min()
+        return new
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The weights relative to the largest, (…, arms)."""

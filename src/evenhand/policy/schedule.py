@@ -4,39 +4,37 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
 
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
-from evenhand.core.parts import Part, part
-from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, each_array
+from evenhand.core.parts import part
+from evenhand.core.state import Array, Decision, Mask, Observation, Shape, State, each_array
+from evenhand.policy.claim import Claim, Ranking
 from evenhand.policy.confidence import Intervals, as_confidence
-from evenhand.policy.fairness import Claim, Ranking
 from evenhand.policy.forgetting import refuse_memory
+from evenhand.policy.part import Composition, PolicyPart, Traits
 
 OUT = 2.0**50  # more plays than anybody has
 
 
-class Schedule(Part):
+class Schedule(PolicyPart):
     """A plan that decides rounds itself. An own schedule needs `plan` or `forced`.
 
-    Attributes:
-        alone: whether it decides every round alone, so that no promise of the other parts can be kept.
-        free: whether a simulation pulls every arm once before round 1, free of charge.
-        fixed: whether it is made for the arms of the start, so that none can be added or retired.
+    Its traits: ``alone``, ``free``, ``flexible`` and ``idle``; see `evenhand.policy.part.Traits`.
     """
 
-    alone: ClassVar[bool] = False
-    free: bool = False
-    fixed: ClassVar[bool] = True
+    @property
+    def promises(self) -> bool:
+        """Whether the plan keeps shares of the rounds."""
+        return self.fractions is not None
 
     @property
-    def fractions(self) -> Array | None:
-        """The share of the rounds that the plan promises to each arm, (arms,) or (1,); None for no promise."""
-        return None
+    def forces(self) -> bool:
+        """Whether it decides some rounds whatever the other parts say, by `forced`."""
+        return type(self).forced is not Schedule.forced
 
     def check(self, arms: int, plays: int) -> None:
         """Complain if the plan is meant for another number of arms or plays.
@@ -48,17 +46,6 @@ class Schedule(Part):
         Raises:
             EvenhandError: it is.
         """
-
-    def start(self, shape: Shape) -> Any:
-        """What the schedule remembers, before the first round; None for nothing.
-
-        Args:
-            shape: (arms,) or (lanes, arms).
-
-        Returns:
-            The part's memory, which stands in ``state.schedule``.
-        """
-        return None
 
     def forced(self, state: State, observation: Observation) -> Mask | None:
         """The arms that play whatever the other parts say, (…, arms); None where the other parts decide all lanes.
@@ -87,6 +74,19 @@ class Schedule(Part):
         """
         return claim
 
+    def refuses(self, policy: Composition) -> str | None:
+        """Choices that last, and promises that it cannot keep."""
+        own, hold = type(self).__name__, type(policy.hold).__name__
+        if self.traits.idle:
+            return None
+        if not policy.hold.traits.idle:
+            return f"{own} decides single rounds, but {hold} holds choices for several rounds: use one of them"
+        if self.traits.alone and not policy.fairness.traits.idle:
+            return f"{own} decides every round itself and keeps no promise: use fairness=NoPromise(), or no schedule"
+        if self.traits.free and policy.named:
+            return f"{own} pulls arms before round 1, and these pulls have no age: omit free"
+        return None
+
     def rounds(self, arms: int) -> float:
         """The rounds that the plan takes for itself before the other parts decide.
 
@@ -98,23 +98,6 @@ class Schedule(Part):
         """
         return 0.0
 
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays; called before the round and the pulls in ``state`` are counted up.
-
-        Args:
-            state: of the policy; ``state.schedule`` is updated in place.
-            decision: of the round.
-        """
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived.
-
-        Args:
-            state: of the policy; ``state.schedule`` is updated in place.
-            feedback: of the round.
-            rng: for what is drawn.
-        """
-
 
 @part("schedule", "none")
 @frozen
@@ -122,11 +105,11 @@ class NoSchedule(Schedule):
     """The other parts decide every round.
 
     Example:
-        >>> NoSchedule().alone
+        >>> NoSchedule().traits.alone
         False
     """
 
-    fixed: ClassVar[bool] = False
+    traits = Traits(idle=True, flexible=True)
 
 
 @part("schedule", "periodic_exploration")
@@ -154,7 +137,17 @@ class PeriodicExploration(Schedule):
     """
 
     share: float = field(converter=validate.unit)
-    fixed: ClassVar[bool] = False
+    traits = Traits(flexible=True)
+
+    def refuses(self, policy: Composition) -> str | None:
+        """Promises, whose rounds it would use."""
+        if not policy.fairness.promises:
+            return super().refuses(policy)
+        own, fairness = type(self).__name__, type(policy.fairness).__name__
+        return (
+            f"{own} uses rounds that {fairness} owes to other arms: use no schedule, because promised shares also "
+            "explore, or fairness=NoPromise()"
+        )
 
     def plan(self, claim: Claim, state: State, observation: Observation) -> Claim:
         """The arm whose turn it is goes before all others."""
@@ -195,7 +188,7 @@ class Quotas(Schedule):
 
     @property
     def fractions(self) -> Array | None:
-        """What the quotas are there to keep."""
+        """What the quotas are there to keep, (arms,) or (1,)."""
         return self.promised
 
     def check(self, arms: int, plays: int) -> None:
@@ -240,6 +233,11 @@ class ForcedStart(Schedule):
     """
 
     free: bool = field(default=False, converter=validate.truth)
+
+    @property
+    def traits(self) -> Traits:
+        """Whether it is free."""
+        return Traits(free=self.free)
 
     def rounds(self, arms: int) -> float:
         """One for each arm, or none."""
@@ -294,10 +292,14 @@ class Elimination(Schedule):
     """
 
     confidence: Intervals = field(converter=as_confidence, metadata={"slot": "confidence"})
-    alone: ClassVar[bool] = True
+    traits = Traits(alone=True, bounded=True)
 
     def __attrs_post_init__(self) -> None:
         refuse_memory(self.confidence.evidence)
+
+    def refuses(self, policy: Composition) -> str | None:
+        """Also what the intervals refuse."""
+        return super().refuses(policy) or self.confidence.refuses(policy)
 
     def start(self, shape: Shape) -> Contest:
         """All arms are in."""
@@ -385,7 +387,7 @@ class PhasedElimination(Schedule):
     mean_delay: float = field(default=0.0, converter=validate.nonnegative)
     max_delay: float = field(default=0.0, converter=validate.nonnegative)
     variance: float = field(default=0.0, converter=validate.nonnegative)
-    alone: ClassVar[bool] = True
+    traits = Traits(alone=True, bounded=True)
 
     def length(self, phase: int) -> int:
         """n_m, the rounds that every arm still in has played at the end of phase m; 0 for m = 0.

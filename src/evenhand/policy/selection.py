@@ -7,7 +7,7 @@ available than plays, all available arms play.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -15,68 +15,73 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.parts import Part, part
-from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
-from evenhand.policy.fairness import Claim, Ranking, Shares
+from evenhand.core.parts import part
+from evenhand.core.state import Array, Mask, Observation, State
+from evenhand.policy.claim import Claim
+from evenhand.policy.part import Composition, PolicyPart, Traits
 from evenhand.policy.shares import proportional, require_finite
 
 ROUNDING = 1e-9  # by which a sum of shares may miss the whole number that it is
 Selected = tuple[Mask, NDArray[Any]]
 
 
-class Selection(Part, ABC):
-    """A rule for who plays. An own rule needs `select`.
+class Selection(PolicyPart, ABC):
+    """A rule for who plays. An own rule needs `select`, and the trait ``takes="shares"`` if it takes no ranking."""
 
-    Attributes:
-        takes: `Ranking` or `Shares`, the claims that it works with.
-        plays: m, arms played per round.
-        explores: whether every available arm has a positive chance in every round, whatever is claimed.
-    """
+    @property
+    def plays(self) -> int:
+        """m, arms played per round."""
+        return 1
 
-    takes: ClassVar[type[Claim]] = Ranking
-    plays: int = 1
-    explores: bool = False
+    @property
+    def floor(self) -> float:
+        """The least probability of an available arm in every round, whatever is claimed."""
+        return 0.0
 
-    def start(self, shape: Shape) -> Any:
-        """What the selection remembers, before the first round; None for nothing.
+    def exploring(self, arms: int) -> float:
+        """The part of the rounds in which arms are drawn evenly, whatever is claimed.
 
         Args:
-            shape: (arms,) or (lanes, arms).
+            arms: K.
 
         Returns:
-            The part's memory, which stands in ``state.selection``.
+            In [0, 1].
         """
-        return None
+        return 0.0
+
+    def in_place(self, other: str) -> str:
+        """How another selection is written that takes the place of this one, for messages.
+
+        Args:
+            other: such as ``"TopM(plays=1)"``.
+
+        Returns:
+            The same, in whatever is around this one.
+        """
+        return other
+
+    def refuses(self, policy: Composition) -> str | None:
+        """Claims of another kind than it takes."""
+        gives, takes = policy.fairness.traits.gives or "ranking", self.traits.takes or "ranking"
+        if gives == takes:
+            return None
+        remedy = f"TopM(plays={self.plays})" if gives == "ranking" else "DependentRounding(plays)"
+        fairness, own = type(policy.fairness).__name__, type(self).__name__
+        given, taken = (f"{'a ' * (one == 'ranking')}{one}" for one in (gives, takes))
+        return f"{fairness} gives {given}, {own} takes {taken}: use selection={self.in_place(remedy)}"
 
     @abstractmethod
     def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
         """The arms that play, and the probability with which each was chosen given the claim, both (…, arms).
 
         Args:
-            claim: a ranking or shares, as ``takes`` says.
+            claim: a ranking or shares, as the trait ``takes`` says.
             state: of the policy.
             observation: what is known of the round.
             rng: for what is drawn.
 
         Returns:
             Who plays, and probabilities in [0, 1].
-        """
-
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays; called before the round and the pulls in ``state`` are counted up.
-
-        Args:
-            state: of the policy; ``state.selection`` is updated in place.
-            decision: of the round.
-        """
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived.
-
-        Args:
-            state: of the policy; ``state.selection`` is updated in place.
-            feedback: of the round.
-            rng: for what is drawn.
         """
 
 
@@ -158,7 +163,7 @@ class Categorical(Selection):
     """
 
     plays: int = field(default=1, validator=_one_play)
-    takes: ClassVar[type[Claim]] = Shares
+    traits = Traits(takes="shares")
 
     def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
         """One arm drawn from the claim's probabilities, unless an arm has priority."""
@@ -216,7 +221,7 @@ class DependentRounding(Selection):
     """
 
     plays: int = field(default=1, converter=validate.count)
-    takes: ClassVar[type[Claim]] = Shares
+    traits = Traits(takes="shares")
 
     def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
         """Exactly as many arms as can play up to m."""
@@ -251,7 +256,7 @@ class SystematicSampling(Selection):
     """
 
     plays: int = field(default=1, converter=validate.count)
-    takes: ClassVar[type[Claim]] = Shares
+    traits = Traits(takes="shares")
 
     def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
         """Exactly as many arms as can play up to m."""

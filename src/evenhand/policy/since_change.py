@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from attrs import field, frozen
@@ -15,6 +15,7 @@ from evenhand.core.state import Array, Decision, Feedback, Shape, State, Tally
 from evenhand.policy.evidence import Evidence, Received, as_evidence
 from evenhand.policy.forgetting import refuse_memory, unforgotten
 from evenhand.policy.kl import log_likelihood
+from evenhand.policy.part import Traits
 
 Places = tuple[NDArray[np.intp], NDArray[np.intp]]  # lanes and arms
 
@@ -123,9 +124,9 @@ class SinceLastChange(Evidence):
         refuse_memory(self.evidence)
 
     @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        """Yes: the test is that of Bernoulli's distribution, which bounds others on [0, 1]."""
-        return True
+    def traits(self) -> Traits:
+        """Bounded: the test is that of Bernoulli's distribution, which bounds others on [0, 1]."""
+        return replace(self.evidence.traits, bounded=True)
 
     def memory(self) -> object:
         """All that decides when a change is found."""

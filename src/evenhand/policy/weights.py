@@ -15,6 +15,7 @@ from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Sh
 from evenhand.policy.hold import PowerSize
 from evenhand.policy.index import Index
 from evenhand.policy.mixing import DoubledHorizon, MixingRule, Phases, as_doubled, as_mixing, as_phases
+from evenhand.policy.part import Traits
 
 
 @dataclass(slots=True)
@@ -26,6 +27,19 @@ class Credit:
     propensity: Array  # (…, arms) with which probability
     earned: Array  # (…, 1) rewards credited since
     rounds: Array  # (…, 1) rounds since
+
+
+def mean_weight(logs: Array, arms: int, scale: float = 1.0) -> Array:
+    """The logarithms of weights, times the scale, with those of new arms: the mean weight, and so an equal share.
+
+    Example:
+        >>> mean_weight(np.array([1.0, 1.0]), arms=3)
+        array([1., 1., 1.])
+    """
+    top, new = logs.max(), np.zeros(arms)
+    new[: len(logs)] = logs
+    new[len(logs) :] = top + scale * np.log(np.exp((logs - top) / scale).mean())
+    return new
 
 
 @part("index", "exponential_weights")
@@ -53,14 +67,18 @@ class ExponentialWeights(Index):
 
     mixing: MixingRule = field(converter=as_mixing, metadata={"slot": "mixing"})
     scale: float = field(default=1.0, converter=validate.positive)
-    gives: ClassVar[str] = "weights"
-    in_order: ClassVar[bool] = True
-    bounded: ClassVar[bool] = True
+    traits = Traits(gives="weights", in_order=True, bounded=True)
 
     def start(self, shape: Shape) -> Credit:
         """All weights are 1."""
         lane = (*shape[:-1], 1)
         return Credit(np.zeros(shape), np.zeros(shape, dtype=bool), np.ones(shape), np.zeros(lane), np.zeros(lane))
+
+    def grow(self, memory: Credit, arms: int) -> Credit:
+        """New arms start with the mean weight."""
+        new: Credit = super().grow(memory, arms)
+        new.logs = mean_weight(memory.logs, arms, self.scale)
+        return new
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The weights relative to the largest, (…, arms)."""
@@ -111,13 +129,17 @@ class RestartedWeights(Index):
     """
 
     phases: DoubledHorizon = field(converter=as_doubled, metadata={"slot": "mixing"})
-    gives: ClassVar[str] = "weights"
-    in_order: ClassVar[bool] = True
-    bounded: ClassVar[bool] = True
+    traits = Traits(gives="weights", in_order=True, bounded=True)
 
     def start(self, shape: Shape) -> Credit:
         """All weights are 1."""
         return ExponentialWeights(self.phases).start(shape)
+
+    def grow(self, memory: Credit, arms: int) -> Credit:
+        """New arms start with the mean weight."""
+        new: Credit = super().grow(memory, arms)
+        new.logs = mean_weight(memory.logs, arms)
+        return new
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The weights relative to the largest, (…, arms)."""
@@ -230,14 +252,18 @@ class WindowWeights(Index):
 
     phases: Phases = field(converter=as_phases, metadata={"slot": "mixing"})
     style: str = field(default="loss", validator=validate.choice("loss", "gain"))
-    gives: ClassVar[str] = "weights"
-    in_order: ClassVar[bool] = True
-    bounded: ClassVar[bool] = True
+    traits = Traits(gives="weights", in_order=True, bounded=True)
 
     def start(self, shape: Shape) -> Window:
         """All weights are 1."""
         recent = np.zeros((*shape[:-1], self.phases.delay_after(1)))
         return Window(np.zeros(shape), np.zeros(shape, dtype=bool), np.ones(shape), recent)
+
+    def grow(self, memory: Window, arms: int) -> Window:
+        """New arms start with the mean weight."""
+        new: Window = super().grow(memory, arms)
+        new.logs = mean_weight(memory.logs, arms)
+        return new
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The weights relative to the largest, (…, arms)."""

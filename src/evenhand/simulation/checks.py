@@ -98,7 +98,7 @@ def choosing_changes_nothing(policy: Policy, arms: int) -> None:
 def scores_are_sound(policy: Policy, arms: int) -> None:
     """The index gives every arm a number, and the fairness part every arm a score and a priority; none is NaN."""
     rng = np.random.default_rng(9)
-    for decision, state in [] if policy.schedule.alone else _trial(policy, arms, asleep=False):
+    for decision, state in [] if policy.schedule.traits.alone else _trial(policy, arms, asleep=False):
         score = policy.index.score(state, ALL_AVAILABLE, rng)
         claim = policy.fairness.claim(score, state)
         given = {"score": score, "claim": claim.score, "priority": claim.priority}

@@ -11,7 +11,6 @@ from evenhand.core.state import State
 from evenhand.environment.world import World
 from evenhand.policy.composition import Policy
 from evenhand.policy.hold import Held, HoldFor
-from evenhand.policy.schedule import NoSchedule
 from evenhand.simulation.measures import by_sums
 from evenhand.simulation.metrics import MetricRecorder
 
@@ -40,7 +39,7 @@ def play_on(policy: Policy, world: World, recorder: MetricRecorder, state: State
     left = hold.left - np.arange(1.0, rounds + 1.0)[:, np.newaxis, np.newaxis]  # (rounds, lanes, 1)
     hold.left -= rounds
     counted: Any = float(rounds)
-    if policy.hold.credit == "second_half":
+    if policy.hold.traits.halved:
         credited = left < hold.counted
         rewards, counted = rewards * credited, credited.sum(axis=0)
     tally = state.tally
@@ -64,7 +63,7 @@ def applies(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
     return (
         type(policy) is Policy
         and type(policy.hold) is HoldFor
-        and type(policy.schedule) is NoSchedule
+        and policy.schedule.traits.idle
         and world.can_hold(policy.plays)
         and policy.records == {"hold"}
         and not policy.named

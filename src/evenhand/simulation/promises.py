@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, State
+from evenhand.policy.claim import owed
 from evenhand.policy.composition import Policy
-from evenhand.policy.fairness import Shares, owed
 from evenhand.policy.groups import group_deficits
 from evenhand.policy.shares import proportional
 
@@ -87,7 +87,7 @@ def _check_round(policy: Policy, fractions: Array, decision: Decision, pulls: Ar
         f"round {round}: arm {arm + 1} is {deficit[lane, arm]:.2f} plays behind its promised share, "
         f"at most {allowed:.2f} are allowed"
     )
-    if policy.fairness.gives is Shares and round > policy.schedule.rounds(arms):
+    if policy.fairness.traits.gives == "shares" and round > policy.schedule.rounds(arms):
         chosen = np.ones((len(pulls), 1), dtype=bool) if decision.chosen is None else decision.chosen
         below = (np.asarray(decision.inclusion) < fractions - 1e-9) & chosen
         assert not below.any(), f"round {round}: an arm plays with less than its promised probability"

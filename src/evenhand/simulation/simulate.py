@@ -282,7 +282,7 @@ def _run(
     state = policy.start(environment.arms, lanes, environment.unit)
     recorder = MetricRecorder(baseline, _chosen(baseline, metrics)[0], len(rounds), lanes, environment.arms)
     plays = state.tally.pulls
-    if policy.schedule.free:
+    if policy.schedule.traits.free:
         plays = np.zeros_like(state.tally.pulls)
         state.tally.pulls += 1.0
         policy.observe(state, world.free_pull(), rng)

@@ -11,7 +11,8 @@ import numpy as np
 from evenhand.core.errors import EvenhandError, InfeasiblePromise
 from evenhand.core.state import Array, Mask
 from evenhand.environment.availability import Always, Availability
-from evenhand.policy.groups import Group, caps_of, floors_of, membership
+from evenhand.policy.claim import Group
+from evenhand.policy.groups import caps_of, floors_of, membership
 from evenhand.theory.achievable import TOLERANCE
 
 if TYPE_CHECKING:

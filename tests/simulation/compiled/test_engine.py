@@ -134,7 +134,7 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_both_engines_play_alike(name: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
     policy, place = POLICIES[name], WORLDS[world]
     compiled = played(monkeypatch, "compiled", policy, place)
-    draws_trials = policy.index.random and world == "beta"  # which the kernel does not do
+    draws_trials = policy.index.traits.random and world == "beta"  # which the kernel does not do
     assert bool(blocks) != draws_trials
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
@@ -169,7 +169,7 @@ def test_anonymous_sums_are_alike(
     policy, place = {**POLICIES, **HELD}[name], evolve(WORLDS[world], feedback=SPREADS[spread])
     compiled = played(monkeypatch, "compiled", policy, place)
     sums_in_order = world != "beta" or (policy.plays == 1 and spread != "random")
-    assert bool(blocks) == (sums_in_order and not policy.index.random)
+    assert bool(blocks) == (sums_in_order and not policy.index.traits.random)
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
 

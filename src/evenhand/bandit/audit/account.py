@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.core.state import Array, Mask
 from evenhand.messages.lines import ChangeMade, DeficitExcerpt, History
-from evenhand.policy.groups import Group
+from evenhand.policy.claim import Group
 from evenhand.policy.merit import Merit
 
 

@@ -23,7 +23,7 @@ from evenhand.core.state import Array, Mask
 from evenhand.messages.answers import AllocationHealth, moment
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import BoundLine, Line
-from evenhand.policy.fairness import owed
+from evenhand.policy.claim import owed
 from evenhand.policy.groups import membership
 from evenhand.policy.shares import proportional
 from evenhand.theory.bounded import bounds_of, check_bounds

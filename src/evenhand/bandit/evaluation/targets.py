@@ -17,8 +17,6 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array, Decision, Feedback, Observation
 from evenhand.policy.composition import Policy
-from evenhand.policy.hold import EveryRound
-from evenhand.policy.schedule import Schedule
 
 CELLS = 2_000_000  # propensities in memory at a time
 LANES = 100  # over which random scores are averaged
@@ -206,7 +204,7 @@ class Learner:
             )
         scaled = (log.reward - low) / (high - low)
         policy = self._policy(log)
-        state = policy.start(len(log.items), self.lanes if policy.index.random else None, limits.unit)
+        state = policy.start(len(log.items), self.lanes if policy.index.traits.random else None, limits.unit)
         shape, rng = state.tally.pulls.shape, np.random.default_rng(self.seed)
         size = max(1, CELLS // len(log.items))
         ends = np.searchsorted(log.round, np.arange(log.rounds), side="right").tolist()
@@ -237,7 +235,7 @@ class Learner:
         policy = policy_for(algorithm, parameters, log.items, importing=self.importing)
         if policy.plays != 1:
             raise EvenhandError(f"{self.name} plays {policy.plays} items per round; one item per round is evaluated")
-        if not isinstance(policy.hold, EveryRound) or type(policy.schedule).forced is not Schedule.forced:
+        if not policy.hold.traits.idle or policy.schedule.forces:
             raise EvenhandError(
                 f"{self.name} holds a choice for several rounds, which cannot be evaluated from a log; use an "
                 "algorithm that decides in every round"

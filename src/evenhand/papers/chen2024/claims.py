@@ -12,7 +12,6 @@ import numpy as np
 from evenhand.core.state import Array
 from evenhand.papers.experiment import CompletedRun, Finding, Runs
 from evenhand.papers.verdicts import Test, above, alike, at, below, linear, lower, shares, sublinear, within
-from evenhand.policy.index import Exploring
 
 REWARD, FAIRNESS = MEASURES = ("reward_regret", "fairness_regret")
 POLICIES = ("FCUCB-D", "FCTS-D", "OP-FCUCB-D", "OP-FCTS-D", "CUCB-D", "MP-TS-D", "FGreedy-D")
@@ -108,9 +107,9 @@ def never_ends(part: str) -> Test:
 def lost_for_ever(run: CompletedRun, label: str) -> float:
     """The fairness regret per round of a policy that knows the means."""
     fair, plays = _fair_shares(run), run.setup.policies[label].plays
-    index = run.setup.policies[label].index
-    if isinstance(index, Exploring):
-        return float(index.epsilon * np.abs(fair - plays / len(fair)).sum())
+    epsilon = getattr(run.setup.policies[label].index, "epsilon", None)
+    if epsilon is not None:
+        return float(epsilon * np.abs(fair - plays / len(fair)).sum())
     means = np.asarray(run.setup.environment.means)
     best = np.isin(np.arange(len(means)), np.argsort(-means)[:plays])
     return float(np.abs(fair - best).sum())

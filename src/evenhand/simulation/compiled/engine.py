@@ -188,7 +188,7 @@ def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
         and type(policy.schedule) is NoSchedule
         and type(policy.hold) in (EveryRound, HoldFor)
         and type(policy.selection) is TopM
-        and not (policy.selection.ties == "random" and index.random)  # whose draws would be in another order
+        and not (policy.selection.ties == "random" and index.traits.random)  # whose draws would be in another order
         and not (type(policy.hold) is HoldFor and policy.by_lane)  # which draws for lanes that hold, too
         and type(index) in rules.SCORES
         and type(index.evidence) in rules.MISSING

@@ -9,6 +9,7 @@ from numba import njit
 
 from evenhand.environment import recursions
 from evenhand.environment.profiles import OFTEN
+from evenhand.policy import claim as claims
 from evenhand.policy import evidence, fairness, index
 from evenhand.policy.evidence import Optimistic, Received
 from evenhand.policy.index import UCB, BetaSample
@@ -42,7 +43,7 @@ LOWEST, FEWEST, RANDOM = TIES.values()
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 compiled = njit(inline="always", **OPTIONS)
-upper_bound, owed, at_best = compiled(index.upper_bound), compiled(fairness.owed), compiled(evidence.at_best)
+upper_bound, owed, at_best = compiled(index.upper_bound), compiled(claims.owed), compiled(evidence.at_best)
 hinge, hard, soft = compiled(fairness.hinge), compiled(fairness.hard), compiled(fairness.soft)
 running, slid = compiled(recursions.running), compiled(recursions.slid)
 fading, evenly = compiled(recursions.fading), compiled(recursions.evenly)

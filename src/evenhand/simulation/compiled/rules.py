@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask, State
 from evenhand.environment.feedback import FeedbackRules
+from evenhand.policy.claim import Fairness
 from evenhand.policy.composition import Policy
 from evenhand.policy.evidence import Evidence, Optimistic, Pessimistic, Received
-from evenhand.policy.fairness import DeficitBonus, DeficitFirst, Fairness, NoPromise, VirtualQueue
+from evenhand.policy.fairness import DeficitBonus, DeficitFirst, NoPromise, VirtualQueue
 from evenhand.policy.hold import HoldFor
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Index
 from evenhand.policy.prior import shapes

@@ -1,0 +1,234 @@
+"""What a fairness part gives, and the base class of all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+
+from evenhand.core.state import Array, State
+from evenhand.policy.merit import Merit
+from evenhand.policy.part import Composition, PolicyPart
+
+BILLION = 1e9  # what is due is counted in billionths of a play
+
+
+@dataclass(slots=True)  # frozen, it would take twice as long to make, and one is made in every round
+class Claim:
+    """What a fairness part gives; arms whose ``priority`` exceeds ``threshold`` play before all others."""
+
+    score: Array  # (…, arms)
+    priority: Array | None = None  # (…, arms), the largest goes first; None where no arm goes before the others
+    threshold: float = 0.0
+
+
+@dataclass(slots=True)
+class Ranking(Claim):
+    """An order of the arms: those with priority first, the largest score before the others.
+
+    Example:
+        >>> import numpy as np
+        >>> Ranking(np.array([0.2, 0.9])).priority is None
+        True
+    """
+
+
+@dataclass(slots=True)
+class Shares(Claim):
+    """Weights in proportion to which the arms play: ``score`` is positive and finite.
+
+    Example:
+        >>> import numpy as np
+        >>> Shares(np.array([0.2, 0.8])).threshold
+        0.0
+    """
+
+
+def owed(fractions: Any, rounds: Any, pulls: Any) -> Any:
+    """The plays still owed to each arm: ``r_i n − N_i``; negative where an arm is ahead.
+
+    Worked out afresh from n, never by adding r up, and in whole billionths of a play. So 0.07 · 100 − 7 is 0, and equal
+    deficits of different arms compare equal (up to some million rounds, where double precision ends).
+
+    Args:
+        fractions: (…, arms), promised share of the rounds of each arm; or all three a number, for a single arm.
+        rounds: n, the rounds over which the share is due; a number, or (…, arms).
+        pulls: (…, arms), plays so far.
+
+    Returns:
+        Plays, in the shape of ``pulls``.
+
+    Example:
+        >>> import numpy as np
+        >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
+        (False, True)
+    """
+    return (np.rint(fractions * rounds * BILLION) - pulls * BILLION) / BILLION
+
+
+def deficits(fractions: Array, rounds: int, state: State) -> Array:
+    """The plays owed to each arm, its deficit, after ``rounds`` rounds, counted from when its promise began.
+
+    Args:
+        fractions: (arms,), promised shares r_i of the rounds.
+        rounds: rounds played.
+        state: of the policy, whose tally has the plays.
+
+    Returns:
+        (…, arms), plays; negative where an arm is ahead.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.core.state import Begun, State, Tally
+        >>> pulls = np.array([6.0, 4.0])
+        >>> state = State(10, Tally(pulls, pulls, pulls), begun=Begun(np.array([0.0, 8.0]), np.array([0.0, 4.0])))
+        >>> deficits(np.array([0.5, 0.5]), 10, state)
+        array([-1.,  1.])
+    """
+    begun, pulls = state.begun, state.tally.pulls
+    deficit: Array
+    if begun is None:
+        deficit = owed(fractions, rounds, pulls)
+    else:
+        deficit = owed(fractions, rounds - begun.rounds, pulls - begun.pulls)
+    return deficit
+
+
+def weighed(weights: Array, score: Array) -> Array:
+    """``w_i score_i``, and 0 where the weight is 0, however large the score.
+
+    Args:
+        weights: (arms,) or (lanes, arms), at least 0.
+        score: (…, arms), which may be infinite.
+
+    Returns:
+        (…, arms).
+
+    Example:
+        >>> weighed(np.array([2.0, 0.0]), np.array([0.5, np.inf])).tolist()
+        [1.0, 0.0]
+    """
+    if np.all(weights > 0.0):
+        return weights * score
+    with np.errstate(invalid="ignore"):
+        return np.where(weights > 0.0, weights * score, 0.0)
+
+
+class Group(TypedDict):
+    """Arms that are promised shares together."""
+
+    name: str
+    arms: list[int]  # their places, from 0
+    at_least: float  # the floor, plays of these arms per round
+    at_most: float | None  # the cap; None for none
+
+
+class Fairness(PolicyPart, ABC):
+    """A rule for what arms are owed. An own rule needs `claim`, and ``fractions`` if it promises shares.
+
+    Its traits: ``gives`` (what `claim` returns), ``takes`` (the scores that it works with), ``bounded``,
+    ``ignores_score``, ``exact``, ``limits`` and ``idle``; see `evenhand.policy.part.Traits`.
+    """
+
+    @property
+    def penalties(self) -> Array | None:
+        """(arms,) or (1,), the price of a missing play of each arm; None where there is none."""
+        return None
+
+    @property
+    def weights(self) -> Array | None:
+        """(arms,) or (1,), what a unit of reward of each arm counts; None where all count alike."""
+        return None
+
+    @property
+    def merit(self) -> Merit | None:
+        """The function of an arm's mean to which its share is proportional; None where no such share is promised."""
+        return None
+
+    @property
+    def caps(self) -> Array | None:
+        """(arms,) or (1,), the largest share of the rounds that each arm may have; None where there is no limit."""
+        return None
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of arms that are promised shares together; see `evenhand.policy.groups`."""
+        return ()
+
+    @property
+    def promises(self) -> bool:
+        """Whether the plays of the arms are promised, and not only what the policy is measured against."""
+        return self.fractions is not None or self.merit is not None
+
+    def allowance(self, arms: int, rounds: int, plays: int) -> float:
+        """The most plays that an arm can be behind its promised share after so many rounds, all arms being available.
+
+        The default allows for a promise that is kept in the long run only: K plays and 2% of the rounds.
+
+        Args:
+            arms: K, number of arms.
+            rounds: number of rounds.
+            plays: m, arms that play per round.
+
+        Returns:
+            Plays.
+        """
+        return arms + 0.02 * rounds
+
+    def check(self, arms: int, plays: int) -> None:
+        """Complain if the promise cannot be meant for that many arms and plays per round.
+
+        Args:
+            arms: K, number of arms.
+            plays: m, arms that play per round.
+
+        Raises:
+            EvenhandError: it cannot.
+        """
+
+    @abstractmethod
+    def claim(self, score: Array, state: State) -> Claim:
+        """What the arms can claim in the round that is being decided.
+
+        Args:
+            score: (…, arms), of the index.
+            state: read, never changed.
+        """
+
+    def due(self, state: State, rounds: int) -> Array | None:
+        """The plays that the arms must have in the next rounds so that none is behind its promise after them.
+
+        Args:
+            state: of the policy; read, never changed.
+            rounds: how many rounds, of a lease.
+
+        Returns:
+            (arms,), negative where an arm is ahead; None where no arm goes before the others for its promise.
+        """
+        return None
+
+    def regroup(self, memory: Any, before: Sequence[Group], state: State, begun: Collection[str]) -> Any:
+        """The memory after the promises to groups, or the arms in them, have changed.
+
+        Args:
+            memory: of a single lane, under the groups before; it stays as it is.
+            before: the groups until now.
+            state: whose tally has the arms from now on.
+            begun: names of the groups whose promise begins.
+
+        Returns:
+            A new memory, or the given one.
+        """
+        return memory
+
+    def refuses(self, policy: Composition) -> str | None:
+        """Scores of another kind than it works with."""
+        takes, gives = self.traits.takes, policy.index.traits.gives or "means"
+        if takes in ("", gives):
+            return None
+        remedy = "UCB() or BetaSample()" if takes == "means" else "ExponentialWeights(mixing)"
+        own, other = type(self).__name__, type(policy.index).__name__
+        return f"{own} works with {takes}, {other} gives {gives}: use index={remedy}"

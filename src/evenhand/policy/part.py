@@ -1,0 +1,298 @@
+"""What all parts of a policy share: what they remember, and what others ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import Part
+from evenhand.core.state import Array, Decision, Feedback, Shape, State
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What others ask of a part of a policy, in place of its class; an own part names what differs from the defaults.
+
+    A part that is made of others passes on what holds for them: `either` joins two records.
+
+    Example:
+        >>> from evenhand.policy.index import BetaSample
+        >>> BetaSample().traits.random, BetaSample().traits.gives
+        (True, '')
+    """
+
+    gives: Literal["", "means", "weights", "ranking", "shares"] = ""
+    """an index: the scores, by default means; a fairness part: the claims, by default a ranking"""
+    takes: Literal["", "means", "weights", "ranking", "shares"] = ""
+    """a fairness part: the scores, by default any; a selection: the claims, by default a ranking"""
+    random: bool = False
+    """an index or a hold: whether chance decides the score, or the end of a choice"""
+    bounded: bool = False
+    """whether it needs rewards of a finite range"""
+    named: bool = False
+    """whether it needs feedback that names the pull of each reward"""
+    tests_delays: bool = False
+    """whether it tests if rewards depend on their delay"""
+    in_order: bool = False
+    """an index: whether it weighs a reward by the probabilities of the round in which it arrives, and so has to be
+    shown every round in order, also one in which nothing arrived"""
+    exact: bool = False
+    """whether what it remembers follows from plays and rewards without rounding, so that logs need not keep it"""
+    ignores_score: bool = False
+    """a fairness part: whether the scores, and with them chance in the index, have no influence"""
+    limits: bool = False
+    """a fairness part: whether floors, caps and shares of groups can be promised at any time"""
+    idle: bool = False
+    """a fairness part, schedule or hold: whether it leaves everything to the other parts"""
+    alone: bool = False
+    """a schedule: whether it decides every round alone, so that no promise of the other parts can be kept"""
+    flexible: bool = False
+    """a schedule: whether arms and promises can change while it runs"""
+    free: bool = False
+    """a schedule: whether a simulation pulls every arm once before round 1, free of charge"""
+    equal: bool = True
+    """a hold: whether all arms are held equally long on average, so that shares of the choices are shares of rounds"""
+    halved: bool = False
+    """a hold: whether what arrives in the first half of a choice counts for none"""
+
+    def either(self, other: Traits) -> Traits:
+        """What holds for one of two parts or for both; what they give and take is that of the first.
+
+        Args:
+            other: traits of the second part.
+
+        Returns:
+            The traits of a part that is made of the two.
+
+        Example:
+            >>> Traits(random=True).either(Traits(bounded=True)).bounded
+            True
+        """
+        names = [one.name for one in fields(self) if isinstance(getattr(self, one.name), bool)]
+        return replace(self, **{name: getattr(self, name) or getattr(other, name) for name in names})
+
+
+NO_TRAITS = Traits()
+Places = NDArray[np.intp]
+
+
+class PolicyPart(Part):
+    """A part of a policy. All members have safe defaults; an own part needs the one that answers its question.
+
+    What a part remembers, its memory, is an array, a dataclass of arrays, or None. Arrays have the arms on the last
+    axis; a part that remembers anything else per arm defines `grow`, and `begin` if it makes promises.
+    """
+
+    __slots__ = ()
+
+    @property
+    def traits(self) -> Traits:
+        """What others ask of the part: a property, or in a class of one's own ``traits = Traits(random=True)``."""
+        return NO_TRAITS
+
+    @property
+    def fractions(self) -> Array | None:
+        """(arms,) or (1,), the share of the rounds that the policy is measured against; None for none."""
+        return None
+
+    @property
+    def promises(self) -> bool:
+        """Whether the plays of the arms are promised, and not only what the policy is measured against."""
+        return False
+
+    def start(self, shape: Shape) -> Any:
+        """What the part remembers beside the tally, before the first round; None for nothing.
+
+        Args:
+            shape: (arms,) or (lanes, arms), of every array in the state.
+
+        Returns:
+            The part's memory, which stands in the field of the state that has the name of its slot.
+        """
+        return None
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Record who plays; called before the round and the pulls in ``state`` are counted up.
+
+        Args:
+            state: of the policy; the part's memory in it is updated in place.
+            decision: of the round.
+        """
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Record what arrived; called after the tally in ``state`` is updated.
+
+        Args:
+            state: of the policy; the part's memory in it is updated in place.
+            feedback: of the round.
+            rng: for what is drawn.
+        """
+
+    def refuses(self, policy: Composition) -> str | None:
+        """Why the part cannot be in a policy, with the remedy; asked when the policy is made.
+
+        Args:
+            policy: with all its parts.
+
+        Returns:
+            The reason, or None where it fits.
+        """
+        return None
+
+    def grow(self, memory: Any, arms: int) -> Any:
+        """The memory when arms are added: what `start` gives at the new places, the rest as it was.
+
+        Args:
+            memory: of a single lane; it stays as it is.
+            arms: number of arms from now on, at least as many as before.
+
+        Returns:
+            A new memory.
+
+        Raises:
+            EvenhandError: it holds an array whose last axis is not the arms.
+        """
+        if memory is None:
+            return None
+
+        def longer(old: Array, fresh: Array) -> Array | None:
+            if fresh.shape == old.shape or (fresh.shape[:-1] == old.shape[:-1] and fresh.shape[-1] < old.shape[-1]):
+                return old.copy()  # one per lane, or a window of rounds that has become longer
+            if fresh.shape[:-1] != old.shape[:-1] or fresh.shape[-1] != arms:
+                return None
+            new = fresh.copy()
+            new[..., : old.shape[-1]] = old
+            return new
+
+        return self._each(memory, self.start((arms,)), "grow(memory, arms)", longer)
+
+    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
+        """The memory when promises to some arms begin anew: as `start` gives it at these places, the rest as it was.
+
+        Asked of the part that makes the promises. A part that keeps an account of its own and can begin it with plays
+        owed from before overrides this; others refuse such plays.
+
+        Args:
+            memory: of a single lane; it stays as it is.
+            places: (n,), of the arms whose promise begins.
+            carried: (arms,), plays owed to each arm from now on, 0 for none; negative where it has had too many.
+
+        Returns:
+            A new memory.
+
+        Raises:
+            EvenhandError: plays are carried that the part cannot count.
+        """
+        if memory is None:
+            return None
+        name = type(self).__name__
+        if np.any(carried[places]):
+            raise EvenhandError(
+                f"{name} keeps an account of its own, in which every promise begins with nothing owed: forgive what is "
+                f"owed, or define {name}.begin(memory, places, carried)"
+            )
+
+        def begun(old: Array, fresh: Array) -> Array | None:
+            if old.shape != fresh.shape:
+                return None
+            if old.shape[-1:] != carried.shape:
+                return old.copy()
+            new = old.copy()
+            new[..., places] = fresh[..., places]
+            return new
+
+        return self._each(memory, self.start(carried.shape), "begin(memory, places, carried)", begun)
+
+    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
+        """The memory after rounds that are counted together, as those of a lease: who played in each is not known.
+
+        Asked before the tally and the round in the state are counted up.
+
+        Args:
+            memory: of a single lane; it stays as it is.
+            plays: (arms,), plays of each arm in these rounds; parts of plays where a lease is planned.
+            rounds: how many rounds.
+
+        Returns:
+            A new memory, or the given one.
+
+        Raises:
+            EvenhandError: the part has an own `after_decision`, and so remembers who played in each round.
+        """
+        if memory is None or type(self).after_decision is PolicyPart.after_decision:
+            return memory
+        raise EvenhandError(f"{type(self).__name__} remembers who played in each round")
+
+    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
+        """The memory after plays elsewhere that count for no promise, and whose rewards are known.
+
+        Args:
+            memory: of a single lane; it stays as it is.
+            plays: (arms,), plays of each arm.
+            sums: (arms,), sums of their rewards, each on the scale [0, 1].
+
+        Returns:
+            A new memory, or the given one.
+
+        Raises:
+            EvenhandError: the part learns from more than counts.
+        """
+        return memory
+
+    def rules(self) -> Any:
+        """The part's rule for the compiled loop, a record of plain numbers; None: it is played by NumPy."""
+        return None
+
+    def _each(self, memory: Any, fresh: Any, member: str, change: Callable[[Array, Array], Array | None]) -> Any:
+        """A memory with each array changed, given the one that it would be at the start."""
+        if isinstance(memory, np.ndarray):
+            new = change(memory, fresh) if isinstance(fresh, np.ndarray) else None
+            if new is None:
+                name = type(self).__name__
+                raise EvenhandError(
+                    f"{name} remembers an array of shape {memory.shape}, whose last axis is not the arms: define "
+                    f"{name}.{member}"
+                )
+            return new
+        if is_dataclass(memory) and not isinstance(memory, type):
+            names = [field.name for field in fields(memory)]
+            parts = {name: self._each(getattr(memory, name), getattr(fresh, name), member, change) for name in names}
+            return type(memory)(**parts)
+        return memory
+
+
+class Composition(Protocol):
+    """What a part sees of the policy that it is to be in."""
+
+    @property
+    def index(self) -> PolicyPart:
+        """What gives the scores."""
+
+    @property
+    def fairness(self) -> PolicyPart:
+        """What says who is owed."""
+
+    @property
+    def selection(self) -> PolicyPart:
+        """What says who plays."""
+
+    @property
+    def schedule(self) -> PolicyPart:
+        """What decides some rounds itself."""
+
+    @property
+    def hold(self) -> PolicyPart:
+        """What says how long a choice lasts."""
+
+    @property
+    def plays(self) -> int:
+        """Arms played per round."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the policy needs feedback that names the pull of each reward."""
