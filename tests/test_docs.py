@@ -113,7 +113,7 @@ INNER = (
     *("client.operations", "client.tries"),
     "service.store.lease_log",
     "service.store.snapshots",
-    *("service.store.committer", "service.store.transaction", "service.store.writer"),
+    *("service.store.transaction", "service.store.writer"),
     *("studies.engines", "studies.pool", "studies.progress", "studies.store", "studies.units"),
 )
 # Public, yet without an example of their own.

@@ -109,7 +109,7 @@ def backup(
 
       evenhand db backup evenhand-monday.db
     """
-    from evenhand.service.store.backup import backup
+    from evenhand.service.store.repair import backup
 
     with _database(database) as opened:
         size = backup(opened, file)

@@ -18,12 +18,11 @@ from evenhand.messages.answers import Answer
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import all_events, row_of
 from evenhand.service.store.commands import Command
-from evenhand.service.store.committer import Committer
 from evenhand.service.store.database import Database
 from evenhand.service.store.events import Event, chained, fold
 from evenhand.service.store.transaction import Observer
 from evenhand.service.store.verify import verify
-from evenhand.service.store.writer import SNAPSHOT_EVERY
+from evenhand.service.store.writer import SNAPSHOT_EVERY, Committer
 
 START = 1_800_000_000.0  # seconds since the epoch
 Outcome = Any  # an answer, or an exception

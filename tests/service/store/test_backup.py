@@ -10,8 +10,8 @@ import pytest
 
 from evenhand.core.errors import EvenhandError
 from evenhand.service.store import Decide, Store
-from evenhand.service.store.backup import backup
 from evenhand.service.store.database import Database
+from evenhand.service.store.repair import backup
 from evenhand.service.store.verify import verify
 from tests.service.store.kit import verified
 

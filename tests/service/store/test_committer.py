@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from evenhand.service.store import Decide, ReadAudit, RenameArm, Reward, Store, commands, committer, transaction
+from evenhand.service.store import Decide, ReadAudit, RenameArm, Reward, Store, commands, transaction, writer
 from evenhand.service.store.commands import Command
-from evenhand.service.store.committer import Committer
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import StoreUnavailable
 from evenhand.service.store.events import Event
+from evenhand.service.store.writer import Committer
 from tests.service.store.kit import Clock, Held, Outcome, answered, count, events_of, failing, kinds, verified
 
 NAMES = ("drinks", "films", "jobs")
@@ -142,7 +142,7 @@ def test_time_that_is_over_leaves_the_others_for_later(three: Three, monkeypatch
 
 
 def test_a_group_has_so_many_commands_at_most(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(committer, "MAX_GROUP", 2)
+    monkeypatch.setattr(writer, "MAX_GROUP", 2)
     assert rounds(three.group(dict.fromkeys(NAMES, Decide()))) == [2, 2, 2]
     assert three.commits == [2, 1]
 

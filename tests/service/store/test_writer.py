@@ -34,16 +34,14 @@ from evenhand.service.store import (
     transaction,
 )
 from evenhand.service.store import allocation as live
-from evenhand.service.store import committer as committers
 from evenhand.service.store import writer as writers
 from evenhand.service.store.allocation import row_of
 from evenhand.service.store.commands import Command
-from evenhand.service.store.committer import MAX_GROUP, Committer
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import Conflict, DamagedAllocation, KeyReused, StoreUnavailable, UnknownAllocation
 from evenhand.service.store.events import Event
 from evenhand.service.store.transaction import ANSWER_LIFETIME
-from evenhand.service.store.writer import MAX_QUEUE, Writer
+from evenhand.service.store.writer import MAX_GROUP, MAX_QUEUE, Committer, Writer
 from tests.service.store.kit import Clock, Driven, Held, Outcome, answered, change_rows, count, failing, kinds, verified
 
 DAY = 86_400.0
@@ -98,7 +96,7 @@ def test_a_refused_command_does_not_disturb_the_others(drinks: Driven) -> None:
 
 def test_more_than_a_group_come_in_several(lite: Database, drinks: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = Commits()
-    monkeypatch.setattr(committers, "MAX_GROUP", 3)
+    monkeypatch.setattr(writers, "MAX_GROUP", 3)
     driven = Driven(lite, clock=drinks.clock, observer=heard)
     assert [rounds(outcome) for outcome in driven.group([Decide()] * 7)] == [[number] for number in range(1, 8)]
     assert [events for events, _ in heard] == [3, 3, 1]
@@ -667,7 +665,7 @@ def test_one_allocation_is_worked_for_by_one_thread_at_a_time(
         finally:
             at_work.release()
 
-    monkeypatch.setattr(committers, "commit", by_itself)
+    monkeypatch.setattr(writers, "commit", by_itself)
     with ThreadPoolExecutor(6) as clients:
         futures = [clients.submit(store.run, "drinks", Decide()) for _ in range(300)]
         numbers = sorted(rounds(future.result())[0] for future in futures)

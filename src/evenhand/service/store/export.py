@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from sqlalchemy import Connection
 
 from evenhand.bandit.decisions import estimated
@@ -28,6 +27,9 @@ from evenhand.service.store.database import Database
 from evenhand.service.store.errors import DamagedAllocation, TooMuchWork
 from evenhand.service.store.events import EVENTS, Event, available_after, damage_as_state_error, event_of, fold
 from evenhand.service.store.lease_log import LeaseLog
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMULA = r"\A'*[=+\-@\t\r]"  # with apostrophes before it, so that each is added once and taken away once
 MAX_ROUNDS = 5_000  # per piece
@@ -316,6 +318,7 @@ def as_parquet(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
         The pieces of the file.
 
     Example:
+        >>> import pandas as pd
         >>> empty = pd.DataFrame(columns=list(COLUMNS)).astype(COLUMNS)
         >>> b"".join(as_parquet(iter([empty])))[:4]
         b'PAR1'
@@ -392,6 +395,8 @@ def _pieces(
 
 
 def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    import pandas as pd  # not at the top: a server starts sooner without it
+
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
 
 
@@ -417,6 +422,8 @@ def _by_round(
 def _rows(
     decision: Event, rewards: list[Event], propensity: list[float] | None, all_arms: str
 ) -> Iterator[tuple[Any, ...]]:
+    import pandas as pd
+
     received: dict[str, tuple[float, bool]] = {}
     for event in rewards:
         received |= {arm: (reward, arm in event.body["late"]) for arm, reward in event.body["rewards"].items()}

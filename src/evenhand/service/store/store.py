@@ -25,7 +25,6 @@ from evenhand.service.store.allocation import first_event, row_of, row_values
 from evenhand.service.store.api_keys import Keys
 from evenhand.service.store.arms import read_names, write_names
 from evenhand.service.store.commands import Answer, Command
-from evenhand.service.store.committer import Committer
 from evenhand.service.store.compaction import compact
 from evenhand.service.store.database import LOG, Database, one_of
 from evenhand.service.store.errors import Conflict, StoreUnavailable, UnknownAllocation
@@ -33,7 +32,7 @@ from evenhand.service.store.events import Event, created_by, settings_of
 from evenhand.service.store.preview import preview_of
 from evenhand.service.store.reading import Gauges, ReadEvidence, ReadGauges
 from evenhand.service.store.transaction import Observer
-from evenhand.service.store.writer import SNAPSHOT_EVERY, Writer
+from evenhand.service.store.writer import SNAPSHOT_EVERY, Committer, Writer
 
 RESERVED = ("self", "arms", "algorithm", "plays", "seed", "missing", "rewards", "start_from")  # arguments of `Bandit`
 WORKERS = 8  # transactions at the same time

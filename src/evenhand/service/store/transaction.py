@@ -106,8 +106,9 @@ class Batch:
 
     def writes(self, now: float) -> bool:
         """Whether the next transaction has to write."""
-        due = self.allocation is not None and self.allocation.bandit.due(now)
-        return due or not all(queued.command.reads for queued in self.queued)
+        if not all(queued.command.reads for queued in self.queued):
+            return True
+        return self.allocation is not None and self.allocation.bandit.due(now)
 
     def discard(self) -> None:
         """Remove the allocation from memory: the transaction has failed, and its events with it."""

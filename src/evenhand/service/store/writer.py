@@ -1,13 +1,13 @@
-"""The one writer of an allocation: its queue of commands, its state in memory, and its snapshots."""
+"""Who writes: for each allocation a writer with a queue of commands, and threads that commit those of many together."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from threading import Lock
-from typing import Protocol
 
 from sqlalchemy import delete
 from sqlalchemy.exc import IntegrityError
@@ -19,53 +19,24 @@ from evenhand.service.store.commands import Answer, Command
 from evenhand.service.store.database import LOG, Database
 from evenhand.service.store.errors import Overloaded, StoreUnavailable
 from evenhand.service.store.snapshots import Snapshot, write_snapshot
-from evenhand.service.store.transaction import ANSWER_LIFETIME, AnswerAge, Batch, QueuedCommand
+from evenhand.service.store.transaction import ANSWER_LIFETIME, AnswerAge, Batch, Observer, QueuedCommand, commit
 
+MAX_GROUP = 500  # commands per transaction
+LANES = {"sqlite": 1, "postgresql": 2}  # transactions of many allocations at a time; SQLite has one writer at a time
 MAX_QUEUE = 10_000  # commands that wait; more are refused
 SNAPSHOT_EVERY = 20_000  # events between snapshots, at most
 REPLAY_SECONDS = 0.3  # of processor time between snapshots, which a start may take to replay
 SNAPSHOT_SHARE = 0.2  # of the processor time, at most, for snapshots
 
 
-class Turns(Protocol):
-    """Carries out the commands of writers: calls `Writer.take` when it is the turn of one, and then `Writer.finish`."""
-
-    def schedule(self, writer: Writer, joins: bool) -> None:
-        """Let a writer have its turn soon.
-
-        Args:
-            writer: whose commands wait.
-            joins: whether they can be carried out with those of other allocations.
-
-        Raises:
-            RuntimeError: the store is closed.
-        """
-
-    def run(self, writer: Writer) -> None:
-        """Let a writer have its turn now, in this thread."""
-
-
 class Writer:
-    """The commands of one allocation, which are carried out one after the other.
-
-    Args:
-        name: of the allocation.
-        database: where it is.
-        workers: threads that write snapshots.
-        turns: carries the commands out.
-        snapshot: number of events between snapshots, at most.
-    """
+    """The commands of one allocation, which are carried out one after the other, and its snapshots."""
 
     def __init__(
-        self,
-        name: str,
-        database: Database,
-        workers: Executor,
-        turns: Turns,
-        snapshot: int = SNAPSHOT_EVERY,
+        self, name: str, database: Database, workers: Executor, committer: Committer, snapshot: int = SNAPSHOT_EVERY
     ) -> None:
         self.name = name
-        self._database, self._workers, self._turns = database, workers, turns
+        self._database, self._workers, self._committer = database, workers, committer
         self._snapshot_every = snapshot
         self._allocation: Allocation | None = None
         self._age: AnswerAge | None = None
@@ -88,7 +59,7 @@ class Writer:
             if not self._busy:
                 self._busy = True
                 try:
-                    self._turns.schedule(self, self._joins())
+                    self._committer.schedule(self, self._joins())
                 except RuntimeError:
                     self._queue.clear()
                     self._busy = False
@@ -110,12 +81,7 @@ class Writer:
         return self._allocation is not None and not self._queue[0].command.reads
 
     def take(self, limit: int, writing: bool = False) -> Batch:
-        """The next commands.
-
-        Args:
-            limit: of their number.
-            writing: whether they end before the first that only reads, which may take long.
-        """
+        """The next commands, at most so many; if writing, up to the first that only reads, which may take long."""
         group: list[QueuedCommand] = []
         with self._lock:
             while self._queue and len(group) < limit and not (writing and self._queue[0].command.reads):
@@ -140,9 +106,9 @@ class Writer:
             if not self._busy:
                 return
             with suppress(RuntimeError):
-                self._turns.schedule(self, self._joins())
+                self._committer.schedule(self, self._joins())
                 return
-        self._turns.run(self)  # the store is closing, and starts no more work
+        self._committer.run(self)  # the store is closing, and starts no more work
 
     def write_snapshot(self) -> None:
         """Write a snapshot if there are events since the last one; for the time when no command is queued."""
@@ -191,3 +157,108 @@ class Writer:
             row = row_of(connection, self.name, lock=True)  # not before: on PostgreSQL others decide meanwhile
             if row.id != id or not has_event(connection, id, snapshot.sequence, snapshot.chain):
                 raise StateError(f"allocation {self.name!r} was restored in the meantime; try again")
+
+
+class Committer:
+    """Commits the commands of the allocations of a store.
+
+    Whenever a thread is free, all that wait come into one transaction; those that have to be loaded, that only read, or
+    to which another process writes, have one of their own, in which they may take as long as they need.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        workers: Executor,
+        clock: Callable[[], float] = time.time,
+        observer: Observer | None = None,
+    ) -> None:
+        self._database, self._workers, self._clock, self._observer = database, workers, clock, observer
+        self._free = LANES[database.engine.dialect.name]  # lanes in which nothing runs
+        self._ready: deque[Writer] = deque()
+        self._lock = Lock()  # of the two above
+
+    def writer(self, name: str, snapshot: int = SNAPSHOT_EVERY) -> Writer:
+        """The writer of an allocation, whose commands are committed here."""
+        return Writer(name, self._database, self._workers, self, snapshot)
+
+    def schedule(self, writer: Writer, joins: bool) -> None:
+        """Let a writer have its turn soon, if it joins with commands of others; raises once the store is closed."""
+        if not joins:
+            self._workers.submit(self.run, writer)
+            return
+        with self._lock:
+            if self._free:
+                self._workers.submit(self._run_lane)
+                self._free -= 1
+            self._ready.append(writer)
+
+    def run(self, writer: Writer) -> None:
+        """Carry out commands of a writer by themselves, in this thread."""
+        self._finish(writer, writer.take(MAX_GROUP))
+
+    def _finish(self, writer: Writer, batch: Batch) -> None:
+        """Carry out a batch in transactions of its own."""
+        while batch.queued:
+            self._commit([batch], alone=True)
+        writer.finish(batch)
+
+    def _run_lane(self) -> None:
+        """Commit what waits, again and again, until nothing does."""
+        while turns := self._next():
+            self._commit([batch for _, batch in turns if batch.queued], alone=False)
+            for writer, batch in turns:
+                if not batch.queued:
+                    writer.finish(batch)
+                    continue
+                try:
+                    self._workers.submit(self._finish, writer, batch)
+                except RuntimeError:  # the store is closing, and starts no more work
+                    self._finish(writer, batch)
+
+    def _next(self) -> list[tuple[Writer, Batch]]:
+        """The writers of the next transaction, with their commands; if there are none, the lane is free."""
+        writers: list[Writer] = []
+        with self._lock:
+            commands = 0
+            while self._ready and commands < MAX_GROUP:
+                writers.append(self._ready.popleft())
+                commands += writers[-1].waiting
+            self._free += not writers
+        turns, left = [], MAX_GROUP
+        for writer in writers:
+            turns.append((writer, writer.take(max(left, 1), writing=True)))
+            left -= len(turns[-1][1].queued)
+        return turns
+
+    def _commit(self, batches: list[Batch], alone: bool) -> None:
+        """Carry out batches in one transaction, and answer; see `commit` for what is left then.
+
+        Whatever the error, no future may stay without an outcome, and none may have one that is not committed.
+        """
+        begun = time.perf_counter()
+        try:
+            events = commit(self._database, batches, self._clock(), alone)
+        except Exception as error:
+            for batch in batches:
+                if alone or isinstance(error, StoreUnavailable):
+                    batch.fail(error)
+                else:  # each has a transaction of its own next, in which it fails for itself
+                    batch.discard()
+            return
+        try:
+            self._tell(batches, events, time.perf_counter() - begun)
+        except Exception:  # it is committed, and will be answered
+            LOG.exception("an error after a commit")
+        for batch in batches:
+            batch.answer()
+
+    def _tell(self, batches: list[Batch], events: int, seconds: float) -> None:
+        """See to what follows from a commit, before its commands are answered."""
+        if self._observer is not None and events:
+            self._observer.committed(events, seconds)
+        done = [pair for batch in batches if batch.context is not None for pair in batch.context.carried_out]
+        if any(command.purges for command, _ in done):
+            self._database.purge()
+        for command, answer in done:
+            command.done(answer)
