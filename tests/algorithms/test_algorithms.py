@@ -19,6 +19,7 @@ from evenhand.core.parts import plain
 from evenhand.policy.hold import GeometricSize, PowerSize
 from evenhand.policy.merit import Linear, Power
 from evenhand.simulation.checks import POLICY_CHECKS
+from tests.thinned import thinned
 
 ARMS = 4
 SHARES = [0.24, 0.07, 0.0, 0.04]
@@ -200,9 +201,9 @@ BUILDS = builds()
 
 
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=[check.__name__ for check in POLICY_CHECKS])
-@pytest.mark.parametrize("build", BUILDS.values(), ids=list(BUILDS))
-def test_check(build: Callable[[], Policy], check: Callable[[Policy, int], None]) -> None:
-    check(build(), ARMS)
+@pytest.mark.parametrize("name", thinned(BUILDS, lambda name: "-0-plays=" in name))
+def test_check(name: str, check: Callable[[Policy, int], None]) -> None:
+    check(BUILDS[name](), ARMS)
 
 
 def test_no_algorithm_is_missing_here() -> None:

@@ -1121,6 +1121,7 @@ def test_a_policy_says_how_many_play_and_has_its_values_itself() -> None:
 # --- Memory -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fucb", "thompson", "ars_clw"])
 def test_memory_stays_flat(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two rounds at which everything that is kept for a while is as full: the deficit history has 255 points

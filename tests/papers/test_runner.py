@@ -38,6 +38,7 @@ from evenhand.simulation import code_version as code
 from evenhand.simulation import simulate as simulation
 from evenhand.simulation.code_version import code_version
 from evenhand.simulation.results import PolicyResult
+from tests.thinned import thinned
 
 EVERY = experiments()
 ROOT = Path(__file__).parents[2]
@@ -50,6 +51,8 @@ IDS = [
     *("W-2", "W-3", "W-4", "W-2-4", "W-5"),
     *("X-D1", "X-D2", "X-D3", "X-M1", "X-M2", "X-H", "X-G", "X-V"),
 ]
+
+FIRST = ("P-2a", "H-5", "F-4", "C-2d", "W-2", "X-V")  # of each paper one that runs in some seconds
 
 
 @pytest.fixture
@@ -501,6 +504,7 @@ def movielens_copy(folder: Path, users: int) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_films_run_on_the_user_s_own_ratings(tmp_path: Path) -> None:
     data = movielens_copy(tmp_path / "ml", users=120)
     done = evenhand("H-6", "H-7", "--quick", "--data", data, "--json", folder=tmp_path)
@@ -543,7 +547,7 @@ def scaled(run: CompletedRun) -> bool:
     return all(np.isfinite(record.pulls).all() for record in run.results.policies.values())
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", thinned(IDS, lambda name: name in FIRST))
 def test_every_experiment_runs_is_judged_and_drawn(name: str, tmp_path: Path) -> None:
     experiment = dataclasses.replace(EVERY[name], quick=QuickSize(lanes=3, horizon=240))
     store = Store(tmp_path, quick=True)

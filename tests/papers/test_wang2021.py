@@ -68,6 +68,7 @@ def test_every_configuration_is_part_of_one_experiment() -> None:
     assert BY_ID["W-2-4"].parts == (*BY_ID["W-2"].parts, *BY_ID["W-3"].parts, *BY_ID["W-4"].parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.id)
 def test_every_claim_is_measured_and_every_figure_drawn(experiment: Experiment, runs: Runs) -> None:
     for verdict in judge(experiment, runs):

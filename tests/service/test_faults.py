@@ -96,6 +96,7 @@ def test_killed_again_and_again_on_sqlite(sqlite: str, serve: Serve) -> None:
     check(sqlite, server, crowd.received)
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_on_postgresql(own_postgres: Postgres, serve: Serve) -> None:
     """With PostgreSQL itself, the last time, as when the power fails."""
     database = make_database(own_postgres.url())

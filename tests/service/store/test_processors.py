@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from evenhand.service.store import Store
 from evenhand.service.store.verify import verify
 from tests.service.store.lives import LIVES, create, live
@@ -23,6 +25,7 @@ def elsewhere(database: Path, first: int, last: int) -> str:
     return finished.stdout.strip()
 
 
+@pytest.mark.slow
 def test_unlike_processors_share_every_algorithm(tmp_path: Path) -> None:
     database = tmp_path / "evenhand.db"
     store = Store.open(str(database))
