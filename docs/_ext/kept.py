@@ -13,7 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from evenhand.simulation.code_version import bare, code_version
+from evenhand.core.source import bare
+from evenhand.simulation.code_version import code_version
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -21,9 +22,9 @@ FOLDER = HERE.parent / "_static" / "figures"
 MADE = FOLDER / "made.json"
 #: The modules whose ``main(folder)`` draws, each with the files beside it that its figures also come from.
 SETS = {
-    "make_figures": ["gallery.py", "../../examples/coffee.toml", "../../src/evenhand/sweeps/figures.py"],
+    "make_figures": ["gallery.py", "../../examples/coffee.toml", "../../src/evenhand/studies/figures.py"],
     "algorithm_figures": [],
-    "study_figures": ["../../examples/study.toml", "../../src/evenhand/sweeps/figures.py"],
+    "study_figures": ["../../examples/study.toml", "../../src/evenhand/studies/figures.py"],
 }
 DRAWING = ROOT / "src/evenhand/simulation"
 LARGEST = 300_000  # bytes of an SVG; a larger one is kept as PNG

@@ -34,7 +34,8 @@ from evenhand.papers.findings import findings, sentences
 from evenhand.papers.judging import judge
 from evenhand.papers.runner import Store
 from evenhand.policy.composition import Policy
-from evenhand.simulation import code_version as code
+from evenhand.policy.index import UCB
+from evenhand.policy.kl import KLUCB
 from evenhand.simulation import simulate as simulation
 from evenhand.simulation.code_version import code_version
 from evenhand.simulation.results import PolicyResult
@@ -126,10 +127,10 @@ def test_other_settings_are_run_anew(store: Store) -> None:
 
 def test_results_of_another_version_are_refused_and_left_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     store.run(TINY)
-    before = (store.place("p2a") / "run.json").read_text()
-    monkeypatch.setattr(runner, "code_version", lambda: "9.9.9+other")
+    before, code = (store.place("p2a") / "run.json").read_text(), store.code(TINY)
+    monkeypatch.setattr(runner, "code_version", lambda *parts: "9.9.9+other")
     monkeypatch.setattr(runner, "compare_keeping", never)
-    with pytest.raises(EvenhandError, match=rf"holds results of another version \({re.escape(code_version())}\)"):
+    with pytest.raises(EvenhandError, match=rf"holds results of another version \({re.escape(code)}\)"):
         store.run(TINY)
     assert (store.place("p2a") / "run.json").read_text() == before
 
@@ -231,31 +232,10 @@ def test_the_user_s_data_are_put_into_the_configurations(tmp_path: Path) -> None
     assert Store(tmp_path).data_of(concerned) == "On something else."
 
 
-@pytest.mark.parametrize("name", ["policy/policy.py", "core/state.py", "theory/oracle.py", "algorithms/minimum.py"])
-def test_code_that_decides_results_counts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, read = code_version(), Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"\nx = 1" * str(path).endswith(name))
-    assert code_version.__wrapped__() != before
-
-
-def test_comments_and_docstrings_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, read = code_version(), Path.read_bytes
-    added = b"\n# a comment\n'a string that stands alone'\n"
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path).replace(b'"""', b'"""More. ', 1) + added)
-    assert code_version.__wrapped__() == before
-
-
-def test_the_digest_of_the_code_names_files_that_exist() -> None:
-    root = Path(runner.__file__).parents[1]
-    assert all(any((root / folder).glob("*.py")) for folder in code.DECIDING)
-    assert all((root / name).exists() for name in code.ASIDE)
-
-
-@pytest.mark.parametrize("name", ["simulation/figures/lines.py", "theory/bounds/__init__.py", "cli/main.py"])
-def test_code_that_only_shows_them_does_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, read = code_version(), Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"\nx = 1" * str(path).endswith(name))
-    assert code_version.__wrapped__() == before
+def test_the_version_is_that_of_what_a_configuration_runs(store: Store) -> None:
+    kl_ucb, ucb = Policy(KLUCB()), Policy(UCB())
+    assert code_version(ucb) == code_version([ucb]) != code_version(kl_ucb)
+    assert store.code(TINY) == runner.code_of(store.setup(TINY, "p2a")) != code_version()
 
 
 # --- data -------------------------------------------------------------------------------------------------------------
@@ -417,7 +397,7 @@ def test_the_claims_are_also_for_machines(written: Store) -> None:
 
 def test_verdicts_of_another_version_are_left_out(written: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(report.kept(written, EVERY)) == ["P-2a"]
-    monkeypatch.setattr(report, "code_version", lambda: "9.9.9+other")
+    monkeypatch.setattr(runner, "code_version", lambda *parts: "9.9.9+other")
     assert not report.kept(written, EVERY)
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from evenhand import compare, sweep
 from evenhand.core.errors import DataError, EvenhandError
+from evenhand.simulation.code_version import code_version
 from evenhand.studies import store as storing
 from evenhand.studies import sweep as sweeping
 from evenhand.studies.configuration import parse
@@ -289,11 +290,17 @@ def test_a_folder_of_another_version_is_refused(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep(config, AXES, out=tmp_path)
-    monkeypatch.setattr(storing, "code_version", lambda: "9.9.9+other")
+    monkeypatch.setattr(storing, "code_version", lambda *parts: "9.9.9+other")
     with pytest.raises(EvenhandError, match=r"holds results of another version \(.*\), this is 9.9.9\+other"):
         sweep(config, AXES, out=tmp_path)
     sweep(config, AXES, out=tmp_path, again=True)
     assert status(tmp_path).finished == 6
+
+
+def test_the_version_is_that_of_the_parts_that_a_study_names(config: dict[str, Any]) -> None:
+    one, more = Study.of(config, AXES), Study.of(config, {**AXES, "environment.feedback": ["immediate", "kernel"]})
+    assert storing.code_of(one) == storing.code_of(Study.of({**config, "lanes": 7}, AXES))
+    assert len({storing.code_of(one), storing.code_of(more), code_version()}) == 3
 
 
 def test_two_runs_into_one_folder_do_not_mix(config: dict[str, Any], tmp_path: Path) -> None:

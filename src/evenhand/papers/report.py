@@ -57,7 +57,7 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Cl
     entry = {
         "id": experiment.id,
         "paper": experiment.paper,
-        "code": code_version(),
+        "code": store.code(experiment),
         "date": datetime.now(UTC).date().isoformat(),
         "took": round(sum(stamp["took"] for stamp in stamps), 1),
         "processor": round(sum(stamp["processor"] for stamp in stamps), 1),
@@ -92,7 +92,7 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Cl
 def kept(store: Store, experiments: Mapping[str, Experiment]) -> dict[str, dict[str, Any]]:
     """What `keep` wrote for this version of the code, by the experiment's id."""
     entries = {}
-    for name in experiments:
+    for name, experiment in experiments.items():
         path = store.folder / "verdicts" / f"{name}.json"
         try:
             entry = json.loads(path.read_text(encoding="utf-8"))
@@ -100,7 +100,7 @@ def kept(store: Store, experiments: Mapping[str, Experiment]) -> dict[str, dict[
             continue
         except ValueError:
             raise EvenhandError(f"{path} is damaged; remove it and run {name} again") from None
-        if entry.get("code") == code_version():
+        if entry.get("code") == store.code(experiment):
             entries[name] = entry
     return entries
 

@@ -83,6 +83,10 @@ class Store:
         except EvenhandError as error:
             raise type(error)(f"{experiment.id}, {part}: {error}") from None
 
+    def code(self, experiment: Experiment) -> str:
+        """The version of the code that an experiment runs."""
+        return code_of(*(self.setup(experiment, part) for part in experiment.parts))
+
     def place(self, part: str) -> Path:
         """The folder of a configuration's results."""
         return self.folder / "results" / part
@@ -116,9 +120,9 @@ class Store:
         if not (place / "run.json").is_file():
             return None
         stamp = self.stamp(part)
-        if stamp.get("code") != code_version():
+        if stamp.get("code") != (code := code_of(setup)):
             raise EvenhandError(
-                f"{place} holds results of another version ({stamp.get('code', 'unknown')}), this is {code_version()}: "
+                f"{place} holds results of another version ({stamp.get('code', 'unknown')}), this is {code}: "
                 "give another folder with --out, or --again to run everything anew"
             )
         if stamp["key"] != key(setup) or (experiment.timed and not stamp["seconds"]):
@@ -134,11 +138,11 @@ class Store:
             if experiment.timed:
                 results, seconds = _timed(setup)
             else:
-                finished = _Finished(place / UNFINISHED / f"{key(setup)}-{code_version()}", list(setup.policies))
+                finished = _Finished(place / UNFINISHED / f"{key(setup)}-{code_of(setup)}", list(setup.policies))
                 results, seconds = _simulated(setup, setup.policies, self.jobs, finished), {}
         stamp = {
             "key": key(setup),
-            "code": code_version(),
+            "code": code_of(setup),
             "seconds": seconds,
             "took": round(time.perf_counter() - began, 1),
             "processor": round(sum(processor), 1),
@@ -201,6 +205,11 @@ def key(setup: Setup) -> str:
     information = run_information(setup.policies, setup.environment, setup.lanes, setup.seed, rounds)
     del information["versions"]
     return hashlib.sha256(json.dumps(information, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def code_of(*setups: Setup) -> str:
+    """The version of the code that configurations run."""
+    return code_version([(setup.policies, setup.environment, setup.metrics) for setup in setups])
 
 
 def _simulated(

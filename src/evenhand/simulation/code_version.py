@@ -2,62 +2,62 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
+from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
+from evenhand.core.parts import HOMES, kinds
+from evenhand.core.source import Root, Source, roots_of
 from evenhand.core.version import __version__
 
-#: Folders whose code decides results.
-DECIDING = ("algorithms", "core", "environment", "policy", "simulation", "theory")
-#: Files and folders in them that decide none: they describe, draw and check.
-ASIDE = (
-    "algorithms/citations.py",
-    "algorithms/properties.py",
-    "simulation/code_version.py",
-    "core/errors.py",
-    "simulation/checks.py",
-    "simulation/figures",
-    "simulation/verdicts.py",
-    "theory/bounds",
-    "theory/growth.py",
-)
 
+def code_version(*parts: object) -> str:
+    """The version, and a digest of the code that a simulation with some parts runs, wherever it stands.
 
-@cache
-def code_version() -> str:
-    """The version, and a digest of the code that decides results; comments and docstrings decide none.
+    Args:
+        parts: policies, an environment and metrics, or classes and functions that make them; by default all there are.
 
     Example:
         >>> code_version().startswith(__version__)
         True
     """
-    root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for file in sorted(file for folder in DECIDING for file in (root / folder).rglob("*.py")):
-        name = file.relative_to(root)
-        if not any(path.as_posix() in ASIDE for path in (name, *name.parents)):
-            digest.update(name.as_posix().encode() + bare(file.read_bytes()).encode())
-    return f"{__version__}+{digest.hexdigest()[:10]}"
+    return f"{__version__}+{digest_of(frozenset(roots_of(parts or everything())) | _rounds())}"
 
 
-def bare(source: bytes) -> str:
-    """Code without comments and without strings that stand alone, as docstrings do.
+def everything() -> list[object]:
+    """All registered parts, and the functions that make the policies of published algorithms."""
+    from evenhand.algorithms.registry import algorithms
 
-    Args:
-        source: of a Python file.
-
-    Example:
-        >>> bare(b"x = 1  # one")
-        'x = 1'
-    """
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [line for line in node.body if not _is_text(line)] or [ast.Pass()]
-    return ast.unparse(tree)
+    return [*(cls for slot in HOMES for cls in kinds(slot).values()), *(one.build for one in algorithms().values())]
 
 
-def _is_text(line: ast.stmt) -> bool:
-    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
+def named(names: Iterable[str]) -> list[object]:
+    """What a configuration in which these strings stand can be made of."""
+    from evenhand.algorithms.registry import algorithms
+    from evenhand.environment.world import Environment
+    from evenhand.policy.composition import Policy
+
+    wanted = set(names)
+    parts = [cls for slot in HOMES for kind, cls in kinds(slot).items() if wanted & {*kind.split("/"), kind}]
+    return [Policy, Environment, *parts, *(one.build for name, one in algorithms().items() if name in wanted)]
+
+
+@cache
+def digest_of(roots: frozenset[Root]) -> str:
+    """A digest of the definitions that some use."""
+    return _source().digest(roots)[:10]
+
+
+@cache
+def _source() -> Source:
+    return Source()
+
+
+@cache
+def _rounds() -> frozenset[Root]:
+    """What plays and measures the rounds, whatever the parts are."""
+    from evenhand.core.streams import strand_seeds
+    from evenhand.simulation.measures import MEASURES
+    from evenhand.simulation.simulate import run_block
+    from evenhand.theory.baseline import baseline_of
+
+    return frozenset(roots_of([run_block, baseline_of, strand_seeds, *MEASURES.values()]))

@@ -17,11 +17,12 @@ import numpy as np
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.files import alone_in, check_folder, write_whole
 from evenhand.core.parts import plain
-from evenhand.simulation.code_version import code_version
+from evenhand.simulation.code_version import code_version, named
 from evenhand.simulation.metrics import Measure
 from evenhand.simulation.results import PolicyResult, Results
+from evenhand.studies.configuration import parse
 from evenhand.studies.study import Study
-from evenhand.studies.units import Failure, Unit, UnitResult
+from evenhand.studies.units import Failure, Unit, UnitResult, strings_in
 
 FORMAT = 1
 RUN = ("horizon", "lanes", "seed", "rounds", "versions")  # that is kept of the information on a run
@@ -63,10 +64,11 @@ class Store:
         with alone_in(self.folder, shared):
             for folder in (self.units, self.failed):
                 folder.mkdir(exist_ok=True)
-            self._check(again)
+            code = code_of(study)
+            self._check(code, again)
             if not shared:
                 self._clean(again)
-            description = {"format": FORMAT, "code": code_version(), "folder": str(study.folder.resolve())}
+            description = {"format": FORMAT, "code": code, "folder": str(study.folder.resolve())}
             write_whole(self.folder / "study.json", partial(_write_json, {**description, "study": study.to_json()}))
             yield
 
@@ -138,8 +140,8 @@ class Store:
         theirs = other._description()
         if theirs is None:
             raise DataError(f"{other.folder} is not the folder of a sweep: it has no study.json")
-        if theirs["code"] != code_version():
-            raise DataError(f"{other.folder} holds results of another version ({theirs['code']}), not {code_version()}")
+        if theirs["code"] != (code := code_of(other.study())):
+            raise DataError(f"{other.folder} holds results of another version ({theirs['code']}), not {code}")
         new = sorted(other.finished() - self.finished())
         for key in new:
             write_whole(self.units / f"{key}.npz", partial(shutil.copyfile, other.units / f"{key}.npz"))
@@ -162,11 +164,11 @@ class Store:
             raise DataError(f"{path} has format {description.get('format')!r}, but this version reads format {FORMAT}")
         return description
 
-    def _check(self, again: bool) -> None:
+    def _check(self, code: str, again: bool) -> None:
         description = self._description()
-        if description is not None and description["code"] != code_version() and not again and self.finished():
+        if description is not None and description["code"] != code and not again and self.finished():
             raise EvenhandError(
-                f"{self.folder} holds results of another version ({description['code']}), this is {code_version()}: "
+                f"{self.folder} holds results of another version ({description['code']}), this is {code}: "
                 "give another folder with --out, or --again to run everything anew"
             )
 
@@ -179,6 +181,11 @@ class Store:
         if again:
             for path in (*self.units.glob("*.npz"), *self.failed.glob("*.json")):
                 path.unlink(missing_ok=True)
+
+
+def code_of(study: Study) -> str:
+    """The version of the code that runs what a study names."""
+    return code_version(parse, named(strings_in(study.to_json())))
 
 
 def _write_json(value: Any, path: Path) -> None:

@@ -136,7 +136,7 @@ class _Digests:
         self._folder = folder
 
     def of(self, table: Mapping[str, Any]) -> str:
-        files = {text: self._of_file(text) for text in _strings(table)}
+        files = {text: self._of_file(text) for text in strings_in(table)}
         known = {text: digest for text, digest in files.items() if digest}
         text = json.dumps([table, known], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
@@ -151,15 +151,16 @@ class _Digests:
             return ""
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_in(value: Any) -> Iterator[str]:
+    """The strings in plain values, other than keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for one in value.values():
-            yield from _strings(one)
+            yield from strings_in(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from _strings(one)
+            yield from strings_in(one)
 
 
 class Builder:

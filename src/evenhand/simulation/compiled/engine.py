@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import rules_of
+from evenhand.core.source import aside
 from evenhand.core.state import Array, State
 from evenhand.core.streams import STRAND, Streams
 from evenhand.environment.feedback import FeedbackRules
@@ -46,6 +47,7 @@ LONGEST = 100_000
 _seconds = 0.0  # that NumPy would have taken for what could have been compiled in this process
 
 
+@aside
 def engine(
     policy: Policy, world: World, recorder: MetricRecorder, state: State, rng: np.random.Generator
 ) -> Engine | None:

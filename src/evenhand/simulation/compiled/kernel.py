@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from evenhand.core.source import Root
 from evenhand.environment import recursions
 from evenhand.environment.profiles import OFTEN
 from evenhand.policy import claim as claims
 from evenhand.policy import evidence, fairness, index
 from evenhand.policy.evidence import Optimistic, Received
 from evenhand.policy.index import UCB, BetaSample
-from evenhand.simulation.code_version import code_version
+from evenhand.simulation.code_version import digest_of
 from evenhand.simulation.compiled.rules import (
     AT_ONCE,
     BOUNDED,
@@ -349,4 +350,4 @@ def loop(version: str) -> Any:
 
 
 #: Plays some rounds in the lanes of a strand, whose generator is ``rng``, after so many before.
-play = loop(code_version())
+play = loop(digest_of(frozenset({Root(__name__, "loop")})))
