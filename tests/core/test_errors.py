@@ -2,36 +2,64 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest
 
-PLACED: dict[str, tuple[str, str, str]] = {
-    "no subject": ("must be a number, got 'a'", "tolerance", "tolerance must be a number, got 'a'"),
+Path = tuple[str | int, ...]
+PLACED: dict[str, tuple[str, Path, Path, str]] = {
+    "no subject": ("must be a number, got 'a'", (), ("tolerance",), "tolerance must be a number, got 'a'"),
     "an entry": (
-        "[3] must be a number in [0, 1], got 2.0",
-        "fractions",
+        "must be a number in [0, 1], got 2.0",
+        (3,),
+        ("fractions",),
         "fractions[3] must be a number in [0, 1], got 2.0",
     ),
-    "a name": ("fractions[3] must be 1", "policies[0].fairness", "policies[0].fairness.fractions[3] must be 1"),
-    "a path": ("index.index must be 1", "policies[0]", "policies[0].index.index must be 1"),
-    "a path and a sentence": ("index: unknown kind 'x'", "policies[0]", "policies[0].index: unknown kind 'x'"),
-    "missing": ("fractions is missing", "policies[2]", "policies[2].fractions is missing"),
-    "a kind": ("unknown kind 'ucbb'; did you mean 'ucb'?", "index", "index: unknown kind 'ucbb'; did you mean 'ucb'?"),
-    "no kind": ("needs a kind; known: ucb", "index", "index needs a kind; known: ucb"),
+    "a name": (
+        "must be 1",
+        ("fractions", 3),
+        ("policies", 0, "fairness"),
+        "policies[0].fairness.fractions[3] must be 1",
+    ),
+    "a path": ("must be 1", ("index", "index"), ("policies", 0), "policies[0].index.index must be 1"),
+    "a path and a sentence": ("unknown kind 'x'", ("index",), ("policies", 0), "policies[0].index: unknown kind 'x'"),
+    "missing": ("is missing", ("fractions",), ("policies", 2), "policies[2].fractions is missing"),
+    "a kind": (
+        "unknown kind 'ucbb'; did you mean 'ucb'?",
+        (),
+        ("index",),
+        "index: unknown kind 'ucbb'; did you mean 'ucb'?",
+    ),
+    "no kind": ("needs a kind; known: ucb", (), ("index",), "index needs a kind; known: ucb"),
     "a sentence": (
         "MeritShares gives shares, TopM takes a ranking: use selection=DependentRounding(plays)",
-        "policies[1]",
+        (),
+        ("policies", 1),
         "policies[1]: MeritShares gives shares, TopM takes a ranking: use selection=DependentRounding(plays)",
     ),
-    "nowhere": ("must be 1", "", "must be 1"),
-    "two lines": ("a must be 1\nunknown key 'b'", "x", "x.a must be 1\nx: unknown key 'b'"),
+    "nowhere": ("must be 1", (), (), "must be 1"),
+    "without a name": ("must be 1", ("",), ("a",), "a must be 1"),
 }
 
 
-@pytest.mark.parametrize(("message", "place", "expected"), PLACED.values(), ids=list(PLACED))
-def test_the_place_of_an_error(message: str, place: str, expected: str) -> None:
-    assert str(EvenhandError(message).at(place)) == expected
+@pytest.mark.parametrize(("message", "inner", "outer", "expected"), PLACED.values(), ids=list(PLACED))
+def test_the_place_of_an_error(message: str, inner: Path, outer: Path, expected: str) -> None:
+    error = EvenhandError(message, *inner).at(*outer)
+    assert str(error) == expected
+    assert [fault.path for fault in error.faults] == [outer + tuple(step for step in inner if step)]
+
+
+def test_every_fault_of_an_error_has_its_place() -> None:
+    both = EvenhandError.together([EvenhandError("must be 1", "a"), EvenhandError("unknown key 'b'", key="b")]).at("x")
+    assert str(both) == "x.a must be 1\nx: unknown key 'b'"
+    assert [(fault.path, fault.key) for fault in both.faults] == [(("x", "a"), ""), (("x",), "b")]
+
+
+def test_an_error_travels_to_other_processes() -> None:
+    error = pickle.loads(pickle.dumps(ConfigurationError("must be 1", "a", 0).at("b")))
+    assert (type(error), str(error), error.faults[0].path) == (ConfigurationError, "b.a[0] must be 1", ("b", "a", 0))
 
 
 def test_a_placed_error_is_of_the_same_type_and_the_first_is_as_it_was() -> None:
@@ -40,12 +68,6 @@ def test_a_placed_error_is_of_the_same_type_and_the_first_is_as_it_was() -> None
         placed = first.at("a").at("b")
         assert type(placed) is kind
         assert (str(first), str(placed)) == ("must be 1", "b.a must be 1")
-
-
-def test_a_file_stands_in_front_of_every_line() -> None:
-    assert str(EvenhandError("a must be 1\nb must be 2").within("run.toml")) == (
-        "run.toml: a must be 1\nrun.toml: b must be 2"
-    )
 
 
 def test_errors_together_have_a_line_each() -> None:

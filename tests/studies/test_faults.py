@@ -126,14 +126,14 @@ def test_every_value_of_a_file_has_its_place(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     found = positions(text)
 
-    def check(value: Any, path: str) -> None:
+    def check(value: Any, path: tuple[str | int, ...]) -> None:
         if isinstance(value, dict):
             for key, part in value.items():
-                check(part, f"{path}.{key}" if path else key)
+                check(part, (*path, key))
         elif isinstance(value, list):
             for place, part in enumerate(value):
-                check(part, f"{path}[{place}]")
+                check(part, (*path, place))
         else:
             assert tomllib.loads(f"value = {text[slice(*found[path].value)]}")["value"] == value
 
-    check(tomllib.loads(text), "")
+    check(tomllib.loads(text), ())

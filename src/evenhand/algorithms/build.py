@@ -95,19 +95,21 @@ def _by_algorithm(table: Mapping[str, object], surroundings: Surroundings) -> Po
     parameters = {name: value for name, value in table.items() if name != "algorithm"}
     entry = entry_of(table["algorithm"], surroundings.importing)
     known = entry.parameters
-    faults = [_unknown(entry.name, name, known) for name in parameters if name not in known or name == "plays"]
+    faults: list[EvenhandError] = [
+        _unknown(entry.name, name, known) for name in parameters if name not in known or name == "plays"
+    ]
     if "horizon" in parameters and surroundings.horizon is not None:
         faults.append(_unknown(entry.name, "horizon", known))
     if surroundings.plays > 1 and "plays" not in known:
-        faults.append(f"{entry.name} plays one arm per round, but plays = {surroundings.plays}")
+        faults.append(ConfigurationError(f"{entry.name} plays one arm per round, but plays = {surroundings.plays}"))
     if faults:
-        raise ConfigurationError("\n".join(dict.fromkeys(faults)))
+        raise EvenhandError.together(faults)
     run = {"plays": surroundings.plays, "horizon": surroundings.horizon}
     given = {name: value for name, value in {**run, **surroundings.shared}.items() if value is not None}
     values = {name: value for name, value in given.items() if name in known} | parameters
     missing = [name for name, one in known.items() if one.default is one.empty and name not in values]
     if missing:
-        raise ConfigurationError("\n".join(_missing(entry.name, name, surroundings) for name in missing))
+        raise EvenhandError.together([_missing(entry.name, name, surroundings) for name in missing])
     policy = entry.build(**{name: _value(name, value, surroundings) for name, value in values.items()})
     if not isinstance(policy, Policy):
         raise ConfigurationError(f"algorithm {entry.name!r} must return a Policy, got {shown(policy)}")
@@ -132,7 +134,7 @@ def entry_of(name: object, importing: Callable[[str], object] | None = None) -> 
         'Patil et al. 2019, section 5, Algorithm 3.'
     """
     if not isinstance(name, str):
-        raise ConfigurationError(f"algorithm must be a name such as 'fucb', got {shown(name)}")
+        raise ConfigurationError(f"must be a name such as 'fucb', got {shown(name)}", "algorithm")
     if ":" in name and importing is not None:
         function = importing(name)
         if not callable(function):
@@ -151,7 +153,7 @@ def _by_parts(table: Mapping[str, object], surroundings: Surroundings) -> Policy
     for slot, value in table.items():
         if slot not in SLOTS and slot not in ("kind", "name"):
             names = ("algorithm", *SLOTS)
-            faults.append(ConfigurationError(f"unknown key {slot!r}{nearest(slot, names)}"))
+            faults.append(ConfigurationError(f"unknown key {slot!r}{nearest(slot, names)}", key=slot))
             continue
         try:
             parts[slot] = _part(slot, value, surroundings) if slot in SLOTS else value
@@ -208,22 +210,22 @@ def _placed(group: object, names: Sequence[str]) -> object:
         return group
     for arm in arms:
         if isinstance(arm, str) and arm not in names:
-            raise ConfigurationError(f"groups: there is no arm {arm!r}{nearest(arm, names)}")
+            raise ConfigurationError(f"there is no arm {arm!r}{nearest(arm, names)}", "groups")
     return {**group, "arms": [names.index(arm) if isinstance(arm, str) else arm for arm in arms]}
 
 
-def _unknown(algorithm: str, name: str, known: Mapping[str, object]) -> str:
-    if name in ("plays", "horizon"):
-        return f"unknown parameter {name!r} of {algorithm}: it is set for the whole run"
-    return f"unknown parameter {name!r} of {algorithm}{nearest(name, set(known) - {'plays', 'horizon'})}"
+def _unknown(algorithm: str, name: str, known: Mapping[str, object]) -> EvenhandError:
+    remedy = ": it is set for the whole run"
+    if name not in ("plays", "horizon"):
+        remedy = nearest(name, set(known) - {"plays", "horizon"})
+    return ConfigurationError(f"unknown parameter {name!r} of {algorithm}{remedy}", key=name)
 
 
-def _missing(algorithm: str, name: str, surroundings: Surroundings) -> str:
+def _missing(algorithm: str, name: str, surroundings: Surroundings) -> EvenhandError:
     if name == "horizon":
-        return f"horizon is missing: {algorithm} needs the number of rounds that it is meant for"
-    return f"{name} is missing: {algorithm} needs it" + (
-        ", here or in [environment]" if name in SHARED and surroundings.horizon else ""
-    )
+        return ConfigurationError(f"is missing: {algorithm} needs the number of rounds that it is meant for", name)
+    here = ", here or in [environment]" if name in SHARED and surroundings.horizon else ""
+    return ConfigurationError(f"is missing: {algorithm} needs it{here}", name)
 
 
 def importing_from(folder: Path | None) -> Callable[[str], Any]:

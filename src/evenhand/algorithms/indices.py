@@ -24,7 +24,7 @@ def beta_under(evidence: EvidenceLike, prior: PriorLike = UNIFORM) -> Index:
     if isinstance(evidence, str) and evidence == "mature":
         return MatureBeta(prior)
     if isinstance(evidence, str) and evidence not in kinds("evidence"):
-        raise EvenhandError(f"evidence: unknown kind {evidence!r}{nearest(evidence, (*kinds('evidence'), 'both'))}")
+        raise EvenhandError(f"unknown kind {evidence!r}{nearest(evidence, (*kinds('evidence'), 'both'))}", "evidence")
     return BetaSample(evidence, prior)
 
 

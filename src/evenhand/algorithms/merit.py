@@ -246,7 +246,7 @@ def _merit_intervals(
     validate.whole("horizon", horizon, high=validate.MOST)
     validate.whole("plays", plays, high=validate.MOST)
     if validate.number("delta", delta, 0.0, 1.0) == 0.0:
-        raise ConfigurationError("delta must be above 0, got 0")
+        raise ConfigurationError("must be above 0, got 0", "delta")
     if radius == "theorem":
         return ConfidenceIntervals(factor * plays * horizon, lower=lower, upper=upper)
     return ConfidenceIntervals(factor / delta, scale=0.5, anytime=True, lower=lower, upper=upper)

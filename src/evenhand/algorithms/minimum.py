@@ -66,7 +66,7 @@ def naive(fractions: PerArm, *, horizon: int, epsilon: float = 0.1) -> Policy:
     quotas = naive_quotas(fractions, horizon, epsilon)
     if len(quotas) == 1:
         raise EvenhandError(
-            f"fractions must have one number per arm, since the quotas depend on K, got {shown(fractions)}"
+            f"must have one number per arm, since the quotas depend on K, got {shown(fractions)}", "fractions"
         )
     shares = GuaranteedShares(fractions, rest="best")
     return Policy(Committed(EmpiricalMean(), quotas), shares, Categorical(), Quotas(quotas), name="naive")

@@ -160,7 +160,7 @@ def find(name: str) -> Algorithm:
     """
     known = algorithms()
     if name not in known:
-        raise ConfigurationError(f"there is no algorithm {name!r}{nearest(name, known)}")
+        raise ConfigurationError(f"there is no algorithm {name!r}{nearest(name, known)}", key="algorithm")
     return known[name]
 
 

@@ -2,69 +2,104 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
-import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
-#: How a message begins that has a value as its subject: a name or a path, or nothing but the verb.
-SUBJECT = re.compile(r"(?!there |this )[a-z_][\w.\[\]]*(?:: | (?:must|has|have|is|needs a|should)\b)|[a-z_]\w*\[")
+Path = tuple[str | int, ...]
+VERBS = ("must ", "should ", "has ", "have ", "is ", "needs a ")  # with which a message goes on that has a subject
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with one value: a message without its subject, which is the path.
+
+    ``key`` is what the message is about in the table at the path: a key that is unknown, or ``kind``.
+    """
+
+    text: str
+    path: Path = ()
+    key: str = ""
+
+    def __str__(self) -> str:
+        """The fault with its path in front."""
+        if not self.path:
+            return self.text
+        return f"{written(self.path)}{' ' if self.text.startswith(VERBS) else ': '}{self.text}"
+
+
+def written(path: Path) -> str:
+    """A path as text.
+
+    Example:
+        >>> written(("policies", 2, "fairness"))
+        'policies[2].fairness'
+    """
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
 class EvenhandError(ValueError):
-    """An error that the caller can correct; `at` adds where it is, and `together` joins several."""
+    """An error that the caller can correct; it carries what is wrong, and where, as data.
 
-    def at(self, place: str) -> Self:
-        """The same error with the path to the value in front, for every line of it.
+    Args:
+        text: the message, without its subject where there is a path.
+        *path: names and numbers that lead to the value; empty ones are left out.
+        key: in the table at the path, that the message is about without being its subject, such as an unknown one.
 
-        A message that begins with ``must`` or with an index in brackets lacks its subject, which is then the path.
+    Attributes:
+        faults: one or several.
+
+    Example:
+        >>> print(EvenhandError("must be a number in [0, 1], got 2.0", "fractions", 3))
+        fractions[3] must be a number in [0, 1], got 2.0
+    """
+
+    faults: tuple[Fault, ...]
+
+    def __init__(self, text: str = "", *path: str | int, key: str = "") -> None:
+        self.faults = (Fault(text, tuple(step for step in path if step != ""), key),)
+        super().__init__(str(self.faults[0]))
+
+    def __str__(self) -> str:
+        """A line for each fault."""
+        return "\n".join(map(str, self.faults))
+
+    def having(self, faults: Iterable[Fault]) -> Self:
+        """The same error with other faults."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, faults=tuple(dict.fromkeys(faults)))
+        other.args = (str(other),)
+        return other
+
+    def at(self, *path: str | int) -> Self:
+        """The same error with the path to the value in front, for every fault of it.
 
         Args:
-            place: path to the value or to the table that holds it, such as ``policies[2].fairness``.
+            *path: names and numbers that lead to the value or to the table that holds it.
 
         Example:
-            >>> print(EvenhandError("fractions[3] must be a number in [0, 1], got 2.0").at("policies[0].fairness"))
-            policies[0].fairness.fractions[3] must be a number in [0, 1], got 2.0
-            >>> print(EvenhandError("must be a number, got 'a'").at("tolerance"))
-            tolerance must be a number, got 'a'
+            >>> print(EvenhandError("must be at most 1, got 2.0", "fractions", 3).at("policies", 0, "fairness"))
+            policies[0].fairness.fractions[3] must be at most 1, got 2.0
         """
-        lines = (_joined(place, line) for line in str(self).split("\n"))
-        located = copy.copy(self)
-        located.args = ("\n".join(lines),)
-        return located
-
-    def within(self, name: str) -> Self:
-        """The same error with the name of the file, or of whatever else it is in, in front of every line.
-
-        Args:
-            name: what the error is in.
-
-        Example:
-            >>> print(EvenhandError("horizon is missing").within("run.toml"))
-            run.toml: horizon is missing
-        """
-        located = copy.copy(self)
-        located.args = ("\n".join(f"{name}: {line}" for line in str(self).split("\n")),)
-        return located
+        return self.having(replace(fault, path=path + fault.path) for fault in self.faults)
 
     @classmethod
     def together(cls, errors: Sequence[EvenhandError]) -> EvenhandError:
-        """One error with a line for each of several; of the first one's type.
+        """One error with the faults of several; of this class, or of the first one's where this is `EvenhandError`.
 
         Args:
             errors: at least one.
 
         Example:
-            >>> print(EvenhandError.together([EvenhandError("a must be 1"), EvenhandError("b must be 2")]))
+            >>> print(EvenhandError.together([EvenhandError("must be 1", "a"), EvenhandError("must be 2", "b")]))
             a must be 1
             b must be 2
         """
-        if len(errors) == 1:
+        if len(errors) == 1 and isinstance(errors[0], cls):
             return errors[0]
-        joined = copy.copy(errors[0])
-        joined.args = ("\n".join(dict.fromkeys(str(error) for error in errors)),)
-        return joined
+        first = errors[0] if cls is EvenhandError else cls()
+        return first.having(fault for error in errors for fault in error.faults)
 
 
 class InfeasiblePromise(EvenhandError):
@@ -154,13 +189,3 @@ def shown(value: object, limit: int = 200) -> str:
         return f"{type(value).__name__} that cannot be shown"
     text = " ".join(text.split()) if "\n" in text else text
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def _joined(place: str, line: str) -> str:
-    if not place:
-        return line
-    if line.startswith("["):
-        return f"{place}{line}"
-    if line.startswith(("must ", "needs a ", "is missing")):
-        return f"{place} {line}"
-    return f"{place}.{line}" if SUBJECT.match(line) else f"{place}: {line}"

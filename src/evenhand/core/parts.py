@@ -194,7 +194,7 @@ def build(slot: str, table: object, importing: Callable[[str], object] | None = 
     for name, parameter in parameters_of(cls).items():
         if name not in arguments:
             if parameter.default is attrs.NOTHING:
-                faults.append(ConfigurationError(f"{name} is missing"))
+                faults.append(ConfigurationError("is missing", name))
             continue
         try:
             values[name] = _value(parameter, arguments[name], importing)
@@ -202,10 +202,11 @@ def build(slot: str, table: object, importing: Callable[[str], object] | None = 
             faults.append(error)
     foreign = [name for name in arguments if name not in parameters_of(cls)]
     faults += [
-        ConfigurationError(f"unknown key {name!r}{nearest(name, ('kind', *parameters_of(cls)))}") for name in foreign
+        ConfigurationError(f"unknown key {name!r}{nearest(name, ('kind', *parameters_of(cls)))}", key=name)
+        for name in foreign
     ]
     if faults:
-        raise ConfigurationError(str(EvenhandError.together(faults)))
+        raise ConfigurationError.together(faults)
     return cls(**values)
 
 
@@ -272,13 +273,15 @@ def class_of(
     kind = arguments.pop("kind", None)
     if not isinstance(kind, str):
         names = dict.fromkeys(name.partition("/")[0] for name in kinds(slot))
-        raise ConfigurationError(f"needs a kind{nearest('', names)}" if kind is None else f"unknown kind {kind!r}")
+        raise ConfigurationError(
+            f"needs a kind{nearest('', names)}" if kind is None else f"unknown kind {kind!r}", key="kind"
+        )
     if ":" in kind and kind not in kinds(slot):
         if importing is None:
-            raise ConfigurationError(f"unknown kind {kind!r}: register your own parts first")
+            raise ConfigurationError(f"unknown kind {kind!r}: register your own parts first", key="kind")
         cls = importing(kind)
         if not isinstance(cls, type) or not (attrs.has(cls) or issubclass(cls, Part)):
-            raise ConfigurationError(f"kind {kind!r} must name the class of a part, got {cls!r}")
+            raise ConfigurationError(f"kind {kind!r} must name the class of a part, got {cls!r}", key="kind")
         check_definition(slot, cls)
         if cls not in _NAMES:
             register(slot, kind, cls)
@@ -288,11 +291,11 @@ def class_of(
         profile = arguments.pop("profile", None)
         if profile not in profiles:
             fault = "needs a profile" if profile is None else f"unknown profile {profile!r}"
-            raise ConfigurationError(f"{fault}{nearest(str(profile or ''), profiles)}")
+            raise ConfigurationError(f"{fault}{nearest(str(profile or ''), profiles)}", key="profile")
         kind = f"{kind}/{profile}"
     if kind not in kinds(slot):
         names = dict.fromkeys(name.partition("/")[0] for name in kinds(slot))
-        raise ConfigurationError(f"unknown kind {kind!r}{nearest(kind, names)}")
+        raise ConfigurationError(f"unknown kind {kind!r}{nearest(kind, names)}", key="kind")
     return kinds(slot)[kind], arguments
 
 

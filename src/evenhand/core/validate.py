@@ -128,34 +128,34 @@ def choice(*options: str) -> Callable[[object, attrs.Attribute[str], str], None]
 def number(name: str, value: Any, low: float = -math.inf, high: float = math.inf, inf: bool = False) -> float:
     """``value`` as a float within [low, high]; infinity only where ``inf`` allows it."""
     if isinstance(value, NO_NUMBER):
-        raise EvenhandError(_subject(name) + f"must be a number, got {shown(value)}")
+        raise EvenhandError(f"must be a number, got {shown(value)}", name)
     try:
         result = float(value)
     except OverflowError:
-        raise EvenhandError(_subject(name) + f"must be at most {LARGEST:.5g}, got {shown(value, 40)}") from None
+        raise EvenhandError(f"must be at most {LARGEST:.5g}, got {shown(value, 40)}", name) from None
     except (TypeError, ValueError):
-        raise EvenhandError(_subject(name) + f"must be a number, got {shown(value)}") from None
+        raise EvenhandError(f"must be a number, got {shown(value)}", name) from None
     finite = math.isfinite(result) or (inf and result == math.inf)
     if not finite or not low <= result <= high:
-        raise EvenhandError(_subject(name) + f"must be {_range(low, high, inf)}, got {shown(value)}")
+        raise EvenhandError(f"must be {_range(low, high, inf)}, got {shown(value)}", name)
     return result
 
 
 def whole(name: str, value: object, low: int = 1, high: int | None = None) -> int:
     """``value`` as an int within [low, high]."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise EvenhandError(_subject(name) + f"must be a whole number, got {shown(value)}")
+        raise EvenhandError(f"must be a whole number, got {shown(value)}", name)
     if value < low:
-        raise EvenhandError(_subject(name) + f"must be at least {low}, got {shown(value, 40)}")
+        raise EvenhandError(f"must be at least {low}, got {shown(value, 40)}", name)
     if high is not None and value > high:
-        raise EvenhandError(_subject(name) + f"must be at most {high}, got {shown(value, 40)}")
+        raise EvenhandError(f"must be at most {high}, got {shown(value, 40)}", name)
     return int(value)
 
 
 def boolean(name: str, value: object) -> bool:
     """``value`` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise EvenhandError(_subject(name) + f"must be true or false, got {shown(value)}")
+        raise EvenhandError(f"must be true or false, got {shown(value)}", name)
     return bool(value)
 
 
@@ -167,13 +167,13 @@ def part(name: str, value: object, base: type, example: str) -> None:
             remedy = f"; make an object of it: {value.__name__}(…)"
         elif type(value).__module__ not in ("builtins", "numpy"):
             remedy = f"; {type(value).__name__} does not derive from {base.__name__}"
-        raise EvenhandError(_subject(name) + f"must be an object such as {example}, got {shown(value)}{remedy}")
+        raise EvenhandError(f"must be an object such as {example}, got {shown(value)}{remedy}", name)
 
 
 def one_of(name: str, value: str, choices: Sequence[str]) -> str:
     """``value`` if it is one of the ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        raise EvenhandError(_subject(name) + f"must be {' or '.join(map(repr, choices))}, got {shown(value)}")
+        raise EvenhandError(f"must be {' or '.join(map(repr, choices))}, got {shown(value)}", name)
     return value
 
 
@@ -181,11 +181,11 @@ def per_arm(name: str, values: object, low: float = -math.inf, high: float = mat
     """``values``, one per arm, as an array within [low, high]; a `PerLane` stays one."""
     array = _floats(name, values)
     if array.ndim == 0 or array.shape[-1] == 0:
-        raise EvenhandError(_subject(name) + f"must be a list with one number per arm, got {shown(values)}")
+        raise EvenhandError(f"must be a list with one number per arm, got {shown(values)}", name)
     wrong = ~(np.isfinite(array) & (array >= low) & (array <= high))
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise EvenhandError(f"{name}[{place[-1]}] must be {_range(low, high)}, got {float(array[place])!r}")
+        raise EvenhandError(f"must be {_range(low, high)}, got {float(array[place])!r}", name, place[-1])
     return PerLane(array) if isinstance(values, PerLane) else array
 
 
@@ -199,8 +199,8 @@ def _floats(name: str, values: object) -> Array:
     except (OverflowError, TypeError, ValueError):
         odd = []
     if odd and odd[0][0]:
-        raise EvenhandError(f"{name}[{odd[0][0][-1]}] must be a number, got {shown(odd[0][1])}")
-    raise EvenhandError(_subject(name) + f"must be numbers, one per arm, got {shown(values)}")
+        raise EvenhandError(f"must be a number, got {shown(odd[0][1])}", name, odd[0][0][-1])
+    raise EvenhandError(f"must be numbers, one per arm, got {shown(values)}", name)
 
 
 def per_arm_or_one(name: str, values: object, low: float = -math.inf, high: float = math.inf) -> Array:
@@ -214,15 +214,13 @@ def one_per_arm(name: str, values: Array, arms: int) -> None:
     """Complain unless ``values`` has one entry per arm, or a single one for all."""
     entries = values.shape[-1]
     if entries not in (arms, 1):
-        raise EvenhandError(f"{name} has {number_of(entries, 'entry', 'entries')}, but {there_are(arms, 'arm')}")
+        raise EvenhandError(f"has {number_of(entries, 'entry', 'entries')}, but {there_are(arms, 'arm')}", name)
 
 
 def for_all_lanes(name: str, values: Array) -> Array:
     """``values`` if they are the same in all lanes."""
     if values.ndim != 1:
-        raise EvenhandError(
-            _subject(name) + f"must be the same in all lanes, one number per arm, got shape {values.shape}"
-        )
+        raise EvenhandError(f"must be the same in all lanes, one number per arm, got shape {values.shape}", name)
     return values
 
 
@@ -230,7 +228,7 @@ def same_length(name: str, values: Array, others: Array, of: str) -> None:
     """Complain if ``values`` and ``others`` both speak of single arms, but of different numbers of them."""
     entries, expected = values.shape[-1], others.shape[-1]
     if entries != expected and 1 not in (entries, expected):
-        raise EvenhandError(f"{name} has {entries} entries, but there are {expected} {of}")
+        raise EvenhandError(f"has {entries} entries, but there are {expected} {of}", name)
 
 
 def table(name: str, values: object, low: float = -math.inf, high: float = math.inf) -> Array:
@@ -238,15 +236,13 @@ def table(name: str, values: object, low: float = -math.inf, high: float = math.
     try:
         array = np.asarray(values, dtype=float)
     except (OverflowError, TypeError, ValueError):
-        raise EvenhandError(
-            _subject(name) + f"must be rows of equal length, one number per column, got {shown(values)}"
-        ) from None
+        raise EvenhandError(f"must be rows of equal length, one number per column, got {shown(values)}", name) from None
     if array.ndim != 2 or array.size == 0:
-        raise EvenhandError(_subject(name) + f"must be rows of equal length, got shape {array.shape}")
+        raise EvenhandError(f"must be rows of equal length, got shape {array.shape}", name)
     wrong = ~(np.isfinite(array) & (array >= low) & (array <= high))
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
-        raise EvenhandError(f"{name}[{row}][{column}] must be {_range(low, high)}, got {float(array[row, column])!r}")
+        raise EvenhandError(f"must be {_range(low, high)}, got {float(array[row, column])!r}", name, row, column)
     return array
 
 
@@ -255,13 +251,8 @@ def rows_sum_to_one(name: str, array: Array) -> None:
     sums = array.sum(axis=-1)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-6)
     if wrong.size:
-        where = f"{name}[{wrong[0]}]" if len(array) > 1 else name
-        raise EvenhandError(_subject(where) + f"must sum to 1, it sums to {sums[wrong[0]]:.6g}")
-
-
-def _subject(name: str) -> str:
-    """The name that a message begins with, if it is known."""
-    return f"{name} " if name else ""
+        place = (int(wrong[0]),) if len(array) > 1 else ()
+        raise EvenhandError(f"must sum to 1, it sums to {sums[wrong[0]]:.6g}", name, *place)
 
 
 def _range(low: float, high: float, inf: bool = False) -> str:

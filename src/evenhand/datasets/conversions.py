@@ -126,7 +126,7 @@ def visits(rows: Array, click_rate: float = CLICK_RATE) -> Array:
         array([1000.])
     """
     if validate.number("click_rate", click_rate, 0.0, 1.0) == 0.0:
-        raise EvenhandError("click_rate must be above 0, got 0")
+        raise EvenhandError("must be above 0, got 0", "click_rate")
     # A ten-millionth of a visit is a rounding error.
     return np.asarray(np.floor(rows[:, 0] * (rows[:, 1] / click_rate) / WEEK + 1e-7))
 
@@ -278,7 +278,7 @@ def _environment(rates: Any, delays: Sequence[Array]) -> Environment:
     means = validate.per_arm("rates", rates, 0.0, 1.0)
     if len(means) != len(delays):
         raise EvenhandError(
-            f"rates has {number_of(len(means), 'entry', 'entries')}, but {there_are(len(delays), 'ad')}"
+            f"has {number_of(len(means), 'entry', 'entries')}, but {there_are(len(delays), 'ad')}", "rates"
         )
     names = tuple(f"ad {place + 1}" for place in range(len(delays)))
     return Environment(Bernoulli(means), feedback=Empirical(delays), names=names)

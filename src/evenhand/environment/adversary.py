@@ -56,12 +56,12 @@ class NonOblivious(AnonymousFeedback):
     def check(self, arms: int) -> None:
         """The best arm must be one of them."""
         if self.best is not None and self.best >= arms:
-            raise EvenhandError(f"best is arm {self.best + 1}, but there are {arms} arms")
+            raise EvenhandError(f"is arm {self.best + 1}, but there are {arms} arms", "best")
 
     def flow(self, lanes: int, rounds: int) -> Flow:
         """Totals under way, and the number of the best arm's plays in a row."""
         if self.best is None:
-            raise EvenhandError("best must be the index of an arm, because there is no environment to take it from")
+            raise EvenhandError("must be the index of an arm, because there is no environment to take it from", "best")
         return self._flow(np.full(lanes, self.best), rounds)
 
     def open_for(self, means: Array, unit: Unit | None, shape: Shape, rounds: int) -> Channel:

@@ -278,7 +278,7 @@ class Uniform(Delay):
         validate.same_length("low", self.low, self.high, "high")
         if (self.high < self.low).any():
             raise EvenhandError(
-                f"high must be at least low, got low = {self.low.tolist()}, high = {self.high.tolist()}"
+                f"must be at least low, got low = {self.low.tolist()}, high = {self.high.tolist()}", "high"
             )
 
     def check(self, arms: int) -> None:
@@ -321,8 +321,9 @@ class ByReward(Delay):
     def __attrs_post_init__(self) -> None:
         if self.delays.shape[1] != len(self.values):
             raise EvenhandError(
-                f"delays must have one column for each of the {len(self.values)} values of a reward, "
-                f"got {self.delays.shape[1]}"
+                f"must have one column for each of the {len(self.values)} values of a reward, "
+                f"got {self.delays.shape[1]}",
+                "delays",
             )
 
     def rules(self) -> FeedbackRules | None:
@@ -332,7 +333,7 @@ class ByReward(Delay):
     def check(self, arms: int) -> None:
         """One row, or one per arm."""
         if len(self.delays) not in (1, arms):
-            raise EvenhandError(f"delays has {number_of(len(self.delays), 'row')}, but {there_are(arms, 'arm')}")
+            raise EvenhandError(f"has {number_of(len(self.delays), 'row')}, but {there_are(arms, 'arm')}", "delays")
 
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """The delay of the arm's reward."""

@@ -70,10 +70,10 @@ class Piecewise(DriftingRewards):
         starts = self.starts.tolist()
         if len(starts) != len(self.pieces):
             raise EvenhandError(
-                f"starts has {number_of(len(starts), 'entry', 'entries')} for {number_of(len(self.pieces), 'piece')}"
+                f"has {number_of(len(starts), 'entry', 'entries')} for {number_of(len(self.pieces), 'piece')}", "starts"
             )
         if starts[0] != 1 or (np.diff(starts) <= 0).any():
-            raise EvenhandError(f"starts must ascend from 1, got {[int(start) for start in starts]}")
+            raise EvenhandError(f"must ascend from 1, got {[int(start) for start in starts]}", "starts")
 
     @property
     def means(self) -> Array:
@@ -114,7 +114,7 @@ class Sinusoidal(DriftingRewards):
         for name in ("amplitudes", "period", "phases"):
             validate.same_length(name, getattr(self, name), self.centers, "centers")
         if (self.period <= 0.0).any():
-            raise EvenhandError("period must be above 0")
+            raise EvenhandError("must be above 0", "period")
         if (self.centers + self.amplitudes > 1.0 + 1e-12).any() or (self.centers - self.amplitudes < -1e-12).any():
             raise EvenhandError("centers and amplitudes must keep the means in [0, 1]; take smaller amplitudes")
 

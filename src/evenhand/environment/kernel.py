@@ -40,8 +40,7 @@ def _kernel(value: Weights) -> Array:
     wrong = ~(np.isfinite(weights) & (weights >= 0.0))
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
-        where = f"[{']['.join(map(str, place))}]"
-        raise EvenhandError(f"{where} must be a number of at least 0, got {float(weights[place])!r}")
+        raise EvenhandError(f"must be a number of at least 0, got {float(weights[place])!r}", *place)
     total = float(weights.sum(axis=-1).max())
     if total > 1.0 + 1e-9:
         raise EvenhandError(f"must sum to at most 1, got a sum of {total:.6g}")

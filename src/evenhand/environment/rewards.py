@@ -249,8 +249,9 @@ class Beta(Rewards):
             raise EvenhandError("Beta rewards need either a and b, or means")
         if self.a is not None and self.b is not None and self.a.shape != self.b.shape:
             raise EvenhandError(
-                f"a has {number_of(self.a.shape[-1], 'entry', 'entries')}, b has {self.b.shape[-1]}; "
-                "both need one number per arm"
+                f"has {number_of(self.a.shape[-1], 'entry', 'entries')}, b has {self.b.shape[-1]}; "
+                "both need one number per arm",
+                "a",
             )
 
     @property
@@ -313,7 +314,7 @@ class Categorical(Rewards):
     def __attrs_post_init__(self) -> None:
         columns, values = self.probabilities.shape[-1], len(self.values)
         if columns != values:
-            raise EvenhandError(f"probabilities has {number_of(columns, 'column')} for {number_of(values, 'value')}")
+            raise EvenhandError(f"has {number_of(columns, 'column')} for {number_of(values, 'value')}", "probabilities")
 
     @property
     def means(self) -> Array:

@@ -125,7 +125,7 @@ class Environment(Part):
             )
         if self.availability.arms not in (None, self.arms):
             raise EvenhandError(
-                f"availability is given for {number_of(self.availability.arms, 'arm')}, rewards for {self.arms}"
+                f"is given for {number_of(self.availability.arms, 'arm')}, rewards for {self.arms}", "availability"
             )
         for name, values in (("fractions", self.fractions), ("penalties", self.penalties), ("weights", self.weights)):
             if values is not None:
@@ -288,7 +288,9 @@ class World:
         if environment.rewards.rows is not None:
             raise EvenhandError("a log of rewards has no round before the first; run without free_start")
         if self.round or self._observed:
-            raise EvenhandError("free_pull must be called before round 1, which has begun; start the environment again")
+            raise EvenhandError(
+                "must be called before round 1, which has begun; start the environment again", "free_pull"
+            )
         self._channel = self._open(self.horizon + 1)
         earned, chance = map(_side_by_side, zip(*(strand.free_pull() for strand in self._strands), strict=True))
         played = np.ones(shape, dtype=bool)

@@ -98,7 +98,7 @@ class Policy(Part):
         for slot, (base, example) in SLOTS.items():
             validate.part(slot, getattr(self, slot), base, example)
         if not isinstance(self.name, str):
-            raise EvenhandError(f"name must be a string, got {shown(self.name)}")
+            raise EvenhandError(f"must be a string, got {shown(self.name)}", "name")
         for slot in ("selection", "fairness", "schedule", "hold", "index"):
             reason = getattr(self, slot).refuses(self)
             if reason is not None:
@@ -193,7 +193,7 @@ class Policy(Part):
         if self.fractions is not None:
             validate.one_per_arm("fractions", self.fractions, arms)
             if lanes is None and self.fractions.ndim > 1:
-                raise EvenhandError("fractions has several rows; use PerLane(fractions) to give each lane one row")
+                raise EvenhandError("has several rows; use PerLane(fractions) to give each lane one row", "fractions")
         self.fairness.check(arms, self.plays)
         self.schedule.check(arms, self.plays)
         self._check_floor(arms)
@@ -536,11 +536,11 @@ def _in_shape(observation: Observation, state: State) -> Observation:
     available = np.asarray(observation.available)
     if available.dtype != bool:
         if available.dtype.kind not in "iuf" or not np.isin(available, (0, 1)).all():
-            raise EvenhandError(f"available must be true or false, one per arm, got {shown(observation.available)}")
+            raise EvenhandError(f"must be true or false, one per arm, got {shown(observation.available)}", "available")
         available = available.astype(bool)
     if available.shape == shape:
         return observation if available is observation.available else Observation(available)
     try:
         return Observation(np.broadcast_to(available, shape))
     except ValueError:
-        raise EvenhandError(f"available has shape {available.shape}, this policy needs {shape}") from None
+        raise EvenhandError(f"has shape {available.shape}, this policy needs {shape}", "available") from None

@@ -223,8 +223,9 @@ class UntilDisproved(Index):
         one, other = (type(index.start((1,))) for index in (self.trusting, self.doubting))
         if other not in (one, type(None)):
             raise EvenhandError(
-                f"doubting must not remember anything else than trusting, got {self.trusting!r} and "
-                f"{self.doubting!r}: take one index under two kinds of evidence"
+                f"must not remember anything else than trusting, got {self.trusting!r} and "
+                f"{self.doubting!r}: take one index under two kinds of evidence",
+                "doubting",
             )
 
     @property

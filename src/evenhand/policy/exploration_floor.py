@@ -72,7 +72,7 @@ class ExplorationFloor(Selection):
 
     def __attrs_post_init__(self) -> None:
         if isinstance(self.selection, ExplorationFloor):
-            raise EvenhandError(f"selection is an exploration floor itself, {self.selection!r}: give one floor")
+            raise EvenhandError(f"is an exploration floor itself, {self.selection!r}: give one floor", "selection")
 
     @property
     def traits(self) -> Traits:

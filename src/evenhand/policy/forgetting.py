@@ -92,8 +92,9 @@ class Forgetting(Evidence):
     def __attrs_post_init__(self) -> None:
         if (self.discount is None) == (self.window is None):
             raise EvenhandError(
-                "forgetting needs a discount or a window, one of the two: discount=0.99 remembers about 100 rounds, "
-                "window=100 the last 100"
+                "needs a discount or a window, one of the two: discount=0.99 remembers about 100 rounds, "
+                "window=100 the last 100",
+                "forgetting",
             )
         refuse_memory(self.evidence)
 
@@ -190,5 +191,5 @@ def refuse_memory(evidence: Evidence | None) -> None:
     """
     if evidence is not None and evidence.memory() is not None:
         raise EvenhandError(
-            f"evidence must depend on the tally alone, such as Received() or Optimistic(), got {shown(evidence)}"
+            f"must depend on the tally alone, such as Received() or Optimistic(), got {shown(evidence)}", "evidence"
         )

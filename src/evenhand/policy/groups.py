@@ -199,8 +199,10 @@ class BoundedShares(Fairness):
         if over.any():
             *_, arm = np.argwhere(over)[0].tolist()
             raise EvenhandError(
-                f"fractions[{arm}] is {floors[over][0]:g}, above caps[{arm}], which is {caps[over][0]:g}; a floor "
-                "must not exceed the cap"
+                f"is {floors[over][0]:g}, above caps[{arm}], which is {caps[over][0]:g}; "
+                "a floor must not exceed the cap",
+                "fractions",
+                arm,
             )
 
     def allowance(self, arms: int, rounds: int, plays: int) -> float:

@@ -469,7 +469,7 @@ class Committed(Index):
     def __attrs_post_init__(self) -> None:
         if self.index.traits.random or self.index.start((1,)) is not None:
             raise EvenhandError(
-                f"index must depend on the tally alone, such as EmpiricalMean(), got {shown(self.index)}"
+                f"must depend on the tally alone, such as EmpiricalMean(), got {shown(self.index)}", "index"
             )
 
     @property

@@ -247,7 +247,9 @@ class Softmax(Merit):
 
     def __attrs_post_init__(self) -> None:
         if self.temperature < 1.0 / 700.0:
-            raise EvenhandError(f"temperature must be at least 1/700, got {self.temperature!r}: exp(1/τ) is too large")
+            raise EvenhandError(
+                f"must be at least 1/700, got {self.temperature!r}: exp(1/τ) is too large", "temperature"
+            )
 
     def __call__(self, mean: Array) -> Array:
         """``exp(μ/τ)``."""
@@ -304,7 +306,7 @@ class Threshold(Merit):
 
     def __attrs_post_init__(self) -> None:
         if self.at == 0.0:
-            raise EvenhandError("at must be above 0, got 0: there are no means below it")
+            raise EvenhandError("must be above 0, got 0: there are no means below it", "at")
         check_positive("a threshold merit", self.minimum)
 
     def __call__(self, mean: Array) -> Array:

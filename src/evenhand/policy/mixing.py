@@ -202,7 +202,7 @@ class Doubling(Phases):
 
     def __attrs_post_init__(self) -> None:
         if not 0.0 < self.exponent < 1.0:
-            raise EvenhandError(f"exponent must be between 0 and 1, got {self.exponent!r}")
+            raise EvenhandError(f"must be between 0 and 1, got {self.exponent!r}", "exponent")
 
     def horizon_of(self, round: int) -> int:
         """T_k of the phase that the round is in."""

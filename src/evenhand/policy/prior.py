@@ -67,7 +67,9 @@ def by_name(pairs: Mapping[str, Sequence[float]], names: Sequence[str]) -> list[
     """
     for name in pairs:
         if name not in names:
-            raise EvenhandError(f"prior has an unknown arm {name!r}{nearest(str(name), names) * (len(names) <= 100)}")
+            raise EvenhandError(
+                f"has an unknown arm {name!r}{nearest(str(name), names) * (len(names) <= 100)}", "prior"
+            )
     return [pairs.get(name, UNIFORM) for name in names]
 
 
@@ -112,4 +114,4 @@ def check_arms(prior: Prior, arms: int) -> None:
         evenhand.core.errors.EvenhandError: prior has 2 pairs, but there are 3 arms
     """
     if not isinstance(prior[0], float) and arms not in (1, len(prior)):  # 1: only the kind of a memory is asked for
-        raise EvenhandError(f"prior has {number_of(len(prior), 'pair')}, but {there_are(arms, 'arm')}")
+        raise EvenhandError(f"has {number_of(len(prior), 'pair')}, but {there_are(arms, 'arm')}", "prior")

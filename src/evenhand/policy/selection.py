@@ -140,7 +140,9 @@ class TopM(Selection):
 
 def _one_play(instance: object, parameter: object, value: int) -> None:
     if value != 1:
-        raise EvenhandError(f"plays must be 1 for a categorical draw, got {shown(value)}; use DependentRounding(plays)")
+        raise EvenhandError(
+            f"must be 1 for a categorical draw, got {shown(value)}; use DependentRounding(plays)", "plays"
+        )
 
 
 @part("selection", "categorical")

@@ -118,9 +118,9 @@ class SinceLastChange(Evidence):
 
     def __attrs_post_init__(self) -> None:
         if not 0.0 < self.delta < 1.0:
-            raise EvenhandError(f"delta must be between 0 and 1, got {self.delta!r}")
+            raise EvenhandError(f"must be between 0 and 1, got {self.delta!r}", "delta")
         if self.points < 4:
-            raise EvenhandError(f"points must be at least 4, got {self.points!r}")
+            raise EvenhandError(f"must be at least 4, got {self.points!r}", "points")
         refuse_memory(self.evidence)
 
     @property

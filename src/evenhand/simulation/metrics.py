@@ -363,10 +363,10 @@ def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> Non
     """
     names = {*taken, *COLUMNS}
     if isinstance(metrics, str | bytes) or not np.iterable(metrics):
-        raise EvenhandError(f"metrics must be a list of metrics, got {shown(metrics)}")
+        raise EvenhandError(f"must be a list of metrics, got {shown(metrics)}", "metrics")
     for place, metric in enumerate(metrics):
         if not isinstance(metric, Metric):
-            raise EvenhandError(f"metrics[{place}] must be a Metric, got {metric!r}")
+            raise EvenhandError(f"must be a Metric, got {metric!r}", "metrics", place)
         for part in ("name", "label", "unit"):
             if not isinstance(getattr(metric, part, None), str):
                 raise EvenhandError(f"{type(metric).__name__} needs a {part}, a string")

@@ -182,7 +182,7 @@ def compare_keeping(
     validate.whole("lanes", lanes, high=validate.MOST)
     validate.whole("seed", seed, low=0)
     if validate.whole("jobs", jobs, low=-1) == 0:
-        raise EvenhandError("jobs must be at least 1, or -1 for every core, got 0")
+        raise EvenhandError("must be at least 1, or -1 for every core, got 0", "jobs")
     check_metrics(metrics, taken=MEASURES)
     named = _labelled(policies)
     validate.part("environment", environment, Environment, "Environment(Bernoulli([0.9, 0.5]))")
@@ -372,7 +372,7 @@ def checkpoint_rounds(
         places = even if spacing == "even" or number == 1 else np.geomspace(1, horizon, number)
         return np.unique(np.round(places).astype(np.int64))
     if isinstance(checkpoints, str | bytes) or not np.iterable(checkpoints):
-        raise EvenhandError(f"checkpoints must be a whole number, or a list of rounds, got {shown(checkpoints)}")
+        raise EvenhandError(f"must be a whole number, or a list of rounds, got {shown(checkpoints)}", "checkpoints")
     for place, value in enumerate(checkpoints):
         if not 1 <= validate.whole(f"checkpoints[{place}]", value) <= horizon:
             raise EvenhandError(f"checkpoints[{place}] = {value} is not one of the {horizon} rounds")
@@ -381,7 +381,7 @@ def checkpoint_rounds(
 
 def _labelled(policies: Mapping[str, Policy] | Sequence[Policy]) -> dict[str, Policy]:
     if isinstance(policies, str | bytes) or not np.iterable(policies):
-        raise EvenhandError(f"policies must be a list of policies, or policies by label, got {shown(policies)}")
+        raise EvenhandError(f"must be a list of policies, or policies by label, got {shown(policies)}", "policies")
     if isinstance(policies, Mapping):
         for label, policy in policies.items():
             if not isinstance(label, str):

@@ -185,7 +185,7 @@ def _settings(data: Mapping[str, Any]) -> tuple[Config, list[EvenhandError]]:
         wrong = {one["loc"][0] for one in error.errors()}
         rest = {key: value for key, value in data.items() if key not in wrong}
         config = Config.model_construct(**{"horizon": 1, "environment": None, "policies": [], **rest})
-        return config, [ConfigurationError(line) for line in dict.fromkeys(map(_sentence, error.errors()))]
+        return config, list(map(_fault, error.errors()))
 
 
 def _surroundings(config: Config, world: Environment | None, run: RunSettings) -> Surroundings | None:
@@ -209,7 +209,7 @@ def _surroundings(config: Config, world: Environment | None, run: RunSettings) -
 def _joined(faults: list[EvenhandError]) -> EvenhandError:
     """All faults as one error; data that cannot be read and promises that cannot be kept stay such errors."""
     error = EvenhandError.together(faults)
-    return ConfigurationError(str(error)) if type(error) is EvenhandError else error
+    return ConfigurationError.together([error]) if type(error) is EvenhandError else error
 
 
 def _metrics(
@@ -223,7 +223,7 @@ def _metrics(
             metrics.append(build("metric", table, importing))
             check_metrics(metrics, taken=MEASURES)
         except EvenhandError as error:
-            faults.append(error.at(f"metrics[{place}]"))
+            faults.append(error.at("metrics", place))
     return tuple(metrics), faults
 
 
@@ -232,22 +232,20 @@ def _policies(tables: list[dict[str, Any]], around: Surroundings) -> tuple[dict[
     policies: dict[str, Policy] = {}
     faults: list[EvenhandError] = []
     for place, table in enumerate(tables):
-        path = f"policies[{place}]"
         try:
             points = grid_points(table)
         except EvenhandError as error:
-            faults.append(error.at(path))
+            faults.append(error.at("policies", place))
             continue
         for label, point in points:
             try:
                 policy = build_policy(point, around)
             except EvenhandError as error:
-                faults.append(error.at(path))
+                faults.append(error.at("policies", place))
                 continue
             if label in policies:
-                faults.append(
-                    ConfigurationError(f"{path}: two policies are labelled {label!r}; give each its own label")
-                )
+                message = f"two policies are labelled {label!r}; give each its own label"
+                faults.append(ConfigurationError(message, "policies", place, key="label"))
             policies[label] = policy
     return policies, faults
 
@@ -272,14 +270,16 @@ def grid_points(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     grid = table.get("grid", {})
     label = table.get("label", given.get("algorithm", "policy"))
     if not isinstance(label, str):
-        raise ConfigurationError(f"label must be a string, got {label!r}")
+        raise ConfigurationError(f"must be a string, got {label!r}", "label")
     if not isinstance(grid, Mapping):
-        raise ConfigurationError(f"grid must be a table of lists, got {grid!r}")
+        raise ConfigurationError(f"must be a table of lists, got {grid!r}", "grid")
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
-            raise ConfigurationError(f"grid.{key} must be a list with at least one value, got {values!r}")
+            raise ConfigurationError(f"must be a list with at least one value, got {values!r}", "grid", key)
         if key in given:
-            raise ConfigurationError(f"{key!r} is set both in grid.{key} and in the policy: remove one of them")
+            raise ConfigurationError(
+                f"{key!r} is set both in grid.{key} and in the policy: remove one of them", key=key
+            )
     points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
     return [
         (" ".join([label, *(f"{key}={short(one)}" for key, one in point.items())]), given | point) for point in points
@@ -302,18 +302,15 @@ def short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
-def _sentence(error: Any) -> str:
-    """One of pydantic's errors in a line: where, and what would be right."""
-    steps = [step for step in error["loc"] if not str(step).startswith(("list[", "constrained", "int"))]
-    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
+def _fault(error: Any) -> EvenhandError:
+    """One of pydantic's errors: where, and what would be right."""
+    path = [step for step in error["loc"] if not str(step).startswith(("list[", "constrained", "int"))]
     kind, got = error["type"], error["input"]
     if kind == "missing":
-        return f"{place} is missing"
+        return ConfigurationError("is missing", *path)
     if kind == "extra_forbidden":
-        key = str(error["loc"][-1])
-        fields = Figures.model_fields if len(steps) > 1 else Config.model_fields
-        parent = place.rpartition(".")[0]
-        return f"{parent}: ".lstrip(": ") + f"unknown key {key!r}{nearest(key, fields)}"
-    limits = error.get("ctx", {})
-    right = RIGHT.get(kind, "").format(**limits) or f"{error['msg'][:1].lower()}{error['msg'][1:]}"
-    return f"{place} must be {right.removeprefix('input should be ')}, got {got!r}"
+        *path, key = path
+        fields = Figures.model_fields if path else Config.model_fields
+        return ConfigurationError(f"unknown key {key!r}{nearest(str(key), fields)}", *path, key=str(key))
+    right = RIGHT.get(kind, "").format(**error.get("ctx", {})) or f"{error['msg'][:1].lower()}{error['msg'][1:]}"
+    return ConfigurationError(f"must be {right.removeprefix('input should be ')}, got {got!r}", *path)

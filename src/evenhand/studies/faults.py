@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping
 
-from evenhand.core.errors import ConfigurationError, EvenhandError
+from evenhand.core.errors import ConfigurationError, EvenhandError, Fault, Path
 from evenhand.studies.positions import Span, positions
 
-PATH = re.compile(r"[A-Za-z_]\w*(?:\[\d+\])*(?:\.[A-Za-z_]\w*(?:\[\d+\])*)*")
-LAST = re.compile(r"(?:\[\d+\]|\.?[A-Za-z_]\w*)$")
-QUOTED = re.compile(r"'(\w+)'")
+VALUES = ("kind", "profile", "algorithm", "label")  # keys whose value is what a fault is about, not the key
 WHERE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)")
 WIDEST = 100  # columns of a line that is shown
 
@@ -25,24 +22,20 @@ def located(error: EvenhandError, text: str, name: str) -> EvenhandError:
     A fault that is about no value in the file, as about one that is missing, has the file's name only.
 
     Args:
-        error: of `evenhand.studies.configuration.parse`, a line for each fault.
+        error: of `evenhand.studies.configuration.parse`.
         text: of the file.
         name: of the file.
 
     Example:
-        >>> error = ConfigurationError("lanes must be at least 1, got 0")
+        >>> error = ConfigurationError("must be at least 1, got 0", "lanes")
         >>> print(located(error, "horizon = 5\\nlanes = 0\\n", "run.toml"))
         run.toml:2:9: lanes must be at least 1, got 0
             2 | lanes = 0
               |         ^
     """
     found = positions(text)
-    lines = str(error).split("\n")
-    spans = [(line, _span(line, found, text)) for line in lines]
-    shown = [_pointed(line, span, text, name) for line, span in sorted(spans, key=lambda one: one[1] or (-1, -1))]
-    with_places = copy.copy(error)
-    with_places.args = ("\n".join(shown),)
-    return with_places
+    spans = sorted(((fault, _span(fault, found)) for fault in error.faults), key=lambda one: one[1] or (-1, -1))
+    return error.having(Fault(_pointed(str(fault), span, text, name)) for fault, span in spans)
 
 
 def not_toml(error: tomllib.TOMLDecodeError, text: str, name: str) -> ConfigurationError:
@@ -72,24 +65,18 @@ def not_toml(error: tomllib.TOMLDecodeError, text: str, name: str) -> Configurat
     return ConfigurationError(_pointed(message, (at, at + 1), text, name))
 
 
-def _span(line: str, found: Mapping[str, Span], text: str) -> tuple[int, int] | None:
-    """What a fault is about: the value with the path that the message begins with, or the name in it that it quotes."""
-    match = PATH.match(line)
-    path = match[0] if match else ""
-    quoted = QUOTED.search(line)
-    while path and path not in found:
-        before, _, last = path.rpartition(".")
-        if f"{before}.grid.{last}" in found:
-            return found[f"{before}.grid.{last}"].value
-        path = LAST.sub("", path)
-    if quoted is not None:
-        inside = {place: span for place, span in found.items() if place.startswith(path) and place != path}
-        for place, span in inside.items():
-            if place in (f"{path}.{quoted[1]}", f"{path}.grid.{quoted[1]}", quoted[1]):
-                return span.key
-            if text[slice(*span.value)].strip("\"'") == quoted[1]:
-                return span.value
-    return found[path].value if path else None
+def _span(fault: Fault, found: Mapping[Path, Span]) -> tuple[int, int] | None:
+    """What a fault is about: the value at its path or, where that is not in the file, the next table around it."""
+    if fault.key:
+        for keyed in ((*fault.path, fault.key), (*fault.path, "grid", fault.key)):
+            if keyed in found:
+                return found[keyed].value if fault.key in VALUES else found[keyed].key
+    for length in range(len(fault.path), 0, -1):
+        *before, last = fault.path[:length]
+        for path in ((*before, last), (*before, "grid", last)):
+            if path in found:
+                return found[path].value
+    return None
 
 
 def _pointed(message: str, span: tuple[int, int] | None, text: str, name: str) -> str:

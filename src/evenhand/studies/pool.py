@@ -62,7 +62,7 @@ class Pool:
         """Each unit with its result as soon as it is there: a `Failure` if it cannot be run or ends its worker."""
         validate.one_of("backend", self.backend, BACKENDS)
         if validate.whole("jobs", self.jobs, low=-1) == 0:
-            raise EvenhandError("jobs must be at least 1, or -1 for every core, got 0")
+            raise EvenhandError("must be at least 1, or -1 for every core, got 0", "jobs")
         if self.backend == "local" and self.address:
             raise EvenhandError("an address belongs to a cluster: give the backend, 'dask' or 'ray', too")
         faults: list[tuple[Unit, Result]] = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from evenhand.core.errors import Path
+
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 STRINGS = {
@@ -29,16 +31,16 @@ class Span:
     value: tuple[int, int]
 
 
-def positions(text: str) -> dict[str, Span]:
-    """The place of every value of a TOML file by its path, such as ``policies[0].fractions[1]``.
+def positions(text: str) -> dict[Path, Span]:
+    """The place of every value of a TOML file by its path, such as ``("policies", 0, "fractions", 1)``.
 
     Args:
         text: of a valid TOML file.
 
     Example:
         >>> found = positions('lanes = 5\\n[[policies]]\\nfractions = [0.1, 0.2]\\n')
-        >>> found["lanes"].value, sorted(found)[1:4]
-        ((8, 9), ['policies[0]', 'policies[0].fractions', 'policies[0].fractions[0]'])
+        >>> found["lanes",].value, list(found)[1:3]
+        ((8, 9), [('policies', 0), ('policies', 0, 'fractions', 0)])
     """
     scanner = _Scanner(text)
     scanner.file()
@@ -49,11 +51,11 @@ def positions(text: str) -> dict[str, Span]:
 class _Scanner:
     text: str
     at: int = 0
-    found: dict[str, Span] = field(default_factory=dict)
-    tables: dict[str, int] = field(default_factory=dict)  # path of an array of tables → index of its last table
+    found: dict[Path, Span] = field(default_factory=dict)
+    tables: dict[Path, int] = field(default_factory=dict)  # path of an array of tables → index of its last table
 
     def file(self) -> None:
-        within = ""
+        within: Path = ()
         self.space()
         while self.at < len(self.text):
             if self.text[self.at] == "[":
@@ -62,27 +64,25 @@ class _Scanner:
                 self.pair(within)
             self.space()
 
-    def header(self) -> str:
+    def header(self) -> Path:
         start = self.at
         brackets = 2 if self.text.startswith("[[", self.at) else 1
         self.at += brackets
         names = self.key()
         self.at = self.text.index("]" * brackets, self.at) + brackets
-        path = ""
+        path: Path = ()
         for place, name in enumerate(names):
-            path = _inside(path, name)
+            path += (name,)
             if brackets == 2 and place == len(names) - 1:
                 self.tables[path] = self.tables.get(path, -1) + 1
             if path in self.tables:
-                path += f"[{self.tables[path]}]"
+                path += (self.tables[path],)
         self.found[path] = Span((start, self.at), (start, self.at))
         return path
 
-    def pair(self, within: str) -> None:
+    def pair(self, within: Path) -> None:
         start = self.at
-        path = within
-        for name in self.key():
-            path = _inside(path, name)
+        path = (*within, *self.key())
         end = self.at
         self.space()
         self.at += 1  # the equals sign
@@ -103,7 +103,7 @@ class _Scanner:
                 return names
             self.at = rest.end()
 
-    def value(self, path: str, key: tuple[int, int]) -> None:
+    def value(self, path: Path, key: tuple[int, int]) -> None:
         start, first = self.at, self.text[self.at]
         if first in "[{":
             self.at += 1
@@ -115,12 +115,12 @@ class _Scanner:
             self.at = match.end()
         self.found[path] = Span(key, (start, self.at))
 
-    def items(self, path: str, close: str) -> None:
+    def items(self, path: Path, close: str) -> None:
         number = 0
         self.space()
         while self.text[self.at] != close:
             if close == "]":
-                self.value(f"{path}[{number}]", (self.at, self.at))
+                self.value((*path, number), (self.at, self.at))
             else:
                 self.pair(path)
             number += 1
@@ -134,7 +134,3 @@ class _Scanner:
         match = SPACE.match(self.text, self.at)
         assert match is not None
         self.at = match.end()
-
-
-def _inside(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name

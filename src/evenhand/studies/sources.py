@@ -60,7 +60,9 @@ def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
         >>> environment(table, RunSettings(Path(), lanes=1, seed=0)).names
         ('tea', 'coffee')
     """
-    faults = [ConfigurationError(f"unknown key {key!r}{nearest(key, KEYS)}") for key in table if key not in KEYS]
+    faults = [
+        ConfigurationError(f"unknown key {key!r}{nearest(key, KEYS)}", key=key) for key in table if key not in KEYS
+    ]
     if ("rewards" in table) == ("dataset" in table):
         faults.append(ConfigurationError("give either rewards or a dataset"))
     if "dataset" in table and {"arms", "availability"} & set(table):
@@ -122,7 +124,7 @@ def rewards(table: Any, names: tuple[str, ...] | None, run: RunSettings) -> tupl
     if values.get("kind") == "table" and "path" in values:
         headed, values["values"] = logs.read_rewards(_path(values, run))
         if names not in (None, headed):
-            raise EvenhandError(f"arms must be the columns of the reward table, in this order: {', '.join(headed)}")
+            raise EvenhandError(f"must be the columns of the reward table, in this order: {', '.join(headed)}", "arms")
         names = headed
     if values.get("kind") == "varying" and "path" in values:
         headed, values["probabilities"] = logs.read_rewards(_path(values, run))
@@ -167,11 +169,13 @@ def dataset(table: Any, run: RunSettings) -> Environment:
     if kind is None:
         raise ConfigurationError(f"needs a kind{nearest('', DATASETS)}")
     if kind not in DATASETS:
-        raise ConfigurationError(f"unknown kind {kind!r}{nearest(str(kind), DATASETS)}")
+        raise ConfigurationError(f"unknown kind {kind!r}{nearest(str(kind), DATASETS)}", key="kind")
     known: Mapping[str, Any] = inspect.signature(DATASETS[kind]).parameters
-    faults = [ConfigurationError(f"unknown key {key!r}{nearest(key, known)}") for key in values if key not in known]
+    faults = [
+        ConfigurationError(f"unknown key {key!r}{nearest(key, known)}", key=key) for key in values if key not in known
+    ]
     required = (name for name, one in known.items() if one.default is one.empty and name not in values)
-    faults += [ConfigurationError(f"{name} is missing") for name in required]
+    faults += [ConfigurationError("is missing", name) for name in required]
     if faults:
         raise EvenhandError.together(faults)
     if values.get("path") is not None:
@@ -271,7 +275,7 @@ def _path(values: dict[str, Any], run: RunSettings) -> Path:
     """The path in a table, which is taken out of it; relative to the folder of the configuration."""
     path = values.pop("path", None)
     if not isinstance(path, str):
-        raise ConfigurationError("path is missing" if path is None else f"path must be a string, got {path!r}")
+        raise ConfigurationError("is missing" if path is None else f"must be a string, got {path!r}", "path")
     return run.folder / path
 
 
@@ -288,7 +292,7 @@ def _drawn(table: Mapping[str, Any], run: RunSettings) -> PerLane:
     known = {"kind", "arms", "low", "high"}
     if table.get("kind") != "uniform" or set(table) - known or "arms" not in table:
         raise ConfigurationError(
-            f"means must be a list, or {{ kind = 'uniform', arms = 5, low = 0.0, high = 1.0 }}, got {dict(table)!r}"
+            f"must be a list, or {{ kind = 'uniform', arms = 5, low = 0.0, high = 1.0 }}, got {dict(table)!r}", "means"
         )
     arms = validate.whole("means.arms", table["arms"])
     low = validate.number("means.low", table.get("low", 0.0))
@@ -310,14 +314,14 @@ def _penalties(value: Any, model: Rewards | None) -> Any:
 def _members(place: int, row: Any, names: tuple[str, ...]) -> Any:
     """A set of arms as a row of 0 and 1."""
     if not isinstance(row, list):
-        raise EvenhandError(f"sets[{place}] must be a list, got {row!r}")
+        raise EvenhandError(f"must be a list, got {row!r}", "sets", place)
     if (row and all(isinstance(member, str) for member in row)) or not row:
         for member in row:
             if member not in names:
-                raise EvenhandError(f"sets[{place}]: there is no arm {member!r}{nearest(str(member), names)}")
+                raise EvenhandError(f"there is no arm {member!r}{nearest(str(member), names)}", "sets", place)
         return [float(name in row) for name in names]
     if len(row) != len(names) or any(member not in (0, 1) for member in row):
-        raise EvenhandError(f"sets[{place}] must be {len(names)} entries of 0 or 1, or a list of names, got {row}")
+        raise EvenhandError(f"must be {len(names)} entries of 0 or 1, or a list of names, got {row}", "sets", place)
     return row
 
 

@@ -177,13 +177,14 @@ class Study:
         sweep = data.get("sweep")
         if sweep is None:
             raise ConfigurationError(
-                "sweep is missing: a study has a section [sweep] with axes; `evenhand simulate` runs a single setting"
+                "is missing: a study has a section [sweep] with axes; `evenhand simulate` runs a single setting",
+                "sweep",
             )
         if not isinstance(sweep, Mapping):
-            raise ConfigurationError(f"sweep must be a table, got {sweep!r}")
+            raise ConfigurationError(f"must be a table, got {sweep!r}", "sweep")
         for key in sweep:
             if key not in KEYS:
-                raise ConfigurationError(f"sweep: unknown key {key!r}{nearest(key, KEYS)}")
+                raise ConfigurationError(f"unknown key {key!r}{nearest(key, KEYS)}", "sweep", key=key)
         config = {key: value for key, value in data.items() if key != "sweep"}
         options = {key: sweep[key] for key in ("mode", "points", "seed", "settings") if key in sweep}
         try:
@@ -225,7 +226,9 @@ class Study:
         if (axes is None) == (settings is None):
             raise ConfigurationError("must have either axes or a list of settings")
         if (mode == "random") != (points is not None):
-            raise ConfigurationError("points is the number of settings that mode 'random' draws; give both or neither")
+            raise ConfigurationError(
+                "is the number of settings that mode 'random' draws; give both or neither", "points"
+            )
         number = 0 if points is None else validate.whole("points", points)
         made = _axes(axes, mode) if axes is not None else ()
         study = cls(
@@ -298,64 +301,67 @@ class Study:
             raise ConfigurationError(f"mode 'paired' needs axes with equally many values: {counts}")
         for place, chosen in enumerate(self._chosen()):
             for axis, value in chosen:
-                name = f"settings[{place}]" if self.listed else f"axes.{axis.key or axis.name}"
                 try:
                     axis.put(self.config, value)
                 except EvenhandError as error:
-                    raise ConfigurationError(f"{name}: {error}") from None
+                    raise error.at(*(("settings", place) if self.listed else ("axes", axis.key or axis.name))) from None
             if not self.listed:
                 break
 
 
 def _axes(axes: Any, mode: str) -> tuple[Axis, ...]:
     if not isinstance(axes, Mapping) or not axes:
-        raise ConfigurationError(f"axes must be a table with at least one axis, got {axes!r}")
+        raise ConfigurationError(f"must be a table with at least one axis, got {axes!r}", "axes")
     names = _named([key for key, value in axes.items() if not isinstance(value, Mapping)])
-    made = tuple(_axis(key, value, names, mode) for key, value in axes.items())
+    made = []
+    for key, value in axes.items():
+        try:
+            made.append(_axis(key, value, names, mode))
+        except EvenhandError as error:
+            raise error.at("axes", key) from None
     taken = [axis.name for axis in made]
     for name in taken:
         if taken.count(name) > 1:
-            raise ConfigurationError(f"axes: two axes are called {name!r}; name them: {{ path = …, values = … }}")
+            raise ConfigurationError(f"two axes are called {name!r}; name them: {{ path = …, values = … }}", "axes")
         if name in ("setting", "policy", "round", "lane", "measure", "n", "mean", "stderr", "low", "high"):
-            raise ConfigurationError(f"axes.{name}: the results have a column of this name; use another")
-    return made
+            raise ConfigurationError("the results have a column of this name; use another", "axes", name)
+    return tuple(made)
 
 
 def _axis(key: str, given: Any, names: Mapping[str, str], mode: str) -> Axis:
-    place = f"axes.{key}"
     if not isinstance(given, Mapping):
-        return Axis(names[key], (key,), _values(place, given), key=key)
+        return Axis(names[key], (key,), _values(given), key=key)
     for one in given:
         if one not in AXIS:
-            raise ConfigurationError(f"{place}: unknown key {one!r}{nearest(one, AXIS)}")
+            raise ConfigurationError(f"unknown key {one!r}{nearest(one, AXIS)}", key=one)
     paths = given.get("path", key)
     paths = paths if isinstance(paths, list) else [paths]
     if not all(isinstance(path, str) for path in paths) or not paths:
-        raise ConfigurationError(f"{place}.path must be a path or a list of paths, got {given.get('path')!r}")
+        raise ConfigurationError(f"must be a path or a list of paths, got {given.get('path')!r}", "path")
     path = tuple(paths)
     for one in path:
         steps(one)
     if "values" in given:
         if {"low", "high", "points", "spacing"} & set(given):
-            raise ConfigurationError(f"{place}: give either values, or low and high")
-        return Axis(key, path, _values(f"{place}.values", given["values"]))
-    return _between(place, key, path, given, mode)
+            raise ConfigurationError("give either values, or low and high")
+        return Axis(key, path, _values(given["values"], "values"))
+    return _between(key, path, given, mode)
 
 
-def _between(place: str, name: str, path: tuple[str, ...], given: Mapping[str, Any], mode: str) -> Axis:
+def _between(name: str, path: tuple[str, ...], given: Mapping[str, Any], mode: str) -> Axis:
     """An axis with numbers between two limits: equally spaced, or to be drawn."""
-    low, high = (validate.number(f"{place}.{end}", given.get(end)) for end in ("low", "high"))
+    low, high = (validate.number(end, given.get(end)) for end in ("low", "high"))
     spacing = given.get("spacing", "even")
-    validate.one_of(f"{place}.spacing", spacing, ("even", "log"))
+    validate.one_of("spacing", spacing, ("even", "log"))
     if not low < high or (spacing == "log" and low <= 0):
         raise ConfigurationError(
-            f"{place}: low must be less than high{', and above 0' * (spacing == 'log')}, got {low:g} and {high:g}"
+            f"low must be less than high{', and above 0' * (spacing == 'log')}, got {low:g} and {high:g}"
         )
     if mode == "random":
         if "points" in given:
-            raise ConfigurationError(f"{place}: mode 'random' draws as many settings as sweep.points, remove points")
+            raise ConfigurationError("mode 'random' draws as many settings as sweep.points, remove points")
         return Axis(name, path, (), low, high, spacing)
-    points = validate.whole(f"{place}.points", given.get("points"), low=2)
+    points = validate.whole("points", given.get("points"), low=2)
     values = np.linspace(low, high, points) if spacing == "even" else np.geomspace(low, high, points)
     whole = all(isinstance(given[end], int) for end in ("low", "high"))
     rounded = np.round(values)
@@ -363,11 +369,11 @@ def _between(place: str, name: str, path: tuple[str, ...], given: Mapping[str, A
     return Axis(name, path, tuple(dict.fromkeys((rounded.astype(int) if exact else values).tolist())))
 
 
-def _values(place: str, values: Any) -> tuple[Any, ...]:
+def _values(values: Any, *path: str) -> tuple[Any, ...]:
     if isinstance(values, np.ndarray):
         values = values.tolist()
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
-        raise ConfigurationError(f"{place} must be a list with at least one value, got {values!r}")
+        raise ConfigurationError(f"must be a list with at least one value, got {values!r}", *path)
     return tuple(value.item() if isinstance(value, np.generic) else value for value in values)
 
 
@@ -375,10 +381,10 @@ def _listed(settings: Any) -> tuple[dict[str, Any], ...]:
     if settings is None:
         return ()
     if not isinstance(settings, Sequence) or isinstance(settings, str) or not settings:
-        raise ConfigurationError(f"settings must be a list with at least one table, got {settings!r}")
+        raise ConfigurationError(f"must be a list with at least one table, got {settings!r}", "settings")
     for place, one in enumerate(settings):
         if not isinstance(one, Mapping) or not one:
-            raise ConfigurationError(f"settings[{place}] must be a table of values by path, got {one!r}")
+            raise ConfigurationError(f"must be a table of values by path, got {one!r}", "settings", place)
     return tuple(dict(one) for one in settings)
 
 

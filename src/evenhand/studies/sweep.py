@@ -48,7 +48,7 @@ class Shard:
         """
         match = re.fullmatch(r"(\d+)/(\d+)", text)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
-            raise EvenhandError(f"shard must have the form 3/10, the third of ten parts, got {text!r}")
+            raise EvenhandError(f"must have the form 3/10, the third of ten parts, got {text!r}", "shard")
         return cls(int(match[1]), int(match[2]))
 
 

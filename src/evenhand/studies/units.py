@@ -113,14 +113,14 @@ def units_of(study: Study) -> Iterator[Unit]:
     for setting in study.settings():
         tables = setting.config.get("policies")
         if not isinstance(tables, list) or not tables or not all(isinstance(one, Mapping) for one in tables):
-            raise ConfigurationError(f"policies must be a list of tables, got {tables!r}")
+            raise ConfigurationError(f"must be a list of tables, got {tables!r}", "policies")
         shared = {name: setting.config.get(name) for name in (*DECIDING, "environment")}
         labels: set[str] = set()
         for place, table in enumerate(tables):
             try:
                 points = grid_points(table)
             except EvenhandError as error:
-                raise error.at(f"policies[{place}]") from None
+                raise error.at("policies", place) from None
             for label, point in points:
                 if label in labels:
                     raise ConfigurationError(f"two policies are labelled {label!r}; give each its own label")

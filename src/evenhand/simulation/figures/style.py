@@ -87,7 +87,7 @@ def style_for(width: str) -> dict[Any, Any]:
         (8, 10)
     """
     if width and width not in WIDTHS:
-        raise EvenhandError(f"width must be 'column', 'text' or '', got {width!r}{nearest(width, WIDTHS)}")
+        raise EvenhandError(f"must be 'column', 'text' or '', got {width!r}{nearest(width, WIDTHS)}", "width")
     families = {"font.family": ["DejaVu Sans", *installed()]}
     return STYLE | families | (SMALL if width else {})
 
