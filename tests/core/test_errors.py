@@ -40,6 +40,7 @@ PLACED: dict[str, tuple[str, Path, Path, str]] = {
         "policies[1]: MeritShares gives shares, TopM takes a ranking: use selection=DependentRounding(plays)",
     ),
     "nowhere": ("must be 1", (), (), "must be 1"),
+    "a phrase": ("must be 1", ("an arm of the group 'n'",), ("groups",), "groups: an arm of the group 'n' must be 1"),
     "without a name": ("must be 1", ("",), ("a",), "a must be 1"),
 }
 
@@ -48,7 +49,9 @@ PLACED: dict[str, tuple[str, Path, Path, str]] = {
 def test_the_place_of_an_error(message: str, inner: Path, outer: Path, expected: str) -> None:
     error = EvenhandError(message, *inner).at(*outer)
     assert str(error) == expected
-    assert [fault.path for fault in error.faults] == [outer + tuple(step for step in inner if step)]
+    assert [fault.path for fault in error.faults] == [
+        outer + tuple(step for step in inner if " " not in str(step) and step)
+    ]
 
 
 def test_every_fault_of_an_error_has_its_place() -> None:

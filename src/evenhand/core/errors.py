@@ -58,6 +58,8 @@ class EvenhandError(ValueError):
     faults: tuple[Fault, ...]
 
     def __init__(self, text: str = "", *path: str | int, key: str = "") -> None:
+        if path and " " in str(path[0]):  # a phrase such as "an arm of the group 'north'"
+            text, path = f"{written(path)} {text}", ()
         self.faults = (Fault(text, tuple(step for step in path if step != ""), key),)
         super().__init__(str(self.faults[0]))
 

@@ -55,15 +55,13 @@ def as_groups(values: Iterable[GroupLike]) -> tuple[Group, ...]:
 
 def _group(place: int, table: object) -> Group:
     if not isinstance(table, Mapping):
-        raise EvenhandError(
-            f"[{place}] must be a table such as {{ name = 'north', arms = [0, 2] }}, got {shown(table)}"
-        )
+        raise EvenhandError(f"must be a table such as {{ name = 'north', arms = [0, 2] }}, got {shown(table)}", place)
     for key in table:
         if key not in KEYS:
-            raise EvenhandError(f"[{place}] has an unknown key {key!r}{nearest(str(key), KEYS)}")
+            raise EvenhandError(f"has an unknown key {key!r}{nearest(str(key), KEYS)}", place, key=str(key))
     name, arms = table.get("name"), table.get("arms")
     if not isinstance(name, str) or not name.strip() or name != name.strip():
-        raise EvenhandError(f"[{place}].name must be a string without surrounding white space, got {shown(name)}")
+        raise EvenhandError(f"must be a string without surrounding white space, got {shown(name)}", place, "name")
     if isinstance(arms, str) or not isinstance(arms, Sequence) or len(arms) == 0:
         raise EvenhandError(f"the group {name!r} needs arms, a list with at least one arm, got {shown(arms)}")
     places = [validate.whole(f"an arm of the group {name!r}", arm, low=0) for arm in arms]
