@@ -28,14 +28,6 @@ INCOMPLETE = "the answer began, but was not complete in time"
 class Connection:
     """Connections to a service, kept open between calls; threads may share them.
 
-    Args:
-        key: API key; never shown.
-        limits: how often and for how long a call is tried.
-        transport: carries the calls; None for the network.
-        sleep: waits for some seconds.
-        clock: returns the time in seconds.
-        notice: called once per call if it has no answer after a second.
-
     Example:
         >>> answer = httpx.Response(200, json={"round": 7})
         >>> connection = Connection(transport=httpx.MockTransport(lambda request: answer))
@@ -61,20 +53,7 @@ class Connection:
         self._http.close()
 
     def send(self, call: Call, shape: type[Record]) -> tuple[int, Record]:
-        """The status of the answer to a call, and the answer as a record.
-
-        Args:
-            call: to send, repeated after a transient failure as far as its limits allow.
-            shape: class of the record.
-
-        Returns:
-            The status, such as 200, and the record.
-
-        Raises:
-            ServiceError: the service refuses the call.
-            Unavailable: it cannot be reached or cannot answer, in all tries.
-            UnexpectedAnswer: the answer has another shape.
-        """
+        """The status of the answer to a call, and the answer as a record."""
 
         def use(response: httpx.Response, tries: Tries) -> tuple[int, Record]:
             return response.status_code, read(call, response, _body(response, tries), shape)
@@ -82,19 +61,7 @@ class Connection:
         return self._try(call, use)
 
     def download(self, call: Call, path: Path, media_type: str) -> None:
-        """Write an answer to a file in pieces, for as long as pieces arrive.
-
-        Args:
-            call: to send.
-            path: file to write.
-            media_type: that the answer must have.
-
-        Raises:
-            ServiceError: the service refuses the call.
-            Unavailable: it cannot be reached or cannot answer, in all tries.
-            UnexpectedAnswer: the answer has another media type.
-            OSError: the file cannot be written.
-        """
+        """Write an answer to a file in pieces, for as long as pieces arrive."""
 
         def use(response: httpx.Response, tries: Tries) -> None:
             if (got := _other_type(response, media_type)) is not None:
@@ -136,13 +103,6 @@ class Connection:
 class AsyncConnection:
     """Connections to a service for asyncio, kept open between calls.
 
-    Args:
-        key: API key; never shown.
-        limits: how often and for how long a call is tried.
-        transport: carries the calls; None for the network.
-        sleep: waits for some seconds.
-        clock: returns the time in seconds.
-
     Example:
         >>> answer = httpx.Response(200, json={"round": 7})
         >>> connection = AsyncConnection(transport=httpx.MockTransport(lambda request: answer))
@@ -167,15 +127,7 @@ class AsyncConnection:
         await self._http.aclose()
 
     async def send(self, call: Call, shape: type[Record]) -> tuple[int, Record]:
-        """Like `Connection.send`.
-
-        Args:
-            call: to send.
-            shape: class of the record.
-
-        Returns:
-            The status, such as 200, and the record.
-        """
+        """Like `Connection.send`."""
 
         async def use(response: httpx.Response, tries: Tries) -> tuple[int, Record]:
             return response.status_code, read(call, response, await _async_body(response, tries), shape)
@@ -183,13 +135,7 @@ class AsyncConnection:
         return await self._try(call, use)
 
     async def download(self, call: Call, path: Path, media_type: str) -> None:
-        """Like `Connection.download`.
-
-        Args:
-            call: to send.
-            path: file to write.
-            media_type: that the answer must have.
-        """
+        """Like `Connection.download`."""
 
         async def use(response: httpx.Response, tries: Tries) -> None:
             if (got := _other_type(response, media_type)) is not None:

@@ -1,4 +1,8 @@
-"""When a call is tried again, and for how long."""
+"""When a call is tried again, and for how long.
+
+By hand: stamina takes neither the clock nor the sleep of a caller, and tenacity would replace the loops of six lines in
+`transport`; what is long stays: which errors are transient, the time left for a try, and what the last error says.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +43,6 @@ class Limits:
         retries: further tries after one that failed and may succeed when repeated.
         patience: seconds per call, with all its tries.
         wait: whether a call is tried again where nothing accepts connections, as while a service restarts.
-
-    Raises:
-        EvenhandError: a value is out of range.
 
     Example:
         >>> Limits(timeout=0.0)
@@ -85,13 +86,7 @@ class Transient(Exception):
 
 
 class Tries:
-    """The tries of a call, and the time that is left for them.
-
-    Args:
-        call: that is tried.
-        limits: of the tries.
-        clock: returns the time in seconds.
-    """
+    """The tries of a call, and the time that is left for them."""
 
     def __init__(self, call: Call, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self.call, self.request = call, call.request()
@@ -110,17 +105,7 @@ class Tries:
         return self._clock() > self._deadline
 
     def pause(self, error: Transient) -> float:
-        """Seconds to wait before the next try.
-
-        Args:
-            error: of the last try.
-
-        Returns:
-            Seconds, at least 0.
-
-        Raises:
-            Unavailable: there is no next try.
-        """
+        """Seconds to wait before the next try."""
         longest = min(FIRST_PAUSE * 2.0 ** min(self._number, 10), LONGEST_PAUSE)
         seconds = error.retry_after + random.uniform(0.0, longest)
         self._number, self._sent = self._number + 1, self._sent or error.sent
@@ -162,15 +147,7 @@ class Tries:
 
 
 def failed(call: Call, error: httpx.HTTPError | httpx.InvalidURL) -> Transient | ServiceError:
-    """The error for a try without an answer.
-
-    Args:
-        call: that was tried.
-        error: that httpx raised.
-
-    Returns:
-        A transient error, after which the call can be tried again, or one that is final.
-    """
+    """The error for a try without an answer."""
     if isinstance(error, LOST):
         reason = f"{REASONS.get(type(error), 'the connection broke')} ({error})"
         sent, connected = not isinstance(error, UNSENT), not isinstance(error, httpx.ConnectError)
@@ -179,16 +156,7 @@ def failed(call: Call, error: httpx.HTTPError | httpx.InvalidURL) -> Transient |
 
 
 def refused(call: Call, response: httpx.Response, body: bytes) -> Transient | ServiceError:
-    """The error for an answer that is not successful.
-
-    Args:
-        call: that was answered.
-        response: its status and headers.
-        body: of the answer.
-
-    Returns:
-        A transient error, after which the call can be tried again, or one that is final.
-    """
+    """The error for an answer that is not successful."""
     if response.status_code not in TRANSIENT:
         return service_error(call, response, body)
     problem = problem_in(body)

@@ -1,4 +1,8 @@
-"""Signatures of webhooks, as Standard Webhooks (https://www.standardwebhooks.com) has them."""
+"""Signatures of webhooks, as Standard Webhooks (https://www.standardwebhooks.com) has them.
+
+By hand, since the package `standardwebhooks` raises errors other than its own where a signature has another form or the
+body is not UTF-8, so that a receiver fails on a hostile message; and neither its clock nor its tolerance can be set.
+"""
 
 from __future__ import annotations
 

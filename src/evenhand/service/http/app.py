@@ -35,11 +35,6 @@ TELEMETRY_OFF: TelemetryConfig = {"tracing": False, "metrics": False, "logs": Fa
 def create_app(store: Store, settings: Settings | None = None, metrics: Metrics | None = None) -> FastAPI:
     """The service of a store.
 
-    Args:
-        store: the allocations; it is not closed with the app.
-        settings: the address of the server, and its limits.
-        metrics: counts requests, decisions and rewards; the store's observer, if it is to count commits, too.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service.store import Store

@@ -64,11 +64,7 @@ class Caller:
             raise Refused("forbidden", f"the key {self.name!r} is for {names}, not for {allocation!r}")
 
     def check_all(self, what: str) -> None:
-        """Refuse a request for something that concerns all allocations.
-
-        Raises:
-            Refused: its key is for some of them.
-        """
+        """Refuse a request for something that concerns all allocations."""
         if self.allocations is not None:
             names = ", ".join(sorted(self.allocations))
             reason = f"{what} requires a key for all allocations; the key {self.name!r} is for {names}"
@@ -79,11 +75,7 @@ LOCAL_CALLER = Caller(None, frozenset(SCOPES))
 
 
 class Cached(Generic[Value]):
-    """Values that are slow to compute, each computed at most once per second, however many requests need it.
-
-    Args:
-        clock: returns the time in seconds.
-    """
+    """Values that are slow to compute, each computed at most once per second, however many requests need it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -104,14 +96,7 @@ class Cached(Generic[Value]):
 
 
 class Authenticator:
-    """Accepts requests with a key; or, if that is allowed and no key was ever created, all from this computer.
-
-    Args:
-        keys: where they are stored.
-        open: whether requests from this computer need no key as long as there is none.
-        clock: returns the time in seconds.
-        now: returns the time in seconds since the epoch, by which keys expire.
-    """
+    """Accepts requests with a key; or, if that is allowed and no key was ever created, all from this computer."""
 
     def __init__(
         self,
@@ -124,13 +109,7 @@ class Authenticator:
         self._found: Cached[Mapping[str, Key]] = Cached(clock)
 
     async def caller(self, headers: Headers) -> Caller:
-        """The sender of a request.
-
-        Raises:
-            Refused: there are keys, and the request has none of them; or there are none, and it is not from this
-                computer.
-            StoreUnavailable: the keys cannot be read.
-        """
+        """The sender of a request."""
         authorization = headers.getlist("authorization")
         if authorization:
             key = await self._key(authorization)
@@ -147,11 +126,7 @@ class Authenticator:
         return LOCAL_CALLER
 
     async def check_public(self, headers: Headers) -> None:
-        """Accept a request for a public page, unless another website has directed it here under its own name.
-
-        Raises:
-            Refused: there are no keys, and the request is not for this computer.
-        """
+        """Accept a request for a public page, unless another website has directed it here under its own name."""
         try:
             if not await self._needs_key():
                 _check_local(headers)

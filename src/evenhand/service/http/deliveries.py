@@ -32,13 +32,7 @@ NAT64 = ipaddress.ip_network("64:ff9b::/96")  # addresses of IPv4 in IPv6
 
 
 class Deliveries:
-    """Delivers the events of all allocations to their webhooks.
-
-    Args:
-        store: that has the events.
-        private: whether addresses in private networks, and without TLS, may be used.
-        hooks: the webhooks; None for those of the store.
-    """
+    """Delivers the events of all allocations to their webhooks."""
 
     def __init__(self, store: Store, private: bool = False, hooks: WebhookStore | None = None) -> None:
         self._store, self._private = store, private
@@ -135,13 +129,6 @@ def message(name: str, event: Event) -> bytes:
 def check_address(url: str, private: bool) -> httpx.URL:
     """The address of a webhook, which need not be reachable yet.
 
-    Args:
-        url: of it.
-        private: whether addresses in private networks, and without TLS, may be used.
-
-    Raises:
-        EvenhandError: it is invalid, or not allowed.
-
     Example:
         >>> check_address("https://example.org/hook", private=False).host
         'example.org'
@@ -166,9 +153,6 @@ def resolved(url: str, private: bool) -> tuple[httpx.URL, str]:
     """The address of a webhook with the IP address in place of the name of its host, and the header ``host``.
 
     The connection goes to the IP address that was checked, whatever the name resolves to a moment later.
-
-    Raises:
-        EvenhandError: the host is unknown, or in a private network.
     """
     address = check_address(url, private)
     port = address.port or (443 if address.scheme == "https" else 80)

@@ -140,7 +140,8 @@ class KeyRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The function that answers a request."""
-        answer, (scope, *_) = self._answer(), (*(self.dependant.dependencies[0].own_oauth_scopes or ()), None)
+        answer, scopes = self._answer(), self.dependant.dependencies[0].own_oauth_scopes
+        scope = scopes[0] if scopes else None
         limit = LIMITS.get(self.name, Limit()) if self.body_field else None
 
         async def handler(request: Request) -> Response:

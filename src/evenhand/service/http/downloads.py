@@ -73,12 +73,6 @@ def _file(content: bytes, name: str, media_type: str) -> Response:
 def as_csv(audit: Audit) -> bytes:
     """The lines of an audit as a CSV file in UTF-8, as RFC 4180 has it.
 
-    Args:
-        audit: of an allocation.
-
-    Returns:
-        A head with the names of the columns, and a row per line.
-
     Example:
         >>> from evenhand.bandit import Bandit
         >>> audit = Bandit(["tea", "=1+1"], "fucb", fractions=[0.0, 0.5]).audit()
@@ -100,12 +94,6 @@ def _harmless(value: object) -> object:
 
 def as_svg(audit: Audit) -> bytes:
     """The figure of an audit as an SVG file, whose text stays text.
-
-    Args:
-        audit: of an allocation.
-
-    Returns:
-        The same bytes for the same audit.
 
     Example:
         >>> from evenhand.bandit import Bandit

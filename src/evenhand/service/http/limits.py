@@ -46,11 +46,7 @@ def check_values(limit: int, body: bytes) -> None:
 
 
 def check_fields(body: Any, place: str = "body") -> None:
-    """Refuse an object with so many fields that most are unknown, without describing each.
-
-    Raises:
-        Refused: there are too many.
-    """
+    """Refuse an object with so many fields that most are unknown, without describing each."""
     if isinstance(body, dict) and len(body) > MAX_UNKNOWN:
         raise Refused.at(place, f"has {len(body):,} fields; no message has more than {MAX_UNKNOWN}, see /docs")
 

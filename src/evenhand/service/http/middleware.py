@@ -28,13 +28,7 @@ CLIENT_CLOSED = 499  # the status under which a request is counted whose client 
 
 
 class RequestMiddleware:
-    """ASGI middleware around the app.
-
-    Args:
-        app: inside.
-        metrics: counts the requests.
-        max_body: bytes per request body.
-    """
+    """ASGI middleware around the app."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, max_body: int) -> None:
         self._app, self._metrics, self._max_body = app, metrics, max_body

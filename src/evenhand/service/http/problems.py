@@ -56,14 +56,7 @@ class JsonResponse(Response):
 
 
 class Refused(Exception):
-    """A request that cannot be carried out.
-
-    Args:
-        code: one of `CODES`.
-        message: what is wrong, and the remedy.
-        details: where, as pairs of a place and a message.
-        headers: of the answer.
-    """
+    """A request that cannot be carried out."""
 
     def __init__(
         self,

@@ -64,20 +64,7 @@ def serve(
     log_format: str = "text",
     upkeep: Upkeep = DEFAULT_UPKEEP,
 ) -> None:
-    """Serve a database until a signal stops the server.
-
-    Args:
-        database: a path to an SQLite file, or a URL; created if it does not exist.
-        settings: of the server.
-        port: to listen on; 0 for a free one.
-        log_level: ``error``, ``warning``, ``info`` (every request) or ``debug``.
-        log_format: ``text`` or ``json``.
-        upkeep: of the database.
-
-    Raises:
-        EvenhandError: the database cannot be used, other computers could send requests without a key, or the host or
-            port cannot be used.
-    """
+    """Serve a database until a signal stops the server."""
     validate.one_of("log-level", log_level, logs.LEVELS)
     validate.one_of("log-format", log_format, logs.FORMATS)
     _addresses(settings.host, port)  # before a database is created
@@ -107,11 +94,7 @@ def serve(
 
 
 def _opened(database: str, upkeep: Upkeep, metrics: Metrics) -> Store:
-    """The store, as soon as its database can be reached.
-
-    Raises:
-        StoreUnavailable: it cannot be reached in time.
-    """
+    """The store, as soon as its database can be reached."""
     end, reported = time.monotonic() + upkeep.wait, False
     while True:
         try:
@@ -132,9 +115,6 @@ def check_keys(settings: Settings, has_keys: bool) -> None:
 
     A proxy on this computer need not say that it forwards requests: then those of others look like its own.
 
-    Raises:
-        EvenhandError: others could send requests.
-
     Example:
         >>> check_keys(Settings(host="127.0.0.1", no_keys=True), has_keys=False)
     """
@@ -154,9 +134,6 @@ def check_keys(settings: Settings, has_keys: bool) -> None:
 
 def listening_sockets(settings: Settings, port: int) -> list[socket.socket]:
     """Sockets on all addresses of the host.
-
-    Raises:
-        EvenhandError: it has no address on this computer, or the port is in use.
 
     Example:
         >>> [one] = listening_sockets(Settings(), 0)

@@ -74,15 +74,7 @@ class Service:
         return tuple(replace(one, health=of) for one, of in zip(listed, found, strict=True))
 
     async def etag(self, name: str, limit: int | None) -> str | None:
-        """The ETag of an audit, before it is computed and without loading the allocation.
-
-        Args:
-            name: of the allocation.
-            limit: number of lines; None for all arms.
-
-        Returns:
-            None where a window passes just now, so that the audit has another one soon.
-        """
+        """The ETag of an audit, before it is computed and without loading the allocation."""
         mark = await run_in_threadpool(self.store.mark, name)
         if mark is None:  # an event is due, which any command writes first
             await self.run(name, Describe())
@@ -92,9 +84,5 @@ class Service:
         return f'W/"{hashlib.sha256(repr((mark, limit, __version__)).encode()).hexdigest()[:32]}"'
 
     async def ready(self) -> None:
-        """Return if the database can be reached; it is tried at most once per second.
-
-        Raises:
-            StoreUnavailable: it cannot be reached.
-        """
+        """Return if the database can be reached; it is tried at most once per second."""
         await self._ready(None, self.store.ready)

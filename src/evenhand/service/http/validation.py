@@ -45,12 +45,7 @@ SENTENCES: dict[str, str | Callable[[dict[str, Any]], str]] = {
 
 
 def described(errors: Sequence[Mapping[str, Any]], request: Any = None, body: Any = None) -> list[tuple[str, str]]:
-    """Where a request is invalid, and why.
-
-    Args:
-        errors: pydantic's.
-        request: type of the body; a union of records has the name of one of them after ``body`` in a place.
-        body: that is invalid.
+    """Where a request is invalid, and why, by pydantic's errors; a union of records has the name of one in a place.
 
     Example:
         >>> from evenhand.messages.requests import CountedRounds

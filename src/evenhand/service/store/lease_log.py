@@ -25,11 +25,7 @@ class LeasedRound:
 
 
 class LeaseLog:
-    """The leased rounds of an allocation, by its events.
-
-    Args:
-        id: of the allocation.
-    """
+    """The leased rounds of an allocation, by its events."""
 
     def __init__(self, id: int) -> None:
         self._id = id
@@ -79,10 +75,6 @@ def _of_state(state: Event, lease: Mapping[str, Any]) -> Event:
 
 class _Played:
     """The rounds of a lease that were played.
-
-    Args:
-        event: of the lease.
-        reports: events of its reports, in order.
 
     Attributes:
         since: number of rounds of which the events were replaced by a state.

@@ -66,21 +66,6 @@ def restore(database: Database, name: str, removed: Path, from_snapshot: bool | 
     sound one after the damage: it keeps that state, and the events after it. Then nothing that was answered is lost to
     the allocation, but the record is of what led from the last event in order to the snapshot; an event ``state`` is in
     its place.
-
-    Args:
-        database: of the service; a server may be running.
-        name: of the allocation.
-        removed: file to write, which must not exist: the events that are removed, as `export_events` writes them.
-        from_snapshot: whether to go on from the snapshot, or back; None where there is only one way.
-
-    Returns:
-        What was kept and what was removed.
-
-    Raises:
-        UnknownAllocation: there is no allocation of that name.
-        StateError: not even its first event is in order; it can only be erased. Or there is no sound snapshot after
-            the damage.
-        EvenhandError: there are two ways, and none was chosen; the file exists or cannot be written.
     """
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
@@ -140,18 +125,7 @@ def _after_snapshot(
 
 
 def erase(database: Database, name: str) -> int:
-    """Erase an allocation with everything that is stored of it.
-
-    Args:
-        database: of the service.
-        name: of the allocation.
-
-    Returns:
-        The number of events that it had.
-
-    Raises:
-        UnknownAllocation: there is no allocation of that name.
-    """
+    """Erase an allocation with everything that is stored of it."""
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
         for table in (tables.answers, tables.snapshots, tables.arms, tables.webhooks):
@@ -163,20 +137,7 @@ def erase(database: Database, name: str) -> int:
 
 
 def export_events(database: Database, name: str, path: Path) -> int:
-    """Write all events of an allocation to a file of JSON lines, as they are stored.
-
-    Args:
-        database: of the service.
-        name: of the allocation.
-        path: file to write, which must not exist.
-
-    Returns:
-        Their number.
-
-    Raises:
-        UnknownAllocation: there is no allocation of that name.
-        EvenhandError: the file exists or cannot be written.
-    """
+    """Write all events of an allocation to a file of JSON lines, as they are stored."""
     with database.transaction(writes=False) as connection:
         id = row_of(connection, name).id
         rows, names = _rows(connection, id), read_names(connection, id)
@@ -185,20 +146,7 @@ def export_events(database: Database, name: str, path: Path) -> int:
 
 
 def import_events(database: Database, path: Path, name: str) -> int:
-    """Make an allocation from a file that `export_events` wrote.
-
-    Args:
-        database: of the service.
-        path: of the file.
-        name: of the new allocation.
-
-    Returns:
-        The number of events.
-
-    Raises:
-        Conflict: there is an allocation of that name.
-        DataError: the file is missing or damaged.
-    """
+    """Make an allocation from a file that `export_events` wrote."""
     if not matches(ALLOCATION, name):
         raise EvenhandError(f"{name!r} cannot be the name of an allocation")
     names, rows = _read(path)
@@ -224,11 +172,7 @@ def _rows(connection: Connection, id: int) -> list[Any]:
 
 
 def _sound(rows: list[Any], names: Sequence[str], whole: bool = False) -> _Sound:
-    """The allocation as far as its events are in order; with ``whole`` all of them must be.
-
-    Raises:
-        StateError: the first one is not.
-    """
+    """The allocation as far as its events are in order; with ``whole`` all of them must be."""
     if not rows:
         raise StateError("there are no events")
     (first,) = linked(rows[:1], 0, "", names)
@@ -282,17 +226,6 @@ def _read(path: Path) -> tuple[list[str], list[SimpleNamespace]]:
 
 def backup(database: Database, path: Path) -> int:
     """Copy a database to a file as it is at one moment; servers go on writing meanwhile.
-
-    Args:
-        database: an SQLite file.
-        path: of the copy, which must not exist; like every new database it is private to its owner.
-
-    Returns:
-        Bytes of the copy.
-
-    Raises:
-        EvenhandError: it is a database of PostgreSQL, or the file exists or cannot be written.
-        StoreUnavailable: the database cannot be read.
 
     Example:
         >>> import tempfile

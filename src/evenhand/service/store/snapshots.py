@@ -86,11 +86,7 @@ def _with_long_lists(value: Any, lines: list[bytes]) -> Any:
 
 
 def unpacked(packed: bytes, names: Sequence[str]) -> Snapshot:
-    """The snapshot that was packed, of an allocation with arms of these names.
-
-    Raises:
-        StateError: it is damaged.
-    """
+    """The snapshot that was packed, of an allocation with arms of these names."""
     try:
         *lines, last = zlib.decompress(packed).split(b"\n")
         fields = _with_long_lists(from_json(last), lines)
@@ -101,11 +97,7 @@ def unpacked(packed: bytes, names: Sequence[str]) -> Snapshot:
 
 
 def last_snapshot(connection: Connection, id: int, until: int, names: Sequence[str]) -> Snapshot | None:
-    """The last snapshot of an allocation up to an event; None where there is none.
-
-    Raises:
-        StateError: it is damaged.
-    """
+    """The last snapshot of an allocation up to an event; None where there is none."""
     table = tables.snapshots.c
     query = select(table.sequence, table.state).where(table.allocation == id, table.sequence <= until)
     row = connection.execute(query.order_by(table.sequence.desc()).limit(1)).one_or_none()

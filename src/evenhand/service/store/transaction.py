@@ -51,9 +51,6 @@ class AnswerAge:
     So a clock that jumps ahead, and back, makes no answer old; times in which nothing is read make them older by a day
     at most, and they are kept longer.
 
-    Args:
-        time: the first reading, in seconds since the epoch.
-
     Example:
         >>> age = AnswerAge(0.0)
         >>> age.read(60.0), age.read(1e9), age.read(120.0), age.read(180.0)
@@ -140,18 +137,6 @@ def commit(database: Database, batches: Sequence[Batch], now: float, alone: bool
 
     One that is alone has an outcome of its first command at least. Of several, those are left as they are that would
     keep the others waiting: another process writes to the allocation, or it must be loaded, or time is over.
-
-    Args:
-        database: that has the allocations.
-        batches: one, or several of different allocations that all write.
-        now: seconds since the epoch.
-        alone: whether it is one, which waits for other processes and may take long.
-
-    Returns:
-        The number of events.
-
-    Raises:
-        Exception: nothing is committed, and no allocation of the batches may stay in memory.
     """
     writes = any(batch.writes(now) for batch in batches)
     with database.transaction(writes) as connection:
@@ -176,12 +161,7 @@ def commit(database: Database, batches: Sequence[Batch], now: float, alone: bool
 
 
 def _begun(connection: Connection, batches: Sequence[Batch], now: float) -> Sequence[Batch]:
-    """The one batch, with its allocation after its last event, of any process; others wait if this one is to write.
-
-    Raises:
-        UnknownAllocation: there is no such allocation.
-        DamagedAllocation: its events cannot be read.
-    """
+    """The one batch, with its allocation after its last event, of any process; others wait if this one is to write."""
     (batch,) = batches
     row = row_of(connection, batch.name, lock=connection.get_execution_options()["writes"])
     try:
@@ -243,11 +223,7 @@ def _earlier_answers(connection: Connection, batches: Sequence[Batch]) -> Earlie
 
 
 def _carry_out(batch: Batch, earlier: EarlierAnswers, end: float) -> None:
-    """Run the commands of a batch until the time is over, at least one.
-
-    Raises:
-        PartialFailure: one of them has failed half way.
-    """
+    """Run the commands of a batch until the time is over, at least one."""
     context, age, worked = batch.context, batch.age, time.thread_time()
     assert context is not None
     assert age is not None
