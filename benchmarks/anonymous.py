@@ -24,8 +24,8 @@ from common import Repeats, apart, medians, stop_if
 from evenhand import Environment, Policy
 from evenhand.algorithms import ars_exp3, ars_ucb, clw, odaaf
 from evenhand.core.streams import strand_seeds
-from evenhand.environment import AnonymousFeedback, Bounded, Decreasing, Increasing, Kernel, RandomDelay
 from evenhand.environment.rewards import Bernoulli
+from evenhand.feedback import AnonymousFeedback, Bounded, Decreasing, Increasing, Kernel, RandomDelay
 from evenhand.simulation.compiled.engine import CHOICE
 from evenhand.simulation.results import PolicyResult
 from evenhand.simulation.simulate import checkpoint_rounds, run_block

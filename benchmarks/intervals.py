@@ -18,12 +18,12 @@ from evenhand import Environment, Policy
 from evenhand.algorithms import thompson, ucb1
 from evenhand.bandit.audit.intervals import mean_interval, mean_rewards
 from evenhand.core.state import Array, Mask
-from evenhand.environment import Bernoulli
 from evenhand.environment.delays import Custom, Geometric
 from evenhand.environment.feedback import FeedbackModel, Immediate
 from evenhand.policy.fairness import GuaranteedShares
 from evenhand.policy.index import UCB
 from evenhand.policy.selection import Categorical
+from evenhand.rewards import Bernoulli
 from report import AsJson, Table, Write, publish
 
 MEANS = (0.3, 0.5, 0.55)

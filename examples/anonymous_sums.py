@@ -17,12 +17,10 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from evenhand import Environment, check_environment, compare
+from evenhand import Environment, Results, check_environment, compare, figures
 from evenhand.algorithms import ars_fucb, ars_ucb, fucb
-from evenhand.environment import Adversary, AnonymousFeedback, Kernel
-from evenhand.environment.rewards import Bernoulli
-from evenhand.simulation import figures
-from evenhand.simulation.results import Results
+from evenhand.feedback import Adversary, AnonymousFeedback, Kernel
+from evenhand.rewards import Bernoulli
 
 CATALOGUES = ("spring", "garden", "kitchen", "toys")
 ORDERS = [0.9, 0.7, 0.5, 0.3]  # mean total of a day, unknown to the policies

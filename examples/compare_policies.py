@@ -15,10 +15,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from evenhand import Environment, compare
+from evenhand import Environment, compare, figures
 from evenhand.algorithms import eta_fucb, f_ts, fucb, lfg, ucb1
-from evenhand.environment.rewards import Bernoulli
-from evenhand.simulation import figures
+from evenhand.rewards import Bernoulli
 
 HORIZON, LANES = 10_000, 100
 

@@ -16,12 +16,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from evenhand import Environment, check_environment, compare
+from evenhand import Environment, check_environment, compare, figures
 from evenhand.algorithms import cucb_d, fcts_d, fgreedy_d, op_fcts_d
-from evenhand.environment.delays import Custom
-from evenhand.environment.rewards import Bernoulli
-from evenhand.policy.shares import proportional
-from evenhand.simulation import figures
+from evenhand.delays import Custom
+from evenhand.policy import proportional
+from evenhand.rewards import Bernoulli
 
 OFFERS = ("boots", "kettle", "lamp", "rug", "tent", "vase")
 BUY = np.array([0.7, 0.6, 0.5, 0.3, 0.2, 0.1])  # unknown to the policies

@@ -15,14 +15,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from evenhand import Environment, Policy, check_policy, compare
+from evenhand import Environment, Policy, check_policy, compare, figures
 from evenhand.algorithms import f_ts, thompson
-from evenhand.environment.availability import Independent
-from evenhand.environment.rewards import Bernoulli
-from evenhand.policy.fairness import DeficitBonus
-from evenhand.policy.index import BetaSample
-from evenhand.policy.selection import TopM
-from evenhand.simulation import figures
+from evenhand.availability import Independent
+from evenhand.policy import BetaSample, DeficitBonus, TopM
+from evenhand.rewards import Bernoulli
 
 COURIERS = ("bicycle", "scooter", "car", "van", "lorry")
 PROMISED = np.array([0.3, 0.3, 0.3, 0.2, 0.1])

@@ -16,11 +16,9 @@ import typer
 from attrs import frozen
 from numpy.typing import NDArray
 
-from evenhand import Environment, check_environment, compare
+from evenhand import Environment, check_environment, compare, figures, part
 from evenhand.algorithms import f_ts, fucb
-from evenhand.core.parts import part
-from evenhand.environment.rewards import Rewards
-from evenhand.simulation import figures
+from evenhand.rewards import Rewards
 
 
 @part("rewards", "tips")

@@ -24,7 +24,7 @@ from evenhand.bandit.evaluation.log import read_log
 from evenhand.bandit.evaluation.targets import Learner
 from evenhand.cli import main as cli
 from evenhand.core.parts import plain
-from evenhand.environment import Bernoulli
+from evenhand.rewards import Bernoulli
 from evenhand.simulation.setup import read_setup
 
 PAGE = (Path(__file__).parents[1] / "docs/howto/checks.md").read_text(encoding="utf-8")

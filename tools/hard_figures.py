@@ -23,8 +23,9 @@ from PIL import Image, ImageDraw
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
-from evenhand.environment import ByReward, Decreasing, Fixed, Geometric, PacketLoss, Pareto
+from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Pareto
 from evenhand.environment.feedback import FeedbackModel
+from evenhand.feedback import Decreasing
 from evenhand.simulation import figures
 from evenhand.simulation.results import PolicyResult, Results
 

@@ -20,9 +20,10 @@ from algorithm_pages import group_of
 from evenhand import Environment, Policy, compare
 from evenhand.algorithms.drift import discount_for, window_for
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
-from evenhand.environment import Bounded, ByReward, Geometric
+from evenhand.delays import ByReward, Geometric
 from evenhand.environment.drift import Piecewise
 from evenhand.environment.rewards import Bernoulli
+from evenhand.feedback import Bounded
 from evenhand.policy.merit import Power
 from evenhand.simulation import figures
 from evenhand.simulation.measures import MEASURES

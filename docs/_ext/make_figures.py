@@ -12,22 +12,11 @@ from attrs import evolve, frozen
 import gallery
 from evenhand import Environment, Observation, Policy, State, compare, sweep
 from evenhand.algorithms import ars_ucb, cucb_d, f_ts, fcts_d, fcucb_d, fucb, lfg, odaaf, thompson, tscsf_b, ucb1
-from evenhand.environment import (
-    AnonymousFeedback,
-    Bounded,
-    ByReward,
-    Decreasing,
-    Discounted,
-    Fixed,
-    Geometric,
-    Increasing,
-    PacketLoss,
-    Pareto,
-    Polynomial,
-)
+from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Pareto
 from evenhand.environment.availability import Independent
 from evenhand.environment.feedback import FeedbackModel
 from evenhand.environment.rewards import Bernoulli
+from evenhand.feedback import AnonymousFeedback, Bounded, Decreasing, Discounted, Increasing, Polynomial
 from evenhand.policy.confidence import ConfidenceIntervals, optimistic_means
 from evenhand.policy.index import Index
 from evenhand.policy.merit import Power

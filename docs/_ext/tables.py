@@ -27,8 +27,8 @@ from algorithm_pages import table as _table
 from evenhand import Environment, Policy, simulate
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.core.glossary import terms
-from evenhand.environment import Bounded
 from evenhand.environment.rewards import Winners
+from evenhand.feedback import Bounded
 from evenhand.policy.evidence import Evidence
 from evenhand.policy.merit import Power
 from evenhand.simulation.measures import MEASURES

@@ -1,77 +1,59 @@
 """Fair sequential decisions with late feedback: fair multi-armed bandits for research and production.
 
-``import evenhand`` is light: names are loaded when they are used.
+``import evenhand as eh`` is light: names and the modules below are loaded when they are used.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evenhand.core.version import __version__
-
-_HOME = {
-    "Decision": "core.state",
-    "Environment": "environment.world",
-    "EvenhandError": "core.errors",
-    "Feedback": "core.state",
-    "Observation": "core.state",
-    "InfeasiblePromise": "core.errors",
-    "PerLane": "core.state",
-    "Policy": "policy.composition",
-    "Results": "simulation.results",
-    "State": "core.state",
-    "Tally": "core.state",
-    "check_environment": "simulation.checks",
-    "check_policy": "simulation.checks",
-    "compare": "simulation.simulate",
-    "dump": "core.state",
-    "restore": "core.state",
-    "simulate": "simulation.simulate",
-    "sweep": "studies.sweep",
-}
-__all__ = [
-    "Decision",
-    "Environment",
-    "EvenhandError",
-    "Feedback",
-    "InfeasiblePromise",
-    "Observation",
-    "PerLane",
-    "Policy",
-    "Results",
-    "State",
-    "Tally",
-    "__version__",
-    "check_environment",
-    "check_policy",
-    "compare",
-    "dump",
-    "restore",
-    "simulate",
-    "sweep",
-]
+from evenhand.core.lazy import lazy
+from evenhand.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from evenhand.core.errors import EvenhandError, InfeasiblePromise
-    from evenhand.core.state import Decision, Feedback, Observation, PerLane, State, Tally, dump, restore
-    from evenhand.environment.world import Environment
-    from evenhand.policy.composition import Policy
-    from evenhand.simulation.checks import check_environment, check_policy
-    from evenhand.simulation.results import Results
-    from evenhand.simulation.simulate import compare, simulate
-    from evenhand.studies.sweep import sweep
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name from its module at first use."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"evenhand.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+    from evenhand import algorithms as algorithms
+    from evenhand import availability as availability
+    from evenhand import client as client
+    from evenhand import datasets as datasets
+    from evenhand import delays as delays
+    from evenhand import evaluation as evaluation
+    from evenhand import feedback as feedback
+    from evenhand import figures as figures
+    from evenhand import merit as merit
+    from evenhand import metrics as metrics
+    from evenhand import policy as policy
+    from evenhand import rewards as rewards
+    from evenhand import service as service
+    from evenhand import theory as theory
+    from evenhand import typing as typing
+    from evenhand.bandit.bandit import Bandit as Bandit
+    from evenhand.core.errors import ConfigurationError as ConfigurationError
+    from evenhand.core.errors import DataError as DataError
+    from evenhand.core.errors import EvenhandError as EvenhandError
+    from evenhand.core.errors import InfeasiblePromise as InfeasiblePromise
+    from evenhand.core.errors import StateError as StateError
+    from evenhand.core.parts import Part as Part
+    from evenhand.core.parts import build as build
+    from evenhand.core.parts import part as part
+    from evenhand.core.parts import plain as plain
+    from evenhand.core.parts import register as register
+    from evenhand.core.state import ALL_AVAILABLE as ALL_AVAILABLE
+    from evenhand.core.state import Decision as Decision
+    from evenhand.core.state import Feedback as Feedback
+    from evenhand.core.state import Observation as Observation
+    from evenhand.core.state import PerLane as PerLane
+    from evenhand.core.state import State as State
+    from evenhand.core.state import Tally as Tally
+    from evenhand.core.state import dump as dump
+    from evenhand.core.state import restore as restore
+    from evenhand.environment.world import Environment as Environment
+    from evenhand.policy.composition import Policy as Policy
+    from evenhand.simulation.checks import check_environment as check_environment
+    from evenhand.simulation.checks import check_policy as check_policy
+    from evenhand.simulation.metrics import Metric as Metric
+    from evenhand.simulation.results import Results as Results
+    from evenhand.simulation.simulate import compare as compare
+    from evenhand.simulation.simulate import simulate as simulate
+    from evenhand.studies.sweep import sweep as sweep
+else:
+    __getattr__, __dir__ = lazy(__name__)

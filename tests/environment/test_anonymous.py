@@ -17,7 +17,10 @@ from evenhand import Environment, EvenhandError, check_environment
 from evenhand.core.errors import StateError
 from evenhand.core.parts import build, plain
 from evenhand.core.state import Array, Decision, Mask
-from evenhand.environment import (
+from evenhand.environment.availability import Independent
+from evenhand.environment.profiles import Profile, lateness, lateness_variance
+from evenhand.environment.rewards import Bernoulli, Beta, Winners
+from evenhand.feedback import (
     Adversary,
     AnonymousFeedback,
     Bounded,
@@ -29,9 +32,6 @@ from evenhand.environment import (
     Polynomial,
     RandomDelay,
 )
-from evenhand.environment.availability import Independent
-from evenhand.environment.profiles import Profile, lateness, lateness_variance
-from evenhand.environment.rewards import Bernoulli, Beta, Winners
 
 SIGMAS = 5.0  # a frequency is off by more with a chance below 1e-6
 LANES, ARMS = 3, 4

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evenhand import Environment, EvenhandError, PerLane, compare
 from evenhand.algorithms import fair_random, ucb1
 from evenhand.core.state import Array
-from evenhand.environment import ByReward, Custom, Delay, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
+from evenhand.delays import ByReward, Custom, Delay, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli, Gaussian
 

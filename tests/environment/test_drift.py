@@ -9,8 +9,8 @@ import pytest
 
 from evenhand import Environment, EvenhandError, check_environment, compare
 from evenhand.algorithms import fucb, ucb1
-from evenhand.environment import Piecewise, Rewards, Sinusoidal, Varying
 from evenhand.environment.drift import best_dynamic
+from evenhand.rewards import Piecewise, Rewards, Sinusoidal, Varying
 from evenhand.studies.configuration import parse
 
 PIECES = Piecewise([[0.5, 0.3], [0.2, 0.9], [0.5, 0.3]], starts=[1, 301, 501])

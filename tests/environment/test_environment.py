@@ -22,37 +22,17 @@ from evenhand import (
     compare,
 )
 from evenhand.algorithms import fair_random, fcts_d, fcucb_d, op_fcts_d, opse, tscsf_b, ucb1
+from evenhand.availability import Always, Availability, Independent, Joint, Logged
 from evenhand.core.state import State
 from evenhand.datasets import movielens
-from evenhand.environment import (
-    Always,
-    Availability,
-    Bernoulli,
-    Beta,
-    ByReward,
-    Categorical,
-    Custom,
-    Delay,
-    Empirical,
-    FeedbackModel,
-    Fixed,
-    Gaussian,
-    Geometric,
-    Immediate,
-    Independent,
-    Joint,
-    Logged,
-    PacketLoss,
-    Pareto,
-    Rewards,
-    Table,
-    Uniform,
-    World,
-)
+from evenhand.delays import ByReward, Custom, Delay, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
+from evenhand.environment.world import World
+from evenhand.feedback import FeedbackModel, Immediate
 from evenhand.policy.index import Index
 from evenhand.policy.merit import Linear
 from evenhand.policy.schedule import ForcedStart, NoSchedule
 from evenhand.policy.selection import TopM
+from evenhand.rewards import Bernoulli, Beta, Categorical, Gaussian, Rewards, Table
 from evenhand.simulation.checks import ENVIRONMENT_CHECKS
 from evenhand.simulation.measures import MEASURES
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evenhand import EvenhandError
 from evenhand.core.state import Feedback
-from evenhand.environment import ByReward, Custom, Delay, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
+from evenhand.delays import ByReward, Custom, Delay, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
 from evenhand.environment.feedback import Immediate
 
 # --- at once ----------------------------------------------------------------------------------------------------------

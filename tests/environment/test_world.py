@@ -9,30 +9,12 @@ import numpy as np
 import pytest
 
 from evenhand import Decision, Environment, EvenhandError, Feedback, Observation
+from evenhand.availability import Independent, Logged
 from evenhand.core.state import Outcome, Unit
-from evenhand.environment import (
-    Adversary,
-    Bernoulli,
-    Beta,
-    Bounded,
-    ByReward,
-    Categorical,
-    Custom,
-    FeedbackModel,
-    Fixed,
-    Gaussian,
-    Geometric,
-    Immediate,
-    Independent,
-    Kernel,
-    Logged,
-    NonOblivious,
-    RandomDelay,
-    Rewards,
-    Table,
-    Winners,
-    World,
-)
+from evenhand.delays import ByReward, Custom, Fixed, Geometric
+from evenhand.environment.world import World
+from evenhand.feedback import Adversary, Bounded, FeedbackModel, Immediate, Kernel, NonOblivious, RandomDelay
+from evenhand.rewards import Bernoulli, Beta, Categorical, Gaussian, Rewards, Table, Winners
 
 BLANK = float("nan")
 

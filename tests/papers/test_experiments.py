@@ -16,7 +16,11 @@ from evenhand.algorithms import fcucb_d
 from evenhand.algorithms.citations import PAPERS
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Observation, State
-from evenhand.environment import (
+from evenhand.environment.availability import Always
+from evenhand.environment.delays import Geometric
+from evenhand.environment.rewards import Bernoulli, Table, Winners
+from evenhand.environment.world import Environment
+from evenhand.feedback import (
     AnonymousFeedback,
     Bounded,
     Decreasing,
@@ -26,10 +30,6 @@ from evenhand.environment import (
     Polynomial,
     RandomDelay,
 )
-from evenhand.environment.availability import Always
-from evenhand.environment.delays import Geometric
-from evenhand.environment.rewards import Bernoulli, Table, Winners
-from evenhand.environment.world import Environment
 from evenhand.policy.confidence import ConfidenceIntervals, OptimisticShares
 from evenhand.policy.index import Index
 from evenhand.policy.merit import Power

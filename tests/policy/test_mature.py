@@ -14,7 +14,7 @@ from evenhand.bandit import Bandit
 from evenhand.bandit.pending import RewardError
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import ALL_AVAILABLE, State
-from evenhand.environment import Bernoulli, ByReward, Fixed, Geometric, PacketLoss, Uniform
+from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Uniform
 from evenhand.environment.delays import Pareto
 from evenhand.environment.late import Delay
 from evenhand.policy.confidence import ConfidenceIntervals
@@ -23,6 +23,7 @@ from evenhand.policy.evidence import Mature
 from evenhand.policy.index import UCB, BetaSample
 from evenhand.policy.merit import Power
 from evenhand.policy.schedule import ForcedStart
+from evenhand.rewards import Bernoulli
 
 MEANS = [0.3, 0.6, 0.8]
 FLAT = Power(beta=1.0, exponent=2.0)

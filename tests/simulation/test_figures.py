@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 
 from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare
 from evenhand.algorithms import eta_fucb, fucb, group_ts, group_ucb, lfg, thompson, ucb1
-from evenhand.environment import Bounded
 from evenhand.environment.drift import Piecewise
 from evenhand.environment.rewards import Bernoulli, Winners
+from evenhand.feedback import Bounded
 from evenhand.policy.merit import Power
 from evenhand.simulation import figures
 from evenhand.simulation.measures import MEASURES

@@ -7,18 +7,15 @@ import pytest
 
 from evenhand import Environment, Policy, compare
 from evenhand.algorithms import ars_ucb, fucb
-from evenhand.environment import (
-    Bernoulli,
-    Beta,
+from evenhand.availability import Independent
+from evenhand.delays import Fixed
+from evenhand.feedback import (
     Bounded,
     Decreasing,
     Discounted,
     FeedbackModel,
-    Fixed,
-    Gaussian,
     Immediate,
     Increasing,
-    Independent,
     Polynomial,
     RandomDelay,
 )
@@ -26,6 +23,7 @@ from evenhand.policy.fairness import DeficitFirst
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean
 from evenhand.policy.selection import TopM
+from evenhand.rewards import Bernoulli, Beta, Gaussian
 from evenhand.simulation import held
 from evenhand.simulation.compiled.engine import CHOICE
 from evenhand.simulation.results import PolicyResult

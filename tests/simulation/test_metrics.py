@@ -25,10 +25,10 @@ from evenhand.algorithms import (
 )
 from evenhand.core.state import Array, Decision, Feedback, Outcome, for_lanes
 from evenhand.core.streams import STRAND
-from evenhand.environment import Decreasing, NonOblivious, RandomDelay
 from evenhand.environment.availability import Always, Independent, Joint, Logged
 from evenhand.environment.delays import Fixed, Geometric
 from evenhand.environment.rewards import Bernoulli, Gaussian, Table, Winners
+from evenhand.feedback import Decreasing, NonOblivious, RandomDelay
 from evenhand.policy.merit import Linear, Merit, Power
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import MetricRecorder, chosen

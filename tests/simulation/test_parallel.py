@@ -17,8 +17,10 @@ import pytest
 
 from evenhand import Environment, compare
 from evenhand.algorithms import fucb, ucb1
-from evenhand.environment import Always, Custom, Independent, Rewards
+from evenhand.availability import Always, Independent
+from evenhand.delays import Custom
 from evenhand.policy.selection import TopM
+from evenhand.rewards import Rewards
 from evenhand.simulation import parallel as engine
 
 Tick = Callable[[int], None]

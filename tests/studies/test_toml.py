@@ -14,7 +14,11 @@ from evenhand.core.errors import ConfigurationError, DataError, EvenhandError
 from evenhand.core.parts import kinds, plain
 from evenhand.core.state import PerLane
 from evenhand.datasets import clicks, conversions, movielens
-from evenhand.environment import (
+from evenhand.environment.availability import Independent, Joint, Logged
+from evenhand.environment.delays import ByReward, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
+from evenhand.environment.feedback import Immediate
+from evenhand.environment.rewards import Beta, Categorical, Gaussian, Table, Winners
+from evenhand.feedback import (
     Bounded,
     Decreasing,
     Discounted,
@@ -24,10 +28,6 @@ from evenhand.environment import (
     Polynomial,
     RandomDelay,
 )
-from evenhand.environment.availability import Independent, Joint, Logged
-from evenhand.environment.delays import ByReward, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
-from evenhand.environment.feedback import Immediate
-from evenhand.environment.rewards import Beta, Categorical, Gaussian, Table, Winners
 from evenhand.policy.fairness import MeritShares, VirtualQueue
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
 from evenhand.policy.merit import Linear, Power, Softmax, Tabulated, Threshold

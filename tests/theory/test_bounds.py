@@ -12,9 +12,10 @@ import pytest
 import evenhand.algorithms as published
 from evenhand import Environment, EvenhandError, PerLane, Policy, compare
 from evenhand.algorithms.registry import ALGORITHMS
-from evenhand.environment import ByReward, Decreasing, Delay, Discounted, Fixed, Geometric, PacketLoss, Uniform
+from evenhand.delays import ByReward, Delay, Fixed, Geometric, PacketLoss, Uniform
 from evenhand.environment.availability import Always, Independent, Logged
 from evenhand.environment.rewards import Bernoulli, Gaussian, Table, Winners
+from evenhand.feedback import Decreasing, Discounted
 from evenhand.policy.hold import GeometricSize, PowerSize
 from evenhand.policy.merit import Linear, Merit, Power, Threshold
 from evenhand.simulation.measures import MEASURES

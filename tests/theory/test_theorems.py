@@ -40,23 +40,20 @@ from evenhand.algorithms import (
     ucb1,
 )
 from evenhand.core.state import Array, Observation, State
-from evenhand.environment import (
+from evenhand.delays import ByReward, Delay, Geometric, PacketLoss
+from evenhand.environment.availability import Always, Independent
+from evenhand.environment.rewards import Bernoulli, Winners
+from evenhand.feedback import (
     AnonymousFeedback,
     Bounded,
-    ByReward,
     Decreasing,
-    Delay,
     Discounted,
-    Geometric,
     Increasing,
     Kernel,
     NonOblivious,
-    PacketLoss,
     Polynomial,
     RandomDelay,
 )
-from evenhand.environment.availability import Always, Independent
-from evenhand.environment.rewards import Bernoulli, Winners
 from evenhand.policy.fairness import DeficitFirst, GuaranteedShares, MeritShares
 from evenhand.policy.index import EmpiricalMean, Index
 from evenhand.policy.merit import Linear, Power

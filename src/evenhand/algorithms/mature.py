@@ -37,7 +37,7 @@ def m_fcucb_d(merit: MeritLike, *, horizon: int, cap: bool = False, plays: int =
         plays: m, arms played per round.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> m_fcucb_d(Power(), horizon=1000).named
         True
 
@@ -67,7 +67,7 @@ def m_fcts_d(merit: MeritLike, *, cap: bool = False, prior: PriorLike = UNIFORM,
         plays: m, arms played per round.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> m_fcts_d(Power(), plays=3).index
         MatureBeta(prior=(1.0, 1.0))
 
@@ -99,7 +99,7 @@ def q_fcucb_d(
         plays: m, arms played per round.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> q_fcucb_d(Power(), horizon=1000, untestable="doubt").index.confidence.untestable
         'doubt'
 
@@ -134,7 +134,7 @@ def q_fcts_d(
         plays: m, arms played per round.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> q_fcts_d(Power(), plays=3).index.trusting
         BetaSample(evidence=Received(), prior=(1.0, 1.0))
 

@@ -51,7 +51,7 @@ def fcucb_d(
         plays: m, arms played per round.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> fcucb_d(Power(), horizon=1000, plays=3).selection
         DependentRounding(plays=3)
 
@@ -90,7 +90,7 @@ def op_fcucb_d(
         plays: m, arms played per round.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> op_fcucb_d(Power(), horizon=1000).index.confidence.upper
         Optimistic()
 
@@ -120,7 +120,7 @@ def fcts_d(
         plays: m, arms played per round.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> fcts_d(Power(beta=2.0, exponent=4.0), plays=3).name
         'fcts_d'
 
@@ -150,7 +150,7 @@ def op_fcts_d(
         plays: m, arms played per round.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> op_fcts_d(Power(), plays=3).index.first.evidence
         Optimistic()
 
@@ -174,7 +174,7 @@ def fgreedy_d(merit: MeritLike, *, epsilon: float = 0.13, cap: bool = False, pla
         plays: m, arms played per round.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> fgreedy_d(Power()).index.epsilon
         0.13
 
@@ -199,7 +199,7 @@ def fairx_ucb(merit: MeritLike, *, horizon: int) -> Policy:
         horizon: T, rounds.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> fairx_ucb(Power(), horizon=1000).plays
         1
 
@@ -225,7 +225,7 @@ def fairx_ts(merit: MeritLike, *, prior: PriorLike = UNIFORM) -> Policy:
             (1, 1) is uniform.
 
     Example:
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> fairx_ts(Power()).selection
         Categorical(plays=1)
 

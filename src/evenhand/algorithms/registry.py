@@ -6,7 +6,8 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoints, entry_points
 from typing import TypeVar
 
 from evenhand.algorithms.citations import PAPERS, Paper
@@ -119,7 +120,7 @@ def algorithm(paper: str | None = None, bound: Bound | None = None) -> Callable[
         EvenhandError: another algorithm has the name.
 
     Example:
-        >>> from evenhand.policy.index import EmpiricalMean
+        >>> from evenhand.policy import EmpiricalMean
         >>> @algorithm()
         ... def greedy() -> Policy:
         ...     '''Greedy: the arm with the largest mean plays.'''
@@ -170,13 +171,11 @@ def algorithms() -> dict[str, Algorithm]:
     Returns:
         The algorithms by the name that configurations use; the registry itself, not a copy.
     """
-    import evenhand.algorithms  # the functions register themselves
-
-    if not _loaded:
-        _loaded.append(evenhand.algorithms)
-        for entry in entry_points(group=ENTRY_POINTS):
-            ALGORITHMS.setdefault(entry.name, Algorithm(entry.name, entry.load()))
+    for entry in _installed():  # the package's own have registered themselves: it is loaded before this module
+        ALGORITHMS.setdefault(entry.name, Algorithm(entry.name, entry.load()))
     return ALGORITHMS
 
 
-_loaded: list[object] = []
+@cache
+def _installed() -> EntryPoints:
+    return entry_points(group=ENTRY_POINTS)

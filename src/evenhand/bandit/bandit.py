@@ -311,7 +311,7 @@ class Bandit:
 
         Example:
             >>> import pandas as pd
-            >>> from evenhand.bandit.evaluation.log import Log
+            >>> from evenhand.evaluation import Log
             >>> rows = {"timestamp": [1, 2], "item_id": ["tea", "tea"], "reward": [0, 1], "propensity_score": [1, 1]}
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.5)
             >>> print(bandit.learn(Log.of(pd.DataFrame(rows))))

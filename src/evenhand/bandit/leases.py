@@ -306,7 +306,7 @@ class Leases:
     """The leases of a bandit: those with rounds or rewards that are awaited, and of the others the last ones.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.2)
         >>> lease = bandit.lease(100)
         >>> [(one.arm, one.count) for one in lease.arms], bandit._record.leases.open

@@ -38,7 +38,7 @@ def difference(old: Any, new: Any) -> dict[str, Any] | None:
         The difference as JSON can hold it, or None.
 
     Example:
-        >>> from evenhand.core.state import Tally
+        >>> from evenhand import Tally
         >>> difference(Tally(*np.zeros((3, 2))), Tally(np.array([0.0, 1.0]), *np.zeros((2, 2))))
         {'fields': {'pulls': {'at': [1], 'to': {'dtype': 'float64', 'values': [1.0]}}}}
     """
@@ -79,7 +79,7 @@ def changed(old: T, patch: Any) -> T:
         StateError: the difference is not one of such a record.
 
     Example:
-        >>> from evenhand.core.state import Tally
+        >>> from evenhand import Tally
         >>> patch = {"fields": {"pulls": {"at": [1], "to": {"dtype": "float64", "values": [1.0]}}}}
         >>> changed(Tally(*np.zeros((3, 2))), patch).pulls
         array([0., 1.])

@@ -45,7 +45,7 @@ class Recorder:
         record: of a bandit.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> bandit = Bandit(["tea", "coffee"], "thompson", seed=3)
         >>> recorder, decision = Recorder(bandit._record), bandit.decide()
         >>> bandit.observe(decision.id, {decision.names[0]: 1.0})

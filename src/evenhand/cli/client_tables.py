@@ -112,7 +112,7 @@ def show_lease(lease: Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
         drawn: decisions of it.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> lease = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.25}, seed=1).lease(8, now=0.0)
         >>> show_lease(lease, [LeasedDecision("1", 0, ("tea",))])
         lease 1: 8 decisions from round 1 on

@@ -55,7 +55,7 @@ class LeasedDecisions:
         played: number of decisions drawn so far.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.25}, seed=1)
         >>> leased = LeasedDecisions(bandit.lease(8))
         >>> [decision.names[0] for decision in leased.draw_many(8)]

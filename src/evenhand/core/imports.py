@@ -84,7 +84,7 @@ def same_definition(one: type | Callable[..., Any], other: type | Callable[..., 
         True where name and file agree.
 
     Example:
-        >>> from evenhand.policy.selection import Categorical, TopM
+        >>> from evenhand.policy import Categorical, TopM
         >>> same_definition(TopM, TopM), same_definition(TopM, Categorical)
         (True, False)
     """

@@ -84,7 +84,7 @@ def part(slot: str, kind: str) -> Callable[[P], P]:
 
     Example:
         >>> from attrs import frozen
-        >>> from evenhand.policy.index import Index
+        >>> from evenhand.policy import Index
         >>> @part("index", "always_one_half")
         ... @frozen
         ... class OneHalf(Index):
@@ -105,7 +105,7 @@ def naming_arguments(cls: P) -> P:
     """A class whose errors name the arguments that are wrong, all of them; for one without a name in a slot.
 
     Example:
-        >>> from evenhand.policy.custom_merit import Custom
+        >>> from evenhand.merit import Custom
         >>> Custom(lambda mean: 1.0 + mean, resolution=0)
         Traceback (most recent call last):
         ...
@@ -226,7 +226,7 @@ def plain(part: object) -> Any:
         StateError: a part is not registered, or an argument is a function, which has no plain form.
 
     Example:
-        >>> from evenhand.policy.selection import TopM
+        >>> from evenhand.policy import TopM
         >>> plain(TopM(plays=2))
         {'kind': 'top_m', 'plays': 2, 'ties': 'first'}
     """

@@ -282,7 +282,7 @@ def for_lanes(part: T, lanes: slice, keep: bool = False) -> T:
         The copy, or the part itself where it has no such parameter.
 
     Example:
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> for_lanes(Bernoulli(PerLane([[0.1, 0.9], [0.4, 0.6]])), slice(1, 2)).means
         array([[0.4, 0.6]])
     """
@@ -309,7 +309,7 @@ def dump(record: object) -> Any:
         The plain values, from which `restore` makes the record.
 
     Example:
-        >>> from evenhand.core.state import Tally, dump
+        >>> from evenhand import Tally, dump
         >>> dump(Tally.empty((2,)))["pulls"]
         {'dtype': 'float64', 'values': [0.0, 0.0]}
     """

@@ -47,7 +47,7 @@ class AnonymousFeedback(FeedbackModel):
     Example:
         >>> import numpy as np
         >>> from evenhand import Environment
-        >>> from evenhand.environment import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> class Lost(AnonymousFeedback):
         ...     def flow(self, lanes, rounds):
         ...         return self

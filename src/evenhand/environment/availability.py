@@ -38,7 +38,7 @@ class Availability(Part, ABC):
     Example:
         >>> import numpy as np
         >>> from evenhand import Environment
-        >>> from evenhand.environment import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> class OneSleeps(Availability):
         ...     def draw(self, rng, rows, lanes):
         ...         return rng.integers(0, 3, (len(rows), lanes, 1)) != np.arange(3)

@@ -92,7 +92,7 @@ class FeedbackModel(Part, ABC):
 
     Example:
         >>> from evenhand import Environment
-        >>> from evenhand.environment import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> class Halved(FeedbackModel):
         ...     def open(self, shape, rounds):
         ...         return self

@@ -43,7 +43,7 @@ class Delay(FeedbackModel):
     Example:
         >>> import numpy as np
         >>> from evenhand import Environment
-        >>> from evenhand.environment import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> class SecondArmIsLate(Delay):
         ...     def quantile(self, level, arm, reward):
         ...         return np.where(arm == 1, 10.0, 0.0)
@@ -92,7 +92,7 @@ class Delay(FeedbackModel):
             EvenhandError: a level or a mean is not in [0, 1].
 
         Example:
-            >>> from evenhand.environment import ByReward, Geometric
+            >>> from evenhand.delays import ByReward, Geometric
             >>> Geometric(success=0.05).quantiles(0.5, [0.3, 0.9])
             array([14., 14.])
             >>> ByReward([[0, 6000], [6000, 0]]).quantiles([0.5, 0.9], [0.3, 0.9])

@@ -95,7 +95,8 @@ class Environment(Part):
             name.
 
     Example:
-        >>> from evenhand.environment import Bernoulli, Environment, Gaussian
+        >>> from evenhand import Environment
+        >>> from evenhand.rewards import Bernoulli, Gaussian
         >>> Environment(Bernoulli([0.9, 0.8]), names=("tea", "coffee")).arms
         2
         >>> Environment(Gaussian([15.0, 14.0], sd=0.5), reward_range=(12, 18)).unit
@@ -222,7 +223,7 @@ class Drawn(NamedTuple):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.environment import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> world = Environment(Bernoulli([1.0, 0.0])).start(horizon=10, lanes=1, seed=np.random.SeedSequence(7))
         >>> [drawn.rewards.shape for drawn in world.ahead(10)]
         [(10, 1, 2)]
@@ -245,7 +246,7 @@ class World:
     Example:
         >>> import numpy as np
         >>> from evenhand import Environment, Policy
-        >>> from evenhand.environment import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> world = Environment(Bernoulli([1.0, 0.0])).start(horizon=10, lanes=1, seed=np.random.SeedSequence(7))
         >>> policy, rng = Policy(), np.random.default_rng(7)
         >>> state = policy.start(arms=2, lanes=1)

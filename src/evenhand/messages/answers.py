@@ -94,7 +94,7 @@ class Decision(Answer):
     """The arms that play in a round.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> decision = Bandit(["tea", "coffee"], "ucb1").decide()
         >>> decision.id, decision.names, decision.arms[0].propensity
         ('1', ('tea',), 1.0)

@@ -54,7 +54,7 @@ class Audit(Answer):
     """What each arm was promised and got.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.0, 0.5])
         >>> for _ in range(4):
         ...     decision = bandit.decide()

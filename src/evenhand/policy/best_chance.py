@@ -36,8 +36,7 @@ class BestChance(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> policy = Policy(BestChance())
         >>> state = policy.start(arms=2)
         >>> state.tally.pulls[:], state.tally.received[:], state.index.successes[:] = [3, 1], [3, 1], [2, 0]

@@ -60,7 +60,7 @@ class ConfidenceIntervals(Intervals):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.core.state import State, Tally
+        >>> from evenhand import State, Tally
         >>> counts = np.array([400.0, 0.0])
         >>> low, high = ConfidenceIntervals(inside=1000.0).of(State(400, Tally(counts, counts, np.array([200.0, 0.0]))))
         >>> low.round(3), high.round(3)
@@ -119,7 +119,7 @@ def optimistic_means(merit: Merit, low: Array, high: Array, available: Mask | No
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
         >>> low, high = np.array([0.0, 0.1]), np.array([0.9, 0.4])
         >>> optimistic_means(Power(beta=2.0), low, high)
         array([0.9, 0.4])
@@ -184,9 +184,8 @@ class OptimisticShares(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand.merit import Power
         >>> index = OptimisticShares(ConfidenceIntervals(inside=1000.0), Power())
         >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
         array([1., 1.])

@@ -38,8 +38,8 @@ class MatureIntervals(Intervals):
     Example:
         >>> import numpy as np
         >>> from evenhand import Policy
-        >>> from evenhand.policy.confidence import OptimisticShares
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
+        >>> from evenhand.policy import OptimisticShares
         >>> intervals = MatureIntervals(inside=1000.0)
         >>> intervals.of(Policy(OptimisticShares(intervals, Power())).start(arms=2))
         (array([0., 0.]), array([1., 1.]))
@@ -159,7 +159,7 @@ class IntervalsUntilDisproved(Intervals):
         untestable: ``"trust"`` or ``"doubt"``, while too few delays are known to tell.
 
     Example:
-        >>> from evenhand.policy.confidence import ConfidenceIntervals
+        >>> from evenhand.policy import ConfidenceIntervals
         >>> IntervalsUntilDisproved(ConfidenceIntervals(400.0), MatureIntervals(600.0)).untestable
         'trust'
 
@@ -208,7 +208,7 @@ class UntilDisproved(Index):
         EvenhandError: the second remembers something else than the first.
 
     Example:
-        >>> from evenhand.policy.index import UCB
+        >>> from evenhand.policy import UCB
         >>> UntilDisproved(UCB(), UCB(evidence="mature")).doubting.evidence
         Mature(missing='optimistic')
 

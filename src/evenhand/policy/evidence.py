@@ -89,7 +89,7 @@ class Received(Evidence):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.core.state import Tally
+        >>> from evenhand import Tally
         >>> pulls, received, rewards = np.array([5.0]), np.array([4.0]), np.array([3.0])
         >>> Received().of(Tally(pulls, received, rewards))
         (array([3.]), array([4.]))
@@ -110,7 +110,7 @@ class Optimistic(Evidence):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.core.state import Tally
+        >>> from evenhand import Tally
         >>> pulls, received, rewards = np.array([5.0]), np.array([4.0]), np.array([3.0])
         >>> Optimistic().of(Tally(pulls, received, rewards))
         (array([4.]), array([5.]))
@@ -150,7 +150,7 @@ class Pessimistic(Evidence):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.core.state import Tally
+        >>> from evenhand import Tally
         >>> pulls, received, rewards = np.array([5.0]), np.array([4.0]), np.array([3.0])
         >>> Pessimistic().of(Tally(pulls, received, rewards))
         (array([3.]), array([5.]))
@@ -183,8 +183,8 @@ class Mature(Evidence):
 
     Example:
         >>> import numpy as np
+        >>> from evenhand import Tally
         >>> from evenhand.core.cohorts import Cohorts
-        >>> from evenhand.core.state import Tally
         >>> tally = Tally.empty((1,), Cohorts.empty((1,)))
         >>> for _ in range(3):
         ...     tally.cohorts.pull(np.array([True]))
@@ -218,8 +218,8 @@ def counts_by_age(tally: Tally) -> Array:
         (3, ages, …, arms), pulls, those with a reward, and the sum of these.
 
     Example:
+        >>> from evenhand import Tally
         >>> from evenhand.core.cohorts import Cohorts
-        >>> from evenhand.core.state import Tally
         >>> counts_by_age(Tally.empty((2,), Cohorts.empty((2,)))).shape  # pulls, received, rewards; all of one age
         (3, 1, 2)
 
@@ -244,8 +244,8 @@ def at_best_age(tally: Tally) -> Array:
 
     Example:
         >>> import numpy as np
+        >>> from evenhand import Tally
         >>> from evenhand.core.cohorts import Cohorts
-        >>> from evenhand.core.state import Tally
         >>> at_best_age(Tally.empty((2,), Cohorts.empty((2,))))
         array([[0., 0.],
                [0., 0.],

@@ -60,8 +60,7 @@ class ExplorationFloor(Selection):
         selection: who plays in the other rounds.
 
     Example:
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> policy = Policy(selection=ExplorationFloor(0.05))
         >>> policy.decide(policy.start(arms=4), ALL_AVAILABLE, np.random.default_rng(0)).propensities
         array([0.85, 0.05, 0.05, 0.05])

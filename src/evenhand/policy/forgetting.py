@@ -71,9 +71,8 @@ class Forgetting(Evidence):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Feedback, Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
-        >>> from evenhand.policy.index import EmpiricalMean
+        >>> from evenhand import ALL_AVAILABLE, Feedback, Policy
+        >>> from evenhand.policy import EmpiricalMean
         >>> policy, rng = Policy(EmpiricalMean(Forgetting(window=2))), np.random.default_rng(0)
         >>> state = policy.start(arms=1)
         >>> for reward in (1.0, 0.0, 0.5):

@@ -171,9 +171,8 @@ class BoundedShares(Fairness):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
-        >>> from evenhand.policy.index import EmpiricalMean
+        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand.policy import EmpiricalMean
         >>> north = {"name": "north", "arms": [1, 2], "at_least": 0.5}
         >>> policy = Policy(EmpiricalMean(), BoundedShares(groups=[north]))
         >>> state, rng = policy.start(arms=3), np.random.default_rng(0)

@@ -241,10 +241,8 @@ class HoldFor(Hold):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
-        >>> from evenhand.policy.index import UCB
-        >>> from evenhand.policy.selection import TopM
+        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand.policy import UCB, TopM
         >>> policy = Policy(UCB(4.0, clip=True), selection=TopM(ties="fewest"), hold=HoldFor(PowerSize(2.0)))
         >>> state, rng = policy.start(arms=2), np.random.default_rng(0)
         >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(10)]
@@ -328,8 +326,7 @@ class RestartedHold(Hold):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> policy = Policy(hold=RestartedHold(DoubledHorizon(first_horizon=2, exponent=1.0)))
         >>> state, rng, sizes = policy.start(arms=2), np.random.default_rng(0), []
         >>> for _ in range(6):
@@ -390,9 +387,8 @@ class RandomEnds(Hold):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
-        >>> from evenhand.policy.mixing import OnePhase
+        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand.policy import OnePhase
         >>> policy = Policy(hold=RandomEnds(OnePhase(longest=2, horizon=1000)))
         >>> state, rng = policy.start(arms=3), np.random.default_rng(0)
         >>> bool(policy.decide(state, ALL_AVAILABLE, rng).played[0])

@@ -88,7 +88,7 @@ class UCB(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.core.state import State, Tally
+        >>> from evenhand import State, Tally
         >>> counts = np.array([4.0, 1.0, 0.0])
         >>> state = State(round=5, tally=Tally(counts, counts, np.array([2.0, 0.0, 0.0])))
         >>> UCB().score(state, ALL_AVAILABLE, np.random.default_rng(0)).round(3)
@@ -166,7 +166,7 @@ class EmpiricalMean(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.core.state import State, Tally
+        >>> from evenhand import State, Tally
         >>> counts = np.array([4.0, 0.0])
         >>> state = State(4, Tally(counts, counts, np.array([2.0, 0.0])))
         >>> EmpiricalMean().score(state, ALL_AVAILABLE, np.random.default_rng(0))
@@ -292,8 +292,7 @@ class Mean(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> index = Mean(BetaSample("optimistic"), BetaSample("pessimistic"))
         >>> draw = index.score(Policy(index).start(arms=3), ALL_AVAILABLE, np.random.default_rng(0))
         >>> bool(((draw > 0) & (draw < 1)).all())
@@ -370,8 +369,7 @@ class Exploring(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> index = Exploring(EmpiricalMean(), epsilon=1.0)
         >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
         array([0., 0.])

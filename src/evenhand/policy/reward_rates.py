@@ -42,8 +42,7 @@ class RewardRates(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> index = RewardRates(rates=[0.2, 0.1], weight=10.0)
         >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
         array([1., 1.])

@@ -125,9 +125,8 @@ class PeriodicExploration(Schedule):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
-        >>> from evenhand.policy.index import EmpiricalMean
+        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand.policy import EmpiricalMean
         >>> policy = Policy(EmpiricalMean(), schedule=PeriodicExploration(0.5))
         >>> state, rng = policy.start(arms=2), np.random.default_rng(0)
         >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(8)]
@@ -173,8 +172,7 @@ class Quotas(Schedule):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> policy = Policy(schedule=Quotas([2, 1]))
         >>> state, rng = policy.start(arms=2), np.random.default_rng(0)
         >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(3)]
@@ -222,8 +220,7 @@ class ForcedStart(Schedule):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> policy = Policy(schedule=ForcedStart())
         >>> state, rng = policy.start(arms=3), np.random.default_rng(0)
         >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(3)]
@@ -277,9 +274,8 @@ class Elimination(Schedule):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Feedback, Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
-        >>> from evenhand.policy.confidence import ConfidenceIntervals
+        >>> from evenhand import ALL_AVAILABLE, Feedback, Policy
+        >>> from evenhand.policy import ConfidenceIntervals
         >>> policy = Policy(schedule=Elimination(ConfidenceIntervals(inside=2.0, per_arm=False)))
         >>> state, rng, rewards = policy.start(arms=2), np.random.default_rng(0), np.array([1.0, 0.0])
         >>> for _ in range(20):

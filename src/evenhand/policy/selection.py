@@ -155,8 +155,7 @@ class Categorical(Selection):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> state, rng = Policy().start(arms=2), np.random.default_rng(0)
         >>> Categorical().select(Shares(np.array([0.0, 1.0])), state, ALL_AVAILABLE, rng)
         (array([False,  True]), array([0., 1.]))
@@ -211,8 +210,7 @@ class DependentRounding(Selection):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> state, rng = Policy().start(arms=4), np.random.default_rng(1)
         >>> claim = Shares(np.array([1.0, 1.0, 1.0, 3.0]))
         >>> played, chance = DependentRounding(plays=2).select(claim, state, ALL_AVAILABLE, rng)
@@ -246,8 +244,7 @@ class SystematicSampling(Selection):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> state, rng = Policy().start(arms=4), np.random.default_rng(1)
         >>> claim = Shares(np.array([1.0, 1.0, 1.0, 3.0]))
         >>> played, _ = SystematicSampling(plays=2).select(claim, state, ALL_AVAILABLE, rng)

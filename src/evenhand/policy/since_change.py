@@ -97,9 +97,8 @@ class SinceLastChange(Evidence):
         points: moments to remember per arm, ≥ 4.
 
     Example:
-        >>> from evenhand import Feedback, Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
-        >>> from evenhand.policy.index import EmpiricalMean
+        >>> from evenhand import ALL_AVAILABLE, Feedback, Policy
+        >>> from evenhand.policy import EmpiricalMean
         >>> policy, rng = Policy(EmpiricalMean(SinceLastChange())), np.random.default_rng(0)
         >>> state = policy.start(arms=1)
         >>> for round in range(100):

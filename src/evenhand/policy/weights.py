@@ -56,8 +56,7 @@ class ExponentialWeights(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> index = ExponentialWeights(mixing=0.1)
         >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
         array([1., 1.])
@@ -119,8 +118,7 @@ class RestartedWeights(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> index = RestartedWeights(DoubledHorizon(first_horizon=100))
         >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
         array([1., 1.])
@@ -240,9 +238,8 @@ class WindowWeights(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
-        >>> from evenhand.policy.mixing import OnePhase
+        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand.policy import OnePhase
         >>> index = WindowWeights(OnePhase(longest=2, horizon=1000))
         >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
         array([1., 1.])

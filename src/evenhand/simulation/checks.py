@@ -57,7 +57,7 @@ def check_environment(environment: Environment, horizon: int = ROUNDS) -> None:
 
     Example:
         >>> from evenhand import Environment, check_environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> check_environment(Environment(Bernoulli([0.9, 0.5])))
     """
     for check in ENVIRONMENT_CHECKS:

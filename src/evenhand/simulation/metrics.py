@@ -185,7 +185,7 @@ class Metric(Part, ABC):
         >>> import numpy as np
         >>> from evenhand import Environment, compare
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> class Changes(Metric):
         ...     name, label, unit = "changes", "rounds in which the played arms changed", "rounds"
         ...     def start(self, run):
@@ -328,11 +328,11 @@ def chosen(metrics: Sequence[Metric], baseline: Baseline) -> tuple[list[Metric],
         The metrics, and the reasons by the names of the others.
 
     Example:
+        >>> from evenhand import Environment
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
-        >>> from evenhand.simulation.measures import MEASURES
-        >>> from evenhand.theory.baseline import baseline_of
+        >>> from evenhand.metrics import MEASURES
+        >>> from evenhand.rewards import Bernoulli
+        >>> from evenhand.theory import baseline_of
         >>> baseline = baseline_of(ucb1(), Environment(Bernoulli([0.9, 0.5])))
         >>> [metric.name for metric in chosen(list(MEASURES.values()), baseline)[0]]
         ['reward', 'regret', 'time_averaged_regret']

@@ -126,7 +126,7 @@ def carry(*parts: object) -> None:
         parts: that will be sent.
 
     Example:
-        >>> from evenhand.policy.composition import Policy
+        >>> from evenhand import Policy
         >>> carry(Policy())
     """
     from cloudpickle import Pickler, register_pickle_by_value
@@ -141,7 +141,7 @@ def kinds_in(part: object) -> set[type | FunctionType]:
     """The classes that a part consists of, and the functions in it.
 
     Example:
-        >>> from evenhand.policy.selection import TopM
+        >>> from evenhand.policy import TopM
         >>> [kind.__name__ for kind in kinds_in(TopM())]
         ['TopM']
     """

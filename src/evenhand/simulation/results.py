@@ -109,10 +109,9 @@ class Results:
     """Results of a simulation, for every policy by its label.
 
     Example:
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=100, lanes=5, checkpoints=2)
         >>> results.curves().columns.tolist()
         ['policy', 'lane', 'round', 'reward', 'regret', 'time_averaged_regret']
@@ -245,10 +244,9 @@ class Results:
             measure is of all arms) and ``value``.
 
         Example:
-            >>> from evenhand import simulate
+            >>> from evenhand import Environment, simulate
             >>> from evenhand.algorithms import ucb1
-            >>> from evenhand.environment.world import Environment
-            >>> from evenhand.environment.rewards import Bernoulli
+            >>> from evenhand.rewards import Bernoulli
             >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=100, lanes=5, checkpoints=2)
             >>> results.tidy().groupby("measure", observed=True).size().to_dict()
             {'regret': 10, 'reward': 10, 'share': 20, 'time_averaged_regret': 10}
@@ -302,10 +300,9 @@ class Results:
             ConfigurationError: a part is not registered, or an override does not fit what was run.
 
         Example:
-            >>> from evenhand import simulate
+            >>> from evenhand import Environment, simulate
             >>> from evenhand.algorithms import ucb1
-            >>> from evenhand.environment.world import Environment
-            >>> from evenhand.environment.rewards import Bernoulli
+            >>> from evenhand.rewards import Bernoulli
             >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=100, lanes=5, seed=3)
             >>> setup = results.setup(lanes=50)
             >>> setup.seed, setup.lanes, list(setup.policies)

@@ -141,7 +141,7 @@ def environment_of(information: Mapping[str, Any]) -> Environment:
         ConfigurationError: a part of it is not registered.
 
     Example:
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> world = Environment(Bernoulli([0.8, 0.2]))
         >>> environment_of(run_information({}, world, lanes=1, seed=0, rounds=np.array([9]))).means
         array([0.8, 0.2])
@@ -208,7 +208,7 @@ def lane_rows(*parts: Any) -> list[int]:
         Numbers of lanes.
 
     Example:
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> lane_rows(Bernoulli(PerLane([[0.1, 0.9], [0.4, 0.6]])))
         [2]
     """

@@ -58,10 +58,9 @@ def simulate(
         The results, with the policy under the name of its algorithm.
 
     Example:
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = simulate(fucb([0.2, 0.2]), Environment(Bernoulli([0.8, 0.2])), horizon=200, lanes=10, seed=1)
         >>> bool((results.policies["fucb"].pulls[-1] >= 39).all())  # at most one play behind in 200 rounds
         True
@@ -121,10 +120,9 @@ def compare(
             does not have.
 
     Example:
-        >>> from evenhand import compare
+        >>> from evenhand import Environment, compare
         >>> from evenhand.algorithms import fucb, ucb1
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> world = Environment(Bernoulli([0.8, 0.2]), fractions=[0.2, 0.2])
         >>> results = compare([ucb1(), fucb([0.2, 0.2])], world, horizon=500, lanes=10, seed=1)
         >>> final = results.final()

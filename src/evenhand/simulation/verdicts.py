@@ -69,7 +69,7 @@ def verdicts(results: Results) -> dict[str, Verdict]:
     Example:
         >>> from evenhand import Environment, compare
         >>> from evenhand.algorithms import fucb, ucb1
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> world = Environment(Bernoulli([0.9, 0.5]), names=("tea", "milk"), fractions=[0.0, 0.2])
         >>> found = verdicts(compare([fucb([0.0, 0.2]), ucb1()], world, horizon=2000, lanes=20))
         >>> found["fucb"].missed, found["ucb1"].missed
@@ -188,7 +188,7 @@ def differences(results: Results, against: str) -> list[Difference]:
     Example:
         >>> from evenhand import Environment, compare
         >>> from evenhand.algorithms import thompson, ucb1
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = compare([ucb1(), thompson()], Environment(Bernoulli([0.9, 0.5])), horizon=500, lanes=20)
         >>> reward = differences(results, against="ucb1")[0]
         >>> reward.label, reward.measure, reward.low < reward.mean < reward.high

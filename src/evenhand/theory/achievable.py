@@ -46,7 +46,7 @@ def inclusion_of(plays: int, availability: Availability, arms: int) -> Inclusion
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.environment.availability import Independent
+        >>> from evenhand.availability import Independent
         >>> inclusion_of(1, Independent([0.5, 0.5, 0.5]), 3)(np.array([3.0, 2.0, 1.0]))
         array([0.5  , 0.25 , 0.125])
     """

@@ -92,9 +92,9 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
         EvenhandError: shares are measured by merit, but a mean is not in [0, 1].
 
     Example:
+        >>> from evenhand import Environment
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> round(float(baseline_of(fucb([0.1, 0.2]), Environment(Bernoulli([0.9, 0.4]))).best_fair), 3)
         0.8
     """

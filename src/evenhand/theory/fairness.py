@@ -75,7 +75,7 @@ def expected_fairness(
     Example:
         >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = simulate(fucb([0.2, 0.3]), Environment(Bernoulli([0.8, 0.5])), 100, 400, checkpoints=100)
         >>> expected_fairness(results.rounds, results.policies["fucb"].pulls, [0.2, 0.3]).holds(1.0)
         True

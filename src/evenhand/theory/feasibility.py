@@ -34,7 +34,7 @@ def largest_excess(fractions: Array, plays: int, availability: Availability) -> 
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.environment.availability import Independent
+        >>> from evenhand.availability import Independent
         >>> arms, promised, possible = largest_excess(np.array([0.4, 0.5, 0.1]), 1, Independent([0.5, 0.5, 1.0]))
         >>> arms, round(promised, 3), round(possible, 3)
         ([0, 1], 0.9, 0.75)
@@ -78,7 +78,7 @@ def check_shares(
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.environment.availability import Always
+        >>> from evenhand.availability import Always
         >>> check_shares(np.array([0.7, 0.5]), plays=1, availability=Always(), names=["tea", "coffee"])
         Traceback (most recent call last):
         ...

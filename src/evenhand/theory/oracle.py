@@ -59,7 +59,7 @@ def optimal(gains: Array, plays: int, availability: Availability) -> Optimum:
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.environment.availability import Independent
+        >>> from evenhand.availability import Independent
         >>> round(optimal(np.array([0.9, 0.5]), plays=1, availability=Independent([0.5, 1.0])).value, 3)
         0.7
 
@@ -109,7 +109,7 @@ def optimal_fair(
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.environment.availability import Always
+        >>> from evenhand.availability import Always
         >>> optimum = optimal_fair(np.array([0.9, 0.5]), np.array([0.0, 0.25]), plays=1, availability=Always())
         >>> round(optimum.value, 3), optimum.shares.round(3).tolist()
         (0.8, [0.75, 0.25])
@@ -168,7 +168,7 @@ def optimal_penalized(
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.environment.availability import Always
+        >>> from evenhand.availability import Always
         >>> gains, fractions, penalties = np.array([0.9, 0.8, 0.1]), np.full(3, 0.2), np.full(3, 0.3)
         >>> round(optimal_penalized(gains, fractions, penalties, 1, Always()).value, 6)
         0.82
@@ -231,8 +231,8 @@ def fair_shares(merit: Merit, means: Array, plays: int, availability: Availabili
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.environment.availability import Always
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.availability import Always
+        >>> from evenhand.merit import Power
         >>> fair_shares(Power(beta=2.0, exponent=4.0), np.array([0.0, 0.0, 1.0]), plays=1, availability=Always())
         array([0.2, 0.2, 0.6])
 

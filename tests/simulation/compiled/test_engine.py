@@ -22,28 +22,14 @@ from evenhand.algorithms import (
     tscsf_b,
     ucb1,
 )
-from evenhand.environment import (
-    Bernoulli,
-    Beta,
-    Bounded,
-    ByReward,
-    Decreasing,
-    Discounted,
-    FeedbackModel,
-    Fixed,
-    Geometric,
-    Increasing,
-    Independent,
-    PacketLoss,
-    Pareto,
-    Polynomial,
-    RandomDelay,
-    Uniform,
-)
+from evenhand.availability import Independent
+from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Pareto, Uniform
+from evenhand.feedback import Bounded, Decreasing, Discounted, FeedbackModel, Increasing, Polynomial, RandomDelay
 from evenhand.policy.fairness import DeficitFirst, VirtualQueue
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean
 from evenhand.policy.selection import TopM
+from evenhand.rewards import Bernoulli, Beta
 from evenhand.simulation.compiled import engine as engines
 from evenhand.simulation.metrics import Metric
 from evenhand.simulation.results import PolicyResult

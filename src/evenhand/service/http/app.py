@@ -37,7 +37,7 @@ def create_app(store: Store, settings: Settings | None = None, metrics: Metrics 
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Store
+        >>> from evenhand.service import Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> app = create_app(store)
         >>> app.title

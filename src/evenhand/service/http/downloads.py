@@ -74,7 +74,7 @@ def as_csv(audit: Audit) -> bytes:
     """The lines of an audit as a CSV file in UTF-8, as RFC 4180 has it.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> audit = Bandit(["tea", "=1+1"], "fucb", fractions=[0.0, 0.5]).audit()
         >>> [row.split(",")[:4] for row in as_csv(audit).decode().splitlines()[1:]]
         [['tea', 'False', '0.0', '0'], ["'=1+1", 'False', '0.5', '0']]
@@ -96,7 +96,7 @@ def as_svg(audit: Audit) -> bytes:
     """The figure of an audit as an SVG file, whose text stays text.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> b">tea</text>" in as_svg(Bandit(["tea", "coffee"], "ucb1").audit())
         True
     """

@@ -62,7 +62,7 @@ class Keys:
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Store
+        >>> from evenhand.service import Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> key, secret = store.keys.create("shop", ["decide", "reward"])
         >>> store.keys.find(secret) == key, store.keys.find("evh_something else")
@@ -129,7 +129,7 @@ class Keys:
 
         Example:
             >>> import tempfile
-            >>> from evenhand.service.store import Store
+            >>> from evenhand.service import Store
             >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
             >>> _, first = store.keys.create("shop", ["decide", "reward"])
             >>> old, new, second = store.keys.roll("shop", overlap=3600.0)

@@ -52,7 +52,8 @@ class AddArm(Command[ChangeResult]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import AddArm, Store
+        >>> from evenhand.service import Store
+        >>> from evenhand.service.store import AddArm
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.1}, seed=1)
         True
@@ -114,7 +115,8 @@ class UpdateArm(Command[ChangeResult]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Store, UpdateArm
+        >>> from evenhand.service import Store
+        >>> from evenhand.service.store import UpdateArm
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
@@ -166,7 +168,8 @@ class RenameArm(Command[ChangeResult]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, RenameArm, Store
+        >>> from evenhand.service import Decide, Store
+        >>> from evenhand.service.store import RenameArm
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
@@ -216,7 +219,8 @@ class EraseArm(Command[ChangeResult]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Describe, EraseArm, Store
+        >>> from evenhand.service import Describe, Store
+        >>> from evenhand.service.store import EraseArm
         >>> store = Store.open(tempfile.mkdtemp() + "/people.db")
         >>> store.create("people", ["Ann", "Ben", "Cem"], "ucb1", seed=1)
         True
@@ -261,7 +265,8 @@ class UpdateAllocation(Command[ChangeResult]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Store, UpdateAllocation
+        >>> from evenhand.service import Store
+        >>> from evenhand.service.store import UpdateAllocation
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True

@@ -200,7 +200,7 @@ class Decide(Command[Decisions]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, Store
+        >>> from evenhand.service import Decide, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
@@ -268,7 +268,7 @@ class Reward(Command[RewardResults]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, Reward, Store
+        >>> from evenhand.service import Decide, Reward, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
@@ -377,7 +377,7 @@ class Total(Command[TotalResult]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, Total, Store
+        >>> from evenhand.service import Decide, Store, Total
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True

@@ -48,7 +48,7 @@ def compact(database: Database, name: str, before: float) -> Compacted:
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, Store
+        >>> from evenhand.service import Decide, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db", clock=lambda: 100.0)
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True

@@ -134,7 +134,7 @@ def log(
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, Reward, Store
+        >>> from evenhand.service import Decide, Reward, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
@@ -176,7 +176,7 @@ def write_log(database: Database, name: str, path: Path, estimate: bool = False)
 
     Example:
         >>> import pathlib, tempfile
-        >>> from evenhand.service.store import Decide, Reward, Store
+        >>> from evenhand.service import Decide, Reward, Store
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> store = Store.open(str(folder / "drinks.db"))
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
@@ -255,7 +255,7 @@ def read_event_page(database: Database, name: str, after: int = 0, limit: int = 
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, Store
+        >>> from evenhand.service import Decide, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True

@@ -29,7 +29,7 @@ class LeaseRounds(Command[Lease]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import LeaseRounds, ReportLease, Store
+        >>> from evenhand.service import LeaseRounds, ReportLease, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.2}, seed=1)
         True

@@ -32,7 +32,7 @@ class ReadAudit(Command[Audit]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, ReadAudit, Store
+        >>> from evenhand.service import Decide, ReadAudit, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
@@ -59,7 +59,7 @@ class ReadHealth(Command[AllocationHealth]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import ReadHealth, Store
+        >>> from evenhand.service import ReadHealth, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
@@ -100,7 +100,7 @@ class ReadGauges(Command[Gauges]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, ReadGauges, Store
+        >>> from evenhand.service import Decide, ReadGauges, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
@@ -128,7 +128,7 @@ class Describe(Command[Allocation]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Describe, Store
+        >>> from evenhand.service import Describe, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True
@@ -168,7 +168,7 @@ class ReadEvidence(Command[Start]):
     Example:
         >>> import tempfile
         >>> from evenhand.bandit.arguments import RewardRange
-        >>> from evenhand.service.store import Store
+        >>> from evenhand.service import Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1, start_from={"tea": (3, 2)})
         True
@@ -198,7 +198,7 @@ class ReadArms(Command[Arms]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import ReadArms, Store
+        >>> from evenhand.service import ReadArms, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.1}, seed=1)
         True
@@ -249,7 +249,7 @@ class ReadDecision(Command[DecisionOutcome]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, ReadDecision, Reward, Store
+        >>> from evenhand.service import Decide, ReadDecision, Reward, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True

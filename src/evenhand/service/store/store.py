@@ -79,7 +79,7 @@ class Store:
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, Reward, Store
+        >>> from evenhand.service import Decide, Reward, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.2}}, seed=1)
         True

@@ -60,7 +60,7 @@ def verify(database: Database, names: Sequence[str] = (), redecide: bool = False
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Decide, Store
+        >>> from evenhand.service import Decide, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True

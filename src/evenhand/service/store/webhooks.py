@@ -36,7 +36,7 @@ class WebhookStore:
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Store
+        >>> from evenhand.service import Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         True

@@ -36,10 +36,9 @@ def shares_over_time(results: Results, label: str | None = None, *, title: str =
         EvenhandError: there is no such policy or width.
 
     Example:
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = simulate(fucb([0.2, 0.2]), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> shares_over_time(results).axes[0].get_ylabel()
         'share of the rounds so far'
@@ -80,10 +79,9 @@ def arms_over_time(results: Results, label: str | None = None, *, title: str = "
         EvenhandError: there is no such policy or width.
 
     Example:
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> arms_over_time(results).axes[0].get_xlabel()
         'round'
@@ -124,10 +122,9 @@ def policy_in(results: Results, label: str | None) -> str:
         EvenhandError: there is no such policy.
 
     Example:
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> policy_in(simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=5), None)
         'ucb1'
     """
@@ -149,10 +146,9 @@ def promised_by(results: Results, label: str) -> Array | None:
         Shares of the rounds, or None.
 
     Example:
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> promised_by(simulate(fucb(0.1), Environment(Bernoulli([0.8, 0.2])), horizon=5), "fucb")
         array([0.1, 0.1])
     """

@@ -52,7 +52,7 @@ def delays(
         EvenhandError: a model has no distribution of delays, or there is no such width.
 
     Example:
-        >>> from evenhand.environment import Geometric, PacketLoss
+        >>> from evenhand.delays import Geometric, PacketLoss
         >>> figure = delays({"late": Geometric(0.05), "lost": PacketLoss(0.6)})
         >>> [axes.get_xlabel() for axes in figure.axes]
         ['rounds since the play', 'rounds since the start']

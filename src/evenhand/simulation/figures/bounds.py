@@ -31,9 +31,9 @@ def bounds_of(
 
     Example:
         >>> import numpy as np
+        >>> from evenhand import Environment
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> world = Environment(Bernoulli([0.8, 0.2]))
         >>> bounds = bounds_of({"FUCB": fucb(0.1), "other": fucb(0.1, exploration=1.0)}, world, np.array([100, 1000]))
         >>> {measure: list(by_label) for measure, by_label in bounds.items()}

@@ -56,7 +56,7 @@ def paired_differences(
     Example:
         >>> from evenhand import Environment, compare
         >>> from evenhand.algorithms import thompson, ucb1
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = compare([ucb1(), thompson()], Environment(Bernoulli([0.9, 0.5])), horizon=50, lanes=4)
         >>> [line.get_label() for line in paired_differences(results, "regret").axes[0].get_lines()][1:]
         ['thompson']
@@ -100,10 +100,9 @@ def spread_over_lanes(results: Results, measure: str, *, title: str = "", width:
         EvenhandError: there is no such measure or width.
 
     Example:
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> len(spread_over_lanes(results, "regret").axes[0].collections[0].get_offsets())
         4
@@ -172,7 +171,7 @@ def frontier(
     Example:
         >>> from evenhand import Environment, compare
         >>> from evenhand.algorithms import lfg
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> policies = {f"LFG eta={eta}": lfg([0.3, 0.3], eta=eta) for eta in (1, 10, 100)}
         >>> results = compare(policies, Environment(Bernoulli([0.9, 0.5])), horizon=50, lanes=4)
         >>> frontier(results).axes[0].get_xlabel()

@@ -63,10 +63,9 @@ def save(figure: Figure, path: str | os.PathLike[str], formats: Sequence[str] = 
 
     Example:
         >>> import pathlib, tempfile
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> save(fractions(results), folder / "shares")
@@ -120,10 +119,9 @@ def draw_all(
 
     Example:
         >>> import pathlib, tempfile
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> draw_all(results, pathlib.Path(tempfile.mkdtemp()))
         ['regret', 'time_averaged_regret', 'selection_fractions']

@@ -59,10 +59,9 @@ def curves(
         EvenhandError: the results have no such measure, or there is no such band or width.
 
     Example:
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> curves(results, "regret").axes[0].get_xlabel()
         'round'

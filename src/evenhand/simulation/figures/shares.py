@@ -51,10 +51,9 @@ def fractions(results: Results, *, title: str = "", width: str = "") -> Figure:
         EvenhandError: there is no such width.
 
     Example:
-        >>> from evenhand import simulate
+        >>> from evenhand import Environment, simulate
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.world import Environment
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> results = simulate(fucb([0.2, 0.2]), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> fractions(results).axes[0].get_ylabel()
         'share of the rounds'

@@ -59,8 +59,8 @@ class Bound:
     Example:
         >>> from evenhand import Environment
         >>> from evenhand.algorithms import fucb
-        >>> from evenhand.environment.rewards import Bernoulli
-        >>> from evenhand.theory.baseline import baseline_of
+        >>> from evenhand.rewards import Bernoulli
+        >>> from evenhand.theory import baseline_of
         >>> policy, world = fucb([0.1, 0.1]), Environment(Bernoulli([0.8, 0.3]))
         >>> round(float(FUCB.evaluate(policy, world, baseline_of(policy, world), 1000)), 2)
         62.67

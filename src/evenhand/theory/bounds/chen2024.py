@@ -39,8 +39,8 @@ def fcucb_d_regret(
         The bounds on reward regret and on fairness regret, in the shape of ``rounds``.
 
     Example:
-        >>> from evenhand.environment.delays import Fixed
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.delays import Fixed
+        >>> from evenhand.merit import Power
         >>> reward, fairness = fcucb_d_regret(10_000, [0.9, 0.5], 1, Power(beta=2.0, exponent=4.0), Fixed(100))
         >>> float(reward), float(fairness)
         (300.0, 2400.0)
@@ -70,8 +70,8 @@ def fcts_d_regret(
         The bounds on reward regret and on fairness regret, in the shape of ``rounds``.
 
     Example:
-        >>> from evenhand.environment.delays import Fixed
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.delays import Fixed
+        >>> from evenhand.merit import Power
         >>> float(fcts_d_regret(10_000, [0.9, 0.5], 1, Power(), Fixed(100))[0])
         300.0
 
@@ -101,8 +101,8 @@ def op_fcucb_d_regret(
         The bounds on reward regret and on fairness regret, in the shape of ``rounds``.
 
     Example:
-        >>> from evenhand.environment.delays import Fixed
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.delays import Fixed
+        >>> from evenhand.merit import Power
         >>> reward, fairness = op_fcucb_d_regret(10_000, [0.9, 0.5], 1, Power(beta=2.0, exponent=4.0), Fixed(10))
         >>> float(reward), float(fairness)
         (2000.0, 16000.0)
@@ -137,8 +137,8 @@ def op_fcts_d_regret(
         The bounds on reward regret and on fairness regret, in the shape of ``rounds``.
 
     Example:
-        >>> from evenhand.environment.delays import Fixed
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.delays import Fixed
+        >>> from evenhand.merit import Power
         >>> float(op_fcts_d_regret(10_000, [0.9, 0.5], 1, Power(beta=2.0, exponent=4.0), Fixed(10))[0])
         16000.0
 

@@ -109,7 +109,7 @@ def first_hold(size: SizeLike) -> float:
         EvenhandError: f does not rise, or is below 1.
 
     Example:
-        >>> from evenhand.policy.hold import GeometricSize
+        >>> from evenhand.policy import GeometricSize
         >>> first_hold(PowerSize(2.0)), first_hold(GeometricSize(0)), first_hold(lambda k: 3.0**k)
         (3.0, 0.0, inf)
 

@@ -1,0 +1,9 @@
+"""Which arms can be played in a round."""
+
+from __future__ import annotations
+
+from evenhand.environment.availability import Always as Always
+from evenhand.environment.availability import Availability as Availability
+from evenhand.environment.availability import Independent as Independent
+from evenhand.environment.availability import Joint as Joint
+from evenhand.environment.availability import Logged as Logged

@@ -1,0 +1,9 @@
+"""Evaluation of a policy on the log of another."""
+
+from __future__ import annotations
+
+from evenhand.bandit.evaluation.estimators import Evaluation as Evaluation
+from evenhand.bandit.evaluation.estimators import evaluate as evaluate
+from evenhand.bandit.evaluation.log import Log as Log
+from evenhand.bandit.evaluation.log import read_log as read_log
+from evenhand.bandit.evaluation.targets import Learner as Learner

@@ -1,0 +1,15 @@
+"""Figures of results: measures over the rounds, shares, arms over time, policies against each other, delays."""
+
+from __future__ import annotations
+
+from evenhand.simulation.figures import arms_over_time as arms_over_time
+from evenhand.simulation.figures import bounds_of as bounds_of
+from evenhand.simulation.figures import curves as curves
+from evenhand.simulation.figures import delays as delays
+from evenhand.simulation.figures import draw_all as draw_all
+from evenhand.simulation.figures import fractions as fractions
+from evenhand.simulation.figures import frontier as frontier
+from evenhand.simulation.figures import paired_differences as paired_differences
+from evenhand.simulation.figures import save as save
+from evenhand.simulation.figures import shares_over_time as shares_over_time
+from evenhand.simulation.figures import spread_over_lanes as spread_over_lanes

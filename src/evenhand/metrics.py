@@ -1,0 +1,11 @@
+"""Metrics of a simulation, and the base class of one's own."""
+
+from __future__ import annotations
+
+from evenhand.simulation.measures import MEASURES as MEASURES
+from evenhand.simulation.metrics import Metric as Metric
+from evenhand.simulation.metrics import Run as Run
+from evenhand.simulation.verdicts import Difference as Difference
+from evenhand.simulation.verdicts import Verdict as Verdict
+from evenhand.simulation.verdicts import differences as differences
+from evenhand.simulation.verdicts import verdicts as verdicts

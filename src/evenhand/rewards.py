@@ -1,0 +1,15 @@
+"""What plays earn."""
+
+from __future__ import annotations
+
+from evenhand.environment.drift import DriftingRewards as DriftingRewards
+from evenhand.environment.drift import Piecewise as Piecewise
+from evenhand.environment.drift import Sinusoidal as Sinusoidal
+from evenhand.environment.drift import Varying as Varying
+from evenhand.environment.rewards import Bernoulli as Bernoulli
+from evenhand.environment.rewards import Beta as Beta
+from evenhand.environment.rewards import Categorical as Categorical
+from evenhand.environment.rewards import Gaussian as Gaussian
+from evenhand.environment.rewards import Rewards as Rewards
+from evenhand.environment.rewards import Table as Table
+from evenhand.environment.rewards import Winners as Winners
