@@ -7,6 +7,7 @@ from evenhand.environment.adversary import NonOblivious as NonOblivious
 from evenhand.environment.anonymous import AnonymousFeedback as AnonymousFeedback
 from evenhand.environment.feedback import Channel as Channel
 from evenhand.environment.feedback import FeedbackModel as FeedbackModel
+from evenhand.environment.feedback import FeedbackTraits as FeedbackTraits
 from evenhand.environment.feedback import Immediate as Immediate
 from evenhand.environment.kernel import Kernel as Kernel
 from evenhand.environment.profiles import Bounded as Bounded

@@ -11,5 +11,6 @@ from evenhand.environment.rewards import Beta as Beta
 from evenhand.environment.rewards import Categorical as Categorical
 from evenhand.environment.rewards import Gaussian as Gaussian
 from evenhand.environment.rewards import Rewards as Rewards
+from evenhand.environment.rewards import RewardTraits as RewardTraits
 from evenhand.environment.rewards import Table as Table
 from evenhand.environment.rewards import Winners as Winners

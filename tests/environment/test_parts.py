@@ -10,50 +10,39 @@ import attrs
 import numpy as np
 import pytest
 
-from evenhand import Decision, EvenhandError, PerLane
+from evenhand import Decision, Environment, EvenhandError, PerLane
+from evenhand.availability import Always, Availability, Independent, Joint, Logged
 from evenhand.core.errors import ConfigurationError, StateError
 from evenhand.core.parts import Part, build, kinds, plain
 from evenhand.core.state import for_lanes
-from evenhand.environment import (
+from evenhand.delays import ByReward, Custom, Delay, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
+from evenhand.feedback import (
     Adversary,
-    Always,
-    Availability,
-    Bernoulli,
-    Beta,
     Bounded,
-    ByReward,
-    Categorical,
-    Custom,
     Decreasing,
-    Delay,
     Discounted,
-    Empirical,
-    Environment,
     FeedbackModel,
     FeedbackTraits,
-    Fixed,
-    Gaussian,
-    Geometric,
     Immediate,
     Increasing,
-    Independent,
-    Joint,
     Kernel,
-    Logged,
     NonOblivious,
-    PacketLoss,
-    Pareto,
-    Piecewise,
     Polynomial,
     RandomDelay,
+)
+from evenhand.policy.merit import Power
+from evenhand.rewards import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Gaussian,
+    Piecewise,
     Rewards,
     Sinusoidal,
     Table,
-    Uniform,
     Varying,
     Winners,
 )
-from evenhand.policy.merit import Power
 
 BLANK = float("nan")
 LOG = [[0.5, BLANK, 1.0], [0.0, 0.25, BLANK]]

@@ -12,10 +12,12 @@ from attrs import field, frozen
 
 from evenhand import Environment, EvenhandError, Results, compare
 from evenhand.algorithms import fucb, thompson, ucb1
+from evenhand.availability import Availability
 from evenhand.core.errors import ConfigurationError
 from evenhand.core.parts import part
 from evenhand.core.state import Array
-from evenhand.environment import Availability, Bernoulli, FeedbackModel, FeedbackTraits, Immediate
+from evenhand.feedback import FeedbackModel, FeedbackTraits, Immediate
+from evenhand.rewards import Bernoulli
 from evenhand.simulation import figures
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Measure, Metric, Run
