@@ -10,7 +10,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
-import evenhand
+import faces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,14 +43,15 @@ class Index:
         for name in (near[0] if owner else target, near[1], near[2]):
             if name in self.full:
                 return name
-        if target in evenhand.__all__:
-            target = f"evenhand.{target}"
+        if f"evenhand.{target}" in self.full:
+            return f"evenhand.{target}"
         package, _, name = target.rpartition(".")
         if package in sys.modules and hasattr(sys.modules[package], name):
             thing = getattr(sys.modules[package], name)
             home = f"{getattr(thing, '__module__', package)}.{getattr(thing, '__qualname__', name)}"
-            return home if home in self.full else None
-        ends = self.ends.get(target, [])
+            return home if home in self.full else faces.by_home().get(home)
+        words = target.split(".")
+        ends = self.ends.get(".".join(words[-2:]) if target.startswith("evenhand.") else target, [])
         return ends[0] if len(ends) == 1 else None
 
 

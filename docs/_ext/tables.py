@@ -9,9 +9,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 import attrs
@@ -20,6 +18,7 @@ import algorithm_pages
 import evenhand
 import evenhand.algorithms
 import evenhand.papers
+import faces
 import formulas
 from algorithm_pages import GROUPS, group_of
 from algorithm_pages import escaped as _text
@@ -48,14 +47,6 @@ COLUMNS = {
     "estimate": "mean of the rewards that arrived, at the end, in the unit of the rewards; missing where none did",
     "score": "score of the arm for the round after the last",
 }  # of the result files; measures that do not apply are missing
-#: Modules whose names are those of others too: bare names lead to the others.
-UNLINKED = {
-    "evenhand.messages.answers",  # `Allocation`, `Decision` and `Event` are those of the store and the core
-    "evenhand.service.http.problems",
-    "evenhand.service.http.auth",
-    "evenhand.service.http.protocol",  # `Connection` is that of the client
-    "evenhand.papers.runner",  # `Store` is that of `service.store`
-}
 VARIANT = ("shape", "queue", "rest")  # fields that say which variant of a part it is, also where it is the default
 
 
@@ -249,24 +240,13 @@ def bounds() -> str:
 def names() -> str:
     """The names that ``import evenhand`` gives."""
     rows = []
-    for name in sorted(set(evenhand.__all__) - {"__version__"}, key=str.lower):
-        thing = getattr(evenhand, name)
-        summary = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
-        link = f"{{py:obj}}`evenhand.{name} <{thing.__module__}.{name}>`"
-        rows.append([link, _text(summary.replace("``", "`"))])
+    for name, thing in faces.public().items():
+        if name.count(".") == 1:
+            summary = " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split()) if callable(thing) else ""
+            rows.append([f"{{py:obj}}`{name}`", _text(summary.replace("``", "`"))])
+    inside = [module for module in faces.modules() if module is not evenhand]
+    rows += [[f"`{module.__name__}`", _text((inspect.getdoc(module) or "").split("\n\n")[0])] for module in inside]
     return _table(["name", "what it is"], rows)
-
-
-def modules(packages: str) -> str:
-    """The API of packages, named without ``evenhand.``: of each its own docstring, and every module in it."""
-    pieces = []
-    for package in (import_module(f"evenhand.{name}") for name in packages.split()):
-        inside = [f"{package.__name__}.{entry.name}" for entry in iter_modules(package.__path__) if not entry.ispkg]
-        for name in [package.__name__, *inside]:
-            option = "\n   :no-index:" if name in UNLINKED else ""
-            directive = f".. automodule:: {name}\n   :members:{option}"
-            pieces.append(f"## {name}\n\n```{{eval-rst}}\n{directive}\n```")
-    return "\n\n".join(pieces)
 
 
 def glossary() -> str:
@@ -285,7 +265,7 @@ MAKERS: dict[str, Callable[..., str]] = {
     "glossary": glossary,
     "commands": commands,
     "measures": measures,
-    "modules": modules,
+    "faces": faces.page,
     "names": names,
     "options": options,
     "parts": parts,

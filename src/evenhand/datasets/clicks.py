@@ -41,6 +41,17 @@ def outbrain(folder: str | os.PathLike[str], arms: int = 7, rows: int = 100_000)
 
     Raises:
         DataError: a file or a column is missing, a row is broken (names it), or there are too few categories.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "clicks_train.csv").write_text("ad_id,clicked\\n7,1\\n8,0\\n9,1\\n")
+        >>> _ = (folder / "promoted_content.csv").write_text("ad_id,document_id\\n7,1\\n8,1\\n9,2\\n")
+        >>> columns = "document_id,category_id,confidence_level"
+        >>> _ = (folder / "documents_categories.csv").write_text(f"{columns}\\n1,1403,0.9\\n2,1702,0.8\\n")
+        >>> names, rewards = outbrain(folder, arms=2)
+        >>> names, rewards.tolist()
+        (('category 1403', 'category 1702'), [[1.0, 0.0], [0.0, 1.0]])
     """
     validate.whole("arms", arms)
     validate.whole("rows", rows)

@@ -120,6 +120,9 @@ class FeedbackModel(Part, ABC):
         Args:
             latest: the last round after a play that is asked for.
             rewards: what the plays earn.
+
+        Returns:
+            For each arm, or once for all: rounds after the play, (rounds,), and the share that is known then, in [0, 1].
         """
         if self.spread is None:
             return None
@@ -211,11 +214,22 @@ class Immediate(FeedbackModel):
         return self
 
     def tail(self, lags: Array) -> Array:
-        """Nothing is left."""
+        """Nothing is left.
+
+        Args:
+            lags: rounds since the play, any shape.
+
+        Returns:
+            Zeros, as the lags.
+        """
         return np.zeros_like(lags)
 
     def tail_sums(self) -> tuple[float, float]:
-        """Zero."""
+        """Nothing is left.
+
+        Returns:
+            The sums over all lags of the tail and of its squares, in rounds: zero.
+        """
         return 0.0, 0.0
 
     def rules(self) -> FeedbackRules:

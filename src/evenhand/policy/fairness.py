@@ -25,7 +25,13 @@ from evenhand.policy.part import Traits
 @part("fairness", "none")
 @frozen
 class NoPromise(Fairness):
-    """No arm is owed anything: arms are ranked by score."""
+    """No arm is owed anything: arms are ranked by score.
+
+    Example:
+        >>> from evenhand import Policy
+        >>> Policy().fairness
+        NoPromise()
+    """
 
     traits = Traits(idle=True)
 

@@ -1,0 +1,61 @@
+"""What is public: the names that ``evenhand`` exports, and those of the modules that it exports."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import evenhand
+from evenhand.core.lazy import exported
+
+
+def names_in(module: ModuleType) -> list[str]:
+    """The public names of a module: what it exports, or else what is defined in it."""
+    own = [name for name, thing in vars(module).items() if getattr(thing, "__module__", "") == module.__name__]
+    return list(exported(module.__name__)) or [name for name in own if not name.startswith("_")]
+
+
+def modules(module: ModuleType = evenhand) -> Iterator[ModuleType]:
+    """The public modules, ``evenhand`` first."""
+    yield module
+    for name in names_in(module):
+        if inspect.ismodule(thing := getattr(module, name)):
+            yield from modules(thing)
+
+
+@cache
+def public() -> dict[str, Any]:
+    """Every public name with its module, such as ``evenhand.rewards.Bernoulli``, and what it stands for."""
+    found = {f"{module.__name__}.{name}": getattr(module, name) for module in modules() for name in names_in(module)}
+    return {name: thing for name, thing in found.items() if not inspect.ismodule(thing) and "__" not in name}
+
+
+@cache
+def by_home() -> dict[str, str]:
+    """The public names by where functions and classes are defined."""
+    things = {name: thing for name, thing in reversed(public().items()) if hasattr(thing, "__qualname__")}
+    return {f"{thing.__module__}.{thing.__qualname__}": name for name, thing in things.items()}
+
+
+def directive(name: str, thing: Any) -> str:
+    """The reStructuredText that shows a public name."""
+    if inspect.isclass(thing):
+        return f".. autoclass:: {name}\n   :members:"
+    return f".. autofunction:: {name}" if inspect.isfunction(thing) else f".. autodata:: {name}\n   :no-value:"
+
+
+def page(of: str) -> str:
+    """The API of public modules: of each its own docstring, and every name in it."""
+    pieces = []
+    for module in modules():
+        if module.__name__ in of.split():
+            pieces.append(
+                f"## {module.__name__}\n\n```{{eval-rst}}\n.. automodule:: {module.__name__}\n   :no-members:\n```"
+            )
+            own = [name for name in public() if name.rpartition(".")[0] == module.__name__]
+            shown = "\n\n".join(directive(name, public()[name]) for name in own)
+            pieces.append(f"```{{eval-rst}}\n{shown}\n```")
+    return "\n\n".join(pieces)
