@@ -76,10 +76,12 @@ def clusters(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff's rules and format, and the words that the project does not use."""
-    session.install("ruff>=0.12")
+    """Ruff's rules and format, who may import whom, and the words that the project does not use."""
+    session.install("ruff>=0.12", "import-linter>=2.6", "grimp>=3.5")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+    session.run("lint-imports", "--no-cache", "--no-logo", env={"PYTHONPATH": "src"})
+    session.run("python", "tools/imports.py", env={"PYTHONPATH": "src"})
     session.run("python", "tools/words.py", *WORDED)
 
 

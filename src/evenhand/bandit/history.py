@@ -163,7 +163,7 @@ def counts_of(record: Record) -> dict[str, Counts]:
         EvenhandError: the bandit has totals only, which name no arm.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> counts_of(Bandit(["tea", "coffee"], "ucb1", start_from={"tea": (4, 1)})._record)
         {'tea': Counts(plays=4.0, sum=1.0)}
     """
@@ -207,7 +207,7 @@ def start_from(record: Record, names: Sequence[str], limits: RewardRange, source
         EvenhandError: their rewards have other limits, or they have no arm in common.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> first = Bandit(["tea", "coffee"], "ucb1", start_from={"tea": (4, 1), "coffee": (2, 2)})
         >>> start_from(first._record, ["tea", "mate"], RewardRange(0.0, 1.0), "the first").unused
         ('coffee',)

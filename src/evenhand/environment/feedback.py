@@ -122,7 +122,7 @@ class FeedbackModel(Part, ABC):
             rewards: what the plays earn.
 
         Returns:
-            For each arm, or once for all: rounds after the play, (rounds,), and the share that is known then, in [0, 1].
+            For each arm, or once for all: rounds after the play, (rounds,), and the share known by then, in [0, 1].
         """
         if self.spread is None:
             return None

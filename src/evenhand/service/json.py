@@ -33,7 +33,7 @@ def encode_by_pieces(answer: Any, field: str) -> bytes:
     """The JSON of a record whose list in a field is long, some thousand entries at a time, so that other threads run.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> audit = Bandit(["tea", "coffee"], "ucb1").audit(now=0.0)
         >>> encode_by_pieces(audit, "lines") == encode(audit)
         True

@@ -34,7 +34,8 @@ class PreviewChange(Command[Preview]):
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import PreviewChange, Store, UpdateAllocation
+        >>> from evenhand.service import Store
+        >>> from evenhand.service.store import PreviewChange, UpdateAllocation
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
         >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.1}, seed=1)
         True
