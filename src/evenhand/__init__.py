@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from evenhand.core.state import restore as restore
     from evenhand.environment.world import Environment as Environment
     from evenhand.policy.composition import Policy as Policy
+    from evenhand.policy.part import Traits as Traits
     from evenhand.simulation.checks import check_environment as check_environment
     from evenhand.simulation.checks import check_policy as check_policy
     from evenhand.simulation.metrics import Metric as Metric

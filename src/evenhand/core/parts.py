@@ -127,10 +127,10 @@ def register(slot: str, kind: str, cls: type) -> None:
         EvenhandError: there is no such slot, another class has the name, or the class is not a part of the slot.
 
     Example:
-        >>> from evenhand.policy import TopM
-        >>> register("selection", "top_m", TopM)
-        >>> build("selection", {"kind": "top_m", "plays": 2})
-        TopM(plays=2)
+        >>> from evenhand.policy import DependentRounding
+        >>> register("selection", "dependent_rounding", DependentRounding)
+        >>> build("selection", {"kind": "dependent_rounding", "plays": 2})
+        DependentRounding(plays=2)
     """
     if slot not in _KINDS:
         raise EvenhandError(f"there is no slot {slot!r}{nearest(slot, _KINDS)}")

@@ -12,6 +12,9 @@ from evenhand.core.lazy import lazy
 
 if TYPE_CHECKING:
     from evenhand.policy.best_chance import BestChance as BestChance
+    from evenhand.policy.claim import Fairness as Fairness
+    from evenhand.policy.claim import Ranking as Ranking
+    from evenhand.policy.claim import Shares as Shares
     from evenhand.policy.confidence import ConfidenceIntervals as ConfidenceIntervals
     from evenhand.policy.confidence import Intervals as Intervals
     from evenhand.policy.confidence import OptimisticShares as OptimisticShares
@@ -28,13 +31,10 @@ if TYPE_CHECKING:
     from evenhand.policy.exploration_floor import ExplorationFloor as ExplorationFloor
     from evenhand.policy.fairness import DeficitBonus as DeficitBonus
     from evenhand.policy.fairness import DeficitFirst as DeficitFirst
-    from evenhand.policy.fairness import Fairness as Fairness
     from evenhand.policy.fairness import GuaranteedShares as GuaranteedShares
     from evenhand.policy.fairness import MeritShares as MeritShares
     from evenhand.policy.fairness import Mixing as Mixing
     from evenhand.policy.fairness import NoPromise as NoPromise
-    from evenhand.policy.fairness import Ranking as Ranking
-    from evenhand.policy.fairness import Shares as Shares
     from evenhand.policy.fairness import VirtualQueue as VirtualQueue
     from evenhand.policy.floors import FloorShares as FloorShares
     from evenhand.policy.forgetting import Forgetting as Forgetting
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from evenhand.policy.mixing import MixingRule as MixingRule
     from evenhand.policy.mixing import OnePhase as OnePhase
     from evenhand.policy.mixing import Phases as Phases
+    from evenhand.policy.part import PolicyPart as PolicyPart
+    from evenhand.policy.part import Traits as Traits
     from evenhand.policy.reward_rates import RewardRates as RewardRates
     from evenhand.policy.schedule import Elimination as Elimination
     from evenhand.policy.schedule import ForcedStart as ForcedStart

@@ -82,7 +82,8 @@ def deficits(fractions: Array, rounds: int, state: State) -> Array:
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.core.state import Begun, State, Tally
+        >>> from evenhand import State, Tally
+        >>> from evenhand.core.state import Begun
         >>> pulls = np.array([6.0, 4.0])
         >>> state = State(10, Tally(pulls, pulls, pulls), begun=Begun(np.array([0.0, 8.0]), np.array([0.0, 4.0])))
         >>> deficits(np.array([0.5, 0.5]), 10, state)

@@ -76,7 +76,7 @@ class Policy(Part):
     Example:
         >>> import numpy as np
         >>> from evenhand import Feedback, Observation, Policy
-        >>> from evenhand.policy.fairness import DeficitFirst
+        >>> from evenhand.policy import DeficitFirst
         >>> policy, rng = Policy(fairness=DeficitFirst([0.2, 0.2])), np.random.default_rng(7)
         >>> state = policy.start(arms=2)
         >>> decision = policy.decide(state, Observation(), rng)

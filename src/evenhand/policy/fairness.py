@@ -53,8 +53,7 @@ class DeficitFirst(Fairness):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Policy
-        >>> from evenhand.core.state import ALL_AVAILABLE
+        >>> from evenhand import ALL_AVAILABLE, Policy
         >>> policy = Policy(fairness=DeficitFirst([0.5, 0.1]))
         >>> state, rng = policy.start(arms=2), np.random.default_rng(0)
         >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(4)]
@@ -180,7 +179,7 @@ class DeficitBonus(Fairness):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.core.state import State, Tally
+        >>> from evenhand import State, Tally
         >>> pulls = np.array([3.0, 0.0])
         >>> bonus = DeficitBonus([0.5, 0.5], rate=0.2, shape="hard")
         >>> bonus.claim(np.array([0.6, 0.5]), State(3, Tally(pulls, pulls, pulls))).score
@@ -250,7 +249,7 @@ class VirtualQueue(Fairness):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.core.state import State, Tally
+        >>> from evenhand import State, Tally
         >>> pulls = np.array([4.0, 0.0])
         >>> queue = VirtualQueue([0.5, 0.5], eta=10.0)
         >>> queue.claim(np.array([0.9, 0.5]), State(4, Tally(pulls, pulls, pulls))).score
@@ -320,7 +319,7 @@ class GuaranteedShares(Fairness):
     Example:
         >>> import numpy as np
         >>> from evenhand import Policy
-        >>> from evenhand.policy.fairness import GuaranteedShares
+        >>> from evenhand.policy import GuaranteedShares
         >>> shares = GuaranteedShares([0.2, 0.3], rest="all")
         >>> shares.claim(np.zeros(2), Policy().start(arms=2)).score
         array([0.45, 0.55])
@@ -374,8 +373,8 @@ class MeritShares(Fairness):
     Example:
         >>> import numpy as np
         >>> from evenhand import Policy
-        >>> from evenhand.policy.fairness import MeritShares
-        >>> from evenhand.policy.merit import Power
+        >>> from evenhand.merit import Power
+        >>> from evenhand.policy import MeritShares
         >>> MeritShares(Power(beta=2.0)).claim(np.array([0.0, 1.0]), Policy().start(arms=2)).score
         array([1., 3.])
 

@@ -21,7 +21,7 @@ class Traits:
     A part that is made of others passes on what holds for them: `either` joins two records.
 
     Example:
-        >>> from evenhand.policy.index import BetaSample
+        >>> from evenhand.policy import BetaSample
         >>> BetaSample().traits.random, BetaSample().traits.gives
         (True, '')
     """

@@ -98,6 +98,7 @@ class TopM(Selection):
     Example:
         >>> import numpy as np
         >>> from evenhand import Policy
+        >>> from evenhand.policy import Ranking
         >>> state, rng = Policy().start(arms=3), np.random.default_rng(0)
         >>> observation = Observation(np.array([True, False, True]))
         >>> TopM(plays=2).select(Ranking(np.array([0.2, 0.9, 0.5])), state, observation, rng)[0]
@@ -156,6 +157,7 @@ class Categorical(Selection):
     Example:
         >>> import numpy as np
         >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand.policy import Shares
         >>> state, rng = Policy().start(arms=2), np.random.default_rng(0)
         >>> Categorical().select(Shares(np.array([0.0, 1.0])), state, ALL_AVAILABLE, rng)
         (array([False,  True]), array([0., 1.]))
@@ -211,6 +213,7 @@ class DependentRounding(Selection):
     Example:
         >>> import numpy as np
         >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand.policy import Shares
         >>> state, rng = Policy().start(arms=4), np.random.default_rng(1)
         >>> claim = Shares(np.array([1.0, 1.0, 1.0, 3.0]))
         >>> played, chance = DependentRounding(plays=2).select(claim, state, ALL_AVAILABLE, rng)
@@ -245,6 +248,7 @@ class SystematicSampling(Selection):
     Example:
         >>> import numpy as np
         >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand.policy import Shares
         >>> state, rng = Policy().start(arms=4), np.random.default_rng(1)
         >>> claim = Shares(np.array([1.0, 1.0, 1.0, 3.0]))
         >>> played, _ = SystematicSampling(plays=2).select(claim, state, ALL_AVAILABLE, rng)
