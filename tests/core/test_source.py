@@ -12,8 +12,8 @@ import evenhand
 from evenhand import Environment, Policy
 from evenhand.algorithms import fucb, thompson
 from evenhand.core.source import Root, Source, imports_in, roots_of
-from evenhand.environment import Bernoulli
 from evenhand.policy.index import UCB, EmpiricalMean
+from evenhand.rewards import Bernoulli
 from evenhand.simulation import code_version as code
 from evenhand.simulation.simulate import run_block
 

@@ -229,7 +229,7 @@ def backup(database: Database, path: Path) -> int:
 
     Example:
         >>> import tempfile
-        >>> from evenhand.service.store import Store
+        >>> from evenhand.service import Store
         >>> folder = Path(tempfile.mkdtemp())
         >>> store = Store.open(str(folder / "drinks.db"))
         >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
