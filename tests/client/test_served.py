@@ -20,6 +20,7 @@ import pytest
 from rich.console import Console
 
 from evenhand.bandit import Bandit
+from evenhand.bandit.audit.figure import table
 from evenhand.bandit.evaluation.log import read_log
 from evenhand.cli import main as cli
 from evenhand.cli import tables
@@ -78,7 +79,7 @@ def test_service_decides_as_the_bandit_does(client: Client, drinks: str) -> None
     assert audit.deficit_history.deficits == expected.deficit_history.deficits
     assert audit.delays is not None
     assert audit.delays.count == 30
-    assert audit.table().shape == expected.table().shape
+    assert table(audit).shape == table(expected).shape
 
 
 def test_allocation_is_made_once(client: Client, drinks: str) -> None:

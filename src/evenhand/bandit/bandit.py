@@ -449,10 +449,10 @@ class Bandit:
         Raises:
             EvenhandError: ``limit`` is less than 1.
         """
-        from evenhand.bandit.account import account
+        from evenhand.bandit.audit.account import Account
         from evenhand.bandit.audit.computation import audit
 
-        return audit(account(self._record), limit, clock(now))
+        return audit(Account(self._record), limit, clock(now))
 
     def health(self, now: float | None = None) -> AllocationHealth:
         """What needs attention: promises in arrears, estimates that cannot be trusted, rewards that stay away.
@@ -467,10 +467,10 @@ class Bandit:
             >>> Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2}).health().status
             'good'
         """
-        from evenhand.bandit.account import account
+        from evenhand.bandit.audit.account import Account
         from evenhand.bandit.audit.computation import health
 
-        return health(account(self._record), False, clock(now))
+        return health(Account(self._record), False, clock(now))
 
     # --- saving -------------------------------------------------------------------------------------------------------
 

@@ -9,17 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 from ..core.errors import number_of
 from . import audit_text as text
 from .answers import Answer
-from .lines import COLUMNS, VALUES, BoundLine, ChangeMade, Cost, DeficitExcerpt, History, Line
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
+from .lines import BoundLine, ChangeMade, Cost, DeficitExcerpt, History, Line
 
 SHOWN = 100  # lines of a printed audit
 
@@ -111,7 +105,7 @@ class Audit(Answer):
     """whether the allocation decides no more"""
 
     def __str__(self) -> str:
-        """A table with one line per arm, in 80 columns, and the fault below it; `table` has all columns."""
+        """A table with one line per arm, in 80 columns, and the fault below it."""
         shown = self.lines[:SHOWN]
         parts = [f"{number_of(self.arms, 'arm')}, {number_of(self.round, 'round')}, {self.algorithm}"]
         parts += wrap(text.harmless(self.verdict), text.WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -138,16 +132,3 @@ class Audit(Answer):
         remembered = text.memory(shown)
         notes = (beforehand, remembered and f"the policy goes by: {remembered}", text.cost(self.cost))
         return tuple(note for note in notes if note)
-
-    def table(self) -> pd.DataFrame:
-        """One row per arm, with all columns."""
-        import pandas as pd
-
-        return pd.DataFrame.from_records([VALUES(line) for line in self.lines], columns=list(COLUMNS))
-
-    def figure(self) -> Figure:
-        """Promised shares, shares since the promise began, and estimated rewards with intervals; one row per arm."""
-        from ..bandit.audit.figure import draw
-
-        name = "" if self.name is None else f"{self.name}: "
-        return draw(self.lines, self.arms, f"{name}{self.algorithm} after {number_of(self.round, 'round')}", self.fault)

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit
-from evenhand.bandit.account import account
+from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import available_sets, leading
+from evenhand.bandit.audit.figure import figure as figure_of
+from evenhand.bandit.audit.figure import table as table_of
 from evenhand.bandit.audit.intervals import mean_interval
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.answers import moment
@@ -318,7 +320,7 @@ def test_availability_counts_distinct_sets() -> None:
     bandit = Bandit([f"arm {place}" for place in range(10)], "ucb1")
     for place in range(8):
         bandit.decide(None if place % 4 else ["arm 8", "arm 1"])
-    record = account(bandit._record)
+    record = Account(bandit._record)
     sets, parts = available_sets(record, np.arange(10)), record.frequencies
     assert dict(zip(map(tuple, sets.astype(int).tolist()), parts.tolist(), strict=True)) == {
         (1,) * 10: 0.75,
@@ -393,7 +395,7 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     assert list(plain["delays"]) == ["count", "quantiles", "edges", "counts"]
     assert list(plain["delays"]["quantiles"]) == ["0.05", "0.25", "0.5", "0.75", "0.95"]
     assert list(plain["deficit_history"]) == ["rounds", "times", "arms", "deficits", "largest"]
-    table = audit.table()
+    table = table_of(audit)
     assert table["arm"].tolist() == [*HOSTILE, "new"]
     assert table["plays"].tolist() == [line.plays for line in audit.lines]
 
@@ -403,7 +405,7 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
 def test_the_figure_can_be_drawn(arms: list[str], tmp_path: Path) -> None:
     """A bar and a promise an arm, and no name that is taken for a formula; sixty arms at most."""
     audit = lived(arms).audit()
-    figure = audit.figure()
+    figure = figure_of(audit)
     figure.savefig(tmp_path / "audit.png")
     figure.savefig(tmp_path / "audit.svg")
     shares, rewards = figure.axes
@@ -429,7 +431,7 @@ def test_json_is_valid_whatever_the_rewards_and_times() -> None:
 def test_the_figure_of_nothing() -> None:
     audit = Bandit(["a", "b"], "thompson").audit()
     assert isinstance(audit, Audit)
-    shares, _ = audit.figure().axes
+    shares, _ = figure_of(audit).axes
     assert shares.get_xlim() == (0.0, 1.0)
 
 
@@ -438,7 +440,7 @@ def test_the_figure_names_the_fault() -> None:
     for available in ("a", "$x$", "$x$", "$x$"):
         bandit.decide([available])
     audit = bandit.audit()
-    shares, _ = audit.figure().axes
+    shares, _ = figure_of(audit).axes
     title = shares.get_title(loc="left")
     assert title.replace("\n", " ") == audit.fault != ""
 
@@ -447,7 +449,7 @@ def test_the_figure_shows_shares_promises_and_intervals() -> None:
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.0])
     for available in "abbb":
         bandit.decide([available])
-    shares, _ = bandit.audit().figure().axes
+    shares, _ = figure_of(bandit.audit()).axes
     assert [bar.get_width() for bar in shares.patches] == [0.25, 0.75]  # type: ignore[attr-defined]
     drawn = [line.tolist() for marks in shares.collections for line in marks.get_segments()]  # type: ignore[attr-defined]
     a, b = interval(1.0, 1.0, 4), interval(3.0, 3.0, 4)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit
-from evenhand.bandit.account import account
-from evenhand.bandit.audit.arrears import catch_up
-from evenhand.bandit.audit.computation import health
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.computation import catch_up, health
 from evenhand.messages.answers import AllocationHealth
 
 
@@ -136,7 +135,7 @@ def test_catching_up() -> None:
     line = bandit.audit().lines[1]
     assert (line.catch_up_rounds, line.catch_up_seconds) == (None, None)  # it could never play
     for available, rounds in ((1.0, 24.0), (0.3, 190.0), (0.2, np.inf)):
-        found = catch_up(account(bandit._record), np.array([1.0, available, 1.0]))
+        found = catch_up(Account(bandit._record), np.array([1.0, available, 1.0]))
         assert (np.isnan(found).tolist(), found[1]) == ([True, False, True], pytest.approx(rounds))
     bandit._record.availability.clear()
     line = bandit.audit().lines[1]
@@ -166,7 +165,7 @@ def test_health() -> None:
     assert (bad.status, bad.arm) == ("bad", "coffee")
     assert bad.behind == pytest.approx(20.0)
     assert bad.text.startswith("With the recent availability, the promised shares cannot be kept: arm 'coffee'")
-    closed = health(account(played(drinks())._record), closed=True, now=0.0)
+    closed = health(Account(played(drinks())._record), closed=True, now=0.0)
     assert (closed.status, closed.text) == ("closed", "Closed after 100 rounds.")
     merit = played(Bandit(["a", "b"], "fcts_d", merit={"kind": "linear"})).health()
     assert (merit.status, merit.behind) == ("good", None)

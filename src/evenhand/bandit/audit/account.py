@@ -1,117 +1,75 @@
-"""What a bandit hands over to be audited."""
+"""What an audit is computed from: the figures of a bandit's record, each by one name."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
-from evenhand.core.state import Array, Mask
-from evenhand.messages.lines import ChangeMade, DeficitExcerpt, History
-from evenhand.policy.claim import Group
-from evenhand.policy.merit import Merit
+from evenhand.bandit.record import Record
+from evenhand.core.state import Array, Observation
+from evenhand.policy.groups import membership
 
 
-@dataclass(frozen=True)
 class Account:
-    """A plain record of what a bandit promised and what happened; rewards are in the user's unit.
+    """A record as it stands, in plays, rounds, seconds and the user's unit of rewards; it changes nothing.
 
-    Attributes:
-        algorithm: that decided.
-        round: rounds decided.
-        version: changes of arms and promises so far.
-        plays: arms that play per round.
-        missing: what a missing reward counts as, ``"lost"`` or ``"zero"``.
-        limits: the smallest and the largest reward.
-        names: (arms,), of the arms.
-        active: (arms,), False where an arm is retired.
-        fractions: (arms,), promised share of the rounds; None where no share is promised.
-        merit: the function of an arm's mean reward, scaled to [0, 1], to which its share is proportional; None where no
-            such share is promised.
-        since: (arms,), rounds before each arm's promise began.
-        plays_before: (arms,), plays before it began.
-        pulls: (arms,), plays so far.
-        deficits: (arms,), plays behind the promises since the first one; −inf where no share of the rounds is promised.
-        worst: (arms,), the largest deficits so far; −inf for none.
-        resets: (arms,), promises that have ended.
-        lapsed: (arms,), the part of the deficits from these; negative where ahead.
-        received: (arms,), rewards received in time.
-        known: (arms,), these and, where missing rewards count as zero, the missing ones.
-        sums: (arms,), of the known rewards.
-        pending: (arms,), rewards that can still arrive.
-        lost: (arms,), rewards missing when their window had passed.
-        late: (arms,), rewards received afterwards.
-        missed: (arms,), rounds in which the arm was not available.
-        delays: (n,), of the last rewards received in time, in seconds.
-        sets: the different sets of available arms of the last rounds, as packed bits.
-        frequencies: (sets,), how often each occurred, as parts of 1.
-        learned_plays: (arms,), plays elsewhere whose rewards the policy learned from, which no other count has.
-        learned_sums: (arms,), of these rewards.
-        sources: where these are from.
-        counted: (arms,), rewards that the policy's estimates rest on, where it forgets others; None for all.
-        changes: (arms,), changes of the mean that the policy found; None where it looks for none.
-        deficit_history: the deficits over time; None where no share of the rounds was ever promised.
-        caps: (arms,), largest shares of the rounds; None where there are none.
-        groups: of arms that are promised shares together.
-        groups_since: (groups,), the rounds after which these promises began; None without groups.
-        groups_before: (groups,), plays of their arms before; None without groups.
-        scores: (arms,), by which the policy compares arms; None where it draws them at random.
-        history: plays and rewards over time; None before the first round.
-        changes_made: the last changes of arms and promises.
-        pace: seconds per round lately; None before the second round.
-        first: when the first round was decided, in seconds; None before.
-        decided: when the last round was decided, in seconds; None before the first.
-        rewarded: when the last reward was received, in seconds; None before the first.
+    What is known of each arm has the shape (arms,).
     """
 
-    algorithm: str
-    round: int
-    version: int
-    plays: int
-    missing: str
-    limits: tuple[float, float]
-    names: Sequence[str]
-    active: Mask
-    fractions: Array | None
-    merit: Merit | None
-    since: Array
-    plays_before: Array
-    pulls: Array
-    deficits: Array
-    worst: Array
-    resets: Array
-    lapsed: Array
-    received: Array
-    known: Array
-    sums: Array
-    pending: Array
-    lost: Array
-    late: Array
-    missed: Array
-    delays: Array
-    sets: Sequence[bytes]
-    frequencies: Array
-    learned_plays: Array
-    learned_sums: Array
-    sources: Sequence[str]
-    deficit_history: DeficitExcerpt | None
-    counted: Array | None = None
-    changes: Array | None = None
-    caps: Array | None = None
-    groups: Sequence[Group] = ()
-    groups_since: Array | None = None
-    groups_before: Array | None = None
-    scores: Array | None = None
-    history: History | None = None
-    changes_made: tuple[ChangeMade, ...] = ()
-    pace: float | None = None
-    first: float | None = None
-    decided: float | None = None
-    rewarded: float | None = None
+    def __init__(self, record: Record) -> None:
+        state, counts, policy, times = record.state, record.statistics, record.policy, record.count_history
+        self.algorithm, self.round, self.version, self.plays = record.label, state.round, record.version, record.plays
+        self.missing = record.missing  # what a missing reward counts as: "never", "lost" or "zero"
+        self.limits = record.reward_range  # the smallest and the largest reward
+        self.names, self.active = record.names, record.arms.active
 
-    @property
-    def certain(self) -> Array:
-        """(arms,), the known rewards without the zeros of rewards that arrived late."""
-        certain: Array = self.known - np.minimum(self.late, self.known - self.received)
-        return certain
+        self.fractions = record.fractions  # promised share of the rounds; None where no share is promised
+        self.merit = policy.merit  # of a mean scaled to [0, 1], to which a share is proportional; None for none
+        self.caps = None if policy.caps is None else np.broadcast_to(policy.caps, len(self.names))
+        self.since = state.begun.rounds  # rounds before each arm's promise began
+        promised = np.zeros(len(self.names), dtype=bool) if self.fractions is None else self.fractions > 0.0
+        self.deficits = np.where(promised, record.total_deficits(), -np.inf)  # behind all promises; −inf for none
+        self.worst = np.where(promised, record.worst_deficits(), -np.inf)  # the largest deficits so far
+        self.resets, self.lapsed = counts.resets, counts.lapsed  # promises that ended, and the deficits from these
+        past = record.deficit_history if promised.any() or record.deficit_history.any_promise() else None
+        self.deficit_history = None if past is None else past.excerpt(self.names, self.worst)
+
+        learned = counts.learned_plays  # elsewhere, with known rewards; no other figure counts them
+        self.learned_plays, self.learned_sums, self.sources = learned, counts.learned_sums, record.sources
+        self.pulls: Array = state.tally.pulls - learned
+        self.plays_before: Array = state.begun.pulls - learned  # before each arm's promise began
+        self.received, self.pending = counts.received, record.pending_counts()
+        self.known, self.sums = counts.known, counts.sums  # received, and zeros for missing rewards if these count
+        self.lost, self.late = counts.lost, counts.late  # missing when their window had passed; received afterwards
+        #: Known rewards without the zeros of those that arrived late.
+        self.certain: Array = self.known - np.minimum(self.late, self.known - self.received)
+
+        self.groups = policy.groups  # arms that are promised shares together, and of these promises since when
+        self.groups_since = state.fairness.rounds if policy.groups else None  # (groups,)
+        of_groups = membership(policy.groups, len(learned)) if policy.groups else None
+        self.groups_before = None if of_groups is None else state.fairness.plays - learned @ of_groups  # plays before
+
+        self.missed = counts.missed  # rounds in which an arm was not available
+        self.sets, self.frequencies = record.availability.frequencies()  # of arms, packed, in the last rounds
+
+        evidence = policy.evidence  # rewards that the policy's estimates rest on, and changes it found; None for none
+        self.counted = None if evidence is None else evidence.counted(state)
+        self.changes = None if evidence is None else evidence.changes(state)
+        self.scores = _scores(record)
+
+        self.delays = counts.recent_delays()  # of the last rewards received in time
+        self.history = times.excerpt(
+            self.names, self.round, record.counts(), self.deficits if promised.any() else -self.pulls
+        )
+        self.pace = times.pace()  # seconds per round lately; None before the second round
+        self.first = times.times[0] if times.times else None  # when the first round was decided, in seconds
+        self.decided, self.rewarded = times.decided, times.received  # when the last decision and reward were
+        self.changes_made = record.changes.excerpt(self.names)
+
+
+def _scores(record: Record) -> Array | None:
+    """(arms,), the scores of the next round; None where they are drawn, or do not decide."""
+    policy, active = record.policy, record.arms.active
+    if policy.index.traits.random or policy.fairness.traits.ignores_score or record.state.round == 0:
+        return None
+    scores = policy.index.score(record.state, Observation(active), np.random.default_rng(0))
+    return np.where(active, np.asarray(scores, dtype=float), np.nan)

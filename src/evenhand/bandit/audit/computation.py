@@ -10,13 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.audit.account import Account
-from evenhand.bandit.audit.arrears import catch_up
 from evenhand.bandit.audit.costing import cost_of
 from evenhand.bandit.audit.delays import summarise
-from evenhand.bandit.audit.health import health_of
 from evenhand.bandit.audit.intervals import mean_interval, mean_rewards
-from evenhand.bandit.audit.sentences import reasons, verdict
-from evenhand.bandit.audit.trust import trusted
+from evenhand.bandit.audit.sentences import WITHIN, health_of, owed_now, reasons, verdict
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask
@@ -33,20 +30,14 @@ Places = NDArray[np.intp]
 SIZE = 20_000  # arms times sets of available arms up to which floors and caps of groups are checked
 BOUNDS = 1000  # lines of groups and caps, at most
 EXAMINED = 100  # arms, those with the largest promise for their availability, whose promises are checked together
+FEW = 10  # unknown rewards of an arm up to which nothing is suspected
+SMALL = 0.1  # part of an arm's rewards up to which unknown ones are not suspected, where the others are all the largest
+LARGE = 0.5  # part from which on unknown rewards are always suspected
+NAMED = 5  # arms that a warning names
 
 
 def audit(account: Account, limit: int | None, now: float) -> Audit:
-    """The audit of a bandit.
-
-    Args:
-        account: what the bandit recorded.
-        limit: lines at most: those of the arms furthest behind their promise first, then of those with the most plays
-            since it began. None for all, in the order of the arms.
-        now: seconds since the epoch.
-
-    Raises:
-        EvenhandError: ``limit`` is less than 1.
-    """
+    """The audit of a bandit."""
     if limit is None:
         places = np.arange(len(account.names))
     else:
@@ -81,10 +72,6 @@ def leading(keys: Sequence[Array], limit: int) -> Places:
     """The first places in the lexicographic order of some keys, the smallest first; ties keep their order.
 
     Only the places near the limit are compared by more than one key, which is fast for many arms.
-
-    Args:
-        keys: each (arms,), the most important first.
-        limit: number of places at most.
 
     Example:
         >>> leading([np.array([1.0, 0.0, 1.0, 1.0]), np.array([5.0, 9.0, 4.0, 5.0])], limit=3)
@@ -220,13 +207,7 @@ def _promised(account: Account) -> Array | None:
 
 
 def health(account: Account, closed: bool, now: float) -> AllocationHealth:
-    """The health of an allocation.
-
-    Args:
-        account: what its bandit recorded.
-        closed: whether it decides no more.
-        now: seconds since the epoch.
-    """
+    """The health of an allocation."""
     trust, _ = trusted(account)
     rounds, plays = account.round - account.since, account.pulls - account.plays_before
     _, high_share = mean_interval(plays, plays, rounds)
@@ -292,3 +273,57 @@ def _fault_of_bounds(account: Account) -> str:
     except EvenhandError as error:
         return str(error)
     return ""
+
+
+def catch_up(account: Account, available: Array) -> Array:
+    """Rounds after which each arm can be at most one play behind its promise, at the earliest.
+
+    ``⌈(owed − 1)/(a − r)⌉``: an arm that plays whenever it can gains ``a − r`` plays per round, with its availability a
+    and its promised share r.
+    """
+    if account.fractions is None or account.merit is not None:
+        return np.full(len(account.names), np.nan)
+    behind, gain = owed_now(account), available - account.fractions
+    late = account.active & (account.fractions > 0.0) & (behind > WITHIN)
+    rounds = np.full(len(behind), np.inf)
+    np.divide(behind - 1.0, gain, out=rounds, where=late & (gain > 0.0))
+    return np.where(late, np.ceil(rounds - 1e-6), np.nan)  # sums of shares are not exact
+
+
+def trusted(account: Account) -> tuple[Mask, tuple[str, ...]]:
+    """Whether each arm's estimate can be trusted, and warnings that say why not.
+
+    An estimate is the mean of the rewards that are known. It is wrong where those that are unknown (pending, or lost
+    and not counted as zero) are others: failures that are never reported, or results that take longer the worse they
+    are.
+    """
+    low, high = account.limits
+    known, unknown = account.known, account.pulls - account.known
+    suspected = (known > 0.0) & (unknown > FEW)
+    largest = account.sums >= known * (high - 1e-9 * (high - low))
+    successes = suspected & largest & (unknown > SMALL * account.pulls)
+    partial = suspected & ~successes & (unknown > LARGE * account.pulls)
+    warnings = []
+    if successes.any():
+        if account.missing == "zero":
+            remedy = "a missing reward counts as 0 only when its window has passed"
+        else:
+            remedy = "if only successes are reported, create it anew with a window and missing='zero'"
+        count = int(unknown[successes].sum())
+        warnings.append(
+            f"the estimates of {_names(account.names, successes)} are too high if failures are not reported: every "
+            f"known reward is the largest, {high:g}, and {count:,} are unknown; {remedy}"
+        )
+    if partial.any():
+        part = unknown[partial].sum() / account.pulls[partial].sum()
+        warnings.append(
+            f"the estimates of {_names(account.names, partial)} are from a small part of the rewards: {part:.0%} are "
+            "unknown, and the estimates are wrong if these are better or worse than the others"
+        )
+    return ~(successes | partial), tuple(warnings)
+
+
+def _names(names: Sequence[str], chosen: Mask) -> str:
+    places = np.flatnonzero(chosen).tolist()
+    more = f" and {len(places) - NAMED:,} more" if len(places) > NAMED else ""
+    return ", ".join(repr(names[place]) for place in places[:NAMED]) + more

@@ -21,11 +21,7 @@ ASLEEP = 0.995  # share of the rounds below which an arm does not count as alway
 
 
 def cost_of(account: Account) -> Cost | None:
-    """What the promises cost; None where none cost anything.
-
-    Args:
-        account: what the bandit recorded.
-    """
+    """What the promises cost; None where none cost anything."""
     active = account.active
     bounded = bool(account.groups) or (account.caps is not None and bool((account.caps[active] < 1.0).any()))
     promised = account.fractions is not None and bool((account.fractions[active] > 0.0).any())
@@ -57,14 +53,6 @@ def cost_of(account: Account) -> Cost | None:
 def cost_of_shares(means: Array, fractions: Array, plays: int) -> Array:
     """The largest expected reward per round without promised shares, less that with them.
 
-    Args:
-        means: (n, arms), mean rewards.
-        fractions: (arms,), promised shares of the rounds, which m plays can keep.
-        plays: m.
-
-    Returns:
-        (n,), at least 0.
-
     Example:
         >>> cost_of_shares(np.array([[0.9, 0.5]]), np.array([0.0, 0.25]), plays=1).round(3)
         array([0.1])
@@ -86,15 +74,6 @@ def cost_interval(low: Array, high: Array, fractions: Array, plays: int) -> tupl
     intervals allow: ``μ_i = min(max(t, l_i), u_i)`` for some t. With one play the largest cost is
     ``max_j Σ_{i≠j} r_i (u_j − l_i)``. With m plays it is found by trying all sets of m arms while these are few; else
     ``Σ r_i (max_j u_j − l_i)`` without its m smallest terms bounds it.
-
-    Args:
-        low: (arms,), lower ends l of the means.
-        high: (arms,), upper ends u.
-        fractions: (arms,), promised shares r of the rounds.
-        plays: m.
-
-    Returns:
-        The smallest cost (with more than 500 arms 0), and the largest, or a bound of it.
 
     Example:
         >>> least, most = cost_interval(np.array([0.8, 0.4]), np.array([1.0, 0.6]), np.array([0.0, 0.25]), plays=1)

@@ -1,4 +1,4 @@
-"""The figure of an audit."""
+"""The figure and the table of an audit; they need matplotlib and pandas, which an audit itself does not."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 import numpy as np
 
-from evenhand.messages.lines import Line
+from evenhand.core.errors import number_of
+from evenhand.messages.audit import Audit
+from evenhand.messages.lines import COLUMNS, VALUES, Line
 from evenhand.simulation.figures import COLOURS, STYLE
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -24,15 +27,32 @@ WIDTH = 130  # characters of it per line
 ROWS = 3  # room for at least this many arms, so that the bars of fewer are not thicker
 
 
-def draw(lines: Sequence[Line], arms: int, title: str, fault: str) -> Figure:
-    """Promised shares and shares on the left, estimated rewards on the right; one row per arm.
+def table(audit: Audit) -> pd.DataFrame:
+    """The lines of an audit as a table: a row per arm, with all columns of `evenhand.messages.lines.Line`.
 
-    Args:
-        lines: of an audit; of more than 60, those with the largest deficits are drawn.
-        arms: number of arms of the bandit.
-        title: above the figure.
-        fault: why the promises cannot be kept; empty if they can.
+    Example:
+        >>> from evenhand.bandit import Bandit
+        >>> table(Bandit(["tea", "coffee"], "fucb", fractions=[0.0, 0.5]).audit())[["arm", "promised", "plays"]]
+              arm  promised  plays
+        0     tea       0.0      0
+        1  coffee       0.5      0
     """
+    import pandas as pd
+
+    return pd.DataFrame.from_records([VALUES(line) for line in audit.lines], columns=list(COLUMNS))
+
+
+def figure(audit: Audit) -> Figure:
+    """The figure of an audit: shares beside promises on the left, estimated rewards on the right; one row per arm.
+
+    Of more than 60 arms, those with the largest deficits are drawn.
+    """
+    name = "" if audit.name is None else f"{audit.name}: "
+    title = f"{name}{audit.algorithm} after {number_of(audit.round, 'round')}"
+    return _drawn(audit.lines, audit.arms, title, audit.fault)
+
+
+def _drawn(lines: Sequence[Line], arms: int, title: str, fault: str) -> Figure:
     from matplotlib.figure import Figure
 
     lines = _shown(lines)

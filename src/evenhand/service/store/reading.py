@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sqlalchemy import select
 
-from evenhand.bandit.account import account
 from evenhand.bandit.arguments import RewardRange
+from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import audit, health
 from evenhand.bandit.history import Start, start_from
 from evenhand.core.errors import EvenhandError
@@ -49,7 +49,7 @@ class ReadAudit(Command[Audit]):
     def run(self, context: CommandContext) -> Audit:
         """The audit, with the name of the allocation and the sequence of its last event."""
         allocation = context.allocation
-        made = audit(account(allocation.bandit), self.limit, context.now)
+        made = audit(Account(allocation.bandit), self.limit, context.now)
         return replace(made, name=allocation.name, sequence=allocation.sequence, closed=allocation.closed)
 
 
@@ -74,7 +74,7 @@ class ReadHealth(Command[AllocationHealth]):
     def run(self, context: CommandContext) -> AllocationHealth:
         """The health of the allocation, closed or not."""
         allocation = context.allocation
-        return health(account(allocation.bandit), allocation.closed, context.now)
+        return health(Account(allocation.bandit), allocation.closed, context.now)
 
 
 @dataclass(frozen=True)
