@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from evenhand.core.errors import EvenhandError, nearest
 
@@ -38,6 +38,23 @@ class CompletedRun:
 
 #: The runs of an experiment by the name of their configuration.
 Runs = Mapping[str, CompletedRun]
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def of_runs(find: Callable[Concatenate[Runs, Given], Found]) -> Callable[Given, Callable[[Runs], Found]]:
+    """Settle all that a figure or the test of a claim depends on but the runs, which come later.
+
+    Example:
+        >>> of_runs(lambda runs, more: len(runs) + more)(more=1)({})
+        1
+    """
+
+    @wraps(find)
+    def settled(*given: Given.args, **options: Given.kwargs) -> Callable[[Runs], Found]:
+        return lambda runs: find(runs, *given, **options)
+
+    return settled
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
-from evenhand.simulation.figures.style import LONGEST, finish, look, new_figure, plain, style_for, wrapped
+from evenhand.simulation.figures.panel import Sheet, mean_of, shade, whiskers
+from evenhand.simulation.figures.style import look, plain, styled, wrapped
 from evenhand.simulation.measures import MEASURES
 from evenhand.studies.results import SweepResults
 
@@ -23,6 +24,7 @@ MANY = 12  # rows or columns of a heat map up to which each cell has its number
 GEOMETRIC = 20.0  # ratio of the largest and the smallest value from which an axis of positive numbers is logarithmic
 
 
+@styled
 def lines(
     results: SweepResults, measure: str = "regret", axis: str | None = None, *, title: str = "", width: str = ""
 ) -> Figure:
@@ -53,21 +55,19 @@ def lines(
     """
     name = _axis(results, axis, 0)
     rows = _last(results, measure)
-    figure, (axes,) = new_figure(list(dict.fromkeys(rows["policy"])), width=width)
+    sheet = Sheet(dict.fromkeys(rows["policy"]), title=title, width=width)
+    (axes,) = sheet.panels
     places, ticks = _places(results.settings()[name])
     for place, (label, group) in enumerate(rows.groupby("policy", sort=False)):
-        points = _mean_over(group, name, places)
-        style = look(place, len(points)) | {"markevery": None}
-        low, high = points["mean"] - points["reach"], points["mean"] + points["reach"]
-        axes.fill_between(points["place"], low, high, color=style["color"], alpha=0.15, linewidth=0)
-        axes.plot(points["place"], points["mean"], label=plain(str(label), LONGEST[width]), **style)
-    _scale(axes, ticks, places, name)
-    axes.set_ylabel(_label(results, measure))
-    caption = f"{_caption(results, rows, [name])}; band: 95% confidence interval"
-    finish(figure, [axes], title, caption, width)
-    return figure
+        points, style = _mean_over(group, name, places), look(place, 1) | {"markevery": None}
+        shade(axes, points["place"], points["mean"] - points["reach"], points["mean"] + points["reach"], style["color"])
+        axes.plot(points["place"], points["mean"], label=sheet.name(str(label)), **style)
+    _scale(axes, ticks, places)
+    sheet.label(name, _label(results, measure))
+    return sheet.finish(f"{_caption(results, rows, [name])}; band: 95% confidence interval")
 
 
+@styled
 def heatmap(
     results: SweepResults,
     measure: str = "regret",
@@ -101,8 +101,6 @@ def heatmap(
         >>> heatmap(results).axes[0].get_ylabel()
         'horizon'
     """
-    import matplotlib as mpl
-
     columns, rows = _axis(results, x, 0), _axis(results, y, 1)
     if columns == rows:
         raise EvenhandError(f"a heat map needs two different axes, got {columns!r} twice")
@@ -111,28 +109,25 @@ def heatmap(
     values = [_ordered(results.settings()[name]) for name in (columns, rows)]
     maps = {label: _grid(found[found["policy"] == label], columns, rows, values) for label in policies}
     filled = np.concatenate([one[np.isfinite(one)] for one in maps.values()])
-    figure, panels = new_figure([], width=width, panels=(1.0,) * len(policies), sharex=False)
-    with mpl.rc_context(style_for(width)):
-        side = 0.9 + max(1.2, 0.28 * len(values[1]))
-        figure.set_figheight(side * len(policies) + 0.5)
-        for axes, (label, grid) in zip(panels, maps.items(), strict=True):
-            image = axes.imshow(
-                grid, aspect="auto", origin="lower", cmap="viridis", vmin=filled.min(), vmax=filled.max()
-            )
-            _cells(axes, grid, filled, width)
-            for side_of, names in ((axes.xaxis, values[0]), (axes.yaxis, values[1])):
-                shown = np.unique(np.linspace(0, len(names) - 1, min(len(names), MANY)).round().astype(int))
-                side_of.set_ticks(shown, [_text(names[place]) for place in shown])
-            axes.set_ylabel(rows)
-            axes.grid(visible=False)
-            axes.set_title(plain(label, LONGEST[width]), loc="right", fontsize="medium")
-        panels[-1].set_xlabel(columns)
-        room = figure.get_figheight() - 0.8
-        figure.colorbar(image, ax=panels, label=wrapped(_label(results, measure), room, mpl.rcParams["font.size"]))
-    finish(figure, panels, title, _caption(results, found, [columns, rows]), width)
-    return figure
+    sheet = Sheet(title=title, width=width, heights=(1.0,) * len(policies), sharex=False)
+    figure = sheet.figure
+    figure.set_figheight((0.9 + max(1.2, 0.28 * len(values[1]))) * len(policies) + 0.5)
+    for axes, (label, grid) in zip(sheet.panels, maps.items(), strict=True):
+        image = axes.imshow(grid, aspect="auto", origin="lower", cmap="viridis", vmin=filled.min(), vmax=filled.max())
+        _cells(axes, grid, filled, width)
+        for side, names in ((axes.xaxis, values[0]), (axes.yaxis, values[1])):
+            shown = np.unique(np.linspace(0, len(names) - 1, min(len(names), MANY)).round().astype(int))
+            side.set_ticks(shown, [_text(names[place]) for place in shown])
+        axes.set_ylabel(rows)
+        axes.grid(visible=False)
+        axes.set_title(sheet.name(label), loc="right", fontsize="medium")
+    sheet.panels[-1].set_xlabel(columns)
+    name = wrapped(_label(results, measure), figure.get_figheight() - 0.8, sheet.points)
+    figure.colorbar(image, ax=sheet.panels, label=name)
+    return sheet.finish(_caption(results, found, [columns, rows]))
 
 
+@styled
 def frontier(
     results: SweepResults,
     axis: str | None = None,
@@ -170,22 +165,20 @@ def frontier(
     name = _axis(results, axis, 0)
     across, up = _last(results, unfairness), _last(results, reward)
     places, _ = _places(results.settings()[name])
-    figure, (axes,) = new_figure(list(dict.fromkeys(up["policy"])), width=width)
+    sheet = Sheet(dict.fromkeys(up["policy"]), title=title, width=width)
+    (axes,) = sheet.panels
     for place, label in enumerate(dict.fromkeys(up["policy"])):
         x, y = (_mean_over(table[table["policy"] == label], name, places) for table in (across, up))
         if len(x) != len(y) or not len(x):
             continue
-        style: dict[str, Any] = look(place, len(x)) | {"markevery": None, "linewidth": 1.2, "elinewidth": 0.9}
-        shown = plain(label, LONGEST[width])
-        axes.errorbar(x["mean"], y["mean"], xerr=x["reach"], yerr=y["reach"], label=shown, **style)
+        whiskers(axes, place, sheet.name(label), x["mean"], y["mean"], y["reach"], xerr=x["reach"])
         if float(np.ptp(x["mean"])) or float(np.ptp(y["mean"])):
-            _label_ends(axes, x, y, style["color"])
+            _label_ends(axes, x, y, look(place, 1)["color"])
     axes.margins(0.1)
-    axes.set_xlabel(_label(results, unfairness))
-    axes.set_ylabel(_label(results, reward))
-    caption = f"{_caption(results, up, [name])}; whiskers: 95% confidence intervals; {name} at the ends of each line"
-    finish(figure, [axes], title, caption, width)
-    return figure
+    sheet.label(_label(results, unfairness), _label(results, reward))
+    return sheet.finish(
+        f"{_caption(results, up, [name])}; whiskers: 95% confidence intervals; {name} at the ends of each line"
+    )
 
 
 def _label_ends(axes: Axes, x: pd.DataFrame, y: pd.DataFrame, colour: str) -> None:
@@ -254,8 +247,7 @@ def _places(values: pd.Series) -> tuple[dict[Any, float], list[Any] | None]:
     return {one: float(place) for place, one in enumerate(once)}, once
 
 
-def _scale(axes: Axes, ticks: Sequence[Any] | None, places: Mapping[Any, float], name: str) -> None:
-    axes.set_xlabel(name)
+def _scale(axes: Axes, ticks: Sequence[Any] | None, places: Mapping[Any, float]) -> None:
     numbers = np.array(list(places.values()))
     if ticks is not None:
         axes.set_xticks(
@@ -299,7 +291,7 @@ def _caption(results: SweepResults, rows: pd.DataFrame, shown: Sequence[str]) ->
     rounds = rows["round"].unique()
     after = f"after {rounds[0]:,} rounds, " if len(rounds) == 1 else "at the horizon, "
     lanes = rows["n"].unique()
-    mean = f"mean of {lanes[0]:,} lanes" if len(lanes) == 1 else "mean over the lanes"
+    mean = mean_of(lanes[0]) if len(lanes) == 1 else "mean over the lanes"
     others = [name for name in results.axes if name not in shown and results.settings()[name].nunique() > 1]
     over = f" and over {' and '.join(others)}" if others else ""
     return f"{after}{mean}{over}"

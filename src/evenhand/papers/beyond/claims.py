@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from evenhand.papers.experiment import Finding, Runs, of_runs
 from evenhand.papers.verdicts import Test, at, lower, ratio_below
 
 
-def lower_than(part: str, policies: tuple[str, ...], other: str, measure: str) -> Test:
+@of_runs
+def lower_than(runs: Runs, part: str, policies: tuple[str, ...], other: str, measure: str) -> list[Finding]:
     """Less of a measure in the end than another policy."""
-    return lambda runs: [lower(runs[part], measure, policy, other) for policy in policies]
+    return [lower(runs[part], measure, policy, other) for policy in policies]
 
 
-def at_most_times(part: str, policy: str, other: str, measures: tuple[str, ...], bound: float) -> Test:
+@of_runs
+def at_most_times(
+    runs: Runs, part: str, policy: str, other: str, measures: tuple[str, ...], bound: float
+) -> list[Finding]:
     """Less than a multiple of another policy's measures in the end."""
-    return lambda runs: [
+    return [
         ratio_below(
             f"{measure.replace('_', ' ')} of {policy}, relative to that of {other}",
             at(runs[part], policy, measure),
@@ -23,6 +28,7 @@ def at_most_times(part: str, policy: str, other: str, measures: tuple[str, ...],
     ]
 
 
-def together(*tests: Test) -> Test:
+@of_runs
+def together(runs: Runs, *tests: Test) -> list[Finding]:
     """All that the tests find."""
-    return lambda runs: [finding for test in tests for finding in test(runs)]
+    return [finding for test in tests for finding in test(runs)]

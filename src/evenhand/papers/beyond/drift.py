@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.papers import panels
 from evenhand.papers.beyond.claims import lower_than, together
-from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs
-from evenhand.papers.verdicts import Test, at, below, within
+from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.papers.panels import curves, finish, lanes_of
+from evenhand.papers.verdicts import at, below, within
+from evenhand.simulation.figures.panel import grid, mean_and_reach, whiskers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,17 +29,14 @@ SHARES = (0.025, 0.05, 0.1)
 GAP = 0.6  # Δ of the arm that changes
 
 
-def never_behind(part: str) -> Test:
+@of_runs
+def never_behind(runs: Runs, part: str) -> list[Finding]:
     """No arm is ever a whole play behind."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs[part]
-        return [
-            below(f"largest deficit of any arm at any round: {label}", at(run, label, "max_violation"), 1.0, " play")
-            for label in run.results.policies
-        ]
-
-    return test
+    run = runs[part]
+    return [
+        below(f"largest deficit of any arm at any round: {label}", at(run, label, "max_violation"), 1.0, " play")
+        for label in run.results.policies
+    ]
 
 
 def delays(run: CompletedRun, label: str) -> Array:
@@ -76,32 +73,28 @@ def as_the_theory_says(runs: Runs) -> list[Finding]:
     ]
 
 
-def dynamic(part: str) -> Callable[[Runs], Figure]:
+@of_runs
+def dynamic(runs: Runs, part: str) -> Figure:
     """The dynamic regret, and the dynamic r-regret of the same with shares."""
+    parts = {part: ("dynamic_regret", "nothing promised"), f"{part}-shares": ("dynamic_r_regret", "r = 0.05 each")}
+    order = [label for name in parts for label in runs[name].results.policies]
 
-    def draw(runs: Runs) -> Figure:
-        order = [*runs[part].results.policies, *runs[f"{part}-shares"].results.policies]
+    def panel(axes: Axes, name: str) -> None:
+        measure, title = parts[name]
+        curves(axes, runs[name], measure, title=title, order=order)
 
-        def panel(number: int, axes: Axes) -> None:
-            name, measure = ((part, "dynamic_regret"), (f"{part}-shares", "dynamic_r_regret"))[number]
-            panels.curves(axes, runs[name], measure, title=("nothing promised", "r = 0.05 each")[number], order=order)
-
-        return panels.grid(2, panel, columns=2, note=panels.lanes_of(runs[part]))
-
-    return draw
+    return grid(parts, panel, columns=2, note=lanes_of(runs[part]))
 
 
 def over_shares(runs: Runs) -> Figure:
     """The delay until a change is followed, over the share that is kept."""
-    run = runs["d3"]
 
-    def panel(number: int, axes: Axes) -> None:
-        found = [panels.mean_and_reach(delays(run, f"r = {share}")) for share in SHARES]
-        means, errors = [float(mean) for mean, _ in found], [float(error) for _, error in found]
-        panels.points(axes, list(SHARES), means, errors, "fair GLR", 0)
-        panels.finish(axes, "promised share r", "rounds until most plays are the new best arm's", log="xy")
+    def panel(axes: Axes, run: CompletedRun) -> None:
+        found = [mean_and_reach(delays(run, f"r = {share}")) for share in SHARES]
+        whiskers(axes, 0, "fair GLR", SHARES, *zip(*found, strict=True))
+        finish(axes, "promised share r", "rounds until most plays are the new best arm's", log="xy")
 
-    return panels.grid(1, panel, note=panels.lanes_of(run, "bars"))
+    return grid([runs["d3"]], panel, note=lanes_of(runs["d3"], "bars"))
 
 
 def _learns_anew(part: str) -> tuple[PaperClaim, ...]:

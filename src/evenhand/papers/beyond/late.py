@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING
 
-from evenhand.papers import panels
 from evenhand.papers.beyond.claims import at_most_times, together
-from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Runs
-from evenhand.papers.verdicts import Test, above, at, ratio_below
+from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.papers.panels import curves, lanes_of
+from evenhand.papers.verdicts import above, at, ratio_below
+from evenhand.simulation.figures.panel import grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,41 +26,31 @@ SETTING = (
 SEEN = "Smaller runs of prototypes had been seen when the claims were written; the bounds in them are older."
 
 
-def flat(part: str, policy: str, measure: str, most: float) -> Test:
+@of_runs
+def flat(runs: Runs, part: str, policy: str, measure: str, most: float) -> list[Finding]:
     """Little of a measure is added after the round by which the first pulls are old enough."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs[part]
-        since = min(GROWN, run.setup.horizon // 2)
-        text = f"{measure.replace('_', ' ')} of {policy} in the end, relative to that at round {since:,}"
-        return [ratio_below(text, at(run, policy, measure), at(run, policy, measure, since), most)]
-
-    return test
+    run = runs[part]
+    since = min(GROWN, run.setup.horizon // 2)
+    text = f"{measure.replace('_', ' ')} of {policy} in the end, relative to that at round {since:,}"
+    return [ratio_below(text, at(run, policy, measure), at(run, policy, measure, since), most)]
 
 
-def at_least_times(part: str, policy: str, other: str, bound: float) -> Test:
+@of_runs
+def at_least_times(runs: Runs, part: str, policy: str, other: str, bound: float) -> list[Finding]:
     """More than a multiple of another policy's reward regret."""
-
-    def test(runs: Runs) -> list[Finding]:
-        one, two = (at(runs[part], label, REGRETS[0]) for label in (policy, other))
-        return [above(f"reward regret of {policy}, minus {bound:g} times that of {other}", one - bound * two, 0.0)]
-
-    return test
+    one, two = (at(runs[part], label, REGRETS[0]) for label in (policy, other))
+    return [above(f"reward regret of {policy}, minus {bound:g} times that of {other}", one - bound * two, 0.0)]
 
 
-def regrets(parts: dict[str, str]) -> Callable[[Runs], Figure]:
+@of_runs
+def regrets(runs: Runs, parts: dict[str, str]) -> Figure:
     """Both regrets over the rounds, a row for each part."""
 
-    def draw(runs: Runs) -> Figure:
-        cells = list(product(parts, REGRETS))
+    def panel(axes: Axes, cell: tuple[str, str]) -> None:
+        part, measure = cell
+        curves(axes, runs[part], measure, log="xy", title=parts[part])
 
-        def panel(number: int, axes: Axes) -> None:
-            part, measure = cells[number]
-            panels.curves(axes, runs[part], measure, log="xy", title=parts[part])
-
-        return panels.grid(len(cells), panel, columns=2, note=panels.lanes_of(runs[cells[0][0]]))
-
-    return draw
+    return grid(list(product(parts, REGRETS)), panel, columns=2, note=lanes_of(next(iter(runs.values()))))
 
 
 EXPERIMENTS = (

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.papers import panels
 from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs
+from evenhand.papers.panels import lanes_of, name_arms
 from evenhand.papers.verdicts import above, at, below, shares, within
+from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
+from evenhand.simulation.figures.style import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,36 +78,26 @@ def of_the_worse(runs: Runs, label: str, least: float, most: float) -> list[Find
 
 def of_brands(runs: Runs) -> Figure:
     """The share of every arm, a panel a policy."""
-    run = runs["g"]
+    run, labels = runs["g"], (GROUPS, ARMS, FREE)
 
-    def panel(number: int, axes: Axes) -> None:
-        label = (GROUPS, ARMS, FREE)[number]
-        mean, error = panels.mean_and_reach(shares(run, label).T)
-        panels.bars(axes, 0, 1, mean, error, group=0.8, fill=1.0, color=panels.line(number)["color"])
-        panels.name_arms(axes, run)
+    def panel(axes: Axes, label: str) -> None:
+        bars(axes, 0, 1, *mean_and_reach(shares(run, label).T), color=COLOURS[labels.index(label)])
+        name_arms(axes, run, title=label)
         axes.set_ylim(0.0, 1.0)
-        axes.set_xlabel("arm")
-        axes.set_ylabel("share of the rounds")
-        axes.set_title(label, fontsize=9.5)
 
-    return panels.grid(3, panel, note=panels.lanes_of(run, "whiskers"))
+    return grid(labels, panel, note=lanes_of(run, "whiskers"))
 
 
 def of_floors(runs: Runs) -> Figure:
     """The share of every arm in the second half of the rounds, and the floor."""
-    run = runs["v"]
 
-    def panel(number: int, axes: Axes) -> None:
+    def panel(axes: Axes, run: CompletedRun) -> None:
         for place, label in enumerate((MIX, CLIP)):
-            mean, error = panels.mean_and_reach(late_shares(run, label).T)
-            look = {"color": panels.line(place)["color"], "label": label}
-            panels.bars(axes, place, 2, mean, error, group=0.8, fill=0.9, **look)
+            bars(axes, place, 2, *mean_and_reach(late_shares(run, label).T), label=label)
         axes.axhline(FLOOR, color="black", linewidth=0.8, label="promised floor")
-        panels.name_arms(axes, run)
-        axes.set_xlabel("arm")
-        axes.set_ylabel("share of the second half of the rounds")
+        name_arms(axes, run, "share of the second half of the rounds")
 
-    return panels.grid(1, panel, note=panels.lanes_of(run, "whiskers"))
+    return grid([runs["v"]], panel, note=lanes_of(runs["v"], "whiskers"))
 
 
 EXPERIMENTS = (

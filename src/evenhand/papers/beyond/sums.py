@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.papers import panels
-from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Runs
-from evenhand.papers.verdicts import Test, above, at, below, count_lanes, ratio_below
+from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.papers.verdicts import above, at, below, count_lanes, ratio_below
+from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,63 +38,55 @@ LONG = {"h-increasing-500": "increasing over 500", "h-increasing-1000": "increas
 NAMES = LATE | SOON | LONG
 
 
-def regret_below(parts: Sequence[str], bound: float) -> Test:
+@of_runs
+def regret_below(runs: Runs, parts: Sequence[str], bound: float) -> list[Finding]:
     """Less than a multiple of the regret of ARS-UCB as published, in every spread."""
-
-    def test(runs: Runs) -> list[Finding]:
-        text = f"composite regret, relative to that of {PUBLISHED}"
-        return [
-            _named(part, ratio_below(text, at(runs[part], HALF, REGRET), at(runs[part], PUBLISHED, REGRET), bound))
-            for part in parts
-        ]
-
-    return test
+    text = f"composite regret, relative to that of {PUBLISHED}"
+    return [
+        _named(part, ratio_below(text, at(runs[part], HALF, REGRET), at(runs[part], PUBLISHED, REGRET), bound))
+        for part in parts
+    ]
 
 
-def none_stuck(parts: Sequence[str]) -> Test:
+@of_runs
+def none_stuck(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """Not one lane plays a worse arm most in the end."""
-    return lambda runs: [
+    return [
         _named(part, below("share of lanes on a worse arm", at(runs[part], HALF, "stuck"), 0.001)) for part in parts
     ]
 
 
-def some_stuck(parts: Sequence[str]) -> Test:
+@of_runs
+def some_stuck(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """Some lanes play a worse arm most in the end."""
-    return lambda runs: [
-        _named(part, above("share of lanes on a worse arm", at(runs[part], HALF, "stuck"), 0.0)) for part in parts
-    ]
+    return [_named(part, above("share of lanes on a worse arm", at(runs[part], HALF, "stuck"), 0.0)) for part in parts]
 
 
-def fewer_stuck(parts: Sequence[str]) -> Test:
+@of_runs
+def fewer_stuck(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """Fewer lanes play a worse arm most in the end than with ARS-UCB as published."""
-
-    def test(runs: Runs) -> list[Finding]:
-        text = f"lanes on a worse arm, minus those of {PUBLISHED}"
-        return [
-            _named(part, below(text, at(runs[part], HALF, "stuck") - at(runs[part], PUBLISHED, "stuck"), 0.0))
-            for part in parts
-        ]
-
-    return test
+    text = f"lanes on a worse arm, minus those of {PUBLISHED}"
+    return [
+        _named(part, below(text, at(runs[part], HALF, "stuck") - at(runs[part], PUBLISHED, "stuck"), 0.0))
+        for part in parts
+    ]
 
 
 def over_spreads(runs: Runs) -> Figure:
     """Regret in the end and stuck lanes, a pair of bars for each spread."""
+    measures = {REGRET: "composite regret in the end", "stuck": "share of lanes on a worse arm"}
 
-    def panel(number: int, axes: Axes) -> None:
-        measure = (REGRET, "stuck")[number]
+    def panel(axes: Axes, measure: str) -> None:
         for place, label in enumerate((PUBLISHED, HALF)):
-            ends = [panels.mean_and_reach(at(runs[part], label, measure)) for part in NAMES]
-            means, errors = (np.array(values, dtype=float) for values in zip(*ends, strict=True))
-            look = {"color": panels.line(place)["color"], "label": label}
-            panels.bars(axes, place, 2, means, errors, group=0.8, fill=0.9, **look)
+            ends = [mean_and_reach(at(runs[part], label, measure)) for part in NAMES]
+            bars(axes, place, 2, *np.array(ends, dtype=float).T, label=label)
         axes.set_xticks(np.arange(len(NAMES)), NAMES.values(), rotation=60, ha="right", fontsize=8)
         axes.grid(axis="x", visible=False)
-        axes.set_ylabel(("composite regret in the end", "share of lanes on a worse arm")[number])
+        axes.set_ylabel(measures[measure])
 
     some = runs["h-delay-10-30"]
     note = f"after {some.setup.horizon:,} rounds; means of {count_lanes(some)} lanes with their 95% intervals"
-    return panels.grid(2, panel, columns=2, note=note)
+    return grid(measures, panel, columns=2, note=note)
 
 
 def _named(part: str, finding: Finding) -> Finding:

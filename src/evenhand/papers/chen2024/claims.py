@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.papers.experiment import CompletedRun, Finding, Runs
-from evenhand.papers.verdicts import Test, above, alike, at, below, linear, lower, shares, sublinear, within
+from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
+from evenhand.papers.verdicts import above, alike, at, below, linear, lower, shares, sublinear, within
 
 REWARD, FAIRNESS = MEASURES = ("reward_regret", "fairness_regret")
 POLICIES = ("FCUCB-D", "FCTS-D", "OP-FCUCB-D", "OP-FCTS-D", "CUCB-D", "MP-TS-D", "FGreedy-D")
@@ -57,51 +57,55 @@ def _nearest(one: Finding, of: int) -> list[Finding]:
     return [replace(one, text=f"{one.text} (worst of {of})")]
 
 
-def less(part: str, policies: Iterable[str], others: Iterable[str], measures: Iterable[str] = MEASURES) -> Test:
+@of_runs
+def less(
+    runs: Runs, part: str, policies: Iterable[str], others: Iterable[str], measures: Iterable[str] = MEASURES
+) -> list[Finding]:
     """Each of the policies has less of each measure than each of the others."""
     order = [(measure, one, other) for measure in measures for one in policies for other in others]
-    return lambda runs: [lower(runs[part], measure, one, other) for measure, one, other in order]
+    return [lower(runs[part], measure, one, other) for measure, one, other in order]
 
 
+@of_runs
 def less_at(
-    part: str, policies: Iterable[str], others: Iterable[str], measures: Iterable[str], rounds: Iterable[float]
-) -> Test:
+    runs: Runs,
+    part: str,
+    policies: Iterable[str],
+    others: Iterable[str],
+    measures: Iterable[str],
+    rounds: Iterable[float],
+) -> list[Finding]:
     """After each of the rounds that are run each of the policies has less of each measure than each of the others."""
     order = list(product(rounds, measures, policies, others))
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs[part]
-        end = run.setup.horizon
-        return [lower(run, measure, one, other, min(round, end)) for round, measure, one, other in order]
-
-    return test
+    run = runs[part]
+    end = run.setup.horizon
+    return [lower(run, measure, one, other, min(round, end)) for round, measure, one, other in order]
 
 
-def both_sublinear(part: str, policies: Iterable[str]) -> Test:
+@of_runs
+def both_sublinear(runs: Runs, part: str, policies: Iterable[str]) -> list[Finding]:
     """Both regrets of each of the policies grow sublinearly."""
     order = [(label, measure) for measure in MEASURES for label in policies]
-    return lambda runs: [sublinear(runs[part], label, measure) for label, measure in order]
+    return [sublinear(runs[part], label, measure) for label, measure in order]
 
 
-def not_both_sublinear(part: str) -> Test:
+@of_runs
+def not_both_sublinear(runs: Runs, part: str) -> list[Finding]:
     """The fairness regret of each of the others grows linearly."""
-    return lambda runs: [linear(runs[part], label, FAIRNESS) for label in OTHERS]
+    return [linear(runs[part], label, FAIRNESS) for label in OTHERS]
 
 
-def never_ends(part: str) -> Test:
+@of_runs
+def never_ends(runs: Runs, part: str) -> list[Finding]:
     """Over the last half of the rounds the fairness regret of the others grows by what they lose for ever."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs[part]
-        half = run.setup.horizon / 2.0
-        found = []
-        for label in OTHERS:
-            growth = (at(run, label, FAIRNESS) - at(run, label, FAIRNESS, half)) / half
-            text = "fairness regret per round over the last half, relative to the same algorithm with known means"
-            found.append(above(f"{text}: {label}", growth / lost_for_ever(run, label), 1.0 - CLOSE))
-        return found
-
-    return test
+    run = runs[part]
+    half = run.setup.horizon / 2.0
+    found = []
+    for label in OTHERS:
+        growth = (at(run, label, FAIRNESS) - at(run, label, FAIRNESS, half)) / half
+        text = "fairness regret per round over the last half, relative to the same algorithm with known means"
+        found.append(above(f"{text}: {label}", growth / lost_for_ever(run, label), 1.0 - CLOSE))
+    return found
 
 
 def lost_for_ever(run: CompletedRun, label: str) -> float:
@@ -159,20 +163,15 @@ def more_uniform(runs: Runs) -> list[Finding]:
     ]
 
 
-def converged(policies: Iterable[str]) -> Test:
+@of_runs
+def converged(runs: Runs, policies: Iterable[str]) -> list[Finding]:
     """Every arm's share is close to its fair share in the end."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs["c1"]
-        found = []
-        for label in policies:
-            off = np.abs(shares(run, label) / _fair_shares(run) - 1.0).max(axis=1)
-            found.append(
-                below(f"largest error of an arm's share, as a fraction of its fair share: {label}", off, CLOSE)
-            )
-        return found
-
-    return test
+    run = runs["c1"]
+    found = []
+    for label in policies:
+        off = np.abs(shares(run, label) / _fair_shares(run) - 1.0).max(axis=1)
+        found.append(below(f"largest error of an arm's share, as a fraction of its fair share: {label}", off, CLOSE))
+    return found
 
 
 def consistently_greedy(runs: Runs) -> list[Finding]:
@@ -189,17 +188,14 @@ def consistently_greedy(runs: Runs) -> list[Finding]:
 # Figure 2
 
 
-def insensitive(policies: Iterable[str]) -> Test:
+@of_runs
+def insensitive(runs: Runs, policies: Iterable[str]) -> list[Finding]:
     """The regret at every fixed delay is near that without delay."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for measure in MEASURES:
-            for label in policies:
-                found += widest([_changed(runs, part, measure, label) for part in DELAYS[1:]])
-        return found
-
-    return test
+    found = []
+    for measure in MEASURES:
+        for label in policies:
+            found += widest([_changed(runs, part, measure, label) for part in DELAYS[1:]])
+    return found
 
 
 def _changed(runs: Runs, part: str, measure: str, label: str) -> Finding:
@@ -208,23 +204,20 @@ def _changed(runs: Runs, part: str, measure: str, label: str) -> Finding:
     return within(f"{text}: {label}", change, -CLOSE, CLOSE)
 
 
-def much_less(part: str, policies: Iterable[str], others: Iterable[str], after: float = 1.0) -> Test:
+@of_runs
+def much_less(
+    runs: Runs, part: str, policies: Iterable[str], others: Iterable[str], after: float = 1.0
+) -> list[Finding]:
     """After a part of the rounds each of the policies has less of both regrets than each of the others, not closely."""
     order = [(measure, one, other) for measure in MEASURES for one in policies for other in others]
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs[part]
-        round = after * run.setup.horizon
-        found = []
-        for measure, one, other in order:
-            gap = _relative(at(run, one, measure, round), at(run, other, measure, round))
-            text = (
-                f"{measure.replace('_', ' ')} at round {round:,.0f}: {one} minus {other}, as a fraction of the latter"
-            )
-            found.append(below(text, gap, -CLOSE))
-        return found
-
-    return test
+    run = runs[part]
+    round = after * run.setup.horizon
+    found = []
+    for measure, one, other in order:
+        gap = _relative(at(run, one, measure, round), at(run, other, measure, round))
+        text = f"{measure.replace('_', ' ')} at round {round:,.0f}: {one} minus {other}, as a fraction of the latter"
+        found.append(below(text, gap, -CLOSE))
+    return found
 
 
 def _relative(values: Array, reference: Array) -> Array:
@@ -232,86 +225,71 @@ def _relative(values: Array, reference: Array) -> Array:
     return np.asarray((values - reference) / abs(reference.mean()))
 
 
-def misled(part: str) -> Test:
+@of_runs
+def misled(runs: Runs, part: str) -> list[Finding]:
     """While the late rewards are out, a bad arm is played more than a good one."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for label in FAIR:
-            bad, good = (part_of_plays(runs[part], label, arms, LATE) / len(arms) for arms in (BAD, GOOD))
-            text = f"fraction of the early plays on a bad arm minus that on a good one: {label}"
-            found.append(above(text, bad - good, 0.0))
-        return found
-
-    return test
+    found = []
+    for label in FAIR:
+        bad, good = (part_of_plays(runs[part], label, arms, LATE) / len(arms) for arms in (BAD, GOOD))
+        text = f"fraction of the early plays on a bad arm minus that on a good one: {label}"
+        found.append(above(text, bad - good, 0.0))
+    return found
 
 
 # Figure 3
 
 
-def better_trade(policies: Iterable[str]) -> Test:
+@of_runs
+def better_trade(runs: Runs, policies: Iterable[str]) -> list[Finding]:
     """Less fairness regret than all others, and less reward regret than FGreedy-D."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs["c3"]
-        found = []
-        for label in policies:
-            found += closest([lower(run, FAIRNESS, label, other) for other in OTHERS])
-            found.append(lower(run, REWARD, label, GREEDY))
-        return found
-
-    return test
+    run = runs["c3"]
+    found = []
+    for label in policies:
+        found += closest([lower(run, FAIRNESS, label, other) for other in OTHERS])
+        found.append(lower(run, REWARD, label, GREEDY))
+    return found
 
 
 # Figures 4 to 8
 
 
-def fair_and_cheap(figure: int, policies: Sequence[str]) -> Test:
+@of_runs
+def fair_and_cheap(runs: Runs, figure: int, policies: Sequence[str]) -> list[Finding]:
     """At every exponent both regrets grow sublinearly, and reward is traded for fairness better than by the others."""
-
-    def test(runs: Runs) -> list[Finding]:
-        every = [runs[part] for part in exponent_parts(figure)]
-        found = []
-        for label in policies:
-            for measure in MEASURES:
-                found += closest([_with_exponent(run, sublinear(run, label, measure)) for run in every])
-            found += closest([_with_exponent(run, lower(run, FAIRNESS, label, one)) for run in every for one in OTHERS])
-            found += closest([_with_exponent(run, lower(run, REWARD, label, GREEDY)) for run in every])
-        return found
-
-    return test
+    every = [runs[part] for part in exponent_parts(figure)]
+    found = []
+    for label in policies:
+        for measure in MEASURES:
+            found += closest([_with_exponent(run, sublinear(run, label, measure)) for run in every])
+        found += closest([_with_exponent(run, lower(run, FAIRNESS, label, one)) for run in every for one in OTHERS])
+        found += closest([_with_exponent(run, lower(run, REWARD, label, GREEDY)) for run in every])
+    return found
 
 
-def wider(figure: int) -> Test:
+@of_runs
+def wider(runs: Runs, figure: int) -> list[Finding]:
     """The distance between the highest and the lowest regret grows with every step of the exponent."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for measure in MEASURES:
-            for flat, steep in pairwise(exponent_parts(figure)):
-                growth = spread(runs[steep], measure) - spread(runs[flat], measure)
-                text = f"{measure.replace('_', ' ')}, highest minus lowest: at c = {steep[-1]} minus at c = {flat[-1]}"
-                found.append(above(text, growth, 0.0))
-        return found
-
-    return test
+    found = []
+    for measure in MEASURES:
+        for flat, steep in pairwise(exponent_parts(figure)):
+            growth = spread(runs[steep], measure) - spread(runs[flat], measure)
+            text = f"{measure.replace('_', ' ')}, highest minus lowest: at c = {steep[-1]} minus at c = {flat[-1]}"
+            found.append(above(text, growth, 0.0))
+    return found
 
 
-def wider_between(figure: int, policies: Sequence[str]) -> Test:
+@of_runs
+def wider_between(runs: Runs, figure: int, policies: Sequence[str]) -> list[Finding]:
     """Each fair policy is further from each of the others at the largest exponent than at the smallest."""
-
-    def test(runs: Runs) -> list[Finding]:
-        flat, *_, steep = (runs[part] for part in exponent_parts(figure))
-        found = []
-        for measure in MEASURES:
-            for label in policies:
-                for other in OTHERS:
-                    growth = distance(steep, measure, label, other) - distance(flat, measure, label, other)
-                    text = f"{measure.replace('_', ' ')}, gap between {label} and {other}: at c = 8 minus at c = 2"
-                    found.append(above(text, growth, 0.0))
-        return found
-
-    return test
+    flat, *_, steep = (runs[part] for part in exponent_parts(figure))
+    found = []
+    for measure in MEASURES:
+        for label in policies:
+            for other in OTHERS:
+                growth = distance(steep, measure, label, other) - distance(flat, measure, label, other)
+                text = f"{measure.replace('_', ' ')}, gap between {label} and {other}: at c = 8 minus at c = 2"
+                found.append(above(text, growth, 0.0))
+    return found
 
 
 def spread(run: CompletedRun, measure: str) -> Array:
@@ -368,17 +346,14 @@ def less_misled(runs: Runs) -> list[Finding]:
 # Figure 9
 
 
-def faster(part: str) -> Test:
+@of_runs
+def faster(runs: Runs, part: str) -> list[Finding]:
     """The sampling versions take less processor time than the UCB versions."""
-
-    def test(runs: Runs) -> list[Finding]:
-        seconds = runs[part].seconds
-        found = []
-        for quick, slow in ((TS, UCB), (OP_TS, OP_UCB)):
-            times = seconds[quick] / seconds[slow]
-            text = f"processor time of {quick}, relative to that of {slow}"
-            less = times < 1.0
-            found.append(Finding(text, times, times, times, 1, "below 1", less, 1.0 if less else 0.0))
-        return found
-
-    return test
+    seconds = runs[part].seconds
+    found = []
+    for quick, slow in ((TS, UCB), (OP_TS, OP_UCB)):
+        times = seconds[quick] / seconds[slow]
+        text = f"processor time of {quick}, relative to that of {slow}"
+        less = times < 1.0
+        found.append(Finding(text, times, times, times, 1, "below 1", less, 1.0 if less else 0.0))
+    return found

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.papers import panels
 from evenhand.papers.chen2024.claims import CODE, MEASURES, POLICIES, TS
-from evenhand.papers.experiment import CompletedRun, Runs
+from evenhand.papers.experiment import CompletedRun, Runs, of_runs
+from evenhand.papers.panels import SIZE, curves, finish, lanes_of, name_arms
 from evenhand.papers.verdicts import at, shares
 from evenhand.simulation import measures
+from evenhand.simulation.figures.panel import bars, grid, mean_and_reach, whiskers
+from evenhand.simulation.figures.style import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,75 +23,69 @@ if TYPE_CHECKING:
 RADII = {"": "radius of the theorem", CODE: "radius of the paper's code"}
 
 
-def both_radii(part: str, with_shares: bool = False) -> Callable[[Runs], Figure]:
+@of_runs
+def both_radii(runs: Runs, part: str, with_shares: bool = False) -> Figure:
     """The regrets, and before them the shares if asked for; a row a radius, policies without one stand in both."""
+    run, row = runs[part], (*("shares",) * with_shares, *MEASURES)
 
-    def draw(runs: Runs) -> Figure:
-        run = runs[part]
-        row = [_shares, *_regrets()] if with_shares else _regrets()
-        rows = [partial(one, run, names_of(run, radius), title) for radius, title in RADII.items() for one in row]
-        return panels.grid(len(rows), lambda number, axes: rows[number](axes), len(row), panels.lanes_of(run))
+    def panel(axes: Axes, cell: tuple[str, str]) -> None:
+        radius, shown = cell
+        names = names_of(run, radius)
+        if shown == "shares":
+            _shares(axes, run, names, RADII[radius])
+        else:
+            curves(axes, run, shown, names, log="xy", title=RADII[radius], order=POLICIES)
 
-    return draw
+    return grid(list(product(RADII, row)), panel, len(row), lanes_of(run))
 
 
-def over_exponents(parts: Sequence[str]) -> Callable[[Runs], Figure]:
+@of_runs
+def over_exponents(runs: Runs, parts: Sequence[str]) -> Figure:
     """The regrets, a row a measure and a column an exponent of the merit."""
 
-    def draw(runs: Runs) -> Figure:
-        every = [runs[part] for part in parts]
-        cells = [
-            partial(one, run, names_of(run), f"c = {part.rpartition('-')[2]}")
-            for one in _regrets()
-            for part, run in zip(parts, every, strict=True)
-        ]
-        return panels.grid(len(cells), lambda number, axes: cells[number](axes), len(parts), panels.lanes_of(every[0]))
+    def panel(axes: Axes, cell: tuple[str, str]) -> None:
+        measure, part = cell
+        title = f"c = {part.rpartition('-')[2]}"
+        curves(axes, runs[part], measure, names_of(runs[part]), log="xy", title=title, order=POLICIES)
 
-    return draw
+    return grid(list(product(MEASURES, parts)), panel, len(parts), lanes_of(runs[parts[0]]))
 
 
-def over_delays(parts: Sequence[str]) -> Callable[[Runs], Figure]:
+@of_runs
+def over_delays(runs: Runs, parts: Sequence[str]) -> Figure:
     """The regrets in the end over the fixed delay."""
+    first = runs[parts[0]]
+    delays = [int(part.rpartition("-")[2]) for part in parts]
 
-    def draw(runs: Runs) -> Figure:
-        first = runs[parts[0]]
-        delays = [int(part.rpartition("-")[2]) for part in parts]
+    def panel(axes: Axes, measure: str) -> None:
+        for place, label in enumerate(first.results.policies):
+            means, errors = zip(*(mean_and_reach(at(runs[part], label, measure)) for part in parts), strict=True)
+            colour = _colour(label.removesuffix(CODE))
+            whiskers(axes, place, label, delays, means, errors, color=colour, markerfacecolor=colour)
+        axes.set_ylim(bottom=0.0)
+        finish(axes, "fixed delay (rounds)", measures.MEASURES[measure].measure.axis)
+        axes.set_xticks(delays)
 
-        def panel(number: int, axes: Axes) -> None:
-            for place, label in enumerate(first.results.policies):
-                ends = [panels.mean_and_reach(at(runs[part], label, MEASURES[number])) for part in parts]
-                means, errors = zip(*ends, strict=True)
-                colour = _colour(label.removesuffix(CODE))
-                panels.points(axes, delays, means, errors, label, place, color=colour, markersize=5)
-            axes.set_ylim(bottom=0.0)
-            panels.finish(axes, "fixed delay (rounds)", measures.MEASURES[MEASURES[number]].measure.axis)
-            axes.set_xticks(delays)
-
-        note = f"after {first.setup.horizon:,} rounds; means of {first.setup.lanes} lanes with their 95% intervals"
-        return panels.grid(2, panel, columns=2, note=note)
-
-    return draw
+    note = f"after {first.setup.horizon:,} rounds; means of {first.setup.lanes} lanes with their 95% intervals"
+    return grid(MEASURES, panel, columns=2, note=note)
 
 
-def times(parts: dict[str, str]) -> Callable[[Runs], Figure]:
+@of_runs
+def times(runs: Runs, parts: dict[str, str]) -> Figure:
     """The processor time of every policy, a panel a merit."""
 
-    def draw(runs: Runs) -> Figure:
-        def panel(number: int, axes: Axes) -> None:
-            part, title = list(parts.items())[number]
-            seconds = runs[part].seconds
-            bars = axes.bar(list(seconds), list(seconds.values()), 0.6, color=[_colour(name) for name in seconds])
-            axes.bar_label(bars, fmt="%.3g", padding=2, fontsize=9)
-            axes.grid(axis="x", visible=False)
-            axes.set_ylabel("processor time (s)")
-            axes.set_title(title, fontsize=9.5)
-            axes.tick_params(axis="x", labelrotation=20)
+    def panel(axes: Axes, part: str) -> None:
+        seconds = runs[part].seconds
+        found = axes.bar(list(seconds), list(seconds.values()), 0.6, color=[_colour(name) for name in seconds])
+        axes.bar_label(found, fmt="%.3g", padding=2, fontsize=9)
+        axes.grid(axis="x", visible=False)
+        axes.set_ylabel("processor time (s)")
+        axes.set_title(parts[part], fontsize=SIZE)
+        axes.tick_params(axis="x", labelrotation=20)
 
-        setup = next(iter(runs.values())).setup
-        note = f"{setup.horizon:,} rounds in {setup.lanes} lanes side by side; one measurement"
-        return panels.grid(len(parts), panel, columns=2, note=note)
-
-    return draw
+    setup = next(iter(runs.values())).setup
+    note = f"{setup.horizon:,} rounds in {setup.lanes} lanes side by side; one measurement"
+    return grid(parts, panel, columns=2, note=note)
 
 
 def names_of(run: CompletedRun, radius: str = "") -> dict[str, str]:
@@ -98,27 +94,15 @@ def names_of(run: CompletedRun, radius: str = "") -> dict[str, str]:
     return {name + radius if name + radius in labels else name: name for name in POLICIES if name in labels}
 
 
-def _regrets() -> list[Callable[[CompletedRun, dict[str, str], str, Axes], None]]:
-    return [partial(_regret, measure) for measure in MEASURES]
-
-
-def _regret(measure: str, run: CompletedRun, names: dict[str, str], title: str, axes: Axes) -> None:
-    panels.curves(axes, run, measure, names, log="xy", title=title, order=POLICIES)
-
-
-def _shares(run: CompletedRun, names: dict[str, str], title: str, axes: Axes) -> None:
+def _shares(axes: Axes, run: CompletedRun, names: dict[str, str], title: str) -> None:
     """Bars of the shares, and last in each group those of the optimal fair policy."""
     of = len(names) + 1
-    bars = partial(panels.bars, axes, of=of, group=0.86, fill=0.95)
     for place, (label, name) in enumerate(names.items()):
-        mean, _ = panels.mean_and_reach(shares(run, label).T)
-        bars(place, heights=mean, color=_colour(name))
-    bars(len(names), heights=np.asarray(run.results.promised[TS]), color="#111111", label="optimal fair policy")
-    panels.name_arms(axes, run)
-    axes.set_xlabel("arm")
-    axes.set_ylabel("share of the rounds")
-    axes.set_title(title, fontsize=9.5)
+        bars(axes, place, of, shares(run, label).mean(axis=0), color=_colour(name))
+    best = np.asarray(run.results.promised[TS])
+    bars(axes, len(names), of, best, color="#111111", label="optimal fair policy")
+    name_arms(axes, run, title=title)
 
 
 def _colour(name: str) -> str:
-    return str(panels.line(POLICIES.index(name))["color"])
+    return COLOURS[POLICIES.index(name)]

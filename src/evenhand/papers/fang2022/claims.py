@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask
-from evenhand.papers.experiment import CompletedRun, Finding, Runs
+from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
 from evenhand.papers.verdicts import (
-    Test,
     above,
     at,
     below,
@@ -256,21 +255,18 @@ def bounds_of(part: str, run: CompletedRun) -> Array:
 # F-1 and F-2
 
 
-def lowest(rival: str) -> Test:
+@of_runs
+def lowest(runs: Runs, rival: str) -> list[Finding]:
     """The hard threshold has less penalised regret than a rival in every setting and at every T."""
-
-    def test(runs: Runs) -> list[Finding]:
-        return [
-            below(
-                f"penalised regret, K = {arms}, τ = {tau}, T = {rounds:,}: {HARD} minus {rival}",
-                penalised_regret(runs[part], HARD, rounds) - penalised_regret(runs[part], rival, rounds),
-                0.0,
-            )
-            for part, (arms, tau) in SETTINGS.items()
-            for rounds in runs[part].results.rounds.tolist()
-        ]
-
-    return test
+    return [
+        below(
+            f"penalised regret, K = {arms}, τ = {tau}, T = {rounds:,}: {HARD} minus {rival}",
+            penalised_regret(runs[part], HARD, rounds) - penalised_regret(runs[part], rival, rounds),
+            0.0,
+        )
+        for part, (arms, tau) in SETTINGS.items()
+        for rounds in runs[part].results.rounds.tolist()
+    ]
 
 
 def one_by_one(runs: Runs) -> list[Finding]:
@@ -286,22 +282,19 @@ def one_by_one(runs: Runs) -> list[Finding]:
     return findings
 
 
-def all_at_once(name: str) -> Test:
+@of_runs
+def all_at_once(runs: Runs, name: str) -> list[Finding]:
     """With a policy no arm is unfair at η = 1, and all but the best are one step further down."""
-
-    def test(runs: Runs) -> list[Finding]:
-        findings = []
-        for case, part in SCALE_CASES.items():
-            path = missing(runs[part], name)
-            at_one, next_to_one = path[1.0].max(axis=1), path[round(1.0 - STEP, 4)][:, worse(runs[part])].min(axis=1)
-            text = f"case {case}: missing fraction of the promised plays of the arm with the"
-            findings += [
-                below(f"{text} most missing, at η = 1", at_one, UNFAIR),
-                above(f"{text} least missing, the best arm excluded, at η = {1.0 - STEP:g}", next_to_one, UNFAIR),
-            ]
-        return findings
-
-    return test
+    findings = []
+    for case, part in SCALE_CASES.items():
+        path = missing(runs[part], name)
+        at_one, next_to_one = path[1.0].max(axis=1), path[round(1.0 - STEP, 4)][:, worse(runs[part])].min(axis=1)
+        text = f"case {case}: missing fraction of the promised plays of the arm with the"
+        findings += [
+            below(f"{text} most missing, at η = 1", at_one, UNFAIR),
+            above(f"{text} least missing, the best arm excluded, at η = {1.0 - STEP:g}", next_to_one, UNFAIR),
+        ]
+    return findings
 
 
 def wider(runs: Runs) -> list[Finding]:
@@ -319,37 +312,33 @@ def wider(runs: Runs) -> list[Finding]:
 # F-3 and F-5
 
 
-def earns_most(parts: Mapping[str, str], rival: str) -> Test:
+@of_runs
+def earns_most(runs: Runs, parts: Mapping[str, str], rival: str) -> list[Finding]:
     """The hard threshold earns more than a rival at the same unfairness; parts are named after their subjects."""
-
-    def test(runs: Runs) -> list[Finding]:
-        each = [earns_more(runs[part], HARD, rival, where) for part, where in parts.items()]
-        return [finding for findings in each for finding in findings]
-
-    return test
+    each = [earns_more(runs[part], HARD, rival, where) for part, where in parts.items()]
+    return [finding for findings in each for finding in findings]
 
 
 # F-4
 
 
-def on_lines(kind: str, measure: Callable[[Array, Array], Array], text: str, ends: tuple[float, float]) -> Test:
+@of_runs
+def on_lines(
+    runs: Runs, kind: str, measure: Callable[[Array, Array], Array], text: str, ends: tuple[float, float]
+) -> list[Finding]:
     """A measure of plays against inverse gaps lies between two ends where enough arms are off the fairness level."""
-
-    def test(runs: Runs) -> list[Finding]:
-        findings, most = [], 0
-        for part, (of, case) in GAP_CASES.items():
-            inverse, plays = off_the_level(part, runs[part])
-            if of != kind:
-                continue
-            most = max(most, len(inverse))
-            if len(inverse) >= LEAST:
-                where = f"case {case}, {len(inverse)} {kind} arms: {text} {INVERSE[kind]}"
-                findings.append(within(where, measure(inverse, plays), *ends))
-        lanes = count_lanes(next(iter(runs.values())))
-        few = f"{kind} arms off the fairness level in the case with the most"
-        return findings or [Finding(few, most, most, most, lanes, f"at least {LEAST}", False)]
-
-    return test
+    findings, most = [], 0
+    for part, (of, case) in GAP_CASES.items():
+        inverse, plays = off_the_level(part, runs[part])
+        if of != kind:
+            continue
+        most = max(most, len(inverse))
+        if len(inverse) >= LEAST:
+            where = f"case {case}, {len(inverse)} {kind} arms: {text} {INVERSE[kind]}"
+            findings.append(within(where, measure(inverse, plays), *ends))
+    lanes = count_lanes(next(iter(runs.values())))
+    few = f"{kind} arms off the fairness level in the case with the most"
+    return findings or [Finding(few, most, most, most, lanes, f"at least {LEAST}", False)]
 
 
 def at_the_level(runs: Runs) -> list[Finding]:
@@ -381,17 +370,12 @@ def tight(runs: Runs) -> list[Finding]:
 # Section 5: the soft threshold, and explore then commit
 
 
-def promises_kept(name: str) -> Test:
+@of_runs
+def promises_kept(runs: Runs, name: str) -> list[Finding]:
     """Every arm has ⌊τ_k T⌋ plays in the end, in all but a twentieth of the lanes at most."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs["f6-promises"]
-        short = (run.results.policies[name].pulls[-1] < np.floor(promised(run) + 1e-9)).any(axis=-1)
-        return [
-            below(f"fraction of the lanes in which an arm misses a promised play: {name}", short.astype(float), 0.05)
-        ]
-
-    return test
+    run = runs["f6-promises"]
+    short = (run.results.policies[name].pulls[-1] < np.floor(promised(run) + 1e-9)).any(axis=-1)
+    return [below(f"fraction of the lanes in which an arm misses a promised play: {name}", short.astype(float), 0.05)]
 
 
 def soft_falls_short(runs: Runs) -> list[Finding]:

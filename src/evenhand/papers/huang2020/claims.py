@@ -10,8 +10,8 @@ import numpy as np
 
 from evenhand.core.state import Array
 from evenhand.datasets import movielens
-from evenhand.papers.experiment import CompletedRun, Finding, Runs
-from evenhand.papers.verdicts import Test, above, at, below, lower, picked, ratio_within, shares, sublinear, within
+from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
+from evenhand.papers.verdicts import above, at, below, lower, picked, ratio_within, shares, sublinear, within
 from evenhand.theory.baseline import baseline_of
 from evenhand.theory.bounds import lfg_regret, tscsf_b_regret
 
@@ -91,30 +91,25 @@ def distance_in_stars(run: CompletedRun, label: str, attribute: str) -> Array:
 # Regret
 
 
-def below_lfg(part: str, ends: Sequence[str], policy: str = "TSCSF-B", other: str = "LFG") -> Test:
+@of_runs
+def below_lfg(runs: Runs, part: str, ends: Sequence[str], policy: str = "TSCSF-B", other: str = "LFG") -> list[Finding]:
     """Lower regret in the end, for every ending of the labels, which says η."""
-    return lambda runs: [lower(runs[part], REGRET, policy + end, other + end) for end in ends]
+    return [lower(runs[part], REGRET, policy + end, other + end) for end in ends]
 
 
-def faster(part: str, ends: Sequence[str]) -> Test:
+@of_runs
+def faster(runs: Runs, part: str, ends: Sequence[str]) -> list[Finding]:
     """Lower regret than LFG's after the rounds of the insets and after a tenth of all rounds."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs[part]
-        rounds = (float(ZOOM), float(run.results.rounds[-1]) / 10.0)
-        return [lower(run, REGRET, PAIR[0] + end, PAIR[1] + end, round) for end in ends for round in rounds]
-
-    return test
+    run = runs[part]
+    rounds = (float(ZOOM), float(run.results.rounds[-1]) / 10.0)
+    return [lower(run, REGRET, PAIR[0] + end, PAIR[1] + end, round) for end in ends for round in rounds]
 
 
-def falls_with_eta(part: str, etas: Sequence[str]) -> Test:
+@of_runs
+def falls_with_eta(runs: Runs, part: str, etas: Sequence[str]) -> list[Finding]:
     """Lower regret in the end with every step of η."""
-
-    def test(runs: Runs) -> list[Finding]:
-        steps = [(f"{name} eta={larger}", f"{name} eta={less}") for name in PAIR for less, larger in pairwise(etas)]
-        return [lower(runs[part], REGRET, larger, less) for larger, less in steps]
-
-    return test
+    steps = [(f"{name} eta={larger}", f"{name} eta={less}") for name in PAIR for less, larger in pairwise(etas)]
+    return [lower(runs[part], REGRET, larger, less) for larger, less in steps]
 
 
 def about_three_hundredths(runs: Runs) -> list[Finding]:
@@ -148,34 +143,28 @@ def negative_then_positive(runs: Runs) -> list[Finding]:
     return found
 
 
-def converges_to_opt_nf(part: str) -> Test:
+@of_runs
+def converges_to_opt_nf(runs: Runs, part: str) -> list[Finding]:
     """With η = ∞ the regret against Opt-NF grows sublinearly, and little of it is left in the end."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run, found = runs[part], []
-        for name in PAIR:
-            label = f"{name} eta=inf"
-            distance = at(run, label, "regret") / run.results.rounds[-1] / -opt_nf(run)
-            text = f"distance from Opt-NF in the end, as a fraction of that between Opt-F and Opt-NF: {label}"
-            found += [sublinear(run, label, "regret"), below(text, distance, 0.1)]
-        return found
-
-    return test
+    run, found = runs[part], []
+    for name in PAIR:
+        label = f"{name} eta=inf"
+        distance = at(run, label, "regret") / run.results.rounds[-1] / -opt_nf(run)
+        text = f"distance from Opt-NF in the end, as a fraction of that between Opt-F and Opt-NF: {label}"
+        found += [sublinear(run, label, "regret"), below(text, distance, 0.1)]
+    return found
 
 
-def opt_nf_below_opt_f(part: str) -> Test:
+@of_runs
+def opt_nf_below_opt_f(runs: Runs, part: str) -> list[Finding]:
     """Opt-NF has a negative regret even where it is highest."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs[part]
-        curves = next(iter(run.results.policies.values())).curves
-        paths = (curves["r_regret"] - curves["regret"]) / run.results.rounds[:, np.newaxis]
-        highest = int(paths.mean(axis=1).argmax())
-        when = run.results.rounds[highest]
-        text = f"time-averaged regret of Opt-NF where it is highest, at round {when:,}"
-        return [picked(below(text, paths[highest], 0.0), len(paths))]
-
-    return test
+    run = runs[part]
+    curves = next(iter(run.results.policies.values())).curves
+    paths = (curves["r_regret"] - curves["regret"]) / run.results.rounds[:, np.newaxis]
+    highest = int(paths.mean(axis=1).argmax())
+    when = run.results.rounds[highest]
+    text = f"time-averaged regret of Opt-NF where it is highest, at round {when:,}"
+    return [picked(below(text, paths[highest], 0.0), len(paths))]
 
 
 def wider_than_first(runs: Runs) -> list[Finding]:
@@ -191,19 +180,16 @@ def wider_than_first(runs: Runs) -> list[Finding]:
     return found
 
 
-def queue_matters_more(part: str, ends: Sequence[str]) -> Test:
+@of_runs
+def queue_matters_more(runs: Runs, part: str, ends: Sequence[str]) -> list[Finding]:
     """The queue changes the regret more than the index does."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run, found = runs[part], []
-        for end in ends:
-            names = ("TSCSF-B", "TSCSF-B recursive", "LFG exact", "LFG")
-            effect = queue_over_index(*(at(run, name + end, REGRET) for name in names))
-            text = "time-averaged regret: effect of the queue minus effect of the index"
-            found.append(above(f"{text},{end.removeprefix(',')}", effect, 0.0))
-        return found
-
-    return test
+    run, found = runs[part], []
+    for end in ends:
+        names = ("TSCSF-B", "TSCSF-B recursive", "LFG exact", "LFG")
+        effect = queue_over_index(*(at(run, name + end, REGRET) for name in names))
+        text = "time-averaged regret: effect of the queue minus effect of the index"
+        found.append(above(f"{text},{end.removeprefix(',')}", effect, 0.0))
+    return found
 
 
 def queue_over_index(exact: Array, recursive: Array, other_exact: Array, other_recursive: Array) -> Array:
@@ -231,54 +217,45 @@ def queue_over_index(exact: Array, recursive: Array, other_exact: Array, other_r
 # Constraints
 
 
-def ignored(part: str) -> Test:
+@of_runs
+def ignored(runs: Runs, part: str) -> list[Finding]:
     """With η = ∞ some arm misses more than a play on average in the end."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for name in PAIR:
-            label = f"{name} eta=inf"
-            missing, arm = furthest_behind(runs[part], label)
-            found.append(above(f"missing plays of {arm}, the furthest behind: {label}", missing, 1.0, " play"))
-        return found
-
-    return test
+    found = []
+    for name in PAIR:
+        label = f"{name} eta=inf"
+        missing, arm = furthest_behind(runs[part], label)
+        found.append(above(f"missing plays of {arm}, the furthest behind: {label}", missing, 1.0, " play"))
+    return found
 
 
-def satisfied(part: str, end: str, slack: float | None = None) -> Test:
+@of_runs
+def satisfied(runs: Runs, part: str, end: str, slack: float | None = None) -> list[Finding]:
     """No arm misses a whole play on average, or no more than a part of the rounds."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for name in PAIR:
-            missing, arm = furthest_behind(runs[part], name + end)
-            if slack is None:
-                one = below(f"missing plays of {arm}, the furthest behind: {name}{end}", missing, 1.0, " play")
-            else:
-                share = missing / runs[part].results.rounds[-1]
-                one = below(f"missing share of {arm}, the furthest behind: {name}{end}", share, slack)
-            found.append(picked(one, len(runs[part].results.names)))
-        return found
-
-    return test
+    found = []
+    for name in PAIR:
+        missing, arm = furthest_behind(runs[part], name + end)
+        if slack is None:
+            one = below(f"missing plays of {arm}, the furthest behind: {name}{end}", missing, 1.0, " play")
+        else:
+            share = missing / runs[part].results.rounds[-1]
+            one = below(f"missing share of {arm}, the furthest behind: {name}{end}", share, slack)
+        found.append(picked(one, len(runs[part].results.names)))
+    return found
 
 
-def hardest(part: str, end: str, hard: Sequence[int]) -> Test:
+@of_runs
+def hardest(runs: Runs, part: str, end: str, hard: Sequence[int]) -> list[Finding]:
     """Each of the hard arms, counted from 0, misses more than any other."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for name in PAIR:
-            missing = _missing(runs[part], name + end)
-            others = [arm for arm in range(missing.shape[1]) if arm not in hard]
-            means = missing.mean(axis=0)
-            least, most = min(hard, key=lambda arm: means[arm]), max(others, key=lambda arm: means[arm])
-            pair = " minus ".join(_arm(runs[part], arm) for arm in (least, most))
-            text = f"plays missing: {pair}, {name}{end}"
-            found.append(above(text, missing[:, least] - missing[:, most], 0.0, " plays"))
-        return found
-
-    return test
+    found = []
+    for name in PAIR:
+        missing = _missing(runs[part], name + end)
+        others = [arm for arm in range(missing.shape[1]) if arm not in hard]
+        means = missing.mean(axis=0)
+        least, most = min(hard, key=lambda arm: means[arm]), max(others, key=lambda arm: means[arm])
+        pair = " minus ".join(_arm(runs[part], arm) for arm in (least, most))
+        text = f"plays missing: {pair}, {name}{end}"
+        found.append(above(text, missing[:, least] - missing[:, most], 0.0, " plays"))
+    return found
 
 
 def later_with_eta(runs: Runs) -> list[Finding]:
@@ -363,19 +340,16 @@ def _computed(text: str, value: float) -> Finding:
 # Films
 
 
-def nearer(attribute: str, most: float = 1.0, other: str = "LFG") -> Test:
+@of_runs
+def nearer(runs: Runs, attribute: str, most: float = 1.0, other: str = "LFG") -> list[Finding]:
     """TSCSF-B's final ratings are nearer to the true ones than another policy's: at most a part of the distance."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for end in (BALANCED, FREE):
-            label, rival = PAIR[0] + end, other + end
-            near, far = (distance_in_stars(runs[FILMS], one, attribute) for one in (label, rival))
-            text = f"mean distance from the true ratings: {label}, as a fraction of that of {rival}"
-            found.append(ratio_within(text, near, far, -np.inf, most))
-        return found
-
-    return test
+    found = []
+    for end in (BALANCED, FREE):
+        label, rival = PAIR[0] + end, other + end
+        near, far = (distance_in_stars(runs[FILMS], one, attribute) for one in (label, rival))
+        text = f"mean distance from the true ratings: {label}, as a fraction of that of {rival}"
+        found.append(ratio_within(text, near, far, -np.inf, most))
+    return found
 
 
 def too_high(runs: Runs) -> list[Finding]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.core.state import Array
 from evenhand.datasets import movielens
-from evenhand.papers import panels
-from evenhand.papers.experiment import CompletedRun, ExperimentTable, Runs
+from evenhand.papers.experiment import CompletedRun, ExperimentTable, Runs, of_runs
 from evenhand.papers.huang2020.claims import (
     BALANCED,
     BOUNDS,
@@ -27,7 +26,10 @@ from evenhand.papers.huang2020.claims import (
     horizons,
     opt_nf,
 )
+from evenhand.papers.panels import curves, finish, lanes_of, name_arms
 from evenhand.papers.verdicts import at, shares
+from evenhand.simulation.figures.panel import bars, grid, mean_and_reach, shade, whiskers
+from evenhand.simulation.figures.style import COLOURS, MARKERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,57 +48,54 @@ NAMES = {
 }
 
 
-def over_etas(part: str, etas: Sequence[str]) -> Callable[[Runs], Figure]:
+#: What the final ratings are, in words.
+KINDS = {"score": "index in the end (TSCSF-B: draw, LFG: bound)", "estimate": "mean of the ratings received"}
+
+
+@of_runs
+def over_etas(runs: Runs, part: str, etas: Sequence[str]) -> Figure:
     """Time-averaged regret, one panel per η: figures 1 and 2."""
 
-    def draw(runs: Runs) -> Figure:
-        run = runs[part]
+    def panel(axes: Axes, eta: str) -> None:
+        _regret_panel(axes, runs[part], f" eta={eta}", TITLES[eta])
 
-        def panel(number: int, axes: Axes) -> None:
-            _regret_panel(axes, run, f" eta={etas[number]}", TITLES[etas[number]])
-
-        return panels.grid(len(etas), panel, columns=2, note=panels.lanes_of(run))
-
-    return draw
+    return grid(etas, panel, columns=2, note=lanes_of(runs[part]))
 
 
-def final_shares(part: str, eta: str) -> Callable[[Runs], Figure]:
+@of_runs
+def final_shares(runs: Runs, part: str, eta: str) -> Figure:
     """Shares of the rounds in the end: figures 3 and 4."""
 
-    def draw(runs: Runs) -> Figure:
-        run = runs[part]
-        note = panels.lanes_of(run, "whiskers")
-        return panels.grid(1, lambda _, axes: _shares_panel(axes, run, f" eta={eta}", TITLES[eta]), note=note)
+    def panel(axes: Axes, end: str) -> None:
+        _shares_panel(axes, runs[part], end, TITLES[eta])
 
-    return draw
+    return grid([f" eta={eta}"], panel, note=lanes_of(runs[part], "whiskers"))
 
 
 def against_bounds(runs: Runs) -> Figure:
     """Regrets and their bounds over T: figure 5, and with η anew for every T."""
     run = runs[BOUNDS]
+    panels = {TITLES[ETA]: _fixed_eta, "η = √(KT/(m ln T)) anew for every T (ours)": _eta_by_horizon}
 
-    def panel(number: int, axes: Axes) -> None:
-        for place, name in enumerate(PAIR):
-            (_fixed_eta, _eta_by_horizon)[number](axes, run, name, panels.line(place)["color"])
-        title = (TITLES[ETA], "η = √(KT/(m ln T)) anew for every T (ours)")[number]
-        panels.finish(axes, "T (rounds)", "ln(time-averaged regret)", title=title)
+    def panel(axes: Axes, title: str) -> None:
+        for name in PAIR:
+            panels[title](axes, run, name)
+        finish(axes, "T (rounds)", "ln(time-averaged regret)", title=title)
 
-    note = f"{panels.lanes_of(run)}; no logarithm, and so no line, where the mean is not above 0"
-    return panels.grid(2, panel, columns=2, note=note)
+    note = f"{lanes_of(run)}; no logarithm, and so no line, where the mean is not above 0"
+    return grid(panels, panel, columns=2, note=note)
 
 
 def final_ratings(runs: Runs) -> Figure:
     """Final ratings in both readings, and the true ones: figure 6 (a)."""
     run = runs[FILMS]
-    kinds = {"score": "index in the end (TSCSF-B: draw, LFG: bound)", "estimate": "mean of the ratings received"}
 
-    def panel(number: int, axes: Axes) -> None:
-        attribute = list(kinds)[number]
+    def panel(axes: Axes, attribute: str) -> None:
         _ratings_panel(axes, run, attribute)
-        panels.finish(axes, "film", "rating (stars)", title=kinds[attribute])
-        panels.name_arms(axes, run)
+        name_arms(axes, run, "rating (stars)", KINDS[attribute])
+        axes.set_xlabel("film")
 
-    return panels.grid(2, panel, columns=2, note=panels.lanes_of(run, "whiskers"))
+    return grid(KINDS, panel, columns=2, note=lanes_of(run, "whiskers"))
 
 
 def rating_tables(runs: Runs) -> list[ExperimentTable]:
@@ -133,14 +132,14 @@ def films(runs: Runs) -> Figure:
     fairness: Any = run.setup.policies["TSCSF-B" + BALANCED].fairness
     eta = f"η = √(KT/(m ln T)) = {fairness.eta:.2f}"
 
-    def panel(number: int, axes: Axes) -> None:
-        if number == 2:
+    def panel(axes: Axes, end: str) -> None:
+        if end:
+            _regret_panel(axes, run, end, eta if end == BALANCED else "η = ∞")
+        else:
             _shares_panel(axes, run, BALANCED, eta)
             axes.set_xlabel("film")
-        else:
-            _regret_panel(axes, run, (BALANCED, FREE)[number], (eta, "η = ∞")[number])
 
-    return panels.grid(3, panel, note=f"{panels.lanes_of(run)}; whiskers likewise")
+    return grid((BALANCED, FREE, ""), panel, note=f"{lanes_of(run)}; whiskers likewise")
 
 
 def _labels(run: CompletedRun, end: str) -> dict[str, str]:
@@ -148,20 +147,15 @@ def _labels(run: CompletedRun, end: str) -> dict[str, str]:
     return {name + end: label for name, label in NAMES.items() if name + end in run.results.policies}
 
 
-def _look(name: str) -> dict[str, Any]:
-    """The line of a policy, by its name in the legend."""
-    return panels.line(list(NAMES.values()).index(name))
-
-
 def _regret_panel(axes: Axes, run: CompletedRun, end: str, title: str) -> None:
     """Time-averaged regret, with Opt-F and Opt-NF, and the first rounds enlarged."""
     labels, free = _labels(run, end), opt_nf(run)
-    panels.curves(axes, run, REGRET, labels, title=title, order=NAMES.values())
+    curves(axes, run, REGRET, labels, title=title, order=NAMES.values())
     inset = axes.inset_axes((0.47, 0.5, 0.5, 0.46))
     early = run.results.rounds <= ZOOM
-    for label, name in labels.items():
-        mean, _ = panels.mean_and_reach(run.results.policies[label].curves[REGRET][early])
-        inset.plot(run.results.rounds[early], mean, linewidth=1.0, **_look(name))
+    for label, one in zip(labels, axes.get_lines(), strict=True):
+        mean = run.results.policies[label].curves[REGRET][early].mean(axis=1)
+        inset.plot(run.results.rounds[early], mean, linewidth=1.0, color=one.get_color(), linestyle=one.get_linestyle())
     for plot, named in ((axes, True), (inset, False)):
         plot.axhline(0.0, color="black", linewidth=0.9, label="Opt-F" if named else None)
         plot.axhline(free, color="black", linewidth=0.9, linestyle=":", label="Opt-NF" if named else None)
@@ -185,37 +179,35 @@ def _make_room(axes: Axes, run: CompletedRun, labels: Mapping[str, str], least: 
 
 def _shares_panel(axes: Axes, run: CompletedRun, end: str, title: str) -> None:
     """Final shares of the rounds, one bar per policy, and what was promised."""
-    labels, arms = _labels(run, end), len(run.results.names)
+    labels, arms, names = _labels(run, end), np.arange(len(run.results.names)), list(NAMES.values())
     for place, (label, name) in enumerate(labels.items()):
-        mean, error = panels.mean_and_reach(shares(run, label).T)
-        look = {"label": name, "color": _look(name)["color"]}
-        panels.bars(axes, place, len(labels), mean, error, group=0.84, fill=0.92, **look)
-    promised = np.broadcast_to(np.asarray(run.results.promised[next(iter(labels))]), arms)
-    ends = np.arange(arms) - 0.45, np.arange(arms) + 0.45
-    axes.hlines(promised, *ends, color="black", linewidth=1.6, label="promised", zorder=3)
-    panels.finish(axes, "arm", "share of the rounds", title=title)
-    panels.name_arms(axes, run)
+        found = mean_and_reach(shares(run, label).T)
+        bars(axes, place, len(labels), *found, label=name, color=COLOURS[names.index(name)])
+    promised = np.broadcast_to(np.asarray(run.results.promised[next(iter(labels))]), len(arms))
+    axes.hlines(promised, arms - 0.45, arms + 0.45, color="black", linewidth=1.6, label="promised", zorder=3)
+    name_arms(axes, run, title=title)
 
 
-def _fixed_eta(axes: Axes, run: CompletedRun, name: str, colour: str) -> None:
-    rounds = bounded_rounds(run)
-    mean, error = panels.mean_and_reach(run.results.policies[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :])
-    low, middle, high = (_logarithm(values) for values in (mean - error, mean, mean + error))
-    look: dict[str, Any] = {"color": colour, "marker": panels.MARKERS[PAIR.index(name)], "markersize": 4}
-    look["markevery"] = (0.0, 0.14)
-    axes.plot(rounds, middle, linewidth=1.5, label=f"{name}: regret", **look)
-    panels.band(axes, rounds, low, high, colour)
+def _fixed_eta(axes: Axes, run: CompletedRun, name: str) -> None:
+    rounds, shape = bounded_rounds(run), _look(name) | {"markevery": (0.0, 0.14)}
+    mean, error = mean_and_reach(run.results.policies[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :])
+    axes.plot(rounds, _logarithm(mean), linewidth=1.5, label=f"{name}: regret", **shape)
+    shade(axes, rounds, _logarithm(mean - error), _logarithm(mean + error), shape["color"])
     bounds = np.log(bound(run, name, rounds))
-    axes.plot(rounds, bounds, linestyle="--", label=f"{name}: bound", fillstyle="none", **look)
+    axes.plot(rounds, bounds, linestyle="--", label=f"{name}: bound", fillstyle="none", **shape)
 
 
-def _eta_by_horizon(axes: Axes, run: CompletedRun, name: str, colour: str) -> None:
+def _eta_by_horizon(axes: Axes, run: CompletedRun, name: str) -> None:
     etas = horizons(run)
     means = [float(at(run, f"{name} eta={eta}", REGRET, end).mean()) for end, eta in etas.items()]
     bounds = [float(bound(run, name, end, eta)) for end, eta in etas.items()]
-    look: dict[str, Any] = {"color": colour, "marker": panels.MARKERS[PAIR.index(name)], "markersize": 4}
-    axes.plot(list(etas), _logarithm(np.array(means)), label=f"{name}: regret", **look)
-    axes.plot(list(etas), np.log(bounds), linestyle="--", label=f"{name}: bound", fillstyle="none", **look)
+    axes.plot(list(etas), _logarithm(np.array(means)), label=f"{name}: regret", **_look(name))
+    axes.plot(list(etas), np.log(bounds), linestyle="--", label=f"{name}: bound", fillstyle="none", **_look(name))
+
+
+def _look(name: str) -> dict[str, Any]:
+    place = PAIR.index(name)
+    return {"color": COLOURS[place], "marker": MARKERS[place], "markersize": 4}
 
 
 def _logarithm(values: Array) -> Array:
@@ -230,9 +222,7 @@ def _ratings_panel(axes: Axes, run: CompletedRun, attribute: str) -> None:
     axes.hlines(truth, places - 0.45, places + 0.45, color="black", linewidth=1.4, label="true mean rating")
     labels = [name + end for end in (BALANCED, FREE) for name in RATED]
     for place, label in enumerate(labels):
-        found = excess_stars(run, label, attribute).T + truth[:, np.newaxis]
-        mean, error = panels.mean_and_reach(found)
-        look = {"color": panels.line(place % len(RATED))["color"], "marker": panels.MARKERS[place]}
-        look |= {"linestyle": "", "fillstyle": "full" if BALANCED in label else "none"}
-        where = places - 0.35 + 0.7 * place / (len(labels) - 1)
-        axes.errorbar(where, mean, error, label=label, markersize=4.5, elinewidth=0.8, **look)
+        found = mean_and_reach(excess_stars(run, label, attribute).T + truth[:, np.newaxis])
+        where, colour = places - 0.35 + 0.7 * place / (len(labels) - 1), COLOURS[place % len(RATED)]
+        filled = colour if BALANCED in label else "none"
+        whiskers(axes, place, label, where, *found, linestyle="", color=colour, markerfacecolor=filled)

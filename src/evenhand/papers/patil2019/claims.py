@@ -7,9 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from evenhand.papers.experiment import CompletedRun, Finding, Runs
+from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
 from evenhand.papers.verdicts import (
-    Test,
     alike,
     at,
     below,
@@ -42,28 +41,27 @@ def ignored_near_ucb1(runs: Runs) -> list[Finding]:
     return [alike(runs["p2a"], "regret", "η-FUCB, surplus ignored", "UCB1", LIKE)]
 
 
-def knowing_near_ucb1(*labels: str) -> Test:
+@of_runs
+def knowing_near_ucb1(runs: Runs, *labels: str) -> list[Finding]:
     """The same of policies that know the horizon."""
-    return lambda runs: [alike(runs["p2a"], "regret", label, "UCB1", LIKE) for label in labels]
+    return [alike(runs["p2a"], "regret", label, "UCB1", LIKE) for label in labels]
 
 
-def r_regret_like_regret(part: str, rounds: int) -> Test:
+@of_runs
+def r_regret_like_regret(runs: Runs, part: str, rounds: int) -> list[Finding]:
     """FUCB's r-regret is within a tenth of UCB1's regret at a round, or in the end of a shorter run."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs[part]
-        round = min(rounds, int(run.results.rounds[-1]))
-        regret = at(run, "UCB1", "regret", round)
-        gap = (at(run, "FUCB", "r_regret", round) - regret) / regret.mean()
-        text = f"r-regret of FUCB minus regret of UCB1 at round {round:,}, as a fraction of the latter"
-        return [within(text, gap, -LIKE, LIKE)]
-
-    return test
+    run = runs[part]
+    round = min(rounds, int(run.results.rounds[-1]))
+    regret = at(run, "UCB1", "regret", round)
+    gap = (at(run, "FUCB", "r_regret", round) - regret) / regret.mean()
+    text = f"r-regret of FUCB minus regret of UCB1 at round {round:,}, as a fraction of the latter"
+    return [within(text, gap, -LIKE, LIKE)]
 
 
-def logarithmic_by(rounds: int) -> Test:
+@of_runs
+def logarithmic_by(runs: Runs, rounds: int) -> list[Finding]:
     """FUCB's r-regret grows like ln t over the last doubling before a round, or before the end of a shorter run."""
-    return lambda runs: [logarithmic(runs["p2d"], "FUCB", "r_regret", min(rounds, int(runs["p2d"].results.rounds[-1])))]
+    return [logarithmic(runs["p2d"], "FUCB", "r_regret", min(rounds, int(runs["p2d"].results.rounds[-1])))]
 
 
 def lfg_lowest(runs: Runs) -> list[Finding]:
@@ -128,24 +126,23 @@ def fair_with(run: CompletedRun, label: str, alpha: float) -> Finding:
     return replace(finding, p_value=level if found.alpha < alpha else 1.0, lanes_needed=None)
 
 
-def rises_with_eta(surplus: str) -> Test:
+@of_runs
+def rises_with_eta(runs: Runs, surplus: str) -> list[Finding]:
     """More r-regret in the end with every step of η."""
-
-    def test(runs: Runs) -> list[Finding]:
-        run = runs["p2c"]
-        return [lower(run, "r_regret", label_of(surplus, one), label_of(surplus, next)) for one, next in pairwise(ETAS)]
-
-    return test
+    run = runs["p2c"]
+    return [lower(run, "r_regret", label_of(surplus, one), label_of(surplus, next)) for one, next in pairwise(ETAS)]
 
 
-def satisfied(surplus: str) -> Test:
+@of_runs
+def satisfied(runs: Runs, surplus: str) -> list[Finding]:
     """No arm is a whole play behind in the end, with the largest η."""
-    return lambda runs: [kept(runs["p2c"], label_of(surplus, ETAS[-1]))]
+    return [kept(runs["p2c"], label_of(surplus, ETAS[-1]))]
 
 
-def still_logarithmic(surplus: str) -> Test:
+@of_runs
+def still_logarithmic(runs: Runs, surplus: str) -> list[Finding]:
     """The r-regret with the largest η grows like ln t."""
-    return lambda runs: [logarithmic(runs["p2c"], label_of(surplus, ETAS[-1]), "r_regret")]
+    return [logarithmic(runs["p2c"], label_of(surplus, ETAS[-1]), "r_regret")]
 
 
 def label_of(surplus: str, eta: str) -> str:

@@ -10,11 +10,10 @@ from itertools import product
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.papers.experiment import CompletedRun, Finding, Runs
+from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
 from evenhand.papers.verdicts import (
     CONFIDENCE,
     NEARLY,
-    Test,
     above,
     at,
     count_lanes,
@@ -107,62 +106,51 @@ def _named(part: str, finding: Finding) -> Finding:
 # Figures 2 to 4: rewards that spread
 
 
-def always_logarithmic(parts: Sequence[str], labels: Sequence[str]) -> Test:
+@of_runs
+def always_logarithmic(runs: Runs, parts: Sequence[str], labels: Sequence[str]) -> list[Finding]:
     """The regret of each of the policies is logarithmic in each of the spreads."""
-
-    def test(runs: Runs) -> list[Finding]:
-        return [_named(part, logarithmic(runs[part], label, REGRET)) for part in parts for label in labels]
-
-    return test
+    return [_named(part, logarithmic(runs[part], label, REGRET)) for part in parts for label in labels]
 
 
-def plays_worse_arms_less(parts: Sequence[str], others: Sequence[str]) -> Test:
+@of_runs
+def plays_worse_arms_less(runs: Runs, parts: Sequence[str], others: Sequence[str]) -> list[Finding]:
     """In each of the spreads the choice plays the worse arms less than each of the others does."""
 
     def worse(run: CompletedRun, label: str) -> Array:
         return np.asarray(run.results.policies[label].pulls[-1][:, 1:].sum(axis=-1), dtype=float)
 
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for part, other in product(parts, others):
-            more = worse(runs[part], other) - worse(runs[part], CHOICE)
-            found.append(_named(part, above(f"plays of the worse arms: {other} minus {CHOICE}", more, 0.0)))
-        return found
-
-    return test
+    found = []
+    for part, other in product(parts, others):
+        more = worse(runs[part], other) - worse(runs[part], CHOICE)
+        found.append(_named(part, above(f"plays of the worse arms: {other} minus {CHOICE}", more, 0.0)))
+    return found
 
 
-def better_in_most(parts: Sequence[str]) -> Test:
+@of_runs
+def better_in_most(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """In most spreads the choice has the least regret of all, and less than each of the others."""
-
-    def test(runs: Runs) -> list[Finding]:
-        each = [(f"less regret than {other}", (other,)) for other in OTHERS]
-        ways = [("the least regret of all ARS-UCB", OTHERS), *each]
-        lanes, found = count_lanes(runs[parts[0]]), []
-        for words, rivals in ways:
-            tests = _differences(runs, parts, rivals, _regrets)
-            found.append(in_most(f"spreads in which {CHOICE} has {words}", tests, len(rivals), lanes))
-        return found
-
-    return test
+    each = [(f"less regret than {other}", (other,)) for other in OTHERS]
+    ways = [("the least regret of all ARS-UCB", OTHERS), *each]
+    lanes, found = count_lanes(runs[parts[0]]), []
+    for words, rivals in ways:
+        tests = _differences(runs, parts, rivals, _regrets)
+        found.append(in_most(f"spreads in which {CHOICE} has {words}", tests, len(rivals), lanes))
+    return found
 
 
-def good_choice(parts: Sequence[str]) -> Test:
+@of_runs
+def good_choice(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """In most spreads the choice has less regret, and less variance of it, than at least half of the others."""
-
-    def test(runs: Runs) -> list[Finding]:
-        lanes, half = count_lanes(runs[parts[0]]), len(OTHERS) // 2
-        return [
-            in_most(
-                f"spreads in which {CHOICE} has less {words} than at least {half} of the {len(OTHERS)} others",
-                _differences(runs, parts, OTHERS, values),
-                half,
-                lanes,
-            )
-            for words, values in (("regret", _regrets), ("variance of the regret", _deviations))
-        ]
-
-    return test
+    lanes, half = count_lanes(runs[parts[0]]), len(OTHERS) // 2
+    return [
+        in_most(
+            f"spreads in which {CHOICE} has less {words} than at least {half} of the {len(OTHERS)} others",
+            _differences(runs, parts, OTHERS, values),
+            half,
+            lanes,
+        )
+        for words, values in (("regret", _regrets), ("variance of the regret", _deviations))
+    ]
 
 
 def in_most(text: str, tests: Sequence[Sequence[Interval]], needed: int, lanes: int) -> Finding:
@@ -206,9 +194,10 @@ def _deviations(run: CompletedRun, label: str) -> Array:
     return np.asarray((regret - regret.mean()) ** 2)
 
 
-def hardly_stuck(parts: Sequence[str]) -> Test:
+@of_runs
+def hardly_stuck(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """In each of the spreads hardly any lanes of the choice are stuck in the end."""
-    return lambda runs: [_named(part, stuck_below(runs[part], CHOICE, HARDLY)) for part in parts]
+    return [_named(part, stuck_below(runs[part], CHOICE, HARDLY)) for part in parts]
 
 
 def stuck_below(run: CompletedRun, label: str, most: float) -> Finding:
@@ -223,9 +212,10 @@ def stuck_below(run: CompletedRun, label: str, most: float) -> Finding:
     return Finding(text, share, low, high, lanes, f"below {most:g}", high < most, p_value, needed)
 
 
-def less_stuck(parts: Sequence[str], other: str) -> Test:
+@of_runs
+def less_stuck(runs: Runs, parts: Sequence[str], other: str) -> list[Finding]:
     """In each of the spreads fewer lanes are stuck with the choice than with another policy."""
-    return lambda runs: [_named(part, stuck_less(runs[part], other)) for part in parts]
+    return [_named(part, stuck_less(runs[part], other)) for part in parts]
 
 
 def stuck_less(run: CompletedRun, other: str) -> Finding:
@@ -244,9 +234,10 @@ def stuck_less(run: CompletedRun, other: str) -> Finding:
 # Figure 5: delays that an adversary chooses
 
 
-def bends(labels: Sequence[str], straight: bool) -> Test:
+@of_runs
+def bends(runs: Runs, labels: Sequence[str], straight: bool) -> list[Finding]:
     """Under non-oblivious delays the regrets of the policies are all linear (``straight``), or all sublinear."""
-    return lambda runs: [_named(part, bend(runs[part], label, straight)) for part in KEPT_BACK for label in labels]
+    return [_named(part, bend(runs[part], label, straight)) for part in KEPT_BACK for label in labels]
 
 
 def bend(run: CompletedRun, label: str, straight: bool) -> Finding:
@@ -268,48 +259,39 @@ def bend(run: CompletedRun, label: str, straight: bool) -> Finding:
     return judged(text, measured, half.size, expected, (0.0, math.inf), enough=(least, math.inf))
 
 
-def less(parts: Sequence[str], policies: Sequence[str], others: Sequence[str]) -> Test:
+@of_runs
+def less(runs: Runs, parts: Sequence[str], policies: Sequence[str], others: Sequence[str]) -> list[Finding]:
     """In each of the cases each of the policies has less regret than each of the others in the end."""
-
-    def test(runs: Runs) -> list[Finding]:
-        triples = product(parts, policies, others)
-        return [_named(part, lower(runs[part], lost(runs[part]), policy, other)) for part, policy, other in triples]
-
-    return test
+    triples = product(parts, policies, others)
+    return [_named(part, lower(runs[part], lost(runs[part]), policy, other)) for part, policy, other in triples]
 
 
-def slightly_better(parts: Sequence[str]) -> Test:
+@of_runs
+def slightly_better(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """In each of the cases CLW with the right d has less regret than ARS-EXP3, but not much less."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for part in parts:
-            over, under = (at(runs[part], label, lost(runs[part])) for label in (CLW, ARS))
-            text = f"regret of {CLW} with the right d, relative to that of {ARS}"
-            finding = judged(
-                text, ratio(over, under), over.size, f"from {SLIGHT:g} to below 1", (SLIGHT, 1.0), touching=False
-            )
-            found.append(_named(part, finding))
-        return found
-
-    return test
+    found = []
+    for part in parts:
+        over, under = (at(runs[part], label, lost(runs[part])) for label in (CLW, ARS))
+        text = f"regret of {CLW} with the right d, relative to that of {ARS}"
+        finding = judged(
+            text, ratio(over, under), over.size, f"from {SLIGHT:g} to below 1", (SLIGHT, 1.0), touching=False
+        )
+        found.append(_named(part, finding))
+    return found
 
 
-def can_be_worse(parts: Sequence[str]) -> Test:
+@of_runs
+def can_be_worse(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """Some case in which CLW with a wrong d has more regret; the intervals share the 5% of error among them."""
-
-    def test(runs: Runs) -> list[Finding]:
-        cases = list(product(parts, WRONG))
-        lanes, confidence = count_lanes(runs[parts[0]]), 1.0 - 0.05 / len(cases)
-        gaps = [
-            interval(at(runs[part], label, lost(runs[part])) - at(runs[part], ARS, lost(runs[part])))
-            for part, label in cases
-        ]
-        sure = [widened(gap, lanes, confidence) for gap in gaps]
-        mean, low, high = (float(sum(gap[end] > 0.0 for gap in sure)) for end in range(3))
-        text = f"cases in which CLW with a d that is 10% off has more regret than {ARS}, of {len(cases)}"
-        # None is worse only if each on its own is not.
-        p_value = max(outside(gap, lanes, (0.0, math.inf)) for gap in gaps)
-        return [Finding(text, mean, low, high, lanes, "at least 1", low >= 1.0, p_value)]
-
-    return test
+    cases = list(product(parts, WRONG))
+    lanes, confidence = count_lanes(runs[parts[0]]), 1.0 - 0.05 / len(cases)
+    gaps = [
+        interval(at(runs[part], label, lost(runs[part])) - at(runs[part], ARS, lost(runs[part])))
+        for part, label in cases
+    ]
+    sure = [widened(gap, lanes, confidence) for gap in gaps]
+    mean, low, high = (float(sum(gap[end] > 0.0 for gap in sure)) for end in range(3))
+    text = f"cases in which CLW with a d that is 10% off has more regret than {ARS}, of {len(cases)}"
+    # None is worse only if each on its own is not.
+    p_value = max(outside(gap, lanes, (0.0, math.inf)) for gap in gaps)
+    return [Finding(text, mean, low, high, lanes, "at least 1", low >= 1.0, p_value)]

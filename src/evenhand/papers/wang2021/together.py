@@ -12,8 +12,8 @@ import numpy as np
 from evenhand.core.state import Array
 from evenhand.environment.feedback import Spread
 from evenhand.environment.profiles import lateness, lateness_variance
-from evenhand.papers.experiment import CompletedRun, Finding, Runs
-from evenhand.papers.verdicts import CONFIDENCE, Test, at, judged, lower, ratio, ratio_below
+from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
+from evenhand.papers.verdicts import CONFIDENCE, at, judged, lower, ratio, ratio_below
 from evenhand.papers.wang2021.claims import (
     ALPHAS,
     ARS,
@@ -31,20 +31,19 @@ EARLY = 3000.0  # "T is small"
 RESAMPLES = 10_000
 
 
-def outperforms(parts: Sequence[str], labels: Sequence[str], others: Sequence[str], most: float = SIGNIFICANT) -> Test:
+@of_runs
+def outperforms(
+    runs: Runs, parts: Sequence[str], labels: Sequence[str], others: Sequence[str], most: float = SIGNIFICANT
+) -> list[Finding]:
     """In each of the spreads each of the policies has less than a multiple of the regret of each other that is run.
 
     Where lanes are stuck, a few of them make the mean: then the interval is a bootstrap's, and the share stands beside.
     """
-
-    def test(runs: Runs) -> list[Finding]:
-        return [
-            _compared(runs[part], part, label, other, most)
-            for part, label, other in product(parts, labels, others)
-            if other in runs[part].results.policies
-        ]
-
-    return test
+    return [
+        _compared(runs[part], part, label, other, most)
+        for part, label, other in product(parts, labels, others)
+        if other in runs[part].results.policies
+    ]
 
 
 def _compared(run: CompletedRun, part: str, label: str, other: str, most: float) -> Finding:
@@ -98,71 +97,56 @@ def late(run: CompletedRun) -> float:
     return lateness(spread(run), run.setup.environment.means)
 
 
-def larger_alpha_first(parts: Sequence[str]) -> Test:
+@of_runs
+def larger_alpha_first(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """Where rewards take long, the largest α has less regret early on than the smallest."""
-
-    def test(runs: Runs) -> list[Finding]:
-        long = [part for part in parts if LONG <= late(runs[part]) < math.inf]
-        early = min(EARLY, *(float(runs[part].results.rounds[-1]) for part in long))
-        return [_named(part, runs[part], lower(runs[part], REGRET, ALPHAS[-1], ALPHAS[0], early)) for part in long]
-
-    return test
+    long = [part for part in parts if LONG <= late(runs[part]) < math.inf]
+    early = min(EARLY, *(float(runs[part].results.rounds[-1]) for part in long))
+    return [_named(part, runs[part], lower(runs[part], REGRET, ALPHAS[-1], ALPHAS[0], early)) for part in long]
 
 
-def smaller_alpha_late(parts: Sequence[str]) -> Test:
+@of_runs
+def smaller_alpha_late(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """Where rewards come soon, the smallest α has less regret in the end than the largest."""
-
-    def test(runs: Runs) -> list[Finding]:
-        short = [part for part in parts if late(runs[part]) <= SHORT]
-        return [_named(part, runs[part], lower(runs[part], REGRET, ALPHAS[0], ALPHAS[-1])) for part in short]
-
-    return test
+    short = [part for part in parts if late(runs[part]) <= SHORT]
+    return [_named(part, runs[part], lower(runs[part], REGRET, ALPHAS[0], ALPHAS[-1])) for part in short]
 
 
-def theorem_says_nothing(parts: Sequence[str]) -> Test:
+@of_runs
+def theorem_says_nothing(runs: Runs, parts: Sequence[str]) -> list[Finding]:
     """The constant of Theorem 1 exceeds the steps, even for the largest α that is run."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for part in parts:
-            run = runs[part]
-            world, alpha = run.setup.environment, float(ALPHAS[-1].split()[-1])
-            variance = lateness_variance(spread(run), world.means)
-            constant = ars_ucb_constant(len(world.means), alpha, late(run), variance)
-            steps = run.setup.horizon
-            text = f"{NAMES[part]}: T/c* at α = {alpha:g} (d1 = {late(run):.3g}, d2 = {variance:.3g})"
-            share = steps / constant
-            found.append(Finding(text, share, share, share, 0, "below 1", share < 1.0, 1.0 if share < 1.0 else 0.0))
-        return found
-
-    return test
+    found = []
+    for part in parts:
+        run = runs[part]
+        world, alpha = run.setup.environment, float(ALPHAS[-1].split()[-1])
+        variance = lateness_variance(spread(run), world.means)
+        constant = ars_ucb_constant(len(world.means), alpha, late(run), variance)
+        steps = run.setup.horizon
+        text = f"{NAMES[part]}: T/c* at α = {alpha:g} (d1 = {late(run):.3g}, d2 = {variance:.3g})"
+        share = steps / constant
+        found.append(Finding(text, share, share, share, 0, "below 1", share < 1.0, 1.0 if share < 1.0 else 0.0))
+    return found
 
 
-def no_more_than_doubling_costs(parts: Sequence[str], most: float) -> Test:
+@of_runs
+def no_more_than_doubling_costs(runs: Runs, parts: Sequence[str], most: float) -> list[Finding]:
     """In each of the cases ARS-EXP3 without T has at most a multiple of the regret with it."""
-
-    def test(runs: Runs) -> list[Finding]:
-        found = []
-        for part in parts:
-            over, under = (at(runs[part], label, lost(runs[part])) for label in (DOUBLED, ARS))
-            text = f"{NAMES[part]}: regret of {DOUBLED}, relative to that of {ARS}"
-            found.append(ratio_below(text, over, under, most))
-        return found
-
-    return test
+    found = []
+    for part in parts:
+        over, under = (at(runs[part], label, lost(runs[part])) for label in (DOUBLED, ARS))
+        text = f"{NAMES[part]}: regret of {DOUBLED}, relative to that of {ARS}"
+        found.append(ratio_below(text, over, under, most))
+    return found
 
 
-def faster_sizes(parts: Sequence[str], labels: Sequence[str]) -> Test:
+@of_runs
+def faster_sizes(runs: Runs, parts: Sequence[str], labels: Sequence[str]) -> list[Finding]:
     """In each of the spreads each policy has less regret in the end than the one before it."""
-
-    def test(runs: Runs) -> list[Finding]:
-        return [
-            _named(part, runs[part], lower(runs[part], REGRET, faster, slower))
-            for part in parts
-            for slower, faster in pairwise(labels)
-        ]
-
-    return test
+    return [
+        _named(part, runs[part], lower(runs[part], REGRET, faster, slower))
+        for part in parts
+        for slower, faster in pairwise(labels)
+    ]
 
 
 def _named(part: str, run: CompletedRun, finding: Finding) -> Finding:

@@ -1,12 +1,10 @@
 """Figures of results: measures over the rounds, shares, arms over time, policies against each other, delays."""
 
-from evenhand.simulation.figures.arms import arms_over_time, shares_over_time
 from evenhand.simulation.figures.arrivals import delays
-from evenhand.simulation.figures.bounds import bounds_of
-from evenhand.simulation.figures.comparison import frontier, paired_differences, spread_over_lanes
+from evenhand.simulation.figures.comparison import frontier, spread_over_lanes
 from evenhand.simulation.figures.files import draw_all, save
-from evenhand.simulation.figures.lines import curves
-from evenhand.simulation.figures.shares import fractions
+from evenhand.simulation.figures.lines import bounds_of, curves, paired_differences
+from evenhand.simulation.figures.shares import arms_over_time, fractions, shares_over_time
 from evenhand.simulation.figures.style import COLOURS, DASHES, STYLE
 
 __all__ = [

@@ -12,7 +12,8 @@ from evenhand.core.state import Array
 from evenhand.environment.feedback import FeedbackModel, Steps
 from evenhand.environment.rewards import Bernoulli, Rewards
 from evenhand.environment.world import Environment
-from evenhand.simulation.figures.style import LONGEST, finish, look, new_figure, plain, style_for
+from evenhand.simulation.figures.panel import Sheet
+from evenhand.simulation.figures.style import look, styled
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import environment_of
 
@@ -25,6 +26,7 @@ POINTS = 240  # of a curve
 SHOWN = 8  # arms that have a curve each
 
 
+@styled
 def delays(
     source: Results | Environment | Mapping[str, FeedbackModel],
     *,
@@ -57,38 +59,27 @@ def delays(
         >>> [axes.get_xlabel() for axes in figure.axes]
         ['rounds since the play', 'rounds since the start']
     """
-    import matplotlib as mpl
-
     found = _curves(source, np.asarray(means, dtype=float))
     latest = _latest(source, found)
-    figure, panels = new_figure(found, width=width, panels=(1.0, 1.0))
+    sheet = Sheet(found, title=title, width=width, heights=(1.0, 1.0))
     if width:
-        figure.set_figheight(1.2 * figure.get_figheight())
+        sheet.figure.set_figheight(1.2 * sheet.figure.get_figheight())
     grid = np.concatenate([[0.0], np.geomspace(1.0, latest, POINTS).round()])
-    with mpl.rc_context(style_for(width)):
-        for place, (name, steps) in enumerate(found.items()):
-            since = np.unique(np.concatenate([grid, steps[0] if len(steps[0]) < POINTS else []]))
-            style: dict[str, Any] = look(place, len(since)) | {"label": plain(name, LONGEST[width]), "linewidth": 1.6}
-            panels[0].plot(since, known_after(steps, since), drawstyle="steps-post", **style)
-            panels[1].plot(since[1:], known_by(steps, since[1:]), **style)
-        for axes, start in zip(panels, ("the play", "the start"), strict=True):
-            _scale(axes, latest)
-            axes.tick_params(labelbottom=True)
-            axes.set_xlabel(f"rounds since {start}")
-    figure.supylabel("share of rewards known", fontsize=panels[0].yaxis.label.get_fontsize())
-    finish(figure, panels, title, "above: a play's reward; below: the rewards of all plays so far", width)
-    return figure
+    for place, (name, steps) in enumerate(found.items()):
+        since = np.unique(np.concatenate([grid, steps[0] if len(steps[0]) < POINTS else []]))
+        style: dict[str, Any] = look(place, len(since)) | {"label": sheet.name(name), "linewidth": 1.6}
+        sheet.panels[0].plot(since, known_after(steps, since), drawstyle="steps-post", **style)
+        sheet.panels[1].plot(since[1:], known_by(steps, since[1:]), **style)
+    for axes, start in zip(sheet.panels, ("the play", "the start"), strict=True):
+        _scale(axes, latest)
+        axes.tick_params(labelbottom=True)
+        axes.set_xlabel(f"rounds since {start}")
+    sheet.label("rounds since the start", "share of rewards known")
+    return sheet.finish("above: a play's reward; below: the rewards of all plays so far")
 
 
 def known_after(steps: Steps, rounds: Array) -> Array:
-    """The share of the rewards that is known so many rounds after their plays.
-
-    Args:
-        steps: the delays, and the shares that are known after each.
-        rounds: (n,), at least 0.
-
-    Returns:
-        (n,), in [0, 1].
+    """The share of the rewards that is known so many rounds, (n,), after their plays.
 
     Example:
         >>> known_after((np.array([2.0, 5.0]), np.array([0.5, 1.0])), np.array([0.0, 2.0, 9.0]))
@@ -99,14 +90,7 @@ def known_after(steps: Steps, rounds: Array) -> Array:
 
 
 def known_by(steps: Steps, rounds: Array) -> Array:
-    """Of the rewards of all plays up to a round, counted from 1, the share that is known at its end.
-
-    Args:
-        steps: the delays, and the shares that are known after each.
-        rounds: (n,), from 1 on.
-
-    Returns:
-        (n,), in [0, 1].
+    """Of the rewards of all plays up to a round, (n,), counted from 1, the share that is known at its end.
 
     Example:
         >>> known_by((np.array([1.0]), np.array([1.0])), np.array([1.0, 2.0, 4.0]))

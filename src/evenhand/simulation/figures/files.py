@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.files import write_whole
 from evenhand.core.state import Array
-from evenhand.simulation.figures.arms import arms_over_time, shares_over_time
 from evenhand.simulation.figures.arrivals import delays
-from evenhand.simulation.figures.comparison import frontier, paired_differences, spread_over_lanes
-from evenhand.simulation.figures.lines import curves
-from evenhand.simulation.figures.shares import fractions
-from evenhand.simulation.figures.style import STYLE, installed
+from evenhand.simulation.figures.comparison import frontier, spread_over_lanes
+from evenhand.simulation.figures.lines import curves, paired_differences
+from evenhand.simulation.figures.shares import arms_over_time, fractions, shares_over_time
+from evenhand.simulation.figures.style import style_for
 from evenhand.simulation.results import Results
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def save(figure: Figure, path: str | os.PathLike[str], formats: Sequence[str] = 
     for name in formats:
         if name not in FORMATS:
             raise EvenhandError(f"there is no format {name!r}{nearest(name, FORMATS)}")
-        with mpl.rc_context(STYLE | {"font.family": ["DejaVu Sans", *installed()]}):
+        with mpl.rc_context(style_for("")):
             write_whole(path.with_name(f"{stem}.{name}"), partial(figure.savefig, **FORMATS[name]))
 
 

@@ -1,32 +1,28 @@
-"""Measures over the rounds: a curve for each policy, with its band and its bound."""
+"""Measures over the rounds: a curve for each policy with its band and its bound, and differences of policies."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
-from evenhand.simulation.figures.style import LONGEST, finish, look, mean_of, new_figure, plain
-from evenhand.simulation.results import Results, mean_and_error
+from evenhand.simulation.figures.panel import BANDS, Sheet, line, mean_of, scale, visible
+from evenhand.simulation.figures.style import plain, styled
+from evenhand.simulation.results import Results
+from evenhand.theory.baseline import baseline_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Bands around a curve → their names in captions.
-BANDS = {
-    "95%": "95% confidence interval of the mean",
-    "standard error": "± 1 standard error",
-    "lanes": "10% to 90% of the lanes",
-    "none": "",
-}
-#: One curve hides the others where it reaches so many times as high.
-HIDES = 6.0
+    from evenhand.environment.world import Environment
+    from evenhand.policy.composition import Policy
 
 
+@styled
 def curves(
     results: Results,
     measure: str,
@@ -66,130 +62,123 @@ def curves(
         >>> curves(results, "regret").axes[0].get_xlabel()
         'round'
     """
-    shown = {label: record.curves[measure] for label, record in results.policies.items() if measure in record.curves}
-    if not shown:
-        raise EvenhandError(f"these results have no measure {measure!r}{nearest(measure, results.measures)}")
+    shown = having(results, measure)
     if band not in BANDS:
         raise EvenhandError(f"there is no band {band!r}{nearest(band, BANDS)}")
-    low = not_hiding(shown) if split and "y" not in log else shown
-    two = len(low) < len(shown)
-    figure, panels = new_figure(_labels(shown, bounds), width=width, panels=(1.0, 1.4) if two else (1.0,))
-    for axes, part in zip(panels, (shown, low), strict=False):
-        for place, label in enumerate(results.policies):
-            if label in part:
-                bound = (bounds or {}).get(label)
-                _draw(axes, results, part[label], plain(label, LONGEST[width]), place, band, bound)
-        _scale(axes, log, np.concatenate([curve.mean(axis=1) for curve in part.values()]))
-    if two:
-        figure.supylabel(results.measures[measure].axis, fontsize=panels[0].yaxis.label.get_fontsize())
-        panels[1].update_datalim([(float(results.rounds[0]), 0.0)])
-        panels[1].autoscale_view()
-    else:
-        panels[0].set_ylabel(results.measures[measure].axis)
-    panels[-1].set_xlabel("round")
-    lanes = results.information["lanes"]
-    finish(figure, panels, title, mean_of(lanes, f"band: {BANDS[band]}" if BANDS[band] else ""), width)
-    name_left_out(panels, shown, low, width)
-    return figure
+    bounds = bounds or {}
+    parts = visible(shown) if split and "y" not in log else [shown]
+    labels = [*shown, *(f"{label}: bound" for label in bounds)]
+    sheet = Sheet(labels, title=title, width=width, parts=parts)
+    for axes, part in sheet.parts:
+        for label, values in part.items():
+            place = list(results.policies).index(label)
+            line(axes, place, sheet.name(label), results.rounds, values, band, log)
+            if label in bounds:
+                thin: Any = {"color": axes.lines[-1].get_color(), "linestyle": ":", "linewidth": 1.0}
+                marker = "x" if np.isfinite(bounds[label]).sum() == 1 else None
+                axes.plot(results.rounds, bounds[label], marker=marker, label=f"{sheet.name(label)}: bound", **thin)
+        scale(axes, log)
+    sheet.label("round", results.measures[measure].axis)
+    if len(parts) > 1:  # so that a constant is not magnified
+        sheet.panels[1].update_datalim([(float(results.rounds[0]), 0.0)])
+        sheet.panels[1].autoscale_view()
+    return sheet.finish(mean_of(results.information["lanes"], f"band: {BANDS[band]}" if BANDS[band] else ""))
 
 
-def _labels(shown: Mapping[str, Array], bounds: Mapping[str, Array] | None) -> list[str]:
-    return [*shown, *(f"{label}: bound" for label in bounds or {})]
+@styled
+def paired_differences(
+    results: Results, measure: str, against: str | None = None, *, title: str = "", width: str = ""
+) -> Figure:
+    """The difference of each policy to one of them over the rounds, lane by lane.
 
-
-def limits(values: Array, band: str) -> tuple[Array, Array]:
-    """The lower and the upper edge of the band around the mean over lanes, (checkpoints,) each.
-
-    Args:
-        values: (checkpoints, lanes).
-        band: a key of `BANDS`.
-
-    Example:
-        >>> low, high = limits(np.array([[1.0, 3.0]]), "standard error")
-        >>> float(low[0]), float(high[0])
-        (1.0, 3.0)
-    """
-    if band == "lanes":
-        low, high = np.quantile(values, [0.1, 0.9], axis=1)
-        return low, high
-    mean, error = mean_and_error(values)
-    reach = {"95%": _student(values.shape[1]), "standard error": 1.0, "none": 0.0}[band]
-    return mean - reach * error, mean + reach * error
-
-
-def _student(lanes: int) -> float:
-    from scipy import stats
-
-    return float(stats.t.ppf(0.975, lanes - 1)) if lanes > 1 else 0.0
-
-
-def _draw(axes: Axes, results: Results, values: Array, label: str, place: int, band: str, bound: Array | None) -> None:
-    style: dict[str, Any] = look(place, len(results.rounds))
-    axes.plot(results.rounds, values.mean(axis=1), label=label, linewidth=1.6, **style)
-    if band != "none" and values.shape[1] > 1:
-        axes.fill_between(results.rounds, *limits(values, band), color=style["color"], alpha=0.2, linewidth=0)
-    if bound is not None:
-        one = np.isfinite(bound).sum() == 1
-        axes.plot(
-            results.rounds,
-            bound,
-            color=style["color"],
-            linestyle=":",
-            linewidth=1.0,
-            marker="x" if one else None,
-            label=f"{label}: bound",
-        )
-
-
-def name_left_out(panels: Sequence[Axes], shown: Mapping[str, Array], low: Mapping[str, Array], width: str) -> None:
-    """Say above the second panel, if there is one, what it leaves out.
+    All policies meet the same random numbers in a lane, so the differences vary less than the measure itself.
 
     Args:
-        panels: from the top.
-        shown: what the first panel shows, by label.
-        low: what the second panel shows.
+        results: of a simulation.
+        measure: name of a measure, such as ``"regret"``.
+        against: label of the policy to compare with; None for the first.
+        title: above the figure.
         width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
+    Returns:
+        An ordinary figure of matplotlib; bands are 95% intervals of the mean difference.
+
+    Raises:
+        EvenhandError: there is no such measure, policy or width.
+
     Example:
-        >>> from evenhand.simulation.figures.style import new_figure
-        >>> _, panels = new_figure([], panels=(1.0, 1.0))
-        >>> name_left_out(panels, {"UCB1": np.ones(1), "FUCB": np.zeros(1)}, {"FUCB": np.zeros(1)}, "")
-        >>> panels[1].get_title(loc="left")
-        'without UCB1'
+        >>> from evenhand import Environment, compare
+        >>> from evenhand.algorithms import thompson, ucb1
+        >>> from evenhand.rewards import Bernoulli
+        >>> results = compare([ucb1(), thompson()], Environment(Bernoulli([0.9, 0.5])), horizon=50, lanes=4)
+        >>> [line.get_label() for line in paired_differences(results, "regret").axes[0].get_lines()][1:]
+        ['thompson']
     """
-    if len(low) < len(shown):
-        without = ", ".join(plain(label, LONGEST[width]) for label in shown if label not in low)
-        panels[1].set_title(f"without {without}", fontsize=8 if not width else 6, color="#555555", loc="left")
+    base, known = policy_in(results, against), having(results, measure)
+    if base not in known:
+        raise EvenhandError(f"{base!r} has no measure {measure!r}")
+    if len(known) == 1:
+        raise EvenhandError(f"only {base!r} has the measure {measure!r}; a difference needs a second policy")
+    shown = {label: curve - known[base] for label, curve in known.items() if label != base}
+    sheet = Sheet(shown, title=title, width=width, parts=visible(shown))
+    for axes, part in sheet.parts:
+        axes.axhline(0.0, color="black", linewidth=0.8, label="_")
+        for label, values in part.items():
+            line(axes, list(results.policies).index(label), sheet.name(label), results.rounds, values)
+    sheet.panels[-1].set_xlabel("round")
+    sheet.panels[-1].set_ylabel(f"{results.measures[measure].axis}, less that of {plain(base, 20)}")
+    return sheet.finish(f"paired differences, {mean_of(results.information['lanes'], 'band: 95% confidence interval')}")
 
 
-def not_hiding(shown: Mapping[str, Array]) -> dict[str, Array]:
-    """The curves that remain to be seen without those that reach many times as high; all where none does.
+def policy_in(results: Results, label: str | None) -> str:
+    """The label of a policy of the results; None stands for the first."""
+    if label is None:
+        return next(iter(results.policies))
+    if label not in results.policies:
+        raise EvenhandError(f"there is no policy {label!r}{nearest(label, results.policies)}")
+    return label
+
+
+def having(results: Results, measure: str) -> dict[str, Array]:
+    """A measure of all policies that have it, (checkpoints, lanes) by label."""
+    shown = {label: one.curves[measure] for label, one in results.policies.items() if measure in one.curves}
+    if not shown:
+        raise EvenhandError(f"these results have no measure {measure!r}{nearest(measure, results.measures)}")
+    return shown
+
+
+def bounds_of(
+    policies: Mapping[str, Policy], environment: Environment, rounds: NDArray[Any]
+) -> dict[str, dict[str, Array]]:
+    """The bounds of the policies' algorithms whose premises hold, by measure and label, for `draw_all`.
 
     Args:
-        shown: (checkpoints, lanes), by label.
+        policies: by label.
+        environment: what they face.
+        rounds: (checkpoints,), the last one the horizon.
 
     Returns:
-        The same arrays, by label, in the order of ``shown``.
+        For each measure and label an array (checkpoints,), in the unit of the measure; NaN where a bound holds at the
+        horizon only.
 
     Example:
-        >>> list(not_hiding({"a": np.ones((1, 1)), "b": 7.0 * np.ones((1, 1)), "c": 2.0 * np.ones((1, 1))}))
-        ['a', 'b', 'c']
-        >>> list(not_hiding({"a": np.ones((1, 1)), "b": 70.0 * np.ones((1, 1))}))
-        ['a']
+        >>> import numpy as np
+        >>> from evenhand import Environment
+        >>> from evenhand.algorithms import fucb
+        >>> from evenhand.rewards import Bernoulli
+        >>> world = Environment(Bernoulli([0.8, 0.2]))
+        >>> bounds = bounds_of({"FUCB": fucb(0.1), "other": fucb(0.1, exploration=1.0)}, world, np.array([100, 1000]))
+        >>> {measure: list(by_label) for measure, by_label in bounds.items()}
+        {'r_regret': ['FUCB']}
     """
-    heights = {label: float(np.nanmax(np.abs(curve.mean(axis=1)))) for label, curve in shown.items()}
-    ordered = sorted(heights, key=lambda label: heights[label])
-    for place in range(len(ordered) - 1, 0, -1):
-        if heights[ordered[place]] > HIDES * heights[ordered[place - 1]] > 0.0:
-            return {label: curve for label, curve in shown.items() if label in ordered[:place]}
-    return dict(shown)
+    from evenhand.algorithms.registry import algorithms
 
-
-def _scale(axes: Axes, log: str, means: Array) -> None:
-    """Logarithmic axes; where means fall below 0, y is linear within a hundredth of the largest of them."""
-    if "x" in log:
-        axes.set_xscale("log")
-    if "y" in log and means.min() > 0:
-        axes.set_yscale("log")
-    elif "y" in log:
-        axes.set_yscale("symlog", linthresh=max(float(np.abs(means).max()) / 100.0, np.finfo(float).tiny))
+    bounds: dict[str, dict[str, Array]] = {}
+    known = algorithms()
+    for label, policy in policies.items():
+        bound = known[policy.name].bound if policy.name in known else None
+        if bound is not None:
+            values = bound.evaluate(policy, environment, baseline_of(policy, environment, label), rounds)
+            if values is not None:
+                bounds.setdefault(bound.measure, {})[label] = values
+    return bounds
