@@ -76,13 +76,14 @@ def clusters(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff's rules and format, who may import whom, and the words that the project does not use."""
+    """Ruff's rules and format, who may import whom, words that are not used, and who asks for the class of a part."""
     session.install("ruff>=0.12", "import-linter>=2.6", "grimp>=3.5")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("lint-imports", "--no-cache", "--no-logo", env={"PYTHONPATH": "src"})
     session.run("python", "tools/imports.py", env={"PYTHONPATH": "src"})
     session.run("python", "tools/words.py", *WORDED)
+    session.run("python", "tools/rooms.py")
 
 
 @nox.session(name="format")

@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from evenhand import Feedback, Observation, Policy
+from evenhand.algorithms import ars_clw, clw, fgreedy_d
 from evenhand.bandit import Bandit
-from evenhand.core.state import Array
+from evenhand.core.state import Array, each_array
+from evenhand.policy.exploration_floor import ExplorationFloor
+from evenhand.policy.index import BetaSample
+from evenhand.policy.merit import Linear
 from tests.service.propensity import errors, propensities
 
 ARMS = ["a", "b", "c"]
@@ -166,28 +171,67 @@ def test_a_greedy_policy_that_explores() -> None:
     merit = 1.0 + bandit._record.state.tally.rewards / np.maximum(bandit._record.state.tally.received, 1.0)
     truth = 0.4 / 3.0 + 0.6 * merit / merit.sum()
     decision = bandit.decide(propensities=True)
-    known, stderr = propensities(decision), errors(decision)
-    for arm, propensity in zip(ARMS, truth, strict=True):
-        assert abs(known[arm] - propensity) < WIDE * stderr[arm]
+    assert propensities(decision) == pytest.approx(dict(zip(ARMS, truth, strict=True)))
+    assert set(errors(decision).values()) == {0.0}
 
 
 def test_the_coin_that_ends_a_choice_is_part_of_the_propensity() -> None:
     """CLW: with d = 2 a choice of at least 2d − 1 quiet rounds ends with chance 1/4, and then all weights are even."""
     bandit = Bandit(ARMS, "clw", horizon=10_000, delay=2, seed=3)
+
+    def forget() -> None:  # as if nothing had been learned
+        bandit._record.state.index.logs[:] = 0.0
+        bandit._record.state.index.arms[:] = False
+
     held = bandit.decide().names[0]
+    forget()
     seen = {"free": 0, "bound": 0}
     for _ in range(60):
         quiet = bandit._record.state.hold.quiet[0]
         choice = bandit.decide(propensities=True)
-        known, stderr, free = propensities(choice), errors(choice), quiet >= 3.0
+        free = quiet >= 3.0
         seen["free" if free else "bound"] += 1
-        for arm in ARMS:
-            propensity = (0.75 * (arm == held) + 0.25 / 3.0) if free else float(arm == held)
-            assert abs(known[arm] - propensity) < WIDE * stderr[arm]
+        truth = {arm: (0.75 * (arm == held) + 0.25 / 3.0) if free else float(arm == held) for arm in ARMS}
+        assert propensities(choice) == pytest.approx(truth)
+        assert set(errors(choice).values()) == {0.0}
         held = choice.names[0]
-        bandit._record.state.index.logs[:] = 0.0  # as if nothing had been learned
-        bandit._record.state.index.arms[:] = False
+        forget()
     assert min(seen.values()) > 5
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+@pytest.mark.parametrize(
+    "policy", [clw(horizon=50, delay=3), ars_clw(first_horizon=8), fgreedy_d(Linear(), epsilon=0.3, plays=2)]
+)
+def test_closed_forms_are_the_frequencies_of_many_draws(policy: Policy, asleep: bool) -> None:
+    """In every round, 20 000 lanes that have the same past decide again; no arm is played more or less often."""
+    world, rng, draws = np.random.default_rng(4), np.random.default_rng(5), 20_000
+    state = policy.start(4)
+    for _ in range(25):
+        mask = world.random(4) < 0.7 if asleep else None
+        if mask is not None and mask.sum() < policy.plays:
+            mask = None
+        lanes = each_array(state, lambda array: np.repeat(array[np.newaxis], draws, axis=0))
+        drawn = policy.choose(lanes, Observation(mask), np.random.default_rng([6, state.round]), propensities=False)
+        assert drawn.propensities is None
+        decision = policy.decide(state, Observation(mask), rng)
+        assert decision.propensities is not None
+        sure = np.asarray(decision.propensities, dtype=float)
+        error = np.sqrt(np.maximum(sure * (1.0 - sure), 1e-12) / draws)
+        assert (np.abs(drawn.played.mean(axis=0) - sure) <= WIDE * error + 1e-12).all()
+        policy.observe(state, Feedback(decision.played, decision.played * world.random(4)), rng)
+
+
+def test_a_floor_over_drawn_scores_has_the_chance_that_is_given_what_was_drawn() -> None:
+    bandit = Bandit(ARMS, Policy(BetaSample(), selection=ExplorationFloor(0.05)), seed=2)
+    for _ in range(20):
+        decision = bandit.decide()
+        [arm] = decision.arms
+        assert (arm.propensity, arm.stderr) in ((pytest.approx(0.9), 0.0), (pytest.approx(0.05), 0.0))
+        bandit.observe(decision.id, {arm.arm: 1.0})
+    known = bandit.decide(propensities=True)
+    assert sorted(propensities(known).values()) == pytest.approx([0.05, 0.05, 0.9])
+    assert set(errors(known).values()) == {0.0}
 
 
 def test_what_all_lanes_agree_on_still_has_an_error() -> None:

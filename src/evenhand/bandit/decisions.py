@@ -33,23 +33,23 @@ def decide(
     """
     able = record.arms.available(available)
     close(record, now)
-    decision, before, silent = _decided(record, able.mask)
+    decision, silent = _decided(record, able.mask)
     (played,) = decision.played.nonzero()
     if len(played) > 1:
         played = played[np.argsort(-1.0 * decision.inclusion[played], kind="stable")]
     names, places, round = record.names, played.tolist(), decision.round
     chosen = [names[place] for place in places]
     listed = [names[place] for place in np.flatnonzero(able.arms).tolist()] if estimate or available is not None else []
+    known: Propensities = {}
+    if estimate:
+        seed = (record.seed, round)
+        known = propensities(record.policy, record.state, able.mask, decision, record.arms.place, seed, listed)
     apply(record, decision, places, able, now)
     facts: dict[str, Any] = {"arms": chosen}
     if available is not None:
         facts["available"] = listed
-    known: Propensities = {}
-    if estimate:
-        seed = (record.seed, round)
-        known = propensities(record.policy, before, able.mask, decision, record.arms.place, seed, listed)
-    if before is None:
-        facts["propensity"] = values = list(map(float, decision.inclusion[played].tolist()))
+    if decision.propensities is not None:
+        facts["propensity"] = values = list(map(float, decision.propensities[played].tolist()))
         arms = tuple([ArmPropensity(arm, value, 0.0) for arm, value in zip(chosen, values, strict=True)])
     elif known:
         arms = tuple([known[arm] for arm in chosen])
@@ -62,20 +62,19 @@ def decide(
     return answers.Decision(str(round), round, moment(now), arms, record.version, every), facts
 
 
-def _decided(record: Record, mask: Mask | None) -> tuple[Decision, State | None, bool]:
-    """The policy's decision, the state before it where the policy draws, and whether a reward was missing before."""
+def _decided(record: Record, mask: Mask | None) -> tuple[Decision, bool]:
+    """The policy's decision, and whether a reward was missing before."""
     silent = record.in_order and _silent(record)
     saved, learned = copied(record.state) if silent else record.state, record.learned
     if silent:
         record.learn_rewards([], [], [])
     state = record.state
-    before = copied(state) if record.policy.draws else None
     try:
         decision = record.policy.choose(state, Observation(mask), record.chance.deciding(state.clock))
     except BaseException:  # nothing has changed but that
         record.state, record.learned = saved, learned
         raise
-    return decision, before, silent
+    return decision, silent
 
 
 def estimated(record: Record, arms: Sequence[str], available: Iterable[str] | None, silent: bool) -> Propensities:

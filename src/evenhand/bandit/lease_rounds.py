@@ -152,7 +152,7 @@ def _chosen(record: Record, size: int, plays: int, able: Mask, floors: Array, rn
     while left > 1e-9:
         room = np.where(able, size - floors - chosen, 0.0)
         mask = room > 1e-9
-        decision = record.policy.choose(state, Observation(None if mask.all() else mask), rng)
+        decision = record.policy.choose(state, Observation(None if mask.all() else mask), rng, propensities=False)
         share = np.asarray(decision.inclusion, dtype=float)
         rounds = min(float(longest), left / share.sum(), float((room[share > 0.0] / share[share > 0.0]).min()))
         chosen += rounds * share

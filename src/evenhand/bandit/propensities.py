@@ -23,7 +23,7 @@ Propensities = dict[str, ArmPropensity]  # by arm
 
 def propensities(
     policy: Policy,
-    before: State | None,
+    before: State,
     mask: Mask | None,
     decision: Decision,
     places: Mapping[str, int],
@@ -34,7 +34,7 @@ def propensities(
 
     Args:
         policy: that decided.
-        before: the state before the decision, where the policy draws beyond the selection; else None.
+        before: the state before the decision.
         mask: (arms,), which arms were available; None for all.
         decision: that was made.
         places: of all arms, by name.
@@ -44,8 +44,8 @@ def propensities(
     Returns:
         For each available arm its propensity in [0, 1], with its standard error, which is 0 where it is exact.
     """
-    if before is None:
-        values, stderr = np.asarray(decision.inclusion, dtype=float), np.zeros(len(places))
+    if decision.propensities is not None:
+        values, stderr = np.asarray(decision.propensities, dtype=float), np.zeros(len(places))
     else:
         values = _mean_inclusion(policy, before, mask, seed)
         # An arm that played had a positive propensity, even if it plays in no lane; Laplace's rule bounds it.
@@ -62,7 +62,7 @@ def _mean_inclusion(policy: Policy, before: State, mask: Mask | None, seed: Sequ
     size = max(1, min(LANES, math.ceil(2_000_000 / arms)))  # lanes at once, so that memory stays small
     while decided < LANES:
         lanes = min(size, LANES - decided)
-        decision = policy.choose(_in_lanes(before, lanes), Observation(mask), rng)
+        decision = policy.choose(_in_lanes(before, lanes), Observation(mask), rng, propensities=False)
         total += np.broadcast_to(decision.inclusion, (lanes, arms)).sum(axis=0)
         decided += lanes
     return total / LANES

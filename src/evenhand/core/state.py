@@ -84,9 +84,12 @@ class Decision:
 
     round: int  # counted from 1
     played: Mask  # (…, arms) True where the arm plays
-    propensities: NDArray[Any] | None  # (…, arms) probability of playing, given the past; None: no closed form
+    propensities: NDArray[Any] | None
+    """(…, arms) probability of playing, given the past: before anything is drawn in this round. Where scores are drawn
+    and an exploration floor gives every arm a chance, given also the scores: the same as ``inclusion``, above 0 for
+    every available arm. None: it has no closed form, or was not asked for."""
     available: Mask | None  # (…, arms) the arms that could be played; None: all
-    inclusion: NDArray[Any]  # (…, arms) probability of playing, given also the score drawn in this round
+    inclusion: NDArray[Any]  # (…, arms) probability of playing, given also what was drawn before the selection
     chosen: Mask | None = None  # (…, 1) True in the lanes that chose anew; None: all
     hold: Any = None  # what chance decided of how long the choice lasts, for the hold; None: nothing
 

@@ -50,6 +50,9 @@ SLOTS: dict[str, tuple[type, str]] = {
     "hold": (Hold, "EveryRound()"),
 }
 
+#: Which probability a decision reports: that of the selection, that given the past alone, or none.
+INCLUSION, GIVEN, UNKNOWN = "inclusion", "given the past", "unknown"
+
 #: What remembers: the parts in the slots, and the evidence that the index names; each has a field of `State`.
 REMEMBERING = ("index", "evidence", *(slot for slot in SLOTS if slot != "index"))
 
@@ -216,28 +219,35 @@ class Policy(Part):
                 f"but plays = {self.plays}: lower the floor or the shares"
             )
 
-    def decide(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
+    def decide(
+        self, state: State, observation: Observation, rng: np.random.Generator, propensities: bool = True
+    ) -> Decision:
         """Decide who plays the next round, and count the plays in ``state``: `choose` and `apply` together.
 
         Args:
             state: updated in place.
             observation: what is known before the decision.
             rng: the policy's own random stream.
+            propensities: as in `choose`.
 
         Raises:
             EvenhandError: ``observation.available`` is for another number of arms or lanes.
         """
-        decision = self.choose(state, observation, rng)
+        decision = self.choose(state, observation, rng, propensities)
         self.apply(state, decision)
         return decision
 
-    def choose(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
+    def choose(
+        self, state: State, observation: Observation, rng: np.random.Generator, propensities: bool = True
+    ) -> Decision:
         """Choose who plays the next round, changing nothing but the random stream; see `decide`.
 
         Args:
             state: before the round.
             observation: what is known of it: who is available.
             rng: for what is drawn.
+            propensities: whether they are wanted where they take a selection of their own, as for choices that a coin
+                ends; simulations save the time.
 
         Returns:
             The decision, to be recorded with `apply`.
@@ -251,14 +261,29 @@ class Policy(Part):
         chosen = None if held is None else np.logical_not(held @ np.ones((state.arms, 1), dtype=bool))
         if held is None or chosen is None or chosen.all():
             played, inclusion = self._select(state, observation, rng)
-            drawn = self._hides
+            known = self._known
         elif not chosen.any() and not self.by_lane:
-            played, inclusion, drawn = held, held, False
+            played, inclusion, known = held, held, GIVEN if self.hold.traits.random else INCLUSION
         else:
             played, inclusion = self._select_in(chosen[..., 0], held, state, observation, rng)
-            drawn = self._hides
-        propensities = None if drawn else inclusion
-        return Decision(state.round + 1, played, propensities, observation.available, inclusion, chosen, chance)
+            known = self._known
+        chances = inclusion if known == INCLUSION else None
+        if known == GIVEN and propensities:
+            chances = self._propensities(state, observation, held, chosen)
+        return Decision(state.round + 1, played, chances, observation.available, inclusion, chosen, chance)
+
+    def _propensities(
+        self, state: State, observation: Observation, held: Mask | None, chosen: Mask | None
+    ) -> Array | None:
+        """The probability of each arm to play, given the past alone; None where a part does not say it."""
+
+        def selected(score: Array) -> Array:
+            return np.asarray(self._selected(score, state, observation, np.random.default_rng(0))[1], dtype=float)
+
+        anew = self.index.propensity(state, observation, selected)
+        if anew is None or self.hold.traits.random:
+            return None if anew is None else self.hold.propensity(state, observation, anew)
+        return anew if held is None or chosen is None else np.where(chosen, anew, held)
 
     def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
         """Record a decision, whether it was just chosen or is read from a log: updates ``state`` in place.
@@ -301,7 +326,12 @@ class Policy(Part):
 
     def _select(self, state: State, observation: Observation, rng: np.random.Generator) -> tuple[Mask, NDArray[Any]]:
         """Who plays, and the probability with which each arm was selected."""
-        score = self.index.score(state, observation, rng)
+        return self._selected(self.index.score(state, observation, rng), state, observation, rng)
+
+    def _selected(
+        self, score: Array, state: State, observation: Observation, rng: np.random.Generator
+    ) -> tuple[Mask, NDArray[Any]]:
+        """Who plays with these scores, and the probability with which each arm was selected."""
         if getattr(score, "shape", None) != state.tally.pulls.shape:
             raise EvenhandError(_not_per_arm(f"{type(self.index).__name__}.score", score, state))
         claim = self.fairness.claim(score, state)
@@ -343,9 +373,22 @@ class Policy(Part):
         return self.index.traits.random and not ignored
 
     @cached_property
-    def _hides(self) -> bool:
-        """Whether the chance of an arm before the scores were drawn is unknown, and the one after it may be 0."""
-        return self._draws_scores and not self.selection.floor
+    def _known(self) -> str:
+        """Which probability a decision reports where a lane chooses: of the selection, given the past alone, or none.
+
+        That of the selection is given the scores that were drawn, and so above 0 for every arm only with a floor.
+        """
+        index, hold = self.index.traits, self.hold.traits
+        if hold.random and not hold.closed:
+            return UNKNOWN
+        if self._draws_scores and not index.closed:
+            return INCLUSION if self.selection.floor and not hold.random else UNKNOWN
+        return GIVEN if self._draws_scores or hold.random else INCLUSION
+
+    @property
+    def estimates(self) -> bool:
+        """Whether propensities are estimated: chance decides beyond the selection, and nothing says with which law."""
+        return self._known == UNKNOWN
 
     @cached_property
     def _after_decision(self) -> tuple[tuple[str, Callable[[State, Decision], None]], ...]:

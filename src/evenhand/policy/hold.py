@@ -54,6 +54,19 @@ class Hold(PolicyPart):
         """
         return None, None
 
+    def propensity(self, state: State, observation: Observation, chosen: Array) -> Array | None:
+        """The probability of each arm to play, before chance decides if the last choice ends; None: no closed form.
+
+        Args:
+            state: read, never changed.
+            observation: what is known before the decision.
+            chosen: (…, arms), the probability of each arm to be selected where a lane chooses anew.
+
+        Returns:
+            (…, arms), in [0, 1], or None. A hold that is random and defines this has the trait ``closed``.
+        """
+        return None if self.traits.random else chosen
+
     def credited(self, state: State) -> Mask | None:
         """The lanes in which what arrives at the end of this round counts, (…, 1); None where it does in all.
 
@@ -398,7 +411,7 @@ class RandomEnds(Hold):
     """
 
     phases: Phases = field(converter=as_phases, metadata={"slot": "mixing"})
-    traits = Traits(random=True)
+    traits = Traits(random=True, closed=True)
 
     def start(self, shape: Shape) -> Coins:
         """Nobody plays yet."""
@@ -418,6 +431,20 @@ class RandomEnds(Hold):
         if observation.available is not None:
             ends = ends | (coins.arms & ~observation.available).any(axis=-1, keepdims=True)
         return np.asarray(coins.arms & ~ends), quiet
+
+    def propensity(self, state: State, observation: Observation, chosen: Array) -> Array:
+        """``(1 − q) 1(held) + q p``: the choice ends with probability q, which is 0 right after another end."""
+        coins: Coins = state.hold
+        delay = self.phases.delay(state.clock)
+        if self.phases.begins(state.clock):
+            return chosen
+        ends = np.where(coins.quiet >= 2.0 * delay - 1.0, 1.0 / (2.0 * delay), 0.0)
+        if observation.available is not None:
+            due = np.minimum(state.plays, observation.available.sum(axis=-1, keepdims=True))
+            able = coins.arms & observation.available
+            gone = (able != coins.arms).any(axis=-1, keepdims=True) | (able.sum(axis=-1, keepdims=True) < due)
+            ends = np.where(gone, 1.0, ends)
+        return np.asarray((1.0 - ends) * coins.arms + ends * chosen)
 
     def longest(self, rounds: int) -> float:
         """A choice may never end."""

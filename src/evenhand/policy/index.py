@@ -6,9 +6,9 @@ An index gives every arm a number, from the evidence in the tally and, for Thomp
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from attrs import field, frozen
@@ -21,6 +21,8 @@ from evenhand.core.streams import among
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
 from evenhand.policy.part import Composition, Places, PolicyPart, Traits
 from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
+
+Chance: TypeAlias = Callable[[Array], Array]
 
 
 class Index(PolicyPart, ABC):
@@ -40,6 +42,21 @@ class Index(PolicyPart, ABC):
         if memory is None:
             return None
         raise EvenhandError(f"it has an index ({type(self).__name__}) that remembers more than counts")
+
+    def propensity(self, state: State, observation: Observation, chance: Chance) -> Array | None:
+        """The probability of each arm to be selected, before the score is drawn; None: it has no closed form.
+
+        Args:
+            state: read, never changed.
+            observation: what is known before the decision.
+            chance: the probability of each arm to be selected with given scores, (…, arms) to (…, arms).
+
+        Returns:
+            (…, arms), in [0, 1], or None. An index that is random and defines this has the trait ``closed``.
+        """
+        if self.traits.random:
+            return None
+        return chance(self.score(state, observation, np.random.default_rng(0)))
 
     @abstractmethod
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
@@ -387,8 +404,17 @@ class Exploring(Index):
 
     @property
     def traits(self) -> Traits:
-        """Those of the index, drawn at random."""
-        return replace(self.index.traits, random=True)
+        """Those of the index, drawn at random; the probability of each arm is known where the index's own is."""
+        inner = self.index.traits
+        return replace(inner, random=True, closed=inner.closed or not inner.random)
+
+    def propensity(self, state: State, observation: Observation, chance: Chance) -> Array | None:
+        """``ε p_0 + (1 − ε) p``: p with the scores of the index, p_0 with scores of 0."""
+        chosen = self.index.propensity(state, observation, chance)
+        if chosen is None:
+            return None
+        even = chance(np.zeros(state.tally.pulls.shape))
+        return np.asarray(self.epsilon * even + (1.0 - self.epsilon) * chosen)
 
     def start(self, shape: Shape) -> Any:
         """What the index remembers."""

@@ -32,6 +32,8 @@ class Traits:
     """a fairness part: the scores, by default any; a selection: the claims, by default a ranking"""
     random: bool = False
     """an index or a hold: whether chance decides the score, or the end of a choice"""
+    closed: bool = False
+    """an index or a hold that is random: whether its `propensity` has a closed form"""
     bounded: bool = False
     """whether it needs rewards of a finite range"""
     named: bool = False

@@ -292,7 +292,7 @@ def _run(
         while state.round < stop:
             if holding and held.play_on(policy, world, recorder, state, stop):
                 continue
-            decision = policy.decide(state, world.observe(), rng)
+            decision = policy.decide(state, world.observe(), rng, propensities=False)
             outcome = world.step(decision)
             policy.observe(state, outcome.feedback, rng)
             if plays is not state.tally.pulls:
