@@ -69,6 +69,13 @@ class Part:
 
     __slots__ = ()
 
+    def rules(self) -> object:
+        """A plain record by which the compiled engine does as the part does; None: it does not, and NumPy plays.
+
+        Of a class that inherits them rules are not asked: it may decide otherwise.
+        """
+        return None
+
 
 def part(slot: str, kind: str) -> Callable[[P], P]:
     """Register a class under a name in a slot; errors of its arguments then name the argument.
@@ -308,9 +315,9 @@ def class_of(
     return kinds(slot)[kind], arguments
 
 
-def rules_of(part: Part) -> Any:
-    """What a part tells the compiled engine; None for a class that only inherits it, which may decide otherwise."""
-    return part.rules() if "rules" in vars(type(part)) else None  # type: ignore[attr-defined]
+def rules_of(part: Part | None) -> Any:
+    """The rules of a part; None for a class that only inherits them."""
+    return part.rules() if part is not None and "rules" in vars(type(part)) else None
 
 
 def parameters_of(cls: type) -> dict[str, attrs.Attribute[Any]]:

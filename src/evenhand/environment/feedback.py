@@ -129,10 +129,6 @@ class FeedbackModel(Part, ABC):
         rounds = np.arange(min(self.spread.longest, float(latest)) + 1.0)
         return [(rounds, 1.0 - self.spread.tail(rounds + 1.0))]
 
-    def rules(self) -> FeedbackRules | None:
-        """How rewards arrive, for the compiled engine; None where it cannot know. Not inherited."""
-        return None
-
     def check(self, arms: int) -> None:
         """Raise `EvenhandError` if a parameter is for another number of arms; by default any number fits.
 

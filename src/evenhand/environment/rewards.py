@@ -79,10 +79,6 @@ class Rewards(Part, ABC):
         """
         return np.broadcast_to(self.means, (len(rows), np.shape(self.means)[-1]))
 
-    def rules(self) -> RewardRules | None:
-        """What the compiled engine needs to know of the rewards; None for nothing. Not inherited."""
-        return None
-
     @property
     def range(self) -> tuple[float, float] | None:
         """The smallest and the largest reward that can occur; None if there is no such limit, or none is known."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers, Cohorts
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, shown
-from evenhand.core.parts import Part, build, part
+from evenhand.core.parts import Part, build, part, rules_of
 from evenhand.core.state import (
     Array,
     Begun,
@@ -38,6 +38,7 @@ from evenhand.policy.hold import EveryRound, Hold
 from evenhand.policy.index import UCB, Index
 from evenhand.policy.merit import Merit
 from evenhand.policy.part import PolicyPart
+from evenhand.policy.rules import PolicyRules
 from evenhand.policy.schedule import NoSchedule, Schedule
 from evenhand.policy.selection import Selection, TopM
 
@@ -111,6 +112,25 @@ class Policy(Part):
     def plays(self) -> int:
         """Arms played per round, m."""
         return self.selection.plays
+
+    def rules(self) -> PolicyRules | None:
+        """Those of all parts; None where one of them has none, or rounds are planned."""
+        parts = (self.index, self.index.evidence, self.fairness, self.selection, self.hold)
+        score, missing, fairness, ties, hold = map(rules_of, parts)
+        if any(one is None for one in (score, missing, fairness, ties, hold)) or not self.schedule.traits.idle:
+            return None
+        return PolicyRules(score, missing, fairness, ties, hold, self.plays)
+
+    @property
+    def only_holds(self) -> bool:
+        """Whether in rounds without a new choice nothing happens but plays and sums, so that many can go at a time."""
+        return (
+            type(self) is Policy
+            and self.records == {"hold"}
+            and rules_of(self.hold) is not None
+            and self.schedule.traits.idle
+            and not self.named
+        )
 
     @property
     def evidence(self) -> Evidence | None:

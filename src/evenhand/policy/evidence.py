@@ -95,6 +95,10 @@ class Received(Evidence):
         (array([3.]), array([4.]))
     """
 
+    def rules(self) -> str:
+        """What a missing reward counts as."""
+        return "nothing"
+
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S, M)``."""
         return tally.rewards, tally.received
@@ -119,6 +123,10 @@ class Optimistic(Evidence):
     """
 
     traits = Traits(bounded=True)
+
+    def rules(self) -> str:
+        """What a missing reward counts as."""
+        return "one"
 
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S + (N − M), N)``."""
@@ -159,6 +167,10 @@ class Pessimistic(Evidence):
     """
 
     traits = Traits(bounded=True)
+
+    def rules(self) -> str:
+        """What a missing reward counts as."""
+        return "zero"
 
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S, N)``."""

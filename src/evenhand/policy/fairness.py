@@ -20,6 +20,7 @@ from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.merit import Merit, share_limit
 from evenhand.policy.mixing import MixingRule, as_mixing
 from evenhand.policy.part import Traits
+from evenhand.policy.rules import FairnessRules
 
 
 @part("fairness", "none")
@@ -34,6 +35,10 @@ class NoPromise(Fairness):
     """
 
     traits = Traits(idle=True)
+
+    def rules(self) -> FairnessRules:
+        """Nothing."""
+        return FairnessRules("nothing")
 
     def claim(self, score: Array, state: State) -> Ranking:
         """The score itself."""
@@ -70,6 +75,10 @@ class DeficitFirst(Fairness):
         largest = -np.sort(-np.broadcast_to(self.fractions, (*self.fractions.shape[:-1], arms)), axis=-1)
         sums = np.cumsum(largest, axis=-1)[..., :-1] / np.arange(1, arms)
         return float(1.0 + self.tolerance + sums.sum(axis=-1).max(initial=0.0))
+
+    def rules(self) -> FairnessRules:
+        """Arms in arrears first."""
+        return FairnessRules("first", self.fractions, tolerance=self.tolerance)
 
     def claim(self, score: Array, state: State) -> Ranking:
         """Ranking by deficit above the tolerance, then by score."""
@@ -203,6 +212,10 @@ class DeficitBonus(Fairness):
         """The rate, where it is the price of a missing play: for the thresholds."""
         return self.rate if self.shape in ("hard", "soft") else None
 
+    def rules(self) -> FairnessRules:
+        """The bonus by its shape."""
+        return FairnessRules(self.shape, self.fractions, self.rate)
+
     def claim(self, score: Array, state: State) -> Ranking:
         """The score with the bonus; penalties are in the user's unit of reward, scores on the scale [0, 1]."""
         rate = self.rate
@@ -278,6 +291,12 @@ class VirtualQueue(Fairness):
     def start(self, shape: Shape) -> Queue | None:
         """Empty queues; the exact queue needs nothing but the tally."""
         return Queue(np.zeros(shape), np.zeros(shape)) if self.queue == "recursive" else None
+
+    def rules(self) -> FairnessRules:
+        """The queue, or the weights alone."""
+        if not self.promises:
+            return FairnessRules("weighed", self.fractions, self.weights)
+        return FairnessRules(self.queue, self.fractions, self.eta * self.weights)
 
     def claim(self, score: Array, state: State) -> Ranking:
         """The queue and the score, weighed; weights count rewards in the user's unit, of which the scale leaves the

@@ -20,6 +20,7 @@ from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array, Decision, Mask, Observation, Shape, State
 from evenhand.policy.mixing import DoubledHorizon, Phases, as_doubled, as_phases
 from evenhand.policy.part import Composition, PolicyPart, Traits
+from evenhand.policy.rules import HoldRules
 
 
 class Hold(PolicyPart):
@@ -98,6 +99,10 @@ class EveryRound(Hold):
     """
 
     traits = Traits(idle=True)
+
+    def rules(self) -> HoldRules:
+        """A round."""
+        return HoldRules()
 
 
 class Size(Part, ABC):
@@ -272,6 +277,10 @@ class HoldFor(Hold):
     def traits(self) -> Traits:
         """Equal where all choices count, so that arms chosen often are held no longer than others."""
         return Traits(equal=self.count == "all", halved=self.credit == "second_half")
+
+    def rules(self) -> HoldRules:
+        """More and more rounds."""
+        return HoldRules(self.size, self.count == "arm", self.credit == "second_half")
 
     def start(self, shape: Shape) -> Held:
         """Nothing is held."""

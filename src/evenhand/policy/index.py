@@ -21,6 +21,7 @@ from evenhand.core.streams import among
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
 from evenhand.policy.part import Composition, Places, PolicyPart, Traits
 from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
+from evenhand.policy.rules import IndexRules
 
 Chance: TypeAlias = Callable[[Array], Array]
 
@@ -119,6 +120,12 @@ class UCB(Index):
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
     clock: str = field(default="round", validator=validate.choice("round", "played", "evidence"))
 
+    def rules(self) -> IndexRules | None:
+        """A bound, by a clock that ticks with the rounds."""
+        if self.clock == "evidence":
+            return None
+        return IndexRules("bound", self.exploration, self.clock == "played", self.clip)
+
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The upper confidence bound of every arm, (…, arms)."""
         tally = self.evidence.tally(state)
@@ -191,6 +198,10 @@ class EmpiricalMean(Index):
     """
 
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
+
+    def rules(self) -> IndexRules:
+        """A mean."""
+        return IndexRules("mean")
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The empirical mean of every arm, (…, arms)."""
@@ -266,6 +277,10 @@ class BetaSample(Index):
         if tally is state.tally:
             return self.evidence.of(Tally(tally.pulls, tally.received, state.index.successes, tally.cohorts))
         return self.evidence.of(Tally(tally.pulls, tally.received, np.clip(tally.rewards, 0.0, tally.received)))
+
+    def rules(self) -> IndexRules:
+        """A draw."""
+        return IndexRules("beta", prior=shapes(self.prior))
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """One posterior draw for every available arm, and 0 for a sleeping one, (…, arms)."""

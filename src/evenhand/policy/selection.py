@@ -110,6 +110,10 @@ class TopM(Selection):
     plays: int = field(default=1, converter=validate.count)
     ties: str = field(default="first", validator=validate.choice("first", "random", "fewest"))
 
+    def rules(self) -> str:
+        """Which of equal arms goes first."""
+        return self.ties
+
     def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
         """The m arms that are ranked first."""
         available = observation.available

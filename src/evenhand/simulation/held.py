@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evenhand.core.state import State
 from evenhand.environment.world import World
 from evenhand.policy.composition import Policy
-from evenhand.policy.hold import Held, HoldFor
+from evenhand.policy.hold import Held
 from evenhand.simulation.measures import by_sums
 from evenhand.simulation.metrics import MetricRecorder
 
@@ -30,7 +30,6 @@ def play_on(policy: Policy, world: World, recorder: MetricRecorder, state: State
     Returns:
         Whether there were at least `FEWEST` such rounds; otherwise nothing is done.
     """
-    assert isinstance(policy.hold, HoldFor)
     hold: Held = state.hold
     rounds = min(int(hold.left.min()), stop - state.round, world.drawn_ahead)
     if rounds < FEWEST:
@@ -60,15 +59,7 @@ def applies(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
         world: before its first round.
         recorder: of the measures.
     """
-    return (
-        type(policy) is Policy
-        and type(policy.hold) is HoldFor
-        and policy.schedule.traits.idle
-        and world.can_hold(policy.plays)
-        and policy.records == {"hold"}
-        and not policy.named
-        and all(by_sums(metric) for metric, _ in recorder.metrics)
-    )
+    return policy.only_holds and world.can_hold(policy.plays) and all(by_sums(metric) for metric, _ in recorder.metrics)
 
 
 def _added(sums: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:

@@ -25,9 +25,11 @@ from evenhand.algorithms import (
 from evenhand.availability import Independent
 from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Pareto, Uniform
 from evenhand.feedback import Bounded, Decreasing, Discounted, FeedbackModel, Increasing, Polynomial, RandomDelay
+from evenhand.policy.claim import Ranking
 from evenhand.policy.fairness import DeficitFirst, VirtualQueue
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean
+from evenhand.policy.rules import IndexRules
 from evenhand.policy.selection import TopM
 from evenhand.rewards import Bernoulli, Beta
 from evenhand.simulation.compiled import engine as engines
@@ -195,10 +197,42 @@ class OwnIndex(EmpiricalMean):
     """A user's own index, which happens to be a known one's child."""
 
 
+class OtherScore(UCB):
+    """A user's own index, which changes what its parent's rules say."""
+
+    def score(self, state: Any, observation: Any, rng: Any) -> Any:
+        """The worst arm first."""
+        return -super().score(state, observation, rng)
+
+
+class OtherClaim(DeficitFirst):
+    """A user's own fairness part, which ignores its parent's promises."""
+
+    def claim(self, score: Any, state: Any) -> Ranking:
+        """The score."""
+        return Ranking(score)
+
+
+class OtherDraw(Bernoulli):
+    """A user's own rewards, halved."""
+
+    def draw(self, rng: Any, rows: Any, lanes: int) -> Any:
+        """Halves."""
+        return super().draw(rng, rows, lanes) / 2
+
+
+class OtherPolicy(Policy):
+    """A user's own policy."""
+
+
 @pytest.mark.parametrize(
     ("policy", "world", "options"),
     [
         (Policy(OwnIndex()), WORLDS["awake"], {}),
+        (Policy(OtherScore()), WORLDS["awake"], {}),
+        (Policy(fairness=OtherClaim(SHARES)), WORLDS["awake"], {}),
+        (OtherPolicy(), WORLDS["awake"], {}),
+        (thompson(), Environment(OtherDraw([0.3, 0.9])), {}),
         (ucb1(), WORLDS["awake"], {"metrics": [Last()]}),
         (ucb1(), Environment(Bernoulli([0.3, 0.9]), feedback=Geometric(0.1, named=True)), {}),
         (ucb1(), Environment(Bernoulli([0.0, 0.0]), feedback=ByReward([[0, 5]], values=[0.0, 2.0])), {}),
@@ -212,6 +246,18 @@ def test_what_has_no_rule_is_left_to_numpy(
 ) -> None:
     played(monkeypatch, "compiled", policy, world, **options)
     assert not blocks
+
+
+def test_an_own_part_with_rules_of_its_own_is_compiled(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
+    class Eager(UCB):
+        """Explores more."""
+
+        def rules(self) -> IndexRules:
+            """Of its own."""
+            return IndexRules("bound", exploration=2.0)
+
+    assert_equal(*(played(monkeypatch, one, Policy(Eager()), WORLDS["awake"]) for one in ("compiled", "numpy")))
+    assert blocks
 
 
 def test_it_starts_by_itself_where_it_pays(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:

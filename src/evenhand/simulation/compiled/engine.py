@@ -21,10 +21,7 @@ from evenhand.core.streams import STRAND, Streams
 from evenhand.environment.feedback import FeedbackRules
 from evenhand.environment.world import Drawn, World
 from evenhand.policy.composition import Policy
-from evenhand.policy.hold import EveryRound, HoldFor
-from evenhand.policy.index import BetaSample
-from evenhand.policy.schedule import NoSchedule
-from evenhand.policy.selection import TopM
+from evenhand.policy.rules import IndexRules, PolicyRules
 from evenhand.simulation.compiled import rules
 from evenhand.simulation.interrupts import interrupts_wait
 from evenhand.simulation.measures import MEASURES, MaxViolation, by_sums
@@ -90,9 +87,12 @@ class Engine:
         self, policy: Policy, world: World, recorder: MetricRecorder, state: State, rng: np.random.Generator
     ) -> None:
         """See the class."""
-        self._policy, self._world, self._run, self._state = policy, world, recorder.run, state
+        self._world, self._run, self._state = world, recorder.run, state
+        self._rules: PolicyRules = rules_of(policy)
         streams = rng.strands if isinstance(rng, Streams) else [(rng, slice(0, world.lanes))]
-        self._strands = {lanes.start: _Strand(policy, world, recorder, state, lanes, own) for own, lanes in streams}
+        self._strands = {
+            lanes.start: _Strand(self._rules, world, recorder, state, lanes, own) for own, lanes in streams
+        }
 
     def play(self, stop: int) -> None:
         """Play on, up to and including a round.
@@ -106,8 +106,8 @@ class Engine:
         for drawn in self._world.ahead(stop):
             rounds, lanes, _ = drawn.rewards.shape
             strand = self._strands[drawn.lanes.start]
-            strand.holds = rules.with_sizes(strand.holds, self._policy, rounds)
-            strand.arrivals = rules.with_room(strand.arrivals, rounds * lanes * self._policy.plays)
+            strand.holds = rules.with_sizes(strand.holds, self._rules.hold, rounds)
+            strand.arrivals = rules.with_room(strand.arrivals, rounds * lanes * self._rules.plays)
             draws = self._draws(drawn)
             with interrupts_wait():  # the first call compiles
                 strand.play(kernel.play, draws, drawn.before)
@@ -116,10 +116,9 @@ class Engine:
 
     def _draws(self, drawn: Drawn) -> rules.Draws:
         """What is drawn, in the form of the kernel."""
-        index, rewards = self._policy.index, drawn.rewards
-        played = float(getattr(index, "clock", "round") == "played")
-        times = np.arange(drawn.before + 1.0, drawn.before + len(rewards) + 1.0) + self._state.rounds_before - played
-        growth = getattr(index, "exploration", 0.0) * np.log(np.maximum(times, 1.0))
+        index, rewards = self._rules.score, drawn.rewards
+        times = np.arange(drawn.before + 1.0, drawn.before + len(rewards) + 1.0) + self._state.rounds_before
+        growth = index.exploration * np.log(np.maximum(times - float(index.played), 1.0))
         earned = rewards if rewards.dtype == bool else rewards.astype(float)
         limits = np.empty((0, 0), dtype=bool) if drawn.available is None else _flat(drawn.available)
         return rules.Draws(growth, _flat(earned), limits, self._late(drawn))
@@ -141,7 +140,7 @@ class _Strand:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: PolicyRules,
         world: World,
         recorder: MetricRecorder,
         state: State,
@@ -149,9 +148,9 @@ class _Strand:
         rng: np.random.Generator,
     ) -> None:
         self.rng = rng
-        self.rules = rules.rules_of(policy, state.tally.pulls.shape, lanes)
+        self.rules = rules.rules_for(policy, state.tally.pulls.shape, lanes)
         self.counts = rules.counts_of(state, recorder, lanes)
-        self.holds = rules.holds_of(policy, state, lanes)
+        self.holds = rules.holds_of(policy.hold, state, lanes)
         self.arrivals = rules.arrivals_of(rules_of(world.environment.feedback), lanes.stop - lanes.start, world.horizon)
         self.scratch = rules.scratch_for(lanes.stop - lanes.start, world.environment.arms, policy.plays)
 
@@ -183,28 +182,21 @@ def _pays(world: World, checkpoints: int) -> bool:
 
 
 def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
-    """Whether every part has a rule in the kernel; parts of the user's own have none."""
-    index = policy.index
+    """Whether every part has rules that the kernel can play together."""
+    rules: PolicyRules | None = rules_of(policy)
     return (
-        type(policy) is Policy
-        and type(policy.schedule) is NoSchedule
-        and type(policy.hold) in (EveryRound, HoldFor)
-        and type(policy.selection) is TopM
-        and not (policy.selection.ties == "random" and index.traits.random)  # whose draws would be in another order
-        and not (type(policy.hold) is HoldFor and policy.by_lane)  # which draws for lanes that hold, too
-        and type(index) in rules.SCORES
-        and type(index.evidence) in rules.MISSING
-        and getattr(index, "clock", "round") != "evidence"
-        and type(policy.fairness) in rules.OWED
+        rules is not None
+        and not (rules.ties == "random" and policy.index.traits.random)  # whose draws would be in another order
+        and not (rules.hold.size is not None and policy.by_lane)  # which draws for lanes that hold, too
         and world.plain
-        and _can_arrive(policy, world)
+        and _can_arrive(rules.score, rules.plays, world)
         and all(by_sums(metric) or metric is MEASURES[MaxViolation.name] for metric, _ in recorder.metrics)
     )
 
 
-def _can_arrive(policy: Policy, world: World) -> bool:
+def _can_arrive(index: IndexRules, plays: int, world: World) -> bool:
     """Whether there is a rule for how rewards arrive."""
-    environment, trials = world.environment, type(policy.index) is BetaSample
+    environment, trials = world.environment, index.kind == "beta"
     binary = rules_of(environment.rewards) is not None
     feedback: FeedbackRules | None = rules_of(environment.feedback)
     if feedback is None or (trials and not binary):
@@ -214,7 +206,7 @@ def _can_arrive(policy: Policy, world: World) -> bool:
     if feedback.kind == "singly":
         return binary and world.horizon * _strand_number(world) <= ROOM
     drawn = feedback.kind == "random"
-    exact = binary or (policy.plays == 1 and not drawn)
+    exact = binary or (plays == 1 and not drawn)
     return exact and not trials and not (drawn and feedback.last > LONGEST)
 
 

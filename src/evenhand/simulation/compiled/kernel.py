@@ -12,32 +12,30 @@ from evenhand.environment import recursions
 from evenhand.environment.profiles import OFTEN
 from evenhand.policy import claim as claims
 from evenhand.policy import evidence, fairness, index
-from evenhand.policy.evidence import Optimistic, Received
-from evenhand.policy.index import UCB, BetaSample
 from evenhand.simulation.code_version import digest_of
 from evenhand.simulation.compiled.rules import (
+    AS_ONE,
     AT_ONCE,
+    BETA,
+    BOUND,
     BOUNDED,
     DISCOUNTED,
     EXACT,
+    FEWEST,
     FIRST,
     HARD,
     HINGE,
+    IGNORED,
     INCREASING,
     LINEAR,
-    MISSING,
+    LOWEST,
     NOTHING,
+    RANDOM,
     RANDOM_DELAY,
     RECURSIVE,
-    SCORES,
     SINGLY,
     SOFT,
-    TIES,
 )
-
-BOUND, BETA = SCORES[UCB], SCORES[BetaSample]
-IGNORED, AS_ONE = MISSING[Received], MISSING[Optimistic]
-LOWEST, FEWEST, RANDOM = TIES.values()
 
 #: Without counting references: to read an array from a tuple would cost more than the arithmetic. So nothing is
 #: allocated in here.

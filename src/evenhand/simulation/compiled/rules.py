@@ -9,27 +9,22 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask, State
 from evenhand.environment.feedback import FeedbackRules
-from evenhand.policy.claim import Fairness
-from evenhand.policy.composition import Policy
-from evenhand.policy.evidence import Evidence, Optimistic, Pessimistic, Received
-from evenhand.policy.fairness import DeficitBonus, DeficitFirst, NoPromise, VirtualQueue
-from evenhand.policy.hold import HoldFor
-from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Index
-from evenhand.policy.prior import shapes
-from evenhand.policy.selection import TopM
+from evenhand.policy.rules import HoldRules, PolicyRules
 from evenhand.simulation.measures import MaxViolation
 from evenhand.simulation.metrics import MetricRecorder
 
 #: The score.
-SCORES: dict[type[Index], int] = {UCB: 0, BetaSample: 1, EmpiricalMean: 2}
+BOUND, BETA = range(2)
+SCORES = ("bound", "beta", "mean")
 #: What missing rewards count as: nothing, 1 or 0.
-MISSING: dict[type[Evidence | None], int] = {Received: 0, Optimistic: 1, Pessimistic: 2}
+IGNORED, AS_ONE = range(2)
+MISSING = ("nothing", "one", "zero")
 #: What is owed, and the shapes of a bonus.
 NOTHING, FIRST, LINEAR, HINGE, HARD, SOFT, WEIGHED, EXACT, RECURSIVE = range(9)
-OWED: dict[type[Fairness], int] = {NoPromise: NOTHING, DeficitFirst: FIRST, DeficitBonus: LINEAR, VirtualQueue: EXACT}
-BONUSES = {"linear": LINEAR, "hinge": HINGE, "hard": HARD, "soft": SOFT}
+OWED = ("nothing", "first", "linear", "hinge", "hard", "soft", "weighed", "exact", "recursive")
 #: Which of equal arms goes first.
-TIES = {"first": 0, "fewest": 1, "random": 2}
+LOWEST, FEWEST, RANDOM = range(3)
+TIES = ("first", "fewest", "random")
 #: How rewards arrive: at once, each by itself after a delay, or as anonymous sums by a profile.
 AT_ONCE, SINGLY, BOUNDED, INCREASING, DECREASING, DISCOUNTED, RANDOM_DELAY = range(7)
 ARRIVALS = ("at once", "singly", "bounded", "increasing", "decreasing", "discounted", "random")
@@ -117,45 +112,22 @@ class Scratch(NamedTuple):
     playing: NDArray[np.int64]  # (lanes, plays), the places of those who play; −1 for none
 
 
-def rules_of(policy: Policy, shape: tuple[int, ...], lanes: slice) -> Rules:
-    """How a policy chooses, in some lanes.
-
-    Args:
-        policy: of parts that have rules.
-        shape: (lanes, arms) of the block.
-        lanes: of the strand.
-
-    Returns:
-        The rules.
-    """
-    index, fairness, selection = policy.index, policy.fairness, policy.selection
-    assert isinstance(selection, TopM)
-    a, b = shapes(index.prior) if isinstance(index, BetaSample) else (1.0, 1.0)
-    kind, rates = _owed(fairness)
-    fractions = 0.0 if fairness.fractions is None else fairness.fractions
+def rules_for(policy: PolicyRules, shape: tuple[int, ...], lanes: slice) -> Rules:
+    """How a policy chooses in some lanes of a block of the shape (lanes, arms)."""
+    index, fairness = policy.score, policy.fairness
     return Rules(
         arms=shape[-1],
         plays=policy.plays,
-        ties=TIES[selection.ties],
-        score=SCORES[type(index)],
-        missing=MISSING[type(index.evidence)],
-        clip=bool(getattr(index, "clip", False)),
-        prior=np.array([_full(a, shape[-1:]), _full(b, shape[-1:])]),
-        owed=kind,
-        fractions=_full(fractions, shape)[lanes].reshape(-1),
-        rates=_full(rates, shape)[lanes].reshape(-1),
-        tolerance=float(getattr(fairness, "tolerance", 0.0)),
+        ties=TIES.index(policy.ties),
+        score=SCORES.index(index.kind),
+        missing=MISSING.index(policy.missing),
+        clip=index.clip,
+        prior=np.array([_full(one, shape[-1:]) for one in index.prior]),
+        owed=OWED.index(fairness.owed),
+        fractions=_full(fairness.fractions, shape)[lanes].reshape(-1),
+        rates=_full(fairness.rates, shape)[lanes].reshape(-1),
+        tolerance=fairness.tolerance,
     )
-
-
-def _owed(fairness: Fairness) -> tuple[int, Any]:
-    if isinstance(fairness, DeficitBonus):
-        return BONUSES[fairness.shape], fairness.rate
-    if isinstance(fairness, VirtualQueue):
-        if not fairness.promises:
-            return WEIGHED, fairness.weights
-        return RECURSIVE if fairness.queue == "recursive" else EXACT, fairness.eta * fairness.weights
-    return OWED[type(fairness)], 0.0
 
 
 def counts_of(state: State, recorder: MetricRecorder, lanes: slice) -> Counts:
@@ -188,42 +160,24 @@ def counts_of(state: State, recorder: MetricRecorder, lanes: slice) -> Counts:
     )
 
 
-def holds_of(policy: Policy, state: State, lanes: slice) -> Holds:
-    """What the lanes of a strand hold; the sizes are still to come.
-
-    Args:
-        policy: that has a rule.
-        state: of the policy.
-        lanes: of the strand.
-
-    Returns:
-        Views of the state.
-    """
-    hold, held = policy.hold, state.hold
-    by_arm, halved = getattr(hold, "count", "") == "arm", getattr(hold, "credit", "") == "second_half"
+def holds_of(hold: HoldRules, state: State, lanes: slice) -> Holds:
+    """What some lanes hold, as views of the state; the sizes are still to come."""
+    held = state.hold
     mask = np.empty(0, dtype=bool) if held is None else held.arms[lanes].reshape(-1)
     names = ("times", "left", "counted")
-    return Holds(np.zeros(1), by_arm, halved, mask, *(_strand(getattr(held, name, None), lanes) for name in names))
+    values = (_strand(getattr(held, name, None), lanes) for name in names)
+    return Holds(np.zeros(1), hold.by_arm, hold.halved, mask, *values)
 
 
-def with_sizes(holds: Holds, policy: Policy, rounds: int) -> Holds:
-    """The holds with sizes for those that can begin within so many rounds.
-
-    Args:
-        holds: of a strand.
-        policy: whose holds they are.
-        rounds: to be played.
-
-    Returns:
-        The holds.
-    """
-    if not isinstance(policy.hold, HoldFor):
+def with_sizes(holds: Holds, hold: HoldRules, rounds: int) -> Holds:
+    """The holds with sizes for those that can begin within so many rounds."""
+    if hold.size is None:
         return holds
     needed = int(holds.times.max()) + rounds + 1
     if needed <= len(holds.sizes):
         return holds
     with np.errstate(over="ignore"):
-        sizes = np.floor(policy.hold.size(np.arange(1.0, 2.0 * needed)))
+        sizes = np.floor(hold.size(np.arange(1.0, 2.0 * needed)))
     return holds._replace(sizes=np.concatenate([[0.0], sizes]))
 
 
