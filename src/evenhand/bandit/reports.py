@@ -291,9 +291,10 @@ def _grown(available: Mask, arms: int) -> Mask:
     return np.concatenate([available, np.zeros(arms - len(available), dtype=bool)])
 
 
-def _recount(record: Record, lease: Lease, change: Array) -> None:
+def _recount(record: Record, lease: Lease, change: Array, rounds: float = 0.0) -> None:
     """Count other plays of a lease; a promise that has begun since does not know of them."""
     fresh = sorted(lease.fresh)
+    record.policy.advance(record.state, change, rounds, fresh)
     record.state.tally.pulls += change
     record.state.begun.pulls[fresh] += change[fresh]
 
@@ -314,7 +315,7 @@ def record_return(record: Record, lease: Lease) -> None:
     arms, before, unplayed = len(record.arms), lease.reserved(len(record.arms)), lease.open
     note_deficits(record)
     lease.returned = True
-    _recount(record, lease, lease.reserved(arms) - before)
+    _recount(record, lease, lease.reserved(arms) - before, -float(unplayed))
     earlier = np.ones(arms, dtype=bool)
     earlier[sorted(lease.fresh)] = False
     record.state.begun.rounds += unplayed * earlier

@@ -477,21 +477,26 @@ class Policy(Part):
             state.begun.rounds[at] = state.round
             state.begun.pulls[at] = state.tally.pulls[at] + carried[at]
 
-    def advance(self, state: State, plays: Array, rounds: float) -> None:
+    def advance(self, state: State, plays: Array, rounds: float, begun: Sequence[int] = ()) -> None:
         """Count rounds of which only the plays of each arm are known, in what the parts remember; in place.
 
         Args:
             state: of a single lane, before its tally and its round are counted up.
             plays: (arms,), plays of each arm in these rounds.
             rounds: how many.
+            begun: places of arms whose promise began after these rounds, and so does not count them.
 
         Raises:
             EvenhandError: a part has to see single rounds; nothing changes then.
         """
-        memories = {}
+        memories, promised = {}, plays
+        if begun:
+            promised = plays.copy()
+            promised[list(begun)] = 0.0
         for slot, one in self.parts.items():
+            given = promised if slot == "fairness" or one.promises else plays
             try:
-                memories[slot] = one.advance(getattr(state, slot), plays, rounds)
+                memories[slot] = one.advance(getattr(state, slot), given, rounds)
             except EvenhandError as error:
                 raise EvenhandError(f"its {slot} {error}") from None
         for slot, memory in memories.items():

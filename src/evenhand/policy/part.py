@@ -217,8 +217,9 @@ class PolicyPart(Part):
 
         Args:
             memory: of a single lane; it stays as it is.
-            plays: (arms,), plays of each arm in these rounds; parts of plays where a lease is planned.
-            rounds: how many rounds.
+            plays: (arms,), plays of each arm in these rounds; parts of plays where a lease is planned, negative where
+                rounds of a lease are given back.
+            rounds: how many rounds; negative where they are given back.
 
         Returns:
             A new memory, or the given one.

@@ -1,0 +1,92 @@
+"""Parts of one's own are treated as shipped ones: when a promise changes, an arm is added, and rounds are leased."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import field, frozen
+
+from evenhand import Bandit, EvenhandError, Policy
+from evenhand.core import validate
+from evenhand.core.parts import part
+from evenhand.core.state import Array, Decision, State
+from evenhand.policy.claim import Fairness, Ranking
+from evenhand.policy.index import Index
+from evenhand.policy.part import Traits
+
+ARMS = ["a", "b", "c"]
+
+
+@part("fairness", "own_debt")
+@frozen(eq=False)
+class Debt(Fairness):
+    """Plays owed, which are forgiven beyond 3."""
+
+    fractions: Array = field(converter=validate.fractions)
+    traits = Traits(exact=True)
+
+    def start(self, shape: Any) -> Array:
+        return np.zeros(shape)
+
+    def claim(self, score: Array, state: State) -> Ranking:
+        return Ranking(score, state.fairness)
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        state.fairness[:] = np.clip(state.fairness + self.fractions - decision.played, 0.0, 3.0)
+
+
+def last_played(name: str, advance: bool) -> type[Index]:
+    """An index of one's own of that name, which plays in turn and so remembers who played."""
+
+    class Turns(Index):
+        def start(self, shape: Any) -> Array:
+            return np.zeros(shape)
+
+        def score(self, state: State, observation: Any, rng: Any) -> Array:
+            return np.asarray(-state.index)
+
+        def after_decision(self, state: State, decision: Decision) -> None:
+            state.index += decision.played
+
+    def together(self: Any, memory: Array, plays: Array, rounds: float) -> Array:
+        return memory + plays
+
+    if advance:
+        Turns.advance = together  # type: ignore[method-assign]
+    Turns.__name__ = Turns.__qualname__ = name
+    return part("index", f"own_{name.lower()}_{advance}")(Turns)
+
+
+def test_a_promise_that_changes_begins_anew_in_a_part_of_ones_own() -> None:
+    bandit = Bandit(ARMS, Policy(fairness=Debt([0.3, 0.3, 0.3])))
+    for _ in range(5):
+        bandit.decide(available=["a"])
+    memory = bandit._record.state.fairness
+    assert memory == pytest.approx([0.0, 1.5, 1.5])
+    bandit.promise({"b": 0.2})
+    assert bandit._record.state.fairness == pytest.approx([0.0, 0.0, 1.5])
+    assert memory == pytest.approx([0.0, 1.5, 1.5])
+    bandit.add("d", fraction=0.1)
+    assert bandit._record.state.fairness == pytest.approx([0.0, 0.0, 1.5, 0.0])
+    bandit.retire("c")
+    assert bandit._record.state.fairness == pytest.approx([0.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("name", ["Mine", "Mean", "Exploring"])
+def test_an_index_of_ones_own_that_records_decisions_is_refused_a_lease(name: str) -> None:
+    bandit = Bandit(ARMS, Policy(last_played(name, advance=False)()))
+    with pytest.raises(EvenhandError, match=rf"as its index {name} remembers who played in each round: request dec"):
+        bandit.lease(10, seconds=60)
+    assert bandit.round == 0
+
+
+@pytest.mark.parametrize("name", ["Mine", "Mean"])
+def test_one_that_counts_rounds_together_is_leased_and_its_memory_goes_along(name: str) -> None:
+    bandit = Bandit(ARMS, Policy(last_played(name, advance=True)()))
+    lease = bandit.lease(300, seconds=60)
+    assert [one.count for one in lease.arms] == pytest.approx([100, 100, 100], abs=3)
+    assert bandit._record.state.index.tolist() == [one.count for one in lease.arms]
+    bandit.report(lease.id, played=30, finished=True)
+    assert bandit._record.state.index.sum() == 30.0
