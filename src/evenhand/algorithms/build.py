@@ -14,13 +14,11 @@ from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, sho
 from evenhand.core.imports import import_object
 from evenhand.core.parts import build, class_of, kinds, parameters_of
 from evenhand.core.state import Array
-from evenhand.policy.composition import SLOTS, Policy
+from evenhand.policy.composition import PER_ARM, SLOTS, Policy
 from evenhand.policy.prior import by_name
 
 #: Parameters that a run or an environment may give for all policies.
 SHARED = ("fractions", "penalties", "weights", "merit")
-#: Parameters with one value per arm, for which one number stands for a list of equal ones.
-PER_ARM = ("fractions", "penalties", "weights", "caps", "rates")
 
 
 @frozen

@@ -12,7 +12,6 @@ from typing import Any
 import attrs
 import numpy as np
 
-from evenhand.algorithms.build import PER_ARM, Surroundings, build_policy
 from evenhand.bandit.arguments import RewardRange, as_plain, by_arm, from_plain, with_places
 from evenhand.bandit.arms import Arms, checked_names
 from evenhand.bandit.availability import RecentAvailability
@@ -28,12 +27,9 @@ from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Begun, Feedback, State, Unit
-from evenhand.environment.availability import Always, Joint
 from evenhand.policy.claim import deficits as deficits_of
-from evenhand.policy.composition import SLOTS, Policy
+from evenhand.policy.composition import PER_ARM, SLOTS, Policy
 from evenhand.policy.prior import by_name as prior_by_name
-from evenhand.theory.bounded import bounds_of, check_bounds
-from evenhand.theory.feasibility import check_shares
 
 #: Parameters that name arms.
 WITH_NAMES = (*PER_ARM, "groups")
@@ -437,6 +433,8 @@ def policy_for(
         >>> policy_for("fucb", {"fractions": [0.1, 0.2]}, ["tea", "coffee"]).fractions
         array([0.1, 0.2])
     """
+    from evenhand.algorithms.build import Surroundings, build_policy  # loaded when a bandit is made
+
     if isinstance(algorithm, str):
         surroundings = Surroundings(len(names), plays, importing=importing, names=names)
         policy = build_policy({"algorithm": algorithm, **parameters}, surroundings)
@@ -446,8 +444,14 @@ def policy_for(
         raise EvenhandError("a free start exists in simulations only, where arms can be pulled before round 1")
     # Each share is at most 1, so that only their sum can be too large.
     if not checked and policy.fractions is not None and np.sum(policy.fractions) > plays:
+        from evenhand.environment.availability import Always
+        from evenhand.theory.feasibility import check_shares
+
         check_shares(np.asarray(policy.fractions), plays, Always(), names)
     if not checked and policy.caps is not None and (policy.groups or np.any(policy.caps < 1.0)):
+        from evenhand.environment.availability import Always, Joint
+        from evenhand.theory.bounded import bounds_of, check_bounds
+
         active = [int(name not in retired) for name in names]
         able = Joint([active], [1.0]) if retired else Always()
         check_bounds(bounds_of(len(names), policy.fractions, policy.caps, policy.groups, names), plays, able)

@@ -11,7 +11,6 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from functools import wraps
-from importlib.metadata import entry_points
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -165,6 +164,8 @@ def kinds(slot: str) -> dict[str, type]:
         ['linear', 'power', 'softmax', 'table', 'threshold']
     """
     if slot not in _loaded:
+        from importlib.metadata import entry_points  # which loads readers of e-mail
+
         _loaded.add(slot)
         for module in HOMES[slot]:
             importlib.import_module(module)

@@ -330,3 +330,14 @@ def bare(source: bytes) -> str:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [line for line in node.body if not _is_text(line)] or [ast.Pass()]
     return ast.unparse(tree)
+
+
+@cache
+def digest_of(roots: frozenset[Root]) -> str:
+    """A digest of the definitions that some use."""
+    return _source().digest(roots)[:10]
+
+
+@cache
+def _source() -> Source:
+    return Source()

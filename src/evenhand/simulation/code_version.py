@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from evenhand.core.parts import HOMES, kinds
-from evenhand.core.source import Root, Source, roots_of
+from evenhand.core.source import Root, digest_of, roots_of
 from evenhand.core.version import __version__
 
 
@@ -39,17 +39,6 @@ def named(names: Iterable[str]) -> list[object]:
     wanted = set(names)
     parts = [cls for slot in HOMES for kind, cls in kinds(slot).items() if wanted & {*kind.split("/"), kind}]
     return [Policy, Environment, *parts, *(one.build for name, one in algorithms().items() if name in wanted)]
-
-
-@cache
-def digest_of(roots: frozenset[Root]) -> str:
-    """A digest of the definitions that some use."""
-    return _source().digest(roots)[:10]
-
-
-@cache
-def _source() -> Source:
-    return Source()
 
 
 @cache

@@ -9,14 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.algorithms.build import PER_ARM, entry_of
+from evenhand.algorithms.build import entry_of
 from evenhand.bandit.arguments import RewardRange, by_arm
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.record import label_of, policy_for, split
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array, Decision, Feedback, Observation
-from evenhand.policy.composition import Policy
+from evenhand.policy.composition import PER_ARM, Policy
 
 CELLS = 2_000_000  # propensities in memory at a time
 LANES = 100  # over which random scores are averaged
