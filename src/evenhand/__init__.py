@@ -12,6 +12,7 @@ from evenhand.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from evenhand import algorithms as algorithms
+    from evenhand import answers as answers
     from evenhand import availability as availability
     from evenhand import client as client
     from evenhand import datasets as datasets
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from evenhand import policy as policy
     from evenhand import rewards as rewards
     from evenhand import service as service
+    from evenhand import studies as studies
     from evenhand import theory as theory
     from evenhand import typing as typing
     from evenhand.bandit.bandit import Bandit as Bandit
+    from evenhand.bandit.pending import RewardError as RewardError
     from evenhand.core.errors import ConfigurationError as ConfigurationError
     from evenhand.core.errors import DataError as DataError
     from evenhand.core.errors import EvenhandError as EvenhandError

@@ -17,3 +17,5 @@ from evenhand.environment.profiles import Increasing as Increasing
 from evenhand.environment.profiles import Polynomial as Polynomial
 from evenhand.environment.profiles import Profile as Profile
 from evenhand.environment.profiles import RandomDelay as RandomDelay
+from evenhand.environment.profiles import lateness as lateness
+from evenhand.environment.profiles import lateness_variance as lateness_variance

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evenhand.policy.claim import Fairness as Fairness
     from evenhand.policy.claim import Ranking as Ranking
     from evenhand.policy.claim import Shares as Shares
+    from evenhand.policy.claim import owed as owed
     from evenhand.policy.confidence import ConfidenceIntervals as ConfidenceIntervals
     from evenhand.policy.confidence import Intervals as Intervals
     from evenhand.policy.confidence import OptimisticShares as OptimisticShares

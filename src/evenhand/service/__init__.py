@@ -20,5 +20,6 @@ if TYPE_CHECKING:
     from evenhand.service.store import Reward as Reward
     from evenhand.service.store import Store as Store
     from evenhand.service.store import Total as Total
+    from evenhand.service.store.verify import verify as verify
 else:
     __getattr__, __dir__ = lazy(__name__)

@@ -8,8 +8,10 @@ from evenhand.core.lazy import lazy
 
 if TYPE_CHECKING:
     from evenhand.theory import bounds as bounds
+    from evenhand.theory.achievable import UnknownDistribution as UnknownDistribution
     from evenhand.theory.baseline import Baseline as Baseline
     from evenhand.theory.baseline import baseline_of as baseline_of
+    from evenhand.theory.bounded import best_bounded as best_bounded
     from evenhand.theory.fairness import ExpectedFairness as ExpectedFairness
     from evenhand.theory.fairness import expected_fairness as expected_fairness
     from evenhand.theory.feasibility import check_shares as check_shares
