@@ -29,7 +29,8 @@ def show_decision(one: DecisionOutcome) -> None:
         one: of the service.
 
     Example:
-        >>> from evenhand.messages.answers import ArmOutcome, moment
+        >>> from evenhand.answers import ArmOutcome
+        >>> from evenhand.messages.answers import moment
         >>> tea = ArmOutcome("tea", 0.75, 0.0, 1.0, "received")
         >>> show_decision(DecisionOutcome("7", 7, moment(0.0), (tea,), ("tea", "mate")))
         decision 7 of 1970-01-01T00:00:00.000000Z, available: tea, mate

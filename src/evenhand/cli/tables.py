@@ -215,7 +215,8 @@ def show_decisions(decisions: Sequence[Decision]) -> None:
         decisions: of the service.
 
     Example:
-        >>> from evenhand.messages.answers import ArmPropensity, Decision, moment
+        >>> from evenhand.answers import ArmPropensity, Decision
+        >>> from evenhand.messages.answers import moment
         >>> arms = ArmPropensity("tea", 0.5, 0.0), ArmPropensity("mate", 0.25, 0.0)
         >>> show_decisions([Decision("7", 7, moment(0.0), arms, version=0, propensities=None)])
         <BLANKLINE>
@@ -246,7 +247,7 @@ def show_rewards(results: Sequence[RewardResult]) -> None:
         results: of the service.
 
     Example:
-        >>> from evenhand.messages.answers import RewardResult
+        >>> from evenhand.answers import RewardResult
         >>> tea = RewardResult(decision="7", arm="tea", status="accepted", message="")
         >>> mate = RewardResult(decision="7", arm="mate", status="conflict", message="received a reward of 0 before")
         >>> show_rewards([tea, mate])
@@ -270,7 +271,8 @@ def show_allocations(allocations: Sequence[AllocationSummary]) -> None:
         allocations: of the service.
 
     Example:
-        >>> from evenhand.messages.answers import AllocationSummary, moment
+        >>> from evenhand.answers import AllocationSummary
+        >>> from evenhand.messages.answers import moment
         >>> counts = {"arms": 2, "round": 1200, "created": moment(1_790_000_000.0)}
         >>> show_allocations([AllocationSummary(name="drinks", algorithm="fucb", closed=False, **counts)])
          allocation   algorithm   arms   rounds   state   created

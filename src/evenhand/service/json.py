@@ -22,7 +22,7 @@ def encode(value: Any) -> bytes:
     """The JSON of an answer: of strings, finite numbers of 64 bits, times and so on.
 
     Example:
-        >>> from evenhand.messages.answers import ArmPropensity
+        >>> from evenhand.answers import ArmPropensity
         >>> encode(ArmPropensity("tea", 1.0, 0.0))
         b'{"arm":"tea","propensity":1.0,"stderr":0.0}'
     """

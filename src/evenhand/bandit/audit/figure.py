@@ -31,7 +31,7 @@ def table(audit: Audit) -> pd.DataFrame:
     """The lines of an audit as a table: a row per arm, with all columns of `evenhand.messages.lines.Line`.
 
     Example:
-        >>> from evenhand.bandit import Bandit
+        >>> from evenhand import Bandit
         >>> table(Bandit(["tea", "coffee"], "fucb", fractions=[0.0, 0.5]).audit())[["arm", "promised", "plays"]]
               arm  promised  plays
         0     tea       0.0      0
