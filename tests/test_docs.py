@@ -23,6 +23,7 @@ from evenhand import InfeasiblePromise, compare, sweep
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.cli import main as cli
 from evenhand.core.parts import kinds, parameters_of
+from evenhand.messages.answers import Answer
 from evenhand.policy.composition import SLOTS
 from evenhand.simulation.measures import MEASURES
 from evenhand.studies import configuration as config
@@ -123,11 +124,16 @@ def test_docstring_begins_with_a_summary(name: str) -> None:
 
 
 def needs_example(thing: Any) -> bool:
-    """Base classes and errors cannot be run; records that others fill describe their fields."""
+    """Base classes and errors cannot be run; answers and records that others fill describe their fields."""
     if not inspect.isclass(thing):
         return True
     bases = {base for other in PUBLIC.values() if inspect.isclass(other) for base in other.__mro__[1:]}
-    abstract = thing in bases or inspect.isabstract(thing) or getattr(thing, "_is_protocol", False)
+    abstract = (
+        thing in bases
+        or issubclass(thing, Answer)
+        or inspect.isabstract(thing)
+        or getattr(thing, "_is_protocol", False)
+    )
     returned = any(re.search(rf"\b{thing.__name__}\b", str(one.__annotations__.get("return"))) for one in FUNCTIONS)
     described = re.search("^    (Args|Attributes):$", thing.__doc__ or "", flags=re.MULTILINE)
     return not abstract and not issubclass(thing, Exception) and not returned and not described

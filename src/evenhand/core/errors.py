@@ -68,7 +68,11 @@ class EvenhandError(ValueError):
         return "\n".join(map(str, self.faults))
 
     def having(self, faults: Iterable[Fault]) -> Self:
-        """The same error with other faults."""
+        """The same error with other faults.
+
+        Args:
+            faults: in the order in which they are told; equal ones once.
+        """
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, faults=tuple(dict.fromkeys(faults)))
         other.args = (str(other),)

@@ -124,7 +124,11 @@ class Audit(Answer):
         return "\n".join(parts)
 
     def notes(self) -> tuple[str, ...]:
-        """A sentence each: evidence from elsewhere, rewards that are not forgotten, and what the promises cost."""
+        """What is to be known besides the table.
+
+        Returns:
+            A sentence each: evidence from elsewhere, rewards that are not forgotten, and what the promises cost.
+        """
         shown = self.lines[:SHOWN]
         beforehand = (
             f"learned beforehand, from {', '.join(self.sources)}: {text.learned(shown)}" if self.sources else ""

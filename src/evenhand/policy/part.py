@@ -248,7 +248,11 @@ class PolicyPart(Part):
         return memory
 
     def rules(self) -> Any:
-        """The part's rule for the compiled loop, a record of plain numbers; None: it is played by NumPy."""
+        """The part's rule for the compiled loop.
+
+        Returns:
+            A record of plain numbers; None: it is played by NumPy.
+        """
         return None
 
     def _each(self, memory: Any, fresh: Any, member: str, change: Callable[[Array, Array], Array | None]) -> Any:

@@ -35,6 +35,11 @@ TELEMETRY_OFF: TelemetryConfig = {"tracing": False, "metrics": False, "logs": Fa
 def create_app(store: Store, settings: Settings | None = None, metrics: Metrics | None = None) -> FastAPI:
     """The service of a store.
 
+    Args:
+        store: whose allocations it serves.
+        settings: keys, limits and times; None for the defaults.
+        metrics: what it counts, for Prometheus; None for counts of its own.
+
     Example:
         >>> import tempfile
         >>> from evenhand.service import Store
