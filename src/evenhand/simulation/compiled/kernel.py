@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from evenhand.core.source import Root
+from evenhand.core.source import Root, digest_of
 from evenhand.environment import recursions
 from evenhand.environment.profiles import OFTEN
 from evenhand.policy import claim as claims
 from evenhand.policy import evidence, fairness, index
-from evenhand.simulation.code_version import digest_of
 from evenhand.simulation.compiled.rules import (
     AS_ONE,
     AT_ONCE,
