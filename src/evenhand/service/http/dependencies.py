@@ -15,10 +15,9 @@ from fastapi.security.base import SecurityBase
 from evenhand.core.errors import nearest
 from evenhand.messages.rules import ALLOCATION, ARM, IDEMPOTENCY_KEY, matches
 from evenhand.service.http.auth import Caller
-from evenhand.service.http.limits import LIMITS, SMALL, Limit, check_fields, check_values
+from evenhand.service.http.limits import SMALL, check_fields, check_values
 from evenhand.service.http.problems import Refused, documented
 from evenhand.service.http.service import Service
-from evenhand.service.http.settings import Settings
 from evenhand.service.json import InvalidJson, parse_json
 
 ALWAYS = ("unauthenticated", "forbidden", "too_many_requests", "internal", "unavailable")  # errors of routes with a key
@@ -142,7 +141,6 @@ class KeyRoute(APIRoute):
         """The function that answers a request."""
         answer, scopes = self._answer(), self.dependant.dependencies[0].own_oauth_scopes
         scope = scopes[0] if scopes else None
-        limit = LIMITS.get(self.name, Limit()) if self.body_field else None
 
         async def handler(request: Request) -> Response:
             service: Service = request.app.state.service
@@ -151,9 +149,9 @@ class KeyRoute(APIRoute):
             caller.check(scope, request.path_params.get("name"))
             with service.quotas.request(caller):
                 check_query(request)
-                if limit is not None:
+                if self.body_field is not None:
                     request = _Read(request.scope, request.receive)
-                    await request.read(service, limit)
+                    await request.read(self.name, service)
                 return await answer(request)
 
         return handler
@@ -195,29 +193,27 @@ class _Read(Request):
         """The plain value, once it was read."""
         return self.state.body
 
-    async def read(self, service: Service, limit: Limit) -> None:
+    async def read(self, route: str, service: Service) -> None:
         """Parse the body; a large one in a thread, so that others are answered meanwhile."""
         types = self.headers.getlist("content-type")
         if len(types) != 1 or not _is_json(types[0]):
             got = repr(types[0][:100]) if types else "nothing"
             message = f"the body must be sent as Content-Type: application/json, got {got}"
             raise Refused("unsupported_media_type", message)
-        body, settings = await self.body(), service.settings
+        body = await self.body()
         if len(body) <= SMALL:
-            self.state.body = _parsed(settings, limit, body)
+            self.state.body = _parsed(body)
         else:
-            check_values(limit.values(settings), body)
-            loop = asyncio.get_running_loop()
-            self.state.body = await loop.run_in_executor(service.parsers, _parsed, settings, limit, body)
+            check_values(route, service.settings, body)
+            self.state.body = await asyncio.get_running_loop().run_in_executor(service.parsers, _parsed, body)
 
 
-def _parsed(settings: Settings, limit: Limit, body: bytes) -> Any:
+def _parsed(body: bytes) -> Any:
     try:
         value = parse_json(body)
     except InvalidJson as error:
         raise Refused("invalid", str(error), [("body", str(error))]) from None
     check_fields(value)
-    limit.check(settings, value)
     return value
 
 

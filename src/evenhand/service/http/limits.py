@@ -6,10 +6,9 @@ import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Event
 from typing import Any, TypeVar
 
@@ -31,147 +30,59 @@ LOOK = 0.2  # seconds between looks whether the client still waits
 SMALL = 2**15  # bytes of a body that cannot have too many values, and is read at once
 
 
-def check_values(limit: int, body: bytes) -> None:
-    """Refuse a body with more values than its message can need; it is not parsed then.
+#: The largest number of names, numbers and so on in the bodies of routes, by their names; others have small bodies.
+VALUES: dict[str, Callable[[Settings], int]] = {
+    "create": lambda settings: 5 * settings.max_arms + 100,  # all arms are named, with four parameters by name
+    "update": lambda settings: 5 * settings.max_arms + 100,
+    "decide": lambda settings: settings.max_arms + 2 * settings.max_batch + 100,
+    "lease": lambda settings: settings.max_arms + 2 * settings.max_batch + 100,
+    "reward": lambda settings: 5 * settings.max_batch + 100,  # each of its own decision
+    "report": lambda settings: 3 * REPORTED * settings.max_batch + 100,  # a position and a value for each
+}
 
-    Example:
-        >>> check_values(100, b"[" + b"{}," * 1000 + b"{}]")
-        Traceback (most recent call last):
-        ...
-        evenhand.service.http.problems.Refused: this body may have at most 100 values, got about 2,002
-    """
-    number = sum(map(body.count, (b",", b"[", b"{")))
+
+def check_values(route: str, settings: Settings, body: bytes) -> None:
+    """Refuse a body with more values than the message of a route can need; it is not parsed then."""
+    number, limit = sum(map(body.count, (b",", b"[", b"{"))), VALUES.get(route, lambda _: 100)(settings)
     if number > limit:
         raise Refused("too_large", f"this body may have at most {limit:,} values, got about {number:,}")
 
 
-def check_fields(body: Any, place: str = "body") -> None:
-    """Refuse an object with so many fields that most are unknown, without describing each."""
-    if isinstance(body, dict) and len(body) > MAX_UNKNOWN:
-        raise Refused.at(place, f"has {len(body):,} fields; no message has more than {MAX_UNKNOWN}, see /docs")
-
-
-def check_rewards(settings: Settings, body: Any) -> None:
-    """Refuse more rewards per request than the server's limit, by whatever number of decisions.
-
-    Example:
-        >>> check_rewards(Settings(max_batch=2), {"rewards": [{"decision": "1", "rewards": {"a": 1, "b": 0, "c": 1}}]})
-        Traceback (most recent call last):
-        ...
-        evenhand.service.http.problems.Refused: a request may have at most 2 rewards, got 3
-    """
-    entries = _list(body, "rewards")
-    check_batch(settings, "rewards", len(entries))
-    objects = [entry for entry in entries if isinstance(entry, dict)]
-    check_batch(settings, "rewards", sum(max(1, _size(entry.get("rewards"))) for entry in objects))
-    for place, entry in enumerate(objects):
-        check_fields(entry, f"body.rewards[{place}]")
-
-
-def check_report(settings: Settings, body: Any) -> None:
-    """Refuse a report of a lease with more rewards or columns than the server's limit.
-
-    Example:
-        >>> check_report(Settings(max_batch=1), {"played": 3, "columns": [1] * 101})
-        Traceback (most recent call last):
-        ...
-        evenhand.service.http.problems.Refused: a report may have at most 100 columns, got 101
-    """
-    rewards = body.get("rewards") if isinstance(body, dict) else None
-    entries = rewards.values() if isinstance(rewards, dict) else ()
-    for what, number in (
-        ("rewards", sum(len(_list(entry, "positions")) for entry in entries)),
-        ("columns", len(_list(body, "columns"))),
-    ):
-        if number > REPORTED * settings.max_batch:
-            limit = REPORTED * settings.max_batch
-            raise Refused("too_large", f"a report may have at most {limit:,} {what}, got {number:,}")
-
-
-def check_rounds(settings: Settings, body: Any) -> None:
-    """Refuse more rounds or available arms per request than the server's limits.
-
-    Example:
-        >>> check_rounds(Settings(), {"rounds": [None, ["tea"]]})
-    """
-    check_batch(settings, "decisions", len(_list(body, "rounds")))
-    check_arms(settings, len(_list(body, "available")))
-
-
-def check_new(settings: Settings, body: Any) -> None:
-    """Refuse a new allocation with more arms than the server's limit.
-
-    Example:
-        >>> check_new(Settings(), {"arms": ["tea"]})
-    """
-    check_arms(settings, len(_list(body, "arms")))
+def check_fields(body: Any) -> None:
+    """Refuse objects with so many fields that most are unknown, without describing each."""
+    lists = {name: value for name, value in body.items() if isinstance(value, list)} if isinstance(body, dict) else {}
+    inside = [(f"body.{name}[{place}]", one) for name, some in lists.items() for place, one in enumerate(some)]
+    for where, value in [("body", body), *inside]:
+        if isinstance(value, dict) and len(value) > MAX_UNKNOWN:
+            raise Refused.at(where, f"has {len(value):,} fields; no message has more than {MAX_UNKNOWN}, see /docs")
 
 
 def check_batch(settings: Settings, what: str, number: int) -> None:
-    """Refuse more decisions or rewards per request than the server's limit.
-
-    Example:
-        >>> check_batch(Settings(max_batch=2), "rewards", 3)
-        Traceback (most recent call last):
-        ...
-        evenhand.service.http.problems.Refused: a request may have at most 2 rewards, got 3
-    """
+    """Refuse more decisions or rewards per request than the server's limit."""
     if number > settings.max_batch:
         raise Refused("too_large", f"a request may have at most {settings.max_batch:,} {what}, got {number:,}")
 
 
-def check_arms(settings: Settings, number: int) -> None:
-    """Refuse more arms per allocation than the server's limit.
+def check_report(settings: Settings, what: str, number: int) -> None:
+    """Refuse a report of a lease with more rewards or columns than the server's limit."""
+    if number > (limit := REPORTED * settings.max_batch):
+        raise Refused("too_large", f"a report may have at most {limit:,} {what}, got {number:,}")
 
-    Example:
-        >>> check_arms(Settings(), 10)
-    """
-    if number > settings.max_arms:
-        raise Refused("too_large", f"an allocation may have at most {settings.max_arms:,} arms, got {number:,}")
+
+def check_arms(settings: Settings, arms: Sequence[str] | None) -> None:
+    """Refuse more arms per allocation than the server's limit."""
+    if arms is not None and len(arms) > settings.max_arms:
+        raise Refused("too_large", f"an allocation may have at most {settings.max_arms:,} arms, got {len(arms):,}")
 
 
 def check_propensities(settings: Settings, decisions: int, arms: int) -> None:
-    """Refuse more propensities per request than an allocation may have arms: each takes space in the answer.
-
-    Example:
-        >>> check_propensities(Settings(), decisions=1, arms=100_000)
-    """
+    """Refuse more propensities per request than an allocation may have arms: each takes space in the answer."""
     if decisions * arms > settings.max_arms:
         raise Refused(
             "too_large",
             f"{decisions:,} decisions among {arms:,} arms have {decisions * arms:,} propensities; "
             f"a request may have at most {settings.max_arms:,}",
         )
-
-
-def _list(body: Any, field: str) -> list[Any]:
-    value = body.get(field) if isinstance(body, dict) else None
-    return value if isinstance(value, list) else []
-
-
-def _size(value: Any) -> int:
-    return len(value) if isinstance(value, dict | list) else 1
-
-
-@dataclass(frozen=True)
-class Limit:
-    """The limits of a body: how many names, numbers and so on it may have, and a check of what it has."""
-
-    values: Callable[[Settings], int] = lambda _: 100
-    check: Callable[[Settings, Any], None] = lambda _, __: None
-
-
-ARMS = Limit(lambda settings: 5 * settings.max_arms + 100, check_new)  # all are named, with four parameters by name
-ROUNDS = Limit(lambda settings: settings.max_arms + 2 * settings.max_batch + 100, check_rounds)
-#: By the names of routes; others have small bodies.
-LIMITS = {
-    "create": ARMS,
-    "update": ARMS,
-    "decide": ROUNDS,
-    "lease": ROUNDS,
-    "reward": Limit(lambda settings: 5 * settings.max_batch + 100, check_rewards),  # each of its own decision
-    "report": Limit(lambda settings: 3 * REPORTED * settings.max_batch + 100, check_report),
-}
 
 
 # --- per key ----------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from evenhand.service.http.dependencies import (
     errors,
     text,
 )
-from evenhand.service.http.limits import check_batch, check_propensities
+from evenhand.service.http.limits import check_arms, check_batch, check_propensities, check_report
 from evenhand.service.http.problems import JsonResponse, Refused, documented
 from evenhand.service.json import encode_by_pieces
 from evenhand.service.store import (
@@ -104,6 +104,7 @@ async def decide(
     if isinstance(message, requests.ListedRounds):
         command, number = Decide(rounds=message.rounds, **options), len(message.rounds)
     else:
+        check_arms(service.settings, message.available)
         command, number = Decide(message.count, message.available, **options), message.count
     check_batch(service.settings, "decisions", number)
     if message.propensities:
@@ -143,6 +144,7 @@ async def reward(
     results of the others.
     """
     rewards = tuple((entry.decision, entry.rewards) for entry in message.rewards)
+    check_batch(service.settings, "rewards", sum(len(some) for _, some in rewards))
     return JsonResponse(await service.run(name, Reward(rewards, **once)))
 
 
@@ -165,6 +167,7 @@ async def lease(
     over. Report what was played; what is not reported in time is returned, as if there had been no such rounds.
     """
     options: Any = once | {"max_work": service.settings.max_work}
+    check_arms(service.settings, message.available)
     command = LeaseRounds(message.decisions, message.seconds, message.available, message.units, **options)
     return JsonResponse(await service.run(name, command))
 
@@ -191,6 +194,8 @@ async def report(
     if message.rewards:
         caller.check("reward")
     rewards = {arm: (some.positions, some.values) for arm, some in message.rewards.items()}
+    check_report(service.settings, "rewards", sum(len(positions) for positions, _ in rewards.values()))
+    check_report(service.settings, "columns", len(message.columns or ()))
     command = ReportLease(id, message.played, rewards, message.columns, message.finished, **once)
     return JsonResponse(await service.run(name, command))
 
@@ -249,6 +254,7 @@ async def create(
     caller.check(None, message.name)
     if isinstance(message.start_from, str):
         caller.check("read", message.start_from)
+    check_arms(service.settings, message.arms)
     options = dict(vars(message))
     low, high = options.pop("rewards")
     options["parameters"] = {
