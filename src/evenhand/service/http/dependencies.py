@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
@@ -13,13 +14,14 @@ from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
 
 from evenhand.core.errors import nearest
-from evenhand.messages.rules import ALLOCATION, ARM, IDEMPOTENCY_KEY, matches
+from evenhand.messages.rules import ALLOCATION, ARM, IDEMPOTENCY_KEY
 from evenhand.service.http.auth import Caller
 from evenhand.service.http.limits import SMALL, check_fields, check_values
 from evenhand.service.http.problems import Refused, documented
 from evenhand.service.http.service import Service
 from evenhand.service.json import InvalidJson, parse_json
 
+IS_NAME, IS_KEY = re.compile(ALLOCATION).fullmatch, re.compile(IDEMPOTENCY_KEY).fullmatch
 ALWAYS = ("unauthenticated", "forbidden", "too_many_requests", "internal", "unavailable")  # errors of routes with a key
 BODY = ("too_large", "unsupported_media_type", "invalid")  # errors of routes with a body
 
@@ -174,7 +176,7 @@ class DirectRoute(KeyRoute):
 
         async def answer(request: Request) -> Response:
             name, key = request.path_params["name"], request.headers.get("idempotency-key")
-            if not matches(ALLOCATION, name) or (key is not None and not matches(IDEMPOTENCY_KEY, key)):
+            if not (IS_NAME(name) and (key is None or IS_KEY(key))):
                 return await ordinary(request)
             message, errors = field.validate(request.state.body, loc=("body",))
             if errors:
