@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit
-from evenhand.bandit.deficits import SHOWN, DeficitHistory
-from evenhand.bandit.intervals import FOLLOWED, MOST
+from evenhand.bandit.counts import FOLLOWED, MOST, SHOWN, DeficitHistory
 from evenhand.core.errors import StateError
 from evenhand.messages.answers import moment
 from evenhand.messages.lines import DeficitExcerpt

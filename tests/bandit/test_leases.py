@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit, lease_rounds
+from evenhand.bandit.lease_rounds import LeaseError
 from evenhand.bandit.leases import golden_step
 from evenhand.bandit.pending import RewardError
-from evenhand.bandit.reports import LeaseError
 from evenhand.client.leases import LeasedDecisions, LeaseOver, column_of
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Lease

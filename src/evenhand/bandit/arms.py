@@ -1,15 +1,16 @@
-"""The named arms of a bandit: which there are, which are retired, and which are available in a round."""
+"""The named arms of a bandit: which there are, which are retired, and which were available."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+import base64
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.core.errors import EvenhandError, nearest
-from evenhand.core.state import Mask
+from evenhand.core.state import Array, Mask
 
 HINTED = 100  # arms up to which an error about an unknown name suggests the nearest known one
 
@@ -23,23 +24,12 @@ class Available(NamedTuple):
 
     @classmethod
     def of(cls, arms: Mask) -> Available:
-        """From a mask, (arms,).
-
-        Args:
-            arms: (arms,), whether each arm can play.
-
-        Returns:
-            The available arms, with the mask that policies take, None where all can play.
-        """
+        """From a mask, (arms,)."""
         return cls(arms, None if arms.all() else arms, np.packbits(arms).tobytes())
 
 
 class Arms:
     """The arms of a bandit, in their order.
-
-    Args:
-        names: each once.
-        retired: names of the arms that do not play any more.
 
     Example:
         >>> arms = Arms(("tea", "coffee", "mate"), ["mate"])
@@ -60,45 +50,20 @@ class Arms:
         return len(self.names)
 
     def check(self, arm: object) -> None:
-        """Refuse what is not the name of an arm.
-
-        Args:
-            arm: the name.
-
-        Raises:
-            EvenhandError: the name is not a string, or unknown.
-        """
+        """Refuse what is not the name of an arm."""
         if not isinstance(arm, str):
             raise EvenhandError(f"the name of an arm must be a string, got {arm!r}")
         if arm not in self.place:
             raise EvenhandError(f"there is no arm {arm!r}{nearest(arm, self.names) * (len(self) <= HINTED)}")
 
     def check_active(self, arm: object, remedy: str) -> None:
-        """Refuse a name that is unknown or of a retired arm, with a remedy for the latter.
-
-        Args:
-            arm: the name.
-            remedy: what to do with a retired arm, for the message.
-
-        Raises:
-            EvenhandError: the name is not a string, unknown, or that of a retired arm.
-        """
+        """Refuse a name that is unknown or of a retired arm, with a remedy for the latter."""
         self.check(arm)
         if arm in self.retired:
             raise EvenhandError(f"arm {arm!r} is retired; {remedy}")
 
     def available(self, names: Iterable[str] | None) -> Available:
-        """The arms that can play, by name; None for all that are not retired.
-
-        Args:
-            names: of the arms that can play.
-
-        Returns:
-            The available arms.
-
-        Raises:
-            EvenhandError: an arm is unknown, retired or named twice, or none is named.
-        """
+        """The arms that can play, by name; None for all that are not retired."""
         if names is None:
             return self.all
         if isinstance(names, str) or not np.iterable(names):
@@ -123,17 +88,7 @@ class Arms:
 
 
 def checked_names(arms: Sequence[str]) -> tuple[str, ...]:
-    """Names of arms.
-
-    Args:
-        arms: the names, each different from the others.
-
-    Returns:
-        (arms,), the names in their order.
-
-    Raises:
-        EvenhandError: there is none, two are equal, or one is blank, has white space around it, or is ``.`` or ``..``.
-    """
+    """Names of arms."""
     if isinstance(arms, str) or not np.iterable(arms):
         raise EvenhandError(f"arms must be a list of names, got {arms!r}")
     names = tuple(arms)
@@ -152,3 +107,42 @@ def checked_names(arms: Sequence[str]) -> tuple[str, ...]:
         if times > 1:
             raise EvenhandError(f"{times} arms have the name {name!r}; give each its own")
     return tuple(map(str, names))
+
+
+RECENT = 1000  # rounds that are remembered
+
+
+class RecentAvailability:
+    """The sets of available arms of the last 1000 rounds, as packed bits.
+
+    Example:
+        >>> recent = RecentAvailability()
+        >>> for packed in (b"\\x80", b"\\xc0", b"\\x80", b"\\x80"):
+        ...     recent.add(packed)
+        >>> recent.frequencies()
+        ([b'\\x80', b'\\xc0'], array([0.75, 0.25]))
+    """
+
+    def __init__(self) -> None:
+        self.rounds: deque[bytes] = deque(maxlen=RECENT)
+        self.add = self.rounds.append
+        self.clear = self.rounds.clear
+
+    def frequencies(self) -> tuple[list[bytes], Array]:
+        """The different sets, and how often each occurred, as parts of 1."""
+        counts = Counter(self.rounds)
+        return list(counts), np.array(list(counts.values()), dtype=float) / max(len(self.rounds), 1)
+
+    def dump(self) -> dict[str, Any]:
+        """Plain JSON values: every set once, and the number of the set of each round."""
+        numbers = {packed: number for number, packed in enumerate(dict.fromkeys(self.rounds))}
+        return {
+            "sets": [base64.b64encode(packed).decode() for packed in numbers],
+            "rounds": [numbers[packed] for packed in self.rounds],
+        }
+
+    def restore(self, plain: Mapping[str, Any]) -> None:
+        """Take over what `dump` wrote."""
+        sets = [base64.b64decode(packed, validate=True) for packed in plain["sets"]]
+        self.rounds.clear()
+        self.rounds.extend(sets[number] for number in plain["rounds"])

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.bandit import changes, decisions, history, lease_rounds, reports, saving
+from evenhand.bandit import changes, decisions, history, lease_rounds, saved
 from evenhand.bandit import rewards as received
 from evenhand.bandit.record import Record
 from evenhand.bandit.record import seconds as clock
@@ -290,7 +290,7 @@ class Bandit:
         """
         at = clock(now)
         received.close(self._record, at)
-        return reports.report(self._record, lease, played, rewards or {}, columns, finished, at)[0]
+        return lease_rounds.report(self._record, lease, played, rewards or {}, columns, finished, at)[0]
 
     # --- evidence from elsewhere --------------------------------------------------------------------------------------
 
@@ -480,7 +480,7 @@ class Bandit:
         Returns:
             The table.
         """
-        return saving.dump(self._record)
+        return saved.dump(self._record)
 
     @classmethod
     def restored(cls, plain: Any) -> Bandit:
@@ -501,7 +501,7 @@ class Bandit:
             True
         """
         bandit = cls.__new__(cls)
-        bandit._record = saving.restored(plain)
+        bandit._record = saved.restored(plain)
         return bandit
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -513,7 +513,7 @@ class Bandit:
         Raises:
             StateError: the file cannot be written.
         """
-        saving.write(self.dump(), path)
+        saved.write(self.dump(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Bandit:
@@ -528,7 +528,7 @@ class Bandit:
         Raises:
             StateError: the file is missing, damaged or not a saved bandit.
         """
-        plain = saving.read(path)
+        plain = saved.read(path)
         try:
             return cls.restored(plain)
         except StateError as error:

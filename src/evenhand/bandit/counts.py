@@ -1,4 +1,4 @@
-"""The counts of a bandit over time: plays and rewards of each arm at evenly spaced rounds."""
+"""Histories: plays, rewards and deficits over time, at rounds that become sparser."""
 
 from __future__ import annotations
 
@@ -9,12 +9,73 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.bandit.intervals import FOLLOWED, Intervals, restored_intervals
 from evenhand.core import validate
 from evenhand.core.errors import StateError
-from evenhand.core.state import Array
+from evenhand.core.state import Array, Mask
 from evenhand.messages.answers import moment
-from evenhand.messages.lines import History
+from evenhand.messages.lines import DeficitExcerpt, History
+
+MOST = 256  # intervals that are kept
+FOLLOWED = 200  # arms up to which there are values for each arm
+
+
+@dataclass(slots=True)
+class Intervals:
+    """Intervals of equally many rounds since the first; when there are 256, they are merged in pairs.
+
+    Attributes:
+        stride: rounds per interval.
+        rounds: the last round of each interval.
+        times: when those rounds were decided, in seconds; never decreasing, even where the clock jumps back.
+        next: the last round of the current interval.
+
+    Example:
+        >>> intervals = Intervals()
+        >>> ends = (round for round in range(1, 513) if round == intervals.next)
+        >>> merged = [round for round in ends if intervals.end(round, 60.0 * round)]
+        >>> merged, intervals.stride, len(intervals.rounds), intervals.rounds[:3]
+        ([256, 512], 4, 128, [4, 8, 12])
+    """
+
+    stride: int = 1
+    rounds: list[int] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    next: int = field(init=False, default=1)
+
+    def __post_init__(self) -> None:
+        last = self.rounds[-1] if self.rounds else 0
+        self.next = (last // self.stride + 1) * self.stride
+
+    def end(self, round: int, time: float) -> bool:
+        """End an interval."""
+        self.rounds.append(round)
+        self.times.append(max(time, self.times[-1]) if self.times else time)
+        merge = len(self.rounds) == MOST
+        if merge:
+            del self.rounds[::2], self.times[::2]
+            self.stride *= 2
+        self.next = (round // self.stride + 1) * self.stride
+        return merge
+
+    def dump_intervals(self) -> dict[str, Any]:
+        """The intervals as plain JSON values."""
+        return {"stride": self.stride, "rounds": list(self.rounds), "times": list(self.times)}
+
+
+def restored_intervals(plain: Mapping[str, Any]) -> tuple[int, list[int], list[float]]:
+    """Stride, rounds and times that `Intervals.dump_intervals` described.
+
+    Example:
+        >>> restored_intervals(Intervals(2, [2, 4], [60.0, 120.0]).dump_intervals())
+        (2, [2, 4], [60.0, 120.0])
+    """
+    stride = validate.whole("stride", plain["stride"])
+    rounds = [validate.whole("a round", round) for round in plain["rounds"]]
+    times = [validate.number("a time", time) for time in plain["times"]]
+    if not len(rounds) == len(times) < MOST:
+        raise ValueError("its lists have different lengths")
+    return stride, rounds, times
+
 
 LARGEST = 10**15  # a count, which as a float is exact
 RECENT = 32  # marks that the present pace is taken from
@@ -48,13 +109,7 @@ class CountHistory(Intervals):
     received: float | None = None
 
     def mark(self, round: int, time: float, counts: Counts) -> None:
-        """End an interval.
-
-        Args:
-            round: the last of the interval.
-            time: when it was decided, in seconds.
-            counts: plays, known rewards and their sums so far, each (arms,).
-        """
+        """End an interval."""
         self.counts += [None] * (len(self.rounds) - len(self.counts))  # of a save that left out all of them
         self.counts.append((counts[0].copy(), counts[1].copy(), counts[2].copy()))
         if self.end(round, time):
@@ -72,25 +127,14 @@ class CountHistory(Intervals):
                 last = round // apart
 
     def pace(self) -> float | None:
-        """Seconds per round lately; None before the second mark.
-
-        Returns:
-            The mean over the most recent marks, at least 0.
-        """
+        """Seconds per round lately; None before the second mark."""
         if len(self.rounds) < 2:
             return None
         first = max(0, len(self.rounds) - RECENT)
         return (self.times[-1] - self.times[first]) / (self.rounds[-1] - self.rounds[first])
 
     def excerpt(self, names: Sequence[str], round: int, counts: Counts, behind: Array) -> History | None:
-        """The history up to the last decision or reward; None where there is none.
-
-        Args:
-            names: of the arms.
-            round: rounds decided.
-            counts: plays, known rewards and their sums so far, each (arms,).
-            behind: (arms,), by which of more than 200 arms half are chosen, the largest; the others by their plays.
-        """
+        """The history up to the last decision or reward; None where there is none."""
         if not self.rounds:
             return None
         latest = max(time for time in (self.decided, self.received, self.times[-1]) if time is not None)
@@ -110,12 +154,7 @@ class CountHistory(Intervals):
         )
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON values.
-
-        Returns:
-            What `restored` takes: the marked rounds and times, the counts at each, and when a decision and a reward
-            came last.
-        """
+        """Plain JSON values."""
         return {
             **self.dump_intervals(),
             "counts": [mark and [*map(_whole, mark[:2]), np.nan_to_num(mark[2]).tolist()] for mark in self.counts],
@@ -125,14 +164,7 @@ class CountHistory(Intervals):
 
     @classmethod
     def restored(cls, plain: Mapping[str, Any]) -> CountHistory:
-        """The history that `dump` described.
-
-        Args:
-            plain: what `dump` returned.
-
-        Raises:
-            StateError: it is damaged.
-        """
+        """The history that `dump` described."""
         try:
             stride, rounds, times = restored_intervals(plain)
             counts = [None if mark is None else _mark(*mark) for mark in plain["counts"]]
@@ -181,3 +213,117 @@ def _count(value: Any) -> int:
 
 def _time(value: Any) -> float | None:
     return None if value is None else validate.number("a time", value)
+
+
+SHOWN = 20  # arms in an excerpt
+
+
+@dataclass(slots=True)
+class DeficitHistory(Intervals):
+    """The largest deficits in intervals of equally many rounds.
+
+    With more than 200 arms only the largest deficit of all arms is kept.
+
+    Attributes:
+        largest: the largest deficit of any arm at the end of any round of each interval; NaN without any promise.
+        deficits: the same for each arm, (arms at that time,), NaN without a promise; empty with more than 200 arms.
+        peaks: the largest deficits in the current interval, by the places of the arms that have played in it.
+
+    Example:
+        >>> history, promised = DeficitHistory(), np.array([True, False])
+        >>> for round in range(1, 1001):
+        ...     if round == history.next:
+        ...         history.mark(round, 60.0 * round, np.array([0.5 * (round % 3), 0.0]), promised)
+        >>> len(history.rounds), history.rounds[:3], history.largest[:3]
+        (250, [4, 8, 12], [1.0, 1.0, 1.0])
+    """
+
+    largest: list[float] = field(default_factory=list)
+    deficits: list[Array] = field(default_factory=list)
+    peaks: dict[int, float] = field(default_factory=dict)
+
+    def note(self, round: int, place: int, deficit: float) -> None:
+        """Record the deficit of an arm at the end of a round, right before it plays or its promise ends."""
+        if round > self.next - self.stride and deficit > self.peaks.get(place, -math.inf):
+            self.peaks[place] = deficit
+
+    def mark(self, round: int, time: float, deficits: Array, promised: Mask) -> None:
+        """End an interval, with the deficits then; arms without a promise do not count."""
+        known = np.where(promised, deficits, np.nan)
+        for place, deficit in self.peaks.items():
+            known[place] = np.maximum(known[place], deficit)  # NaN stays NaN
+        self.peaks.clear()
+        self.largest.append(float(np.max(known, where=promised, initial=-np.inf)) if promised.any() else math.nan)
+        if len(deficits) <= FOLLOWED:
+            self.deficits.append(known)
+        else:
+            self.deficits.clear()
+        if self.end(round, time):
+            self.largest = [float(np.fmax(*pair)) for pair in zip(self.largest[::2], self.largest[1::2], strict=True)]
+            self.deficits = [_larger(*pair) for pair in zip(self.deficits[::2], self.deficits[1::2], strict=True)]
+
+    def any_promise(self) -> bool:
+        """Whether an arm had a promise in any interval."""
+        return any(deficit == deficit for deficit in self.largest)
+
+    def excerpt(self, names: Sequence[str], worst: Array) -> DeficitExcerpt:
+        """The history of the arms with the largest worst deficits.
+
+        Example:
+            >>> history = DeficitHistory()
+            >>> history.mark(1, 60.0, np.array([0.5, 0.0]), np.array([True, False]))
+            >>> excerpt = history.excerpt(["tea", "coffee"], np.array([0.5, -np.inf]))
+            >>> excerpt.rounds, excerpt.arms, excerpt.deficits, excerpt.largest
+            ((1,), ('tea',), ((0.5,),), (0.5,))
+        """
+        by_arm = bool(self.deficits) or not self.rounds
+        order = np.argsort(-worst, kind="stable")[: SHOWN * by_arm].tolist()
+        places = [place for place in order if worst[place] > -np.inf]
+        courses = [[row[place] if place < len(row) else math.nan for row in self.deficits] for place in places]
+        return DeficitExcerpt(
+            tuple(self.rounds),
+            tuple(map(moment, self.times)),
+            tuple(names[place] for place in places),
+            tuple(tuple(_plain(course)) for course in courses),
+            tuple(_plain(self.largest)),
+        )
+
+    def dump(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            **self.dump_intervals(),
+            "largest": _plain(self.largest),
+            "deficits": [_plain(row.tolist()) for row in self.deficits],
+            "peaks": [list(peak) for peak in self.peaks.items()],
+        }
+
+    @classmethod
+    def restored(cls, plain: Mapping[str, Any]) -> DeficitHistory:
+        """The history that `dump` described."""
+        try:
+            stride, rounds, times = restored_intervals(plain)
+            largest, *deficits = (_numbers(row) for row in (plain["largest"], *plain["deficits"]))
+            peaks = {
+                validate.whole("a place", place, low=0): validate.number("a deficit", deficit)
+                for place, deficit in plain["peaks"]
+            }
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise StateError(f"the saved deficit history is damaged: {error}") from None
+        if len(largest) != len(rounds) or len(deficits) not in (0, len(rounds)):
+            raise StateError("the saved deficit history is damaged: its lists have different lengths")
+        return cls(stride, rounds, times, largest, [np.array(row, dtype=float) for row in deficits], peaks)
+
+
+def _larger(older: Array, newer: Array) -> Array:
+    """The larger deficit of each arm; arms that were added in between had none before."""
+    larger = newer.copy()
+    larger[: len(older)] = np.fmax(older, newer[: len(older)])
+    return larger
+
+
+def _plain(numbers: Sequence[float]) -> list[float | None]:
+    return [None if number != number else float(number) for number in numbers]
+
+
+def _numbers(plain: Any) -> list[float]:
+    return [math.nan if number is None else validate.number("a deficit", number) for number in plain]

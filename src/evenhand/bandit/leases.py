@@ -109,41 +109,21 @@ class Lease:
         return self.open == 0 and not any(report.missing for report in self.reports)
 
     def arms_of(self, positions: Places) -> Places:
-        """(positions, plays), the places of the arms of some rounds that were reported, or are to be.
+        """(positions, plays), the places of the arms of some rounds that were reported, or are to be."""
+        return self.arms_in(self.columns_of(positions))
 
-        Args:
-            positions: (positions,), of rounds of the lease, counted from 0.
-
-        Returns:
-            Places of arms, counted from 0.
-        """
-        if self.salt is None:
-            return self.arms_in((self.start + positions * self.step) % self.size)
-        return self.arms_in(self.columns[positions])
+    def columns_of(self, positions: Places) -> Places:
+        """(positions,), their columns: step by step, or as the hashes of units gave them; all else is alike."""
+        return (self.start + positions * self.step) % self.size if self.salt is None else self.columns[positions]
 
     def arms_in(self, columns: Places) -> Places:
-        """(columns, plays), the places of the arms of columns.
-
-        Args:
-            columns: (columns,), from 0 to ``size`` − 1.
-
-        Returns:
-            Places of arms, counted from 0.
-        """
+        """(columns, plays), the places of the arms of columns."""
         cells = columns[:, np.newaxis] + self.size * np.arange(self.plays)
         found: Places = self.places[np.searchsorted(self._ends, cells, side="right")]
         return found
 
     def entry(self, round: int, names: Sequence[str]) -> RewardRecord | None:
-        """The rewards of one of its rounds; None where it was not reported.
-
-        Args:
-            round: number of the round.
-            names: of the arms.
-
-        Returns:
-            The rewards by arm, None where they are missing.
-        """
+        """The rewards of one of its rounds; None where it was not reported."""
         position = round - self.first
         if position >= self.played:
             return None
@@ -153,16 +133,7 @@ class Lease:
         return RewardRecord(self._report(position).time, arms, position < self.closed)
 
     def write(self, round: int, place: int, reward: float) -> float:
-        """Record a reward of one of its rounds; returns when that was reported, in seconds.
-
-        Args:
-            round: number of the round.
-            place: of the arm, counted from 0.
-            reward: in your unit.
-
-        Returns:
-            Seconds since the epoch.
-        """
+        """Record a reward of one of its rounds; returns when that was reported, in seconds."""
         position = round - self.first
         (columns,) = (self.arms_of(np.array([position]))[0] == place).nonzero()
         self.rewards[position, columns] = reward
@@ -174,14 +145,7 @@ class Lease:
         return next(report for report in self.reports if position < report.until)
 
     def propensity(self, place: int) -> float:
-        """The probability with which any of its rounds plays an arm.
-
-        Args:
-            place: of the arm, counted from 0.
-
-        Returns:
-            In [0, 1].
-        """
+        """The probability with which any of its rounds plays an arm."""
         return float(self.counts[self.places == place].sum()) / self.size
 
     def reserved(self, arms: int) -> Array:
@@ -189,12 +153,6 @@ class Lease:
 
         Of a lease for units, those that were reported, and the counts in proportion to the rounds that were not, the
         fractions of which go to the first arms.
-
-        Args:
-            arms: number of all arms.
-
-        Returns:
-            Plays per arm, at least 0.
         """
         reported = self.reported(arms)
         if self.returned:
@@ -210,49 +168,24 @@ class Lease:
         return planned + reported
 
     def reported(self, arms: int) -> Array:
-        """(arms,), the plays that were reported.
-
-        Args:
-            arms: number of all arms.
-
-        Returns:
-            Plays per arm, at least 0.
-        """
+        """(arms,), the plays that were reported."""
         places = self.arms_of(np.arange(self.played))
         return np.bincount(places.ravel(), minlength=arms).astype(float)
 
     def missing(self, report: Report) -> int:
-        """The number of rewards of a report that are missing.
-
-        Args:
-            report: one of the lease.
-
-        Returns:
-            At least 0.
-        """
+        """The number of rewards of a report that are missing."""
         before = [earlier.until for earlier in self.reports if earlier.until < report.until]
         return int(np.count_nonzero(np.isnan(self.rewards[max(before, default=0) : report.until])))
 
     def next_due(self, window: float | None) -> float | None:
-        """When it is to be changed next, in seconds: its rounds return, or a window passes; None for never.
-
-        Args:
-            window: seconds after which a missing reward is given up; None for never.
-
-        Returns:
-            Seconds since the epoch, or None.
-        """
+        """When it is to be changed next, in seconds: its rounds return, or a window passes; None for never."""
         times = [self.report_by] if self.open else []
         if window is not None:
             times += [report.time + window for report in self.reports if report.missing][:1]
         return min(times, default=None)
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON values.
-
-        Returns:
-            A table from which `restored` makes the lease.
-        """
+        """Plain JSON values."""
         (known,) = np.logical_not(np.isnan(self.rewards.ravel())).nonzero()
         return {
             **{name: getattr(self, name) for name in PLAIN},
@@ -268,17 +201,7 @@ class Lease:
 
     @classmethod
     def restored(cls, plain: Mapping[str, Any]) -> Lease:
-        """The lease that `dump` described.
-
-        Args:
-            plain: what `dump` returned.
-
-        Returns:
-            The lease.
-
-        Raises:
-            StateError: it is damaged.
-        """
+        """The lease that `dump` described."""
         numbers: dict[str, Any] = {
             name: np.array(plain[name], dtype=np.int64) for name in ("places", "counts", "columns")
         }
@@ -328,53 +251,24 @@ class Leases:
         return sum(lease.open for lease in self)
 
     def add(self, lease: Lease) -> None:
-        """Add a new lease.
-
-        Args:
-            lease: whose first round follows those of all others.
-        """
+        """Add a new lease."""
         self._leases[lease.first] = lease
 
     def get(self, id: str) -> Lease | None:
-        """A lease by its id; None where there is none, or it is no longer remembered.
-
-        Args:
-            id: of the lease: the number of its first round.
-
-        Returns:
-            The lease, or None.
-        """
+        """A lease by its id; None where there is none, or it is no longer remembered."""
         return self._leases.get(int(id)) if id.isascii() and id.isdigit() and len(id) < 19 and id[0] != "0" else None
 
     def of(self, round: int) -> Lease | None:
-        """The lease of a round.
-
-        Args:
-            round: number of the round.
-
-        Returns:
-            The lease, or None where the round is in none that is remembered.
-        """
+        """The lease of a round."""
         return next((lease for lease in self if lease.first <= round <= lease.last), None)
 
     def begin_promises(self, places: Sequence[int]) -> None:
-        """Note that the promises to some arms begin after the leases that there are.
-
-        Args:
-            places: of the arms, counted from 0.
-        """
+        """Note that the promises to some arms begin after the leases that there are."""
         for lease in self:
             lease.fresh.update(places)
 
     def next_due(self, window: float | None) -> float | None:
-        """When the first of them is to be changed, in seconds; None for never.
-
-        Args:
-            window: seconds after which a missing reward is given up; None for never.
-
-        Returns:
-            Seconds since the epoch, or None.
-        """
+        """When the first of them is to be changed, in seconds; None for never."""
         times = (lease.next_due(window) for lease in self)
         return min((time for time in times if time is not None), default=None)
 
@@ -387,26 +281,12 @@ class Leases:
                 del self._leases[lease.first]
 
     def dump(self) -> list[dict[str, Any]]:
-        """Plain JSON values.
-
-        Returns:
-            One table per lease, in the order of their rounds.
-        """
+        """Plain JSON values."""
         return [lease.dump() for lease in self]
 
     @classmethod
     def restored(cls, plain: Sequence[Mapping[str, Any]]) -> Leases:
-        """The leases that `dump` described.
-
-        Args:
-            plain: what `dump` returned.
-
-        Returns:
-            The leases.
-
-        Raises:
-            StateError: they are damaged.
-        """
+        """The leases that `dump` described."""
         leases = cls()
         for one in plain:
             leases.add(Lease.restored(one))
@@ -415,12 +295,6 @@ class Leases:
 
 def golden_step(size: int) -> int:
     """The number of columns from one round to the next: near ``size``/1.618, and without a common divisor with it.
-
-    Args:
-        size: columns of the lease, at least 1.
-
-    Returns:
-        From 1 to ``size`` − 1; 1 where ``size`` is 1.
 
     Example:
         >>> golden_step(1), golden_step(10), golden_step(1000)

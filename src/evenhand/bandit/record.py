@@ -13,12 +13,10 @@ import attrs
 import numpy as np
 
 from evenhand.bandit.arguments import RewardRange, as_plain, by_arm, from_plain, with_places
-from evenhand.bandit.arms import Arms, checked_names
-from evenhand.bandit.availability import RecentAvailability
+from evenhand.bandit.arms import Arms, RecentAvailability, checked_names
 from evenhand.bandit.chance import Chance
 from evenhand.bandit.change_log import ChangeLog, change_between
-from evenhand.bandit.counts import CountHistory
-from evenhand.bandit.deficits import DeficitHistory
+from evenhand.bandit.counts import CountHistory, DeficitHistory
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.pending import PendingRewards, RewardRecord
 from evenhand.bandit.statistics import Statistics

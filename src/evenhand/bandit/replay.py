@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.bandit import changes, decisions, lease_rounds, reports, rewards
+from evenhand.bandit import changes, decisions, lease_rounds, rewards
 from evenhand.bandit.leases import Lease
-from evenhand.bandit.patch import changed, difference
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
+from evenhand.bandit.saved import changed, difference
 from evenhand.core.errors import EvenhandError, StateError, nearest
 from evenhand.core.state import Decision
 
@@ -169,7 +169,7 @@ def replay_expiry(
         if entry is None or [arm for arm, reward in entry.rewards.items() if reward is None] != list(arms):
             raise StateError(f"decision {name} does not wait for rewards of {', '.join(arms)}")
     for id, until in (leases or {}).items():
-        if not reports.found(record, id).closed < until <= reports.found(record, id).played:
+        if not lease_rounds.found(record, id).closed < until <= lease_rounds.found(record, id).played:
             raise StateError(f"lease {id} has no {until} rounds that wait for rewards")
     for id in returned:
         _open_lease(record, id)
@@ -208,19 +208,19 @@ def replay_report(record: Record, id: str, facts: Mapping[str, Any], now: float)
     Raises:
         StateError: there is no such lease, or the report does not fit it.
     """
-    lease = reports.found(record, id)
+    lease = lease_rounds.found(record, id)
     if facts["played"] < lease.played or facts["played"] > (lease.played if lease.returned else lease.size):
         raise StateError(f"lease {id} has {lease.played} rounds that were reported, not up to {facts['played']}")
     if len(facts.get("columns", ())) != (0 if lease.salt is None else facts["played"] - lease.played):
         raise StateError(f"lease {id} has other columns")
-    reports.check_recorded(record, lease, facts)
+    lease_rounds.check_recorded(record, lease, facts)
     if facts["finished"] and lease.size <= facts["played"]:
         raise StateError(f"lease {id} has no rounds that could be returned")
-    reports.record_report(record, lease, facts, now, recorded_slots(record))
+    lease_rounds.record_report(record, lease, facts, now, recorded_slots(record))
 
 
 def _open_lease(record: Record, id: str) -> Lease:
-    lease = reports.found(record, id)
+    lease = lease_rounds.found(record, id)
     if not lease.open:
         raise StateError(f"lease {id} has no rounds that could be returned")
     return lease

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from evenhand.bandit import reports
+from evenhand.bandit import lease_rounds
 from evenhand.bandit.pending import RewardError, RewardRecord
 from evenhand.bandit.record import Record
 from evenhand.core import validate
@@ -164,7 +164,7 @@ def close(record: Record, now: float) -> dict[str, Any]:
     if due is None or due > now:
         return facts
     facts["closed"] = record.pending.overdue(now)
-    leases = reports.overdue(record, now)
+    leases = lease_rounds.overdue(record, now)
     returned = [str(lease.first) for lease in record.leases if lease.open and lease.report_by <= now]
     facts |= {"leases": leases} if leases else {}
     facts |= {"returned": returned} if returned else {}
@@ -181,9 +181,9 @@ def record_expiry(record: Record, facts: Mapping[str, Any], given: Container[str
         given: slots of the parts that do not learn from it, as a log has what they remember.
     """
     record_closed(record, facts["closed"], given)
-    reports.record_closed(record, facts.get("leases", {}), given)
+    lease_rounds.record_closed(record, facts.get("leases", {}), given)
     for id in facts.get("returned", ()):
-        reports.record_return(record, reports.found(record, id))
+        lease_rounds.record_return(record, lease_rounds.found(record, id))
 
 
 def record_closed(record: Record, closed: Mapping[str, Sequence[str]], given: Container[str] = ()) -> None:

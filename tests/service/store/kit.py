@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import event, func, select, text, update
 from sqlalchemy.exc import OperationalError
 
-from evenhand.bandit import Bandit, saving
+from evenhand.bandit import Bandit, saved
 from evenhand.core.errors import StateError
 from evenhand.messages.answers import Answer
 from evenhand.service.store import tables
@@ -108,7 +108,7 @@ def rebuilt(events: Sequence[Event]) -> tuple[Bandit, bool]:
     bandit, closed = fold(None, events[0], closed=False)
     for one in events[1:]:
         bandit, closed = fold(bandit, one, closed)
-    return Bandit.restored(saving.dump(bandit)), closed
+    return Bandit.restored(saved.dump(bandit)), closed
 
 
 def verified(database: Database, name: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.bandit import saving
+from evenhand.bandit import saved
 from evenhand.client.leases import LeasedDecisions
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Lease
@@ -184,7 +184,7 @@ def test_replaying_is_what_happened(lite: Database, clock: Clock, algorithm: str
     allocation = drinks.writer._allocation
     assert allocation is not None
     bandit, tally = allocation.bandit, allocation.bandit.state.tally
-    assert drinks.rebuilt()[0].dump() == saving.dump(bandit)
+    assert drinks.rebuilt()[0].dump() == saved.dump(bandit)
     assert verified(lite, "drinks") == len(drinks.events())
     assert (tally.received <= tally.pulls).all()
     rows = sum(map(len, log(lite, "drinks")))
@@ -201,6 +201,6 @@ def test_replaying_is_what_happened(lite: Database, clock: Clock, algorithm: str
 
 def test_what_cannot_be_leased(either: Database, clock: Clock) -> None:
     drinks = driven(either, clock, "lfg", parameters={"fractions": [0.1, 0.2, 0.0], "eta": 5.0})
-    with pytest.raises(EvenhandError, match="remembers who played in each: request decisions"):
+    with pytest.raises(EvenhandError, match="remembers who played in each round: request decisions"):
         drinks.run(LeaseRounds(10))
     assert kinds(drinks.events()) == ["create"]

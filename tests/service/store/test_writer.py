@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from evenhand.bandit import Bandit, changes, saving
+from evenhand.bandit import Bandit, changes, saved
 from evenhand.bandit.record import Record
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import ChangeResult, TotalResult
@@ -481,7 +481,7 @@ def test_the_bandit_is_written_down_when_enough_has_happened(
     assert again.run(ReadAudit()).round == 5
     assert replayed == [7, 8, 9, 10]
     assert again.writer._allocation is not None
-    assert saving.dump(again.writer._allocation.bandit) == again.rebuilt()[0].dump()
+    assert saved.dump(again.writer._allocation.bandit) == again.rebuilt()[0].dump()
     again.run(Decide())
     assert snapshots(lite) == [11]
 
@@ -497,7 +497,7 @@ def test_a_start_replays_little_however_much_is_pending(lite: Database, drinks: 
     assert 0 < len(replayed) < 50
     assert again.writer._allocation is not None
     assert again.writer._allocation.bandit.pending.count == 391
-    assert saving.dump(again.writer._allocation.bandit) == again.rebuilt()[0].dump()
+    assert saved.dump(again.writer._allocation.bandit) == again.rebuilt()[0].dump()
 
 
 def test_a_snapshot_is_taken_when_a_replay_would_take_long(

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select, update
 
-from evenhand.bandit import saving
+from evenhand.bandit import saved
 from evenhand.bandit.changes import use_names
 from evenhand.bandit.record import Record
 from evenhand.bandit.replay import Recorder
@@ -119,7 +119,7 @@ class Allocation:
     def taken(self) -> Snapshot:
         """A snapshot; the next one counts from here."""
         self.snapshot, self.work = self.sequence, 0.0
-        return Snapshot(self.sequence, self.chain, self.closed, saving.dump(self.bandit), self.versions)
+        return Snapshot(self.sequence, self.chain, self.closed, saved.dump(self.bandit), self.versions)
 
 
 def write_events(connection: Connection, allocations: Iterable[Allocation]) -> None:
@@ -224,7 +224,7 @@ def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:
     try:
         snapshot = last_snapshot(connection, row.id, row.sequence, names)
         if snapshot is not None:
-            bandit, at = saving.restored(snapshot.bandit), snapshot.sequence
+            bandit, at = saved.restored(snapshot.bandit), snapshot.sequence
             return Allocation(row.id, name, names, bandit, at, snapshot.closed, snapshot.chain, snapshot.lineage(), at)
     except StateError as error:  # the events suffice
         LOG.warning("the snapshot of %s is damaged; replaying all events: %s", name, error)

@@ -19,11 +19,11 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 from sqlalchemy import Connection, select
 from typing_extensions import TypedDict
 
-from evenhand.bandit import replay, saving
+from evenhand.bandit import replay, saved
 from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.history import Counts, learn_counts
 from evenhand.bandit.record import Record
-from evenhand.bandit.saving import DAMAGE
+from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.version import __version__
 from evenhand.service import json as fast
@@ -362,7 +362,7 @@ def stated(bandit: Record, closed: bool, last: Event, first: Event, replaces: in
         "chain": last.chain,
         **created_by(first),
         "closed": closed,
-        "bandit": saving.dump(bandit),
+        "bandit": saved.dump(bandit),
     }
     return Event(last.sequence, last.time, "state", int(bandit.state.round), body, last.chain)
 
@@ -382,7 +382,7 @@ def bandit_from(event: Event) -> Record:
     """
     if event.kind == "state":
         try:
-            return saving.restored(event.body["bandit"])
+            return saved.restored(event.body["bandit"])
         except StateError as error:
             raise StateError(f"event {event.sequence} (state) cannot be replayed: {error}") from None
     if event.kind != "create":

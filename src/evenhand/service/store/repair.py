@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from evenhand.bandit import saving
+from evenhand.bandit import saved
 from evenhand.bandit.record import Record
 from evenhand.core.errors import DataError, EvenhandError, StateError
 from evenhand.core.files import write_whole
@@ -115,7 +115,7 @@ def _after_snapshot(
         snapshot = last_snapshot(connection, id, rows[-1].sequence, names)
         if snapshot is None or snapshot.sequence <= sound.last.sequence:
             return None
-        bandit = saving.restored(snapshot.bandit)
+        bandit = saved.restored(snapshot.bandit)
     except StateError:
         return None
     last = Event(snapshot.sequence, sound.last.time, "state", None, {}, snapshot.chain)
@@ -182,7 +182,7 @@ def _sound(rows: list[Any], names: Sequence[str], whole: bool = False) -> _Sound
 
 def _folded(rows: list[Any], names: Sequence[str], start: _Sound, whole: bool = False) -> _Sound:
     """An allocation after the events that follow it, as far as they are in order; see `_sound`."""
-    sound, plain = start, saving.dump(start.bandit)
+    sound, plain = start, saved.dump(start.bandit)
     try:
         for event in linked(rows, start.last.sequence, start.last.chain, names):
             bandit, closed = fold(sound.bandit, event, sound.closed)
@@ -192,7 +192,7 @@ def _folded(rows: list[Any], names: Sequence[str], start: _Sound, whole: bool = 
             raise
         # The bandit may have changed halfway through the damaged event.
         sequence = sound.last.sequence
-        again = replace(start, bandit=saving.restored(plain))
+        again = replace(start, bandit=saved.restored(plain))
         return _folded([row for row in rows if row.sequence <= sequence], names, again, whole=True)
     return sound
 

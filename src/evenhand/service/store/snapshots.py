@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 from sqlalchemy import Connection, delete, insert, select
 
-from evenhand.bandit.saving import DAMAGE
+from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.version import __version__
 from evenhand.service.store import tables

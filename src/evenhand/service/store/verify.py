@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Row, func, select, text
 
-from evenhand.bandit import saving
+from evenhand.bandit import saved
 from evenhand.bandit.decisions import decided_again
 from evenhand.bandit.lease_rounds import planned
 from evenhand.bandit.record import Record
-from evenhand.bandit.saving import DAMAGE, FORMAT
+from evenhand.bandit.saved import DAMAGE, FORMAT
 from evenhand.core.errors import StateError
 from evenhand.core.version import __version__
 from evenhand.service.store import tables
@@ -198,13 +198,13 @@ def _snapshot_faults(packed: bytes, last: Event, bandit: Record, closed: bool) -
         snapshot = unpacked(packed, bandit.names)
         if snapshot.bandit["format"] != FORMAT:  # of another version, which the events replace
             return
-        restored = saving.dump(saving.restored(snapshot.bandit))
+        restored = saved.dump(saved.restored(snapshot.bandit))
     except DAMAGE as error:
         yield f"the snapshot after event {last.sequence} is damaged: {error}"
         return
     if snapshot.versions != (__version__,):  # a later version may count otherwise, and go on from what was counted
         return
-    expected = Snapshot(last.sequence, last.chain, closed, saving.dump(bandit), snapshot.versions)
+    expected = Snapshot(last.sequence, last.chain, closed, saved.dump(bandit), snapshot.versions)
     if replace(snapshot, bandit=restored) != expected:
         yield f"the snapshot after event {last.sequence} differs from the state that the events result in"
 

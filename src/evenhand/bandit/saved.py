@@ -1,18 +1,21 @@
-"""A bandit as plain JSON values and as a file, and back."""
+"""A bandit as plain JSON values and as a file, and back; and what has changed in a record of arrays."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.arms import Arms
 from evenhand.bandit.change_log import ChangeLog
-from evenhand.bandit.counts import CountHistory
-from evenhand.bandit.deficits import DeficitHistory
+from evenhand.bandit.counts import CountHistory, DeficitHistory
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.pending import PendingRewards
 from evenhand.bandit.record import Record
@@ -60,11 +63,7 @@ def dump(record: Record) -> dict[str, Any]:
 
 
 def restored(plain: Any) -> Record:
-    """The record that `dump` described.
-
-    Raises:
-        StateError: it is not a dumped record of this format, or damaged.
-    """
+    """The record that `dump` described."""
     if not isinstance(plain, dict) or "evenhand" not in plain or "format" not in plain:
         raise StateError("this is not a saved bandit")
     if plain["format"] != FORMAT:
@@ -110,11 +109,7 @@ def damaged(error: BaseException) -> StateError:
 
 
 def write(plain: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write a dumped bandit to a JSON file, completely or not at all.
-
-    Raises:
-        StateError: the file cannot be written.
-    """
+    """Write a dumped bandit to a JSON file, completely or not at all."""
     text = json.dumps(plain, allow_nan=False)
     try:
         write_whole(path_of(path), lambda file: file.write_text(text, encoding="utf-8"))
@@ -125,14 +120,89 @@ def write(plain: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Any:
-    """The content of a JSON file.
-
-    Raises:
-        StateError: the file is missing or not JSON.
-    """
+    """The content of a JSON file."""
     try:
         return json.loads(path_of(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise StateError(f"there is no file {path}") from None
     except (OSError, RecursionError, ValueError) as error:
         raise StateError(f"{path} cannot be read: {error}") from None
+
+
+T = TypeVar("T")
+
+
+def difference(old: Any, new: Any) -> dict[str, Any] | None:
+    """How ``new`` differs from ``old``, a record of the same type; None where it does not.
+
+    =========================  ===================================================
+    form                       meaning
+    =========================  ===================================================
+    ``{"fields": {…}}``        the differences of the fields of a record
+    ``{"at": […], "to": …}``   new values of an array at some places, counted flat
+    ``{"shift": …}``           an array moved by one, with a new last value
+    ``{"array": …}``           a whole array, as it may have another shape
+    ``{"value": …}``           a number, a string, or None
+    =========================  ===================================================
+
+    Example:
+        >>> from evenhand import Tally
+        >>> difference(Tally(*np.zeros((3, 2))), Tally(np.array([0.0, 1.0]), *np.zeros((2, 2))))
+        {'fields': {'pulls': {'at': [1], 'to': {'dtype': 'float64', 'values': [1.0]}}}}
+    """
+    if isinstance(new, np.ndarray):
+        return _array_difference(old, new)
+    if is_dataclass(new) and type(old) is type(new):
+        parts = {field.name: difference(getattr(old, field.name), getattr(new, field.name)) for field in fields(new)}
+        changed = {name: part for name, part in parts.items() if part is not None}
+        return {"fields": changed} if changed else None
+    return None if type(old) is type(new) and old == new else {"value": new}
+
+
+def _array_difference(old: Any, new: NDArray[Any]) -> dict[str, Any] | None:
+    if not isinstance(old, np.ndarray) or old.shape != new.shape or old.dtype != new.dtype:
+        return {"array": dump_record(new)}
+    same = (old == new) | ((old != old) & (new != new))  # NaN is equal to NaN here
+    if same.all():
+        return None
+    (places,) = np.logical_not(same).ravel().nonzero()
+    if 2 * len(places) <= new.size or new.size <= 2:
+        return {"at": places.tolist(), "to": dump_record(new.ravel()[places])}
+    if new.ndim == 1 and np.array_equal(old[1:], new[:-1]):
+        return {"shift": dump_record(new[-1:])}
+    return {"array": dump_record(new)}
+
+
+def changed(old: T, patch: Any) -> T:
+    """The record that ``old`` becomes with a `difference`; arrays are changed in place.
+
+    Example:
+        >>> from evenhand import Tally
+        >>> patch = {"fields": {"pulls": {"at": [1], "to": {"dtype": "float64", "values": [1.0]}}}}
+        >>> changed(Tally(*np.zeros((3, 2))), patch).pulls
+        array([0., 1.])
+    """
+    match patch:
+        case None:
+            return old
+        case {"fields": dict(parts)} if is_dataclass(old):
+            for name, part in parts.items():
+                setattr(old, name, changed(getattr(old, name), part))
+            return old
+        case {"at": list(places), "to": values} if isinstance(old, np.ndarray):
+            flat = old.reshape(-1)  # a view: the arrays of a state are contiguous
+            flat[places] = _array(values)
+            return old
+        case {"shift": value} if isinstance(old, np.ndarray):
+            old[:-1] = old[1:].copy()
+            old[-1:] = _array(value)
+            return old
+        case {"array": values}:
+            return _array(values)  # type: ignore[return-value]
+        case {"value": value}:
+            return value  # type: ignore[no-any-return]
+    raise StateError(f"this is not a change of {type(old).__name__}: {patch!r}")
+
+
+def _array(plain: Any) -> NDArray[Any]:
+    return np.array(plain["values"], dtype=plain["dtype"])
