@@ -22,8 +22,8 @@ from rich.console import Console
 from evenhand.bandit import Bandit
 from evenhand.bandit.audit.figure import table
 from evenhand.bandit.evaluation.log import read_log
+from evenhand.cli import answers
 from evenhand.cli import main as cli
-from evenhand.cli import tables
 from evenhand.client import Client, ServiceError, Unavailable
 from evenhand.client import transport as connection
 from evenhand.client.leases import column_of
@@ -658,8 +658,8 @@ def test_no_number_of_an_audit_is_cut(
     bandit = Bandit(["a long name of an arm, in words", "b"], "fucb", fractions=[0.125, 0.25], seed=1)
     for _ in range(1200):
         bandit.observe(bandit.decide(available=["b"]).id, {"b": 1.0})
-    monkeypatch.setattr(tables, "console_for_tables", lambda: Console(width=width))
-    tables.show_audit("drinks", bandit.audit())
+    monkeypatch.setattr(answers, "console_for_tables", lambda: Console(width=width))
+    answers.show_audit("drinks", bandit.audit())
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= width
     assert "…" not in shown
@@ -674,7 +674,7 @@ def test_an_audit_shows_groups_and_caps(capsys: pytest.CaptureFixture[str]) -> N
     hot = {"name": "[b]hot", "arms": ["tea", "coffee"], "at_least": 0.4}
     bandit = Bandit(["tea", "coffee"], "group_ucb", caps={"coffee": 0.5}, groups=[hot], seed=1)
     bandit.decide(available=["tea"])
-    tables.show_audit("drinks", bandit.audit())
+    answers.show_audit("drinks", bandit.audit())
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["[b]hot", "0.4", "1", "1", "-0.6"] in rows
     assert ["coffee", "0.5", "0", "0", "-0.5"] in rows

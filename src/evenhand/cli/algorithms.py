@@ -66,7 +66,7 @@ def algorithms(
     if as_json:
         print_json(as_plain(chosen[0]) if name else [as_plain(entry) for entry in chosen])
         return
-    from evenhand.cli.tables import show_algorithm, show_algorithms
+    from evenhand.cli.rendering import show_algorithm, show_algorithms
 
     if name:
         show_algorithm(chosen[0])
@@ -78,9 +78,6 @@ def algorithms(
 
 def as_plain(entry: Algorithm) -> dict[str, Any]:
     """An algorithm as plain JSON values.
-
-    Args:
-        entry: of the registry.
 
     Example:
         >>> from evenhand.algorithms import find

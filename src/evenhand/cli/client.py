@@ -86,10 +86,6 @@ def request(group: typer.Typer, name: str | None = None) -> Callable[[Request], 
 
     The first parameter of the function is the client, the others are options of the command. The options for the
     connection and the form of the output, which all these commands have, are added here.
-
-    Args:
-        group: of commands, to which the command is added.
-        name: of the command; None for that of the function.
     """
 
     def add(function: Request) -> Request:
@@ -213,7 +209,7 @@ def list_(
 
       evenhand client list --url http://decisions.example.org --json
     """
-    from evenhand.cli.tables import show_allocations
+    from evenhand.cli.answers import show_allocations
 
     allocations = client.allocations(health=health)
     return Answer({"allocations": [one.to_json() for one in allocations]}, lambda: show_allocations(allocations))
@@ -229,7 +225,7 @@ def show(client: Client, name: Name) -> Answer:
 
       evenhand client show drinks --json
     """
-    from evenhand.cli.tables import show_description
+    from evenhand.cli.answers import show_description
 
     description = client.describe(name)
     return Answer(description.to_json(), lambda: show_description(description))
@@ -258,7 +254,7 @@ def decide(
 
       evenhand client decide drinks --count 100 --json
     """
-    from evenhand.cli.tables import show_decisions
+    from evenhand.cli.answers import show_decisions
 
     decisions = client.decide_many(name, count, available, propensities=propensities, idempotency_key=again)
     return Answer({"decisions": [one.to_json() for one in decisions]}, lambda: show_decisions(decisions))
@@ -274,7 +270,7 @@ def decision(
 
       evenhand client decision drinks 17
     """
-    from evenhand.cli.client_tables import show_decision
+    from evenhand.cli.answers import show_decision
 
     answer = client.decision(name, id)
     return Answer(answer.to_json(), lambda: show_decision(answer))
@@ -288,7 +284,7 @@ def arms(client: Client, name: Name) -> Answer:
 
       evenhand client arms drinks --json
     """
-    from evenhand.cli.client_tables import show_arms
+    from evenhand.cli.answers import show_arms
 
     found = client.arms(name)
     return Answer({"arms": [arm.to_json() for arm in found]}, lambda: show_arms(found))
@@ -309,7 +305,7 @@ def events(
 
       evenhand client events drinks --after 100 --limit 20 --json
     """
-    from evenhand.cli.client_tables import show_events
+    from evenhand.cli.answers import show_events
 
     found = list(islice(client.events(name, after), limit))
     return Answer({"events": [event.to_json() for event in found]}, lambda: show_events(found))
@@ -331,7 +327,7 @@ def reward(
 
       evenhand client reward ads 17 red=0 blue=0.25 --json
     """
-    from evenhand.cli.tables import show_rewards
+    from evenhand.cli.answers import show_rewards
 
     by_arm = numbers("REWARDS", "ARM=REWARD", "tea=1", rewards)
     results = client.reward(name, decision, by_arm, idempotency_key=again)
@@ -375,7 +371,7 @@ def audit(
 
       evenhand client audit drinks --limit 20 --json
     """
-    from evenhand.cli.tables import show_audit
+    from evenhand.cli.answers import show_audit
 
     answer = client.audit(name, limit)
     return Answer(answer.to_json(), lambda: show_audit(name, answer))
@@ -422,7 +418,7 @@ def algorithms(
 
       evenhand client algorithms fucb
     """
-    from evenhand.cli.client_tables import show_offered, show_parameters
+    from evenhand.cli.answers import show_offered, show_parameters
 
     found = client.algorithms()
     if algorithm is None:
@@ -617,7 +613,7 @@ def list_webhooks(client: Client, name: Name) -> Answer:
 
       evenhand client webhook list drinks
     """
-    from evenhand.cli.client_tables import show_webhooks
+    from evenhand.cli.answers import show_webhooks
 
     found = client.webhooks(name)
     return Answer({"webhooks": [one.to_json() for one in found]}, lambda: show_webhooks(found))
@@ -646,7 +642,7 @@ def _changed(change: ChangeResult) -> Answer:
 
 
 def _previewed(preview: Preview) -> Answer:
-    from evenhand.cli.client_tables import show_arms
+    from evenhand.cli.answers import show_arms
 
     def show() -> None:
         print(

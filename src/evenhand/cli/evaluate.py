@@ -88,7 +88,7 @@ def evaluate(
         by_name = {position: one.to_json() for position, one in positions.items()}
         print_json({"log": str(log), **evaluation.to_json()} | ({"positions": by_name} if by_name else {}))
     else:
-        from evenhand.cli.tables import show_evaluation
+        from evenhand.cli.rendering import show_evaluation
 
         show_evaluation(str(log), evaluation, with_shares=True)
         for position, one in positions.items():
@@ -99,17 +99,6 @@ def target_of(
     shares: str | None, algorithm: str | None, settings: Sequence[str], seed: int, lanes: int | None
 ) -> Target:
     """The policy to evaluate that the options describe.
-
-    Args:
-        shares: of ``--shares``.
-        algorithm: of ``--algorithm``.
-        settings: of ``--set``.
-        seed: of an algorithm that draws.
-        lanes: draws of an algorithm whose propensities have no closed form; None for 100.
-
-    Raises:
-        ConfigurationError: not exactly one of shares and algorithm is given, or an option does not belong to it.
-        DataError: the file with the shares cannot be read.
 
     Example:
         >>> target_of(None, "fucb", ["fractions={tea=0.2}", "evidence=optimistic"], seed=0, lanes=None).parameters

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from evenhand.cli.options import FigureFile, Title, Width, format_of
 from evenhand.cli.output import note
-from evenhand.core.errors import EvenhandError
 
 #: What a figure shows.
 Kind = Literal["curves", "shares", "shares-over-time", "arms-over-time", "differences", "lanes", "frontier", "delays"]
@@ -24,7 +24,7 @@ def figure(
             "frontier (reward against unfairness) or delays (when rewards become known).",
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .png, .svg or .pdf.")],
+    out: FigureFile,
     measure: Annotated[
         str, typer.Option(metavar="MEASURE", help="Measure of curves, differences and lanes.")
     ] = "regret",
@@ -34,11 +34,8 @@ def figure(
             metavar="LABEL", help="Policy that the figure is about, or that differences are to. Default: the first."
         ),
     ] = None,
-    width: Annotated[
-        Literal["screen", "column", "text"],
-        typer.Option(help="Size of the figure and of its text: for a screen, or for a paper."),
-    ] = "screen",
-    title: Annotated[str, typer.Option(metavar="TITLE", help="Title above the figure.")] = "",
+    width: Width = "screen",
+    title: Title = "",
 ) -> None:
     """Draw one figure of the results of a simulation.
 
@@ -50,13 +47,10 @@ def figure(
 
       evenhand figure results differences --measure reward --policy LFG --out differences.png
     """
-    from evenhand.simulation.figures.files import FORMATS, KINDS, save
+    from evenhand.simulation.figures.files import KINDS, save
     from evenhand.simulation.results import Results
 
-    found = Results.load(results)
-    ending = out.suffix.removeprefix(".")
-    if ending not in FORMATS:
-        raise EvenhandError(f"--out must end with .png, .svg or .pdf, got {out.name!r}")
+    found, ending = Results.load(results), format_of(out)
     asked = {"measure": measure, "policy": policy}
     about = [asked[name] for name in KINDS[kind].asks]
     save(KINDS[kind].draw(found, *about, title=title, width="" if width == "screen" else width), out, [ending])

@@ -94,7 +94,7 @@ def list_(database: Database = "evenhand.db", as_json: AsJson = False) -> None:
     if as_json:
         print_json([_plain(key) for key in found])
     else:
-        from evenhand.cli.tables import show_keys
+        from evenhand.cli.answers import show_keys
 
         show_keys(found)
 

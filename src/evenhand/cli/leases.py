@@ -46,7 +46,7 @@ def ask(
 
       evenhand client lease ask drinks 10 --draw --json
     """
-    from evenhand.cli.client_tables import show_lease
+    from evenhand.cli.answers import show_lease
 
     if draw and units:
         raise ConfigurationError("--draw lists decisions in their order; with --units they follow from units: leave it")
@@ -97,7 +97,7 @@ def return_(client: Client, name: Name, id: Id) -> Answer:
 
 
 def _reported(answer: LeaseReport) -> Answer:
-    from evenhand.cli.client_tables import show_report
+    from evenhand.cli.answers import show_report
 
     return Answer(answer.to_json(), lambda: show_report(answer))
 

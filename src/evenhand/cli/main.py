@@ -81,9 +81,6 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command; the exit status. An error is one line on standard error, never a traceback.
 
-    Args:
-        arguments: of the command line, without the name of the program.
-
     Example:
         >>> run(["--version"])
         evenhand 0.1.0
@@ -144,11 +141,7 @@ def _system_error(error: OSError) -> int:
 
 
 def _extra(module: str | None) -> str:
-    """The extra of Evenhand that installs a module.
-
-    Raises:
-        ModuleNotFoundError: none does; that it is missing is a fault of Evenhand.
-    """
+    """The extra of Evenhand that installs a module."""
     package = (module or "").partition(".")[0]
     for extra, packages in EXTRAS.items():
         if package in packages:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from evenhand.core.errors import ConfigurationError
+from evenhand.core.errors import ConfigurationError, EvenhandError
 
 
 def import_own(sources: list[str] | None) -> list[str] | None:
     """Import the user's own parts and algorithms, so that configurations and the service can name them.
-
-    Args:
-        sources: paths of ``.py`` files, or names of modules; of ``--import``, in the order of the command line.
-
-    Raises:
-        ConfigurationError: a source does not exist, or fails when it is imported.
 
     Example:
         >>> import_own(["math"])
@@ -82,22 +76,28 @@ Database = Annotated[
         help="SQLite file, or a URL such as postgresql://user@host/name.",
     ),
 ]
+FigureFile = Annotated[Path, typer.Option(metavar="FILE", help="File to write: .png, .svg or .pdf.")]
+Width = Annotated[
+    Literal["screen", "column", "text"],
+    typer.Option(help="Size of the figure and of its text: for a screen, or for a paper."),
+]
+Title = Annotated[str, typer.Option(metavar="TITLE", help="Title above the figure.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the allocation.")]
+
+
+def format_of(path: Path) -> str:
+    """The format of a figure, by the ending of its file."""
+    from evenhand.simulation.figures.files import FORMATS
+
+    if path.suffix.removeprefix(".") not in FORMATS:
+        raise EvenhandError(f"--out must end with .png, .svg or .pdf, got {path.name!r}")
+    return path.suffix.removeprefix(".")
 
 
 def parameters(
     settings: Sequence[str], option: str = "--set", form: str = "NAME=VALUE", example: str = "exploration=2.0"
 ) -> dict[str, Any]:
     """Parameters of an algorithm from ``--set``, whose values are written as in a configuration; others are strings.
-
-    Args:
-        settings: such as ``exploration=2.0``.
-        option: that the settings belong to, for messages.
-        form: of a setting, for messages.
-        example: of a setting, for messages.
-
-    Raises:
-        ConfigurationError: there is no name, equals sign or value.
 
     Example:
         >>> parameters(["exploration=2.0", "evidence=optimistic"])
@@ -109,13 +109,6 @@ def parameters(
 
 def policy(text: str) -> tuple[str | dict[str, Any], Path]:
     """A policy from the command line, as in a configuration, and the folder of its own modules ``module:name``.
-
-    Args:
-        text: the name of an algorithm, ``module:function``, a table in TOML or JSON, or a ``.toml`` or ``.json`` file
-            that holds one.
-
-    Raises:
-        ConfigurationError: the table or the file cannot be read.
 
     Example:
         >>> policy("fucb")[0], policy("{index = 'ucb', selection = {kind = 'top_m'}}")[0]
@@ -140,15 +133,6 @@ def policy(text: str) -> tuple[str | dict[str, Any], Path]:
 def numbers(option: str, form: str, example: str, settings: Sequence[str]) -> dict[str, float]:
     """Numbers by name; a name may contain equals signs.
 
-    Args:
-        option: that the settings belong to, for messages.
-        form: of a setting, for messages.
-        example: of a setting, for messages.
-        settings: such as ``tea=1``.
-
-    Raises:
-        ConfigurationError: a name, equals sign or number is missing, or a name occurs twice.
-
     Example:
         >>> numbers("REWARDS", "ARM=REWARD", "tea=1", ["tea=1", "a=b=0.5"])
         {'tea': 1.0, 'a=b': 0.5}
@@ -167,9 +151,6 @@ def numbers(option: str, form: str, example: str, settings: Sequence[str]) -> di
 
 def pair(option: str, form: str, example: str, text: str, *, last: bool = False) -> tuple[str, str]:
     """The two sides of the first equals sign, or of the last one.
-
-    Raises:
-        ConfigurationError: one of them is missing.
 
     Example:
         >>> pair("--column", "COLUMN=NAME", "reward=bought", "reward = sold")

@@ -17,9 +17,6 @@ class Interrupted(Exception):
 def print_json(value: object) -> None:
     """Print a value as JSON to standard output.
 
-    Raises:
-        ValueError: a number is infinite or not a number, which JSON cannot hold.
-
     Example:
         >>> print_json({"rows": 2})
         {

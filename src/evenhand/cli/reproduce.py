@@ -87,7 +87,7 @@ def show(place: Store, as_json: bool) -> None:
     """List the experiments: what each is about, what it needs, about how long it takes, whether it has been run."""
     from rich.markup import escape
 
-    from evenhand.cli import tables as listing
+    from evenhand.cli import rendering
     from evenhand.papers import report
     from evenhand.papers.experiment import experiments
 
@@ -95,12 +95,12 @@ def show(place: Store, as_json: bool) -> None:
     if as_json:
         print_json(listed)
         return
-    table = listing.table_of("experiment", "about", "paper", "data", "processor time", "run")
+    table = rendering.table_of("experiment", "about", "paper", "data", "processor time", "run")
     for facts in listed:
         took = "" if facts["seconds"] is None else report.duration(facts["seconds"])
         cells = (facts["title"], facts["paper"], facts["data"] or "", took, "yes" if facts["run"] else "")
         table.add_row(f"[bold]{facts['id']}[/bold]", *map(escape, cells))
-    console = listing.console_for_tables()
+    console = rendering.console_for_tables()
     console.print(table)
     total = sum(facts["seconds"] or 0.0 for facts in listed)
     console.print(
@@ -110,11 +110,7 @@ def show(place: Store, as_json: bool) -> None:
 
 
 def run(names: Sequence[str], place: Store, as_json: bool) -> None:
-    """Run experiments, judge their claims, draw their figures, and write the report.
-
-    Raises:
-        EvenhandError: an experiment is unknown, or the folder holds results of another version.
-    """
+    """Run experiments, judge their claims, draw their figures, and write the report."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -172,11 +168,11 @@ def _print(shown: Sequence[dict[str, Any]]) -> None:
 def _print_tables(shown: Sequence[dict[str, Any]]) -> None:
     from rich.markup import escape
 
-    from evenhand.cli import tables as listing
+    from evenhand.cli import rendering
 
-    console = listing.console_for_tables()
+    console = rendering.console_for_tables()
     for table in (table for one in shown for table in one["tables"]):
-        view = listing.table_of(table["title"], *table["columns"], right=True)
+        view = rendering.table_of(table["title"], *table["columns"], right=True)
         for name, cells in table["rows"].items():
             view.add_row(escape(name), *(_cell(*cell) for cell in cells))
         console.print(view)
@@ -192,11 +188,11 @@ def _cell(mean: float | None, error: float | None) -> str:
 def _print_verdicts(shown: Sequence[dict[str, Any]]) -> None:
     from rich.markup import escape
 
-    from evenhand.cli import tables as listing
+    from evenhand.cli import rendering
     from evenhand.papers import report
 
     colours = {"confirmed": "green", "contradicted": "red", "undecided": "yellow"}
-    table = listing.table_of("experiment", "claim", "verdict", "numbers that agree")
+    table = rendering.table_of("experiment", "claim", "verdict", "numbers that agree")
     for one in shown:
         for place, verdict in enumerate(one["verdicts"]):
             agree = sum(finding["mark"] == "agrees" for finding in verdict["findings"])
@@ -207,7 +203,7 @@ def _print_verdicts(shown: Sequence[dict[str, Any]]) -> None:
                 f"[{colour}]{verdict['status']}[/{colour}]",
                 f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else "",
             )
-    console = listing.console_for_tables()
+    console = rendering.console_for_tables()
     console.print(table)
     counts = report.counted(shown)
     console.print(", ".join(f"{number} {status}" for status, number in counts.items() if number))

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from evenhand.cli.tables import console_for_tables, plus_minus, table_of
+from evenhand.cli.rendering import console_for_tables, plus_minus, table_of
 from evenhand.core.errors import number_of
 from evenhand.simulation.results import Results
 from evenhand.simulation.verdicts import FAIR, KEPT, Verdict, differences, verdicts
@@ -24,16 +24,7 @@ MISSED = "✗"
 
 
 def show_results(results: Results, wide: bool = False, against: str | None = None) -> None:
-    """Print which policy kept which promise and what that cost, and how often every arm played.
-
-    Args:
-        results: of a simulation.
-        wide: print every arm and every measure, with standard errors.
-        against: label of a policy; print the paired differences of the others to it.
-
-    Raises:
-        EvenhandError: there is no policy ``against``.
-    """
+    """Print which policy kept which promise and what that cost, and how often every arm played."""
     found = verdicts(results)
     compared = [] if against is None else differences(results, against)
     console = console_for_tables()

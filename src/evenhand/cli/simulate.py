@@ -45,7 +45,7 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
         size = {"horizon": setup.horizon, "lanes": setup.lanes, "arms": list(setup.environment.names)}
         print_json({**size, "policies": policies})
     else:
-        from evenhand.cli.tables import show_feasibility
+        from evenhand.cli.rendering import show_feasibility
 
         show_feasibility(setup.environment.names, policies)
     faults = [facts["fault"] for facts in policies.values() if not facts["feasible"]]
@@ -101,21 +101,7 @@ def run(
     wide: bool = False,
     against: str | None = None,
 ) -> None:
-    """Run a setup, write the results, and print them.
-
-    Args:
-        setup: what to run.
-        jobs: number of processes; −1 uses every core.
-        out: folder for results and figures.
-        as_json: print JSON instead of tables.
-        figures: draw the figures.
-        wide: print every arm and measure, with standard errors.
-        against: label of the policy to which the differences of the others are printed.
-
-    Raises:
-        EvenhandError: the setup cannot be run, or the results cannot be written; they are printed all the same.
-        Interrupted: by the user.
-    """
+    """Run a setup, write the results, and print them."""
     from evenhand.core.files import alone_in, check_folder
 
     check_folder(out)
@@ -208,11 +194,7 @@ def _bounds(policy: Policy, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _save(results: Results, setup: Setup, out: Path, figures: bool) -> list[str]:
-    """Write results and figures; the names of the files.
-
-    Raises:
-        OSError: a file cannot be written.
-    """
+    """Write results and figures; the names of the files."""
     before = _figures_of(out)
     results.save(out)
     for path in before:

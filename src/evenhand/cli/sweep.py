@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from evenhand.cli.help import App, Group
-from evenhand.cli.options import AsJson, Import, Jobs
+from evenhand.cli.options import AsJson, FigureFile, Import, Jobs, Title, Width, format_of
 from evenhand.cli.output import Interrupted, note, print_json
 from evenhand.core.errors import EvenhandError, number_of
 
@@ -144,17 +144,14 @@ def figure(
             help="lines (a measure over one axis), heatmap (over two) or frontier (reward against unfairness).",
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .png, .svg or .pdf.")],
+    out: FigureFile,
     measure: Annotated[str, typer.Option(metavar="MEASURE", help="Measure of lines and heat maps.")] = "regret",
     axes: Annotated[
         list[str] | None,
         typer.Option("--axis", metavar="AXIS", help="Axis of the study; give two for a heat map. Default: the first."),
     ] = None,
-    width: Annotated[
-        Literal["screen", "column", "text"],
-        typer.Option(help="Size of the figure and of its text: for a screen, or for a paper."),
-    ] = "screen",
-    title: Annotated[str, typer.Option(metavar="TITLE", help="Title above the figure.")] = "",
+    width: Width = "screen",
+    title: Title = "",
 ) -> None:
     """Draw a figure of the results of a sweep.
 
@@ -168,10 +165,7 @@ def figure(
     from evenhand.studies import figures
     from evenhand.studies.results import SweepResults
 
-    ending = out.suffix.removeprefix(".")
-    if ending not in ("png", "svg", "pdf"):
-        raise EvenhandError(f"--out must end with .png, .svg or .pdf, got {out.name!r}")
-    results = SweepResults.load(folder)
+    ending, results = format_of(out), SweepResults.load(folder)
     style: dict[str, Any] = {"title": title, "width": "" if width == "screen" else width}
     if kind == "lines":
         drawn = figures.lines(results, measure, *(axes or [])[:1], **style)
@@ -193,19 +187,19 @@ def _show(results: SweepResults, measure: str | None, as_json: bool) -> None:
         return
     if not results.measures:
         return
-    from evenhand.cli import tables
+    from evenhand.cli import rendering
 
     name = measure or next(one for one in (*PREFERRED, *results.measures) if one in results.measures)
     rows = results.summary(name)
     last = rows[rows["round"] == rows.groupby(["setting", "policy"])["round"].transform("max")]
     policies = list(dict.fromkeys(last["policy"]))
-    table = tables.table_of("setting", *results.axes, *policies)
+    table = rendering.table_of("setting", *results.axes, *policies)
     settings = list(last.groupby("setting", sort=True))
     for number, group in settings[:ROWS]:
         cells = dict(zip(group["policy"], map(_mean, group["mean"], group["stderr"]), strict=True))
         axes = [str(group[axis].iloc[0]) for axis in results.axes]
         table.add_row(str(number), *axes, *(cells.get(label, "") for label in policies))
-    console = tables.console_for_tables()
+    console = rendering.console_for_tables()
     print(f"{name}: mean ± standard error over the lanes")
     console.print(table)
     if len(settings) > ROWS:
@@ -220,11 +214,7 @@ def _mean(mean: float, error: float) -> str:
 
 
 def _report_failures(results: SweepResults) -> None:
-    """End with an error where units failed, after everything else is written.
-
-    Raises:
-        EvenhandError: with a line for each of the first failures.
-    """
+    """End with an error where units failed, after everything else is written."""
     if not results.failures:
         return
     shown = list(results.failures.values())[:5]

@@ -64,16 +64,7 @@ def table(
 
 
 def frame(results: Results, show: Content, against: str | None = None) -> pd.DataFrame:
-    """The numbers of a table, a row for each policy and measure or arm.
-
-    Args:
-        results: of a simulation.
-        show: what to show.
-        against: label of the policy for differences; None for the first.
-
-    Returns:
-        ``policy``, ``measure`` or ``arm``, ``mean``, and ``stderr``, ``promised``, ``low`` or ``high``.
-    """
+    """The numbers of a table, a row for each policy and measure or arm."""
     import pandas as pd
     from attrs import asdict
 
@@ -102,12 +93,7 @@ def frame(results: Results, show: Content, against: str | None = None) -> pd.Dat
 
 
 def marked_up(rows: pd.DataFrame, markup: Format) -> str:
-    """A table with policies as columns, as text.
-
-    Args:
-        rows: of `frame`.
-        markup: Markdown or LaTeX.
-    """
+    """A table with policies as columns, as text."""
     from tabulate import tabulate
 
     heading = "arm" if "arm" in rows else "measure"
@@ -130,7 +116,7 @@ def marked_up(rows: pd.DataFrame, markup: Format) -> str:
 
 
 def _cell(row: dict[Any, Any]) -> str:
-    from evenhand.cli.tables import plus_minus
+    from evenhand.cli.rendering import plus_minus
 
     if "low" in row:
         known = not math.isnan(row["low"])

@@ -28,9 +28,6 @@ def recognised(paths: Sequence[Path]) -> dict[str, Path]:
 
     A folder is recognized by the files in it; a file of another name is taken for a conversion log.
 
-    Raises:
-        DataError: a path does not exist, holds nothing known, or two hold the same.
-
     Example:
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())

@@ -206,9 +206,6 @@ def experiments() -> dict[str, Experiment]:
 def chosen(names: Sequence[str]) -> list[Experiment]:
     """The experiments that are meant: by their ids, a paper's key, or ``"all"``; each once, in the order of the papers.
 
-    Raises:
-        EvenhandError: there is none of such a name; names the nearest.
-
     Example:
         >>> [one.id for one in chosen(["patil2019", "p-2A"])]
         ['P-2a', 'P-2b', 'P-2c', 'P-2d']

@@ -25,13 +25,6 @@ def sentences() -> dict[str, list[dict[str, Any]]]:
 def findings(paper: str, entries: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The sentences about a paper that the verdicts bear out, each with the experiments that it rests on.
 
-    Args:
-        paper: key of the paper.
-        entries: of the report by id of the experiment, with their ``verdicts``.
-
-    Returns:
-        ``text`` and ``experiments``, a list of ids, for each sentence.
-
     Example:
         >>> verdicts = [{"status": "confirmed"}] * 4
         >>> findings("patil2019", {"P-2b": {"verdicts": verdicts}})

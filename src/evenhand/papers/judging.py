@@ -71,12 +71,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     Sorted, the k-th of n is multiplied by ``n + 1 − k``, and is at least the one before and at most 1.
 
-    Args:
-        p_values: of n tests of one claim, in [0, 1].
-
-    Returns:
-        The corrected ones, in the same order.
-
     Example:
         >>> holm([0.01, 0.5, 0.02])
         [0.03, 0.5, 0.04]
@@ -93,17 +87,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def judge(
     experiment: Experiment, runs: Runs, given: Collection[str] | None = None, quick: bool = False
 ) -> list[ClaimVerdict]:
-    """The verdicts on an experiment's claims, and on what cannot be run for want of the paper's own data.
-
-    Args:
-        experiment: what was run.
-        runs: their results.
-        given: kinds of data that the user has; None does not ask for any.
-        quick: whether they were run in a reduced size.
-
-    Raises:
-        EvenhandError: a claim could not be measured, which is a fault of the experiment.
-    """
+    """The verdicts on an experiment's claims, and on what cannot be run for want of the paper's own data."""
     verdicts = []
     for claim in experiment.claims:
         if claim.missing:

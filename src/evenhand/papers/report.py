@@ -124,15 +124,6 @@ def render(
     """The pages as HTML by the name of their file: ``report.html`` about all claims, and one for each paper.
 
     They need no network, and no other file than each other and the folder with the figures.
-
-    Args:
-        store: of the results.
-        experiments: all there are, by id.
-        entries: what was kept of those that have run.
-        about: `surroundings` of the run.
-
-    Returns:
-        The pages.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -157,12 +148,7 @@ def render(
 
 
 def counted(entries: Iterable[Mapping[str, Any]], ours: bool | None = None) -> dict[str, int]:
-    """How many claims have which verdict.
-
-    Args:
-        entries: of experiments.
-        ours: whether to count the claims that we added to those of the papers, or those of the papers; None for all.
-    """
+    """How many claims have which verdict."""
     found = Counter(
         verdict["status"]
         for one in entries
@@ -205,9 +191,6 @@ def number(value: float | None) -> str:
 
 def numbers(finding: Mapping[str, Any]) -> tuple[str, str, str]:
     """An estimate and the ends of its interval, to two digits of half the width of the interval.
-
-    Args:
-        finding: with the numbers ``effect``, ``low`` and ``high``; None for an end that there is not.
 
     Example:
         >>> numbers({"effect": 0.88113, "low": 0.8704, "high": 0.8918})

@@ -50,15 +50,7 @@ class Store:
     again: bool = False
 
     def run(self, experiment: Experiment, report: Callable[[str], None] = lambda line: None) -> Runs:
-        """The runs of an experiment: those that are there as they are, the others now.
-
-        Args:
-            experiment: what to run.
-            report: called with every configuration that is run.
-
-        Raises:
-            EvenhandError: the folder holds results of another version.
-        """
+        """The runs of an experiment: those that are there as they are, the others now."""
         runs = {}
         for number, part in enumerate(experiment.parts, start=1):
             setup = self.setup(experiment, part)
@@ -100,9 +92,6 @@ class Store:
     def stamp(self, part: str) -> dict[str, Any]:
         """What is recorded of a configuration's results: their key, the code and its commit, the date, the seed, the
         machine and its load before the run, how long it took, and its processor time.
-
-        Raises:
-            DataError: it is damaged.
         """
         path = self.place(part) / "run.json"
         try:

@@ -85,19 +85,10 @@ def judged(
     enough: tuple[float, float] | None = None,
     touching: bool = True,
 ) -> Finding:
-    """A number held against the range that is claimed for it.
+    """A number, its estimate and the ends of its interval, held against the range that is claimed for it.
 
-    Args:
-        text: what was measured.
-        measured: the estimate, and the ends of its Student interval of 95%.
-        lanes: behind it.
-        expected: the range in words.
-        claimed: its ends; an interval that lies wholly outside contradicts the claim.
-        enough: the ends of a wider range; an interval that lies wholly within agrees. None for the range itself.
-        touching: whether an interval that ends on an end of the range lies within.
-
-    Returns:
-        The finding, with its p-value and the lanes that would decide it.
+    An interval that lies wholly outside contradicts the claim; one that lies within the range, or within a wider one
+    that is ``enough``, agrees; ``touching`` says whether it may end on an end of the range.
     """
     mean, low, high = measured
     least, most = claimed if enough is None else enough
@@ -114,14 +105,6 @@ def outside(measured: tuple[float, float, float], lanes: int, claimed: tuple[flo
     """The p-value of an estimate outside of what is claimed: Student's test, two-sided; 1 where it lies inside.
 
     It is at most 0.05 exactly where the whole 95% interval lies outside.
-
-    Args:
-        measured: the estimate, and the ends of its Student interval of 95%.
-        lanes: behind it.
-        claimed: the ends of the range, in which they count.
-
-    Returns:
-        The p-value, in [0, 1].
 
     Example:
         >>> outside((1.0, 0.5, 1.5), lanes=10, claimed=(-math.inf, 0.5))
@@ -146,13 +129,6 @@ def picked(finding: Finding, number: int) -> Finding:
 
 def smallest_level(contradicts: Callable[[float], bool]) -> float:
     """The p-value of what is decided by intervals: the smallest level at which they contradict a claim.
-
-    Args:
-        contradicts: whether intervals with an error of a level in (0, 1] contradict it; if so, those of every larger
-            level do, too.
-
-    Returns:
-        The level, 1 where none contradicts, and 1e-12 where the smallest that is tried does.
 
     Example:
         >>> round(smallest_level(lambda level: level >= 0.02), 6)
@@ -185,14 +161,6 @@ def lanes_to_decide(measured: tuple[float, float, float], lanes: int, limits: Se
     """About how many lanes make an interval so narrow that it reaches none of the limits, were the estimate the truth.
 
     ``n (h/δ)²`` for half its width h and the distance δ of the estimate from the nearest limit.
-
-    Args:
-        measured: the estimate, and the ends of its interval.
-        lanes: n, behind it.
-        limits: which it must not reach; infinite ones are never reached.
-
-    Returns:
-        The lanes, or None where the estimate lies on a limit or has no interval.
 
     Example:
         >>> lanes_to_decide((1.0, 0.0, 2.0), lanes=10, limits=[0.5])

@@ -66,25 +66,13 @@ def horizons(run: CompletedRun) -> dict[int, str]:
 
 
 def excess_stars(run: CompletedRun, label: str, attribute: str) -> Array:
-    """The final ratings less the true ones, in stars, (lanes, films); NaN for films never rated.
-
-    Args:
-        run: on the films.
-        label: of the policy.
-        attribute: ``"score"`` for the index in the end, ``"estimate"`` for the mean of the ratings received.
-    """
+    """The final ratings less the true ones, in stars, (lanes, films); NaN for films never rated."""
     rating = getattr(run.results.policies[label], attribute)
     return np.asarray((rating - run.setup.environment.means) * movielens.STARS)
 
 
 def distance_in_stars(run: CompletedRun, label: str, attribute: str) -> Array:
-    """Mean distance over the films of the final ratings from the true ones, (lanes,); films never rated are left out.
-
-    Args:
-        run: on the films.
-        label: of the policy.
-        attribute: ``"score"`` for the index in the end, ``"estimate"`` for the mean of the ratings received.
-    """
+    """Mean distance of the final ratings from the true ones, (lanes,); films never rated are left out."""
     return np.asarray(np.nanmean(np.abs(excess_stars(run, label, attribute)), axis=1))
 
 
@@ -197,12 +185,6 @@ def queue_over_index(exact: Array, recursive: Array, other_exact: Array, other_r
 
     The effect of the queue is the mean difference between recursive and exact over the two indices, the effect of the
     index that between the two indices over the queues; both without their sign.
-
-    Args:
-        exact: the measure (lanes,) of the first index with the exact queue.
-        recursive: of the first index with the recursive queue.
-        other_exact: of the other index with the exact queue.
-        other_recursive: of the other index with the recursive queue.
 
     Example:
         >>> import numpy as np

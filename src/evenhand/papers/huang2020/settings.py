@@ -136,15 +136,7 @@ def _seen(part: str, end: str) -> PaperClaim:
 
 
 def on_ratings(config: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The film experiment on a MovieLens copy: every user once, in the order of the file, and η for that many.
-
-    Args:
-        config: of the experiment on the figures that ship.
-        folder: with ``ratings.csv`` and ``movies.csv``.
-
-    Raises:
-        DataError: fewer users rated the films than the claims are about.
-    """
+    """The film experiment on a MovieLens copy: every user once, in the order of the file, and η for that many."""
     users, films = movielens.load(folder).stars.shape
     if users < ZOOM:
         raise DataError(f"{folder}: {users} users rated the films, the experiment needs {ZOOM}; give a larger copy")

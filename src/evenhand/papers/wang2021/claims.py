@@ -154,17 +154,7 @@ def good_choice(runs: Runs, parts: Sequence[str]) -> list[Finding]:
 
 
 def in_most(text: str, tests: Sequence[Sequence[Interval]], needed: int, lanes: int) -> Finding:
-    """In more than half of the spreads at least ``needed`` differences are below 0.
-
-    Args:
-        text: what is counted.
-        tests: the intervals of the differences, spread by spread.
-        needed: differences per spread.
-        lanes: behind each difference.
-
-    Returns:
-        The number of spreads by the means; the ends count those for which it is sure, and those for which it may be.
-    """
+    """In more than half of the spreads at least ``needed`` differences are below 0."""
     half, number = len(tests) / 2, sum(map(len, tests))
 
     def counts(confidence: float) -> list[float]:

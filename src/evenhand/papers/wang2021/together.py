@@ -59,12 +59,6 @@ def _compared(run: CompletedRun, part: str, label: str, other: str, most: float)
 def bootstrapped_below(text: str, over: Array, under: Array, bound: float) -> Finding:
     """The ratio of two means over the same lanes is below ``bound``, by the bootstrap's percentiles.
 
-    Args:
-        text: what is measured.
-        over: (lanes,).
-        under: (lanes,), of the same lanes.
-        bound: above 0.
-
     Example:
         >>> import numpy as np
         >>> found = bootstrapped_below("it", np.array([1.0] * 9 + [11.0]), np.full(10, 4.0), 2.0)

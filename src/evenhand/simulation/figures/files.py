@@ -129,12 +129,9 @@ def draw_all(
         if kind not in KINDS:
             raise EvenhandError(f"there is no kind of figure {kind!r}{nearest(kind, KINDS)}")
     style: dict[str, Any] = {"title": title, "width": width}
-    drawn = []
+    drawn, names = [], (list(results.measures), list(results.policies))
     for kind in dict.fromkeys(kinds):
-        subjects = _subjects(kind, list(results.measures), list(results.policies))
-        for name, subject in zip(
-            file_names(kind, list(results.measures), list(results.policies)), subjects, strict=True
-        ):
+        for name, subject in zip(file_names(kind, *names), _subjects(kind, *names), strict=True):
             if kind == "curves":
                 bound = (bounds or {}).get(subject)
                 figure = curves(results, subject, bounds=bound, log=log, band=band, **style)
@@ -149,15 +146,7 @@ def draw_all(
 
 
 def file_names(kind: str, measures: Sequence[str], policies: Sequence[str]) -> list[str]:
-    """The names of the files, without endings, that `draw_all` writes for a kind.
-
-    Args:
-        kind: of `KINDS`.
-        measures: names of the results' measures.
-        policies: their labels.
-
-    Returns:
-        One name per figure, all different.
+    """The names of the files, all different and without endings, that `draw_all` writes for a kind.
 
     Example:
         >>> file_names("curves", ["reward", "regret"], ["UCB1"]), file_names("arms-over-time", [], ["LFG / 1", "b"])

@@ -1,0 +1,366 @@
+"""The tables of what a service answers; what does not fit the terminal changes its layout or leaves columns out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import astuple
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Table
+
+from evenhand.cli.rendering import console_for_tables, date, interval, number, plus_minus, show, table_of
+from evenhand.core.errors import number_of
+from evenhand.messages.answers import (
+    AlgorithmInfo,
+    Allocation,
+    AllocationSummary,
+    Arm,
+    Decision,
+    DecisionOutcome,
+    Event,
+    Lease,
+    LeaseReport,
+    RewardResult,
+    Webhook,
+    rfc3339,
+)
+
+if TYPE_CHECKING:
+    from evenhand.client import LeasedDecision
+    from evenhand.messages.audit import Audit
+    from evenhand.messages.lines import BoundLine, Line
+    from evenhand.service.store.api_keys import Key
+
+COLOURS = {"accepted": "green", "duplicate": "green", "late": "yellow"}  # of statuses; the others are red
+HEALTH = {"good": "green", "attention": "yellow", "bad": "red", "closed": "dim"}
+
+# Columns that an audit leaves out on a narrow terminal, the first ones first; the space before one of the two intervals
+# makes the names differ.
+DISPENSABLE = ("late", "lost", " 95% interval", "95% interval", "pending", "max deficit", "reward")
+
+
+def show_decisions(decisions: Sequence[Decision]) -> None:
+    """Print one row per decision; where they are known, the propensities of all available arms, too.
+
+    Example:
+        >>> from evenhand.answers import ArmPropensity, Decision
+        >>> from evenhand.messages.answers import moment
+        >>> arms = ArmPropensity("tea", 0.5, 0.0), ArmPropensity("mate", 0.25, 0.0)
+        >>> show_decisions([Decision("7", 7, moment(0.0), arms, version=0, propensities=None)])
+        <BLANKLINE>
+         decision   round   arms        propensity
+         ─────────────────────────────────────────
+         7          7       tea, mate   0.5, 0.25
+        <BLANKLINE>
+    """
+    table = table_of("decision", "round", "arms", "propensity")
+    for one in decisions:
+        propensity = ", ".join(f"{arm.propensity:.3g}" for arm in one.arms if arm.propensity is not None)
+        table.add_row(escape(one.id), f"{one.round}", escape(", ".join(one.names)), propensity)
+    console = console_for_tables()
+    console.print(table)
+    if any(one.propensities for one in decisions):
+        arms = table_of("decision", "available arm", "propensity")
+        for one in decisions:
+            for place, (arm, value, stderr) in enumerate(map(astuple, one.propensities or ())):
+                text = plus_minus(value, stderr) if stderr else f"{value:.4g}"
+                arms.add_row("" if place else escape(one.id), escape(arm), text)
+        console.print(arms)
+
+
+def show_rewards(results: Sequence[RewardResult]) -> None:
+    """Print one row per reward: whether it was accepted, and why not.
+
+    Example:
+        >>> from evenhand.answers import RewardResult
+        >>> tea = RewardResult(decision="7", arm="tea", status="accepted", message="")
+        >>> mate = RewardResult(decision="7", arm="mate", status="conflict", message="received a reward of 0 before")
+        >>> show_rewards([tea, mate])
+         decision   arm    status     reason
+         ──────────────────────────────────────────────────────────
+         7          tea    accepted
+         7          mate   conflict   received a reward of 0 before
+    """
+    table = table_of("decision", "arm", "status", "reason")
+    for one in results:
+        colour = COLOURS.get(one.status, "red")
+        status = f"[{colour}]{escape(one.status)}[/{colour}]"
+        table.add_row(escape(one.decision), escape(one.arm), status, escape(one.message))
+    console_for_tables().print(table)
+
+
+def show_allocations(allocations: Sequence[AllocationSummary]) -> None:
+    """Print one row per allocation; with its health where that is known.
+
+    Example:
+        >>> from evenhand.answers import AllocationSummary
+        >>> from evenhand.messages.answers import moment
+        >>> counts = {"arms": 2, "round": 1200, "created": moment(1_790_000_000.0)}
+        >>> show_allocations([AllocationSummary(name="drinks", algorithm="fucb", closed=False, **counts)])
+         allocation   algorithm   arms   rounds   state   created
+         ────────────────────────────────────────────────────────────────────────
+         drinks       fucb        2      1,200    open    2026-09-21 14:13:20 UTC
+    """
+    table = table_of("allocation", "algorithm", "arms", "rounds", "state", "created")
+    table.columns[4].no_wrap = any(one.health is None for one in allocations)
+    for one in allocations:
+        state = "[yellow]closed[/yellow]" if one.closed else "open"
+        if one.health is not None:
+            colour = HEALTH[one.health.status]
+            state = f"[{colour}]{one.health.status}[/{colour}]: {escape(one.health.text)}"
+        cells = (escape(one.algorithm), f"{one.arms:,}", f"{one.round:,}", state, date(one.created))
+        table.add_row(f"[bold]{escape(one.name)}[/bold]", *cells)
+    console = console_for_tables()
+    console.print(table if allocations else "no allocations; [bold]evenhand client create[/bold] creates one")
+
+
+def show_description(one: Allocation) -> None:
+    """Print the settings and the state of an allocation."""
+    facts = {
+        "algorithm": one.algorithm if isinstance(one.algorithm, str) else json.dumps(one.algorithm),
+        **{f"  {name}": _parameter(one.arms, value) for name, value in one.parameters.items()},
+        "arms": ", ".join(one.arms),
+        "retired": ", ".join(one.retired),
+        "plays per round": str(one.plays),
+        "seed": str(one.seed),
+        "window": "none" if one.window is None else f"{one.window:g} s",
+        "missing rewards": "unknown" if one.missing == "lost" else "count as 0",
+        "rewards": f"{one.rewards[0]:g} to {one.rewards[1]:g}",
+        "rounds": f"{one.round:,}",
+        "version": str(one.version),
+        "state": "closed" if one.closed else "open",
+        "created": date(one.created),
+    }
+    show(table_of("", one.name, rows=((name, value) for name, value in facts.items() if value)))
+
+
+def show_audit(name: str, audit: Audit) -> None:
+    """Print what each arm was promised and received; on a narrow terminal without some columns."""
+    from evenhand.messages.audit_text import fitting
+
+    console = console_for_tables()
+    size = f"{number_of(audit.round, 'round')}, version {audit.version}, {audit.algorithm}"
+    console.print(f"[bold]{escape(name)}[/bold]  {escape(size)}", highlight=False)
+    console.print(escape(audit.verdict), highlight=False)
+    cells = _audit_columns(audit.lines)
+    names = fitting(cells, console.width - 2, 3, DISPENSABLE)  # a space at either end
+    table = table_of(*(column.strip() for column in names), right=True)
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
+    for line, *row in zip(audit.lines, *(cells[column] for column in names), strict=True):
+        table.add_row(*map(escape, row), style="dim" if line.retired else None)
+    console.print(table)
+    if len(audit.lines) < audit.arms:
+        console.print(f"and {audit.arms - len(audit.lines):,} more", highlight=False)
+    if audit.bounds:
+        console.print(_bounds(audit.bounds))
+    if len(names) < len(cells):
+        console.print("[dim]a wider terminal shows more columns, and --json all of them[/dim]", highlight=False)
+    for note in audit.notes():
+        console.print(escape(note), highlight=False)
+    if audit.fault:
+        console.print(f"[red]cannot be kept:[/red] {escape(audit.fault)}", highlight=False)
+    for warning in audit.warnings:
+        console.print(f"[red]warning:[/red] {escape(warning)}", highlight=False)
+
+
+def _bounds(bounds: Sequence[BoundLine]) -> Table:
+    """What groups of arms, and arms with a cap, were promised and got."""
+    table = table_of("group or arm", "at least", "at most", "share", "plays", "owed", "excess", right=True)
+    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
+    for line in bounds:
+        owed = number(line.owed) if line.at_least else ""
+        shares = map(number, (line.at_least or None, line.at_most, line.share))
+        table.add_row(escape(line.name), *shares, f"{line.plays:,}", owed, number(line.excess))
+    return table
+
+
+def show_keys(keys: Sequence[Key]) -> None:
+    """Print one row per API key."""
+    rows = []
+    for key in keys:
+        allocations = "all" if key.allocations is None else ", ".join(sorted(key.allocations))
+        times = ["" if time is None else date(time) for time in (key.created, key.expires, key.revoked)]
+        rows.append((key.id, key.name, ", ".join(sorted(key.scopes)), allocations, *times))
+    table = table_of("id", "name", "scopes", "allocations", "created", "expires", "revoked", rows=rows)
+    no_keys = "no keys; the service answers requests from this computer only"
+    console_for_tables().print(table if keys else no_keys, highlight=False)
+
+
+def _audit_columns(lines: Sequence[Line]) -> dict[str, list[str]]:
+    """The cells of an audit by column; the interval of a reward has a space before its name."""
+    from evenhand.messages.audit_text import plain
+
+    return {
+        "arm": [plain(line.arm) + (" (retired)" if line.retired else "") for line in lines],
+        "promised": [number(line.promised) for line in lines],
+        "plays": [f"{line.plays:,}" for line in lines],
+        "share": [number(line.share) for line in lines],
+        "95% interval": [interval(line.low_share, line.high_share) for line in lines],
+        "deficit": [number(line.deficit) for line in lines],
+        "max deficit": [number(line.worst) for line in lines],
+        "reward": [number(line.estimate) for line in lines],
+        " 95% interval": [interval(line.low, line.high) for line in lines],
+        "pending": [f"{line.pending:,}" for line in lines],
+        "lost": [f"{line.lost:,}" for line in lines],
+        "late": [f"{line.late:,}" for line in lines],
+    }
+
+
+def _parameter(arms: Sequence[str], value: object) -> str:
+    """A parameter; one that has one value per arm with their names."""
+    if isinstance(value, list) and len(value) == len(arms):
+        return ", ".join(f"{arm} {one}" for arm, one in zip(arms, value, strict=True))
+    return str(value)
+
+
+def show_decision(one: DecisionOutcome) -> None:
+    """Print a decision: one row per arm that played, and the arms that could play.
+
+    Example:
+        >>> from evenhand.answers import ArmOutcome
+        >>> from evenhand.messages.answers import moment
+        >>> tea = ArmOutcome("tea", 0.75, 0.0, 1.0, "received")
+        >>> show_decision(DecisionOutcome("7", 7, moment(0.0), (tea,), ("tea", "mate")))
+        decision 7 of 1970-01-01T00:00:00.000000Z, available: tea, mate
+         arm   propensity   reward   status
+         ────────────────────────────────────
+         tea   0.75         1        received
+    """
+    rows = ((arm.arm, number(arm.propensity), number(arm.reward), arm.status) for arm in one.arms)
+    console = console_for_tables()
+    available = escape(", ".join(one.available))
+    console.print(f"decision {escape(one.id)} of {rfc3339(one.time)}, available: {available}", soft_wrap=True)
+    console.print(table_of("arm", "propensity", "reward", "status", rows=rows))
+
+
+def show_arms(arms: Sequence[Arm]) -> None:
+    """Print one row per arm: what it is promised, and whether it is retired.
+
+    Example:
+        >>> show_arms([Arm("tea", False, 0.25, None, None), Arm("mate", True, 0.0, None, None)])
+         arm    promised   penalty   weight   state
+         ────────────────────────────────────────────
+         tea    0.25                          active
+         mate   0                             retired
+    """
+    rows = (
+        (one.arm, *map(number, (one.fraction, one.penalty, one.weight)), "retired" if one.retired else "active")
+        for one in arms
+    )
+    show(table_of("arm", "promised", "penalty", "weight", "state", rows=rows))
+
+
+def show_events(events: Sequence[Event]) -> None:
+    """Print one line per event: its sequence, time and kind, and what happened as JSON.
+
+    Example:
+        >>> from evenhand.messages.answers import moment
+        >>> show_events([Event(2, moment(0.0), "decide", 1, {"arms": ["tea"]}, None)])
+        2 1970-01-01T00:00:00.000000Z decide {"arms": ["tea"]}
+    """
+    console = console_for_tables()
+    for one in events:
+        data = escape(json.dumps(one.data))
+        console.print(f"{one.sequence} {rfc3339(one.time)} {escape(one.kind)} {data}", soft_wrap=True, highlight=False)
+
+
+def show_webhooks(webhooks: Sequence[Webhook]) -> None:
+    """Print one row per webhook.
+
+    Example:
+        >>> from evenhand.messages.answers import moment
+        >>> show_webhooks([Webhook("6f", "https://example.org", None, 7, moment(0.0), None, None, None)])
+         webhook   address               kinds   delivered   state   error
+         ─────────────────────────────────────────────────────────────────
+         6f        https://example.org   all     7           sends
+    """
+    rows = []
+    for one in webhooks:
+        state = "disabled" if one.disabled else "fails" if one.failing else "sends"
+        kinds = "all" if one.kinds is None else ", ".join(one.kinds)
+        rows.append((one.id, one.url, kinds, f"{one.sequence:,}", state, one.error or ""))
+    show(table_of("webhook", "address", "kinds", "delivered", "state", "error", rows=rows))
+
+
+def show_lease(lease: Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
+    """Print a lease: until when it is to be played and reported, one row per arm, and the decisions that were drawn.
+
+    Example:
+        >>> from evenhand import Bandit
+        >>> from evenhand.client import LeasedDecision
+        >>> lease = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.25}, seed=1).lease(8, now=0.0)
+        >>> show_lease(lease, [LeasedDecision("1", 0, ("tea",))])
+        lease 1: 8 decisions from round 1 on
+        play them until 1970-01-01T00:01:00.000000Z, and report them until 1970-01-01T00:02:00.000000Z
+         arm      decisions   propensity
+         ───────────────────────────────
+         tea      6           0.75
+         coffee   2           0.25
+         decision   position   arms
+         ──────────────────────────
+         1          0          tea
+    """
+    console = console_for_tables()
+    times = f"play them until {rfc3339(lease.expires)}, and report them until {rfc3339(lease.report_by)}"
+    console.print(
+        f"lease {lease.id}: {number_of(lease.decisions, 'decision')} from round {lease.round:,} on\n{times}",
+        soft_wrap=True,
+    )
+    rows = ((arm.arm, f"{arm.count:,}", number(arm.propensity)) for arm in lease.arms)
+    console.print(table_of("arm", "decisions", "propensity", rows=rows))
+    if drawn:
+        rows = ((one.id, f"{one.position}", ", ".join(one.names)) for one in drawn)
+        console.print(table_of("decision", "position", "arms", rows=rows))
+
+
+def show_report(report: LeaseReport) -> None:
+    """Print what the service took of a report of a lease.
+
+    Example:
+        >>> show_report(LeaseReport("1", 600, True, 100, 2, 1, 0))
+         lease   played   new   rest       accepted   duplicate   late
+         ─────────────────────────────────────────────────────────────
+         1       600      100   returned   2          1           0
+    """
+    counts = (f"{count:,}" for count in (report.accepted, report.duplicate, report.late))
+    rest = "returned" if report.returned else "open"
+    row = report.id, f"{report.played:,}", f"{report.added:,}", rest, *counts
+    show(table_of("lease", "played", "new", "rest", "accepted", "duplicate", "late", rows=[row]))
+
+
+def show_offered(algorithms: Sequence[AlgorithmInfo]) -> None:
+    """Print one row per algorithm that a service has.
+
+    Example:
+        >>> show_offered([AlgorithmInfo("ucb1", "the largest upper bound plays", "none", "nothing", (), ())])
+         algorithm   promises   description
+         ────────────────────────────────────────────────────
+         ucb1        none       the largest upper bound plays
+    """
+    rows = ((one.name, one.promises, one.summary) for one in algorithms)
+    show(table_of("algorithm", "promises", "description", rows=rows))
+
+
+def show_parameters(algorithm: AlgorithmInfo) -> None:
+    """Print an algorithm of a service: what it promises, and one row per parameter.
+
+    Example:
+        >>> from evenhand.messages.answers import AlgorithmParameter
+        >>> tolerance = AlgorithmParameter("tolerance", "number", False, 0.0, "plays of arrears")
+        >>> show_parameters(AlgorithmInfo("fucb", "FUCB: arrears first", "share", "shares", (), (tolerance,)))
+        FUCB: arrears first
+        promise: shares
+         parameter   type     default   description
+         ───────────────────────────────────────────────
+         tolerance   number   0.0       plays of arrears
+    """
+    console = console_for_tables()
+    console.print(escape(f"{algorithm.summary}\npromise: {algorithm.promise}"), highlight=False)
+    rows = []
+    for one in algorithm.parameters:
+        default = "required" if one.required else "" if one.default is None else json.dumps(one.default)
+        rows.append((one.name, one.type, default, one.description))
+    if rows:
+        console.print(table_of("parameter", "type", "default", "description", rows=rows))
