@@ -72,7 +72,7 @@ def faults(path: Path, root: Path, classes: frozenset[str]) -> Iterator[str]:
             yield f"{place}:{node.lineno}: compares the name of a class"
 
 
-def _asking(node: ast.AST) -> list[ast.AST]:
+def _asking(node: ast.AST) -> list[ast.expr]:
     """The expressions in which a class is asked for: what it is compared with, or looked up by."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
         return list(node.args[1:])

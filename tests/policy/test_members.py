@@ -81,7 +81,8 @@ def test_wrappers_ask_what_they_wrap(monkeypatch: pytest.MonkeyPatch, name: str,
         assert getattr(whole, member) == "answer"
         return
     monkeypatch.setattr(inner, member, lambda self, *arguments: asked(*arguments))
-    given = [policy if one == "policy" else np.ones(3) for one in inspect.signature(getattr(whole, member)).parameters]
+    names = inspect.signature(getattr(whole, member)).parameters
+    given: list[Any] = [policy if one == "policy" else np.ones(3) for one in names]
     if member == "start":
         given = [(3,)]
     answer = getattr(whole, member)(*given)

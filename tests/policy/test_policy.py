@@ -38,9 +38,9 @@ from evenhand.algorithms import (
     tscsf_b,
     ucb1,
 )
+from evenhand.core.parts import build, plain
 from evenhand.core.state import ALL_AVAILABLE, Decision, Observation, State, Unit
 from evenhand.policy.claim import Fairness, Shares
-from evenhand.policy.composition import as_policy
 from evenhand.policy.fairness import (
     DeficitBonus,
     DeficitFirst,
@@ -188,9 +188,7 @@ def test_probabilities_are_those_at_the_time_of_the_decision() -> None:
     assert before == pytest.approx([0.2 + 0.65 / 3, 0.1 + 0.65 / 3, 0.05 + 0.65 / 3])
 
 
-@pytest.mark.parametrize(
-    "policy", [thompson(), f_ts([0.0, 0.0, 0.0]), fcts_d(Linear()), op_fcts_d(Linear()), fgreedy_d(Linear())]
-)
+@pytest.mark.parametrize("policy", [thompson(), f_ts([0.0, 0.0, 0.0]), fcts_d(Linear()), op_fcts_d(Linear())])
 def test_where_the_score_is_drawn_only_the_inclusion_is_known(policy: Policy) -> None:
     # It holds given the draw; the chance given the past would be its mean over all draws.
     decision = policy.decide(policy.start(3), ALL_AVAILABLE, rng())
@@ -431,7 +429,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "shares: use HoldFor(size, count='all')",
     ),
     "no part": ({"index": 3}, "index must be an object such as UCB(), got 3"),
-    "a name for a part": ({"fairness": "none"}, "fairness must be an object such as NoPromise(), got 'none'"),
+    "a number for a part": ({"fairness": 3}, "fairness must be an object such as NoPromise(), got 3"),
     "a part for another slot": (
         {"selection": UCB()},
         f"selection must be an object such as TopM(), got {UCB()!r}; UCB does not derive from Selection",
@@ -460,11 +458,26 @@ def test_the_remedies_are_right() -> None:
 
 
 def test_a_policy_has_a_plain_form() -> None:
-    assert as_policy({"kind": "policy", "fairness": {"kind": "deficit_first", "fractions": SHARES}}).plays == 1
-    policy = fucb(SHARES)
-    assert as_policy(policy) is policy
-    with pytest.raises(EvenhandError, match=r"^must be a policy such as fucb\(\[0\.1, 0\.2\]\) or Policy\(\), got 3$"):
-        as_policy(3)  # type: ignore[arg-type]
+    table = {"kind": "policy", "fairness": {"kind": "deficit_first", "fractions": SHARES}}
+    assert build("policy", table).plays == 1
+
+
+@pytest.mark.parametrize(
+    ("slot", "name", "table"),
+    [
+        ("index", "ucb", {"kind": "ucb", "clip": True}),
+        ("fairness", "none", {"kind": "deficit_first", "fractions": SHARES}),
+        ("selection", "top_m", {"kind": "top_m", "plays": 2}),
+        ("schedule", "forced_start", {"kind": "quotas", "quotas": 2}),
+        ("hold", "every_round", {"kind": "hold_for", "size": {"kind": "power"}}),
+    ],
+)
+def test_a_part_is_given_by_its_kind_or_by_a_table(slot: str, name: str, table: dict[str, Any]) -> None:
+    for form in (name, table):
+        made = getattr(Policy(**{slot: form}), slot)  # type: ignore[arg-type]
+        assert plain(made) == plain(build(slot, form))
+    with pytest.raises(EvenhandError, match=f"^{slot}: unknown kind 'nothing'"):
+        Policy(**{slot: "nothing"})
 
 
 # --- Weights of one's own --------------------------------------------------------------------------------------------

@@ -283,7 +283,7 @@ def test_promises_are_checked_against_who_sleeps() -> None:
     [
         ({"policies": 3}, "policies must be a list of policies, or policies by label, got 3"),
         ({"policies": "fucb"}, "policies must be a list of policies, or policies by label, got 'fucb'"),
-        ({"policies": [ucb1(), "fucb"]}, "policies[1] must be an object such as fucb([0.1, 0.2]), got 'fucb'"),
+        ({"policies": [ucb1(), 3]}, "policies[1] must be an object such as fucb([0.1, 0.2]), got 3"),
         ({"policies": {"a": None}}, "policies['a'] must be an object such as fucb([0.1, 0.2]), got None"),
         ({"policies": {1: ucb1()}}, "the label of a policy must be a string, got 1"),
         ({"environment": [0.8, 0.5]}, "environment must be an object such as Environment(Bernoulli([0.9, 0.5])), got"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from attrs import field, frozen
@@ -14,6 +14,7 @@ from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, sho
 from evenhand.core.imports import import_object
 from evenhand.core.parts import build, class_of, kinds, parameters_of
 from evenhand.core.state import Array
+from evenhand.environment.world import Environment
 from evenhand.policy.composition import PER_ARM, SLOTS, Policy
 from evenhand.policy.prior import by_name
 
@@ -42,6 +43,35 @@ class Surroundings:
     means: Array | None = None
     importing: Callable[[str], Any] | None = None
     names: Sequence[str] = ()
+
+
+PolicyLike: TypeAlias = Policy | str | Mapping[str, object]
+
+
+def as_policy(value: PolicyLike, surroundings: Surroundings) -> Policy:
+    """A policy, given as one, by the name of an algorithm, or by a table; see `build_policy`.
+
+    Example:
+        >>> as_policy("ucb1", Surroundings(arms=2)).name
+        'ucb1'
+    """
+    if isinstance(value, str):
+        value = {"algorithm": value}
+    return build_policy(value, surroundings) if isinstance(value, Mapping) else value
+
+
+def surroundings_of(
+    environment: Environment, horizon: int, plays: int = 1, importing: Callable[[str], Any] | None = None
+) -> Surroundings:
+    """What policies that face an environment leave to it.
+
+    Example:
+        >>> from evenhand.environment.rewards import Bernoulli
+        >>> surroundings_of(Environment(Bernoulli([0.9, 0.5]), fractions=0.1), horizon=100).shared["fractions"]
+        array([0.1])
+    """
+    shared = {name: getattr(environment, name) for name in SHARED}
+    return Surroundings(environment.arms, plays, horizon, shared, environment.means, importing, environment.names)
 
 
 def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Policy:

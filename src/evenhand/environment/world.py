@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, number_of, shown, there_are
-from evenhand.core.parts import Part, part, rules_of
+from evenhand.core.parts import Part, build, part, rules_of
 from evenhand.core.state import (
     ALL_AVAILABLE,
     Array,
@@ -37,9 +37,10 @@ from evenhand.policy.merit import Merit
 DRAWN_AHEAD = 100_000  # numbers drawn at a time: enough to make calls cheap, few enough for the cache
 
 
-def _rewards(value: Rewards) -> Rewards:
-    validate.part("", value, Rewards, "Bernoulli([0.9, 0.5])")
-    return value
+def _rewards(value: Rewards | str | Mapping[str, object]) -> Rewards:
+    rewards: Rewards = build("rewards", value)
+    validate.part("", rewards, Rewards, "Bernoulli([0.9, 0.5])")
+    return rewards
 
 
 def _names(value: Sequence[str]) -> tuple[str, ...]:
@@ -60,6 +61,16 @@ def _merit(value: MeritLike | None) -> Merit | None:
     return None if value is None else as_merit(value)
 
 
+def _availability(value: Availability | str | Mapping[str, object]) -> Availability:
+    availability: Availability = build("availability", value)
+    return availability
+
+
+def _feedback(value: FeedbackModel | str | Mapping[str, object]) -> FeedbackModel:
+    feedback: FeedbackModel = build("feedback", value)
+    return feedback
+
+
 def _range(value: Sequence[float] | None) -> tuple[float, float] | None:
     if value is None:
         return None
@@ -76,6 +87,8 @@ class Environment(Part):
 
     Rewards may be in any unit. Where their range is known and goes beyond [0, 1], policies get them on the scale
     [0, 1], ``(x − low)/(high − low)``, and results are in the user's unit.
+
+    Each part is an object, the name of a kind, or a table such as ``{"kind": "geometric", "success": 0.05}``.
 
     Args:
         rewards: what a play can earn.
@@ -104,8 +117,8 @@ class Environment(Part):
     """
 
     rewards: Rewards = field(converter=_rewards, metadata={"slot": "rewards"})
-    availability: Availability = field(default=Always(), metadata={"slot": "availability"})
-    feedback: FeedbackModel = field(default=Immediate(), metadata={"slot": "feedback"})
+    availability: Availability = field(default=Always(), converter=_availability, metadata={"slot": "availability"})
+    feedback: FeedbackModel = field(default=Immediate(), converter=_feedback, metadata={"slot": "feedback"})
     names: tuple[str, ...] = field(converter=_names)
     fractions: Array | None = field(default=None, converter=validate.fractions_or_none)
     penalties: Array | None = field(default=None, converter=_nonnegatives)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
@@ -60,6 +60,34 @@ INCLUSION, GIVEN, UNKNOWN = "inclusion", "given the past", "unknown"
 REMEMBERING = ("index", "evidence", *(slot for slot in SLOTS if slot != "index"))
 
 
+Plain: TypeAlias = str | Mapping[str, object]
+
+
+def _index(value: Index | Plain) -> Index:
+    index: Index = build("index", value)
+    return index
+
+
+def _fairness(value: Fairness | Plain) -> Fairness:
+    fairness: Fairness = build("fairness", value)
+    return fairness
+
+
+def _selection(value: Selection | Plain) -> Selection:
+    selection: Selection = build("selection", value)
+    return selection
+
+
+def _schedule(value: Schedule | Plain) -> Schedule:
+    schedule: Schedule = build("schedule", value)
+    return schedule
+
+
+def _hold(value: Hold | Plain) -> Hold:
+    hold: Hold = build("hold", value)
+    return hold
+
+
 @part("policy", "policy")
 @frozen(eq=False)
 class Policy(Part):
@@ -67,6 +95,8 @@ class Policy(Part):
 
     A policy holds parameters only. What it remembers is a `State`, which `start` makes, `apply` and `observe` update in
     place, and `evenhand.dump` and `evenhand.restore` save and load exactly.
+
+    Each part is an object, the name of a kind such as ``"ucb"``, or a table such as ``{"kind": "ucb", "clip": True}``.
 
     Args:
         index: the score of each arm, and from which evidence.
@@ -93,11 +123,11 @@ class Policy(Part):
         array([1., 0.])
     """
 
-    index: Index = field(default=UCB(), metadata={"slot": "index"})
-    fairness: Fairness = field(default=NoPromise(), metadata={"slot": "fairness"})
-    selection: Selection = field(default=TopM(), metadata={"slot": "selection"})
-    schedule: Schedule = field(default=NoSchedule(), metadata={"slot": "schedule"})
-    hold: Hold = field(default=EveryRound(), metadata={"slot": "hold"})
+    index: Index = field(default=UCB(), converter=_index, metadata={"slot": "index"})
+    fairness: Fairness = field(default=NoPromise(), converter=_fairness, metadata={"slot": "fairness"})
+    selection: Selection = field(default=TopM(), converter=_selection, metadata={"slot": "selection"})
+    schedule: Schedule = field(default=NoSchedule(), converter=_schedule, metadata={"slot": "schedule"})
+    hold: Hold = field(default=EveryRound(), converter=_hold, metadata={"slot": "hold"})
     name: str = ""
 
     def __attrs_post_init__(self) -> None:
@@ -523,28 +553,6 @@ class Policy(Part):
     def by_lane(self) -> bool:
         """Whether a parameter differs between lanes."""
         return _has_rows(self)
-
-
-def as_policy(value: Policy | str | Mapping[str, object]) -> Policy:
-    """A policy, given as one or by its plain form, a table for each part.
-
-    Args:
-        value: the policy.
-
-    Returns:
-        The policy.
-
-    Raises:
-        EvenhandError: it is neither.
-
-    Example:
-        >>> as_policy({"kind": "policy", "index": "empirical_mean"}).index
-        EmpiricalMean(evidence=Received())
-    """
-    policy = build("policy", value)
-    if not isinstance(policy, Policy):
-        raise EvenhandError(f"must be a policy such as fucb([0.1, 0.2]) or Policy(), got {shown(value)}")
-    return policy
 
 
 def _memory(part: Any, shape: Shape) -> Any:

@@ -7,8 +7,8 @@ the metrics of the papers; a metric of your own goes into ``compare(…, metrics
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from attrs import frozen
@@ -343,6 +343,9 @@ def chosen(metrics: Sequence[Metric], baseline: Baseline) -> tuple[list[Metric],
         [metric for metric in meaningful if not obstacles[metric.name]],
         {name: obstacle for name, obstacle in obstacles.items() if obstacle},
     )
+
+
+MetricLike: TypeAlias = Metric | str | Mapping[str, object]
 
 
 def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> None:

@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.algorithms.build import PolicyLike, Surroundings, as_policy, surroundings_of
 from evenhand.core import streams, validate
 from evenhand.core.errors import EvenhandError, number_of, shown
+from evenhand.core.parts import build
 from evenhand.core.state import ALL_AVAILABLE, for_lanes
 from evenhand.environment.world import Environment
 from evenhand.policy.composition import Policy
 from evenhand.simulation import held, parallel
 from evenhand.simulation.compiled.engine import engine
 from evenhand.simulation.measures import MEASURES
-from evenhand.simulation.metrics import Metric, MetricRecorder, check_metrics, chosen
+from evenhand.simulation.metrics import Metric, MetricLike, MetricRecorder, check_metrics, chosen
 from evenhand.simulation.results import JoinedResult, PolicyResult, Results
 from evenhand.simulation.setup import CHECKPOINTS, lane_rows, run_information
 from evenhand.theory.baseline import Baseline, baseline_of
@@ -28,15 +30,15 @@ LARGEST = 50_000  # lanes × arms of a block
 
 
 def simulate(
-    policy: Policy,
-    environment: Environment,
+    policy: PolicyLike,
+    environment: Environment | Mapping[str, object],
     horizon: int,
     lanes: int = 100,
     seed: int = 0,
     *,
     checkpoints: int | Sequence[int] = CHECKPOINTS,
     spacing: str = "even",
-    metrics: Sequence[Metric] = (),
+    metrics: Sequence[MetricLike] = (),
     jobs: int = 1,
     progress: bool | None = None,
 ) -> Results:
@@ -65,8 +67,13 @@ def simulate(
         >>> bool((results.policies["fucb"].pulls[-1] >= 39).all())  # at most one play behind in 200 rounds
         True
     """
-    _check_policy("policy", policy)
-    label = policy.name or "policy"
+    if isinstance(policy, Mapping):
+        label = str(policy.get("algorithm", "policy"))
+    elif isinstance(policy, str):
+        label = policy
+    else:
+        validate.part("policy", policy, Policy, "fucb([0.1, 0.2])")
+        label = policy.name or "policy"
     options: dict[str, Any] = {
         "checkpoints": checkpoints,
         "spacing": spacing,
@@ -78,15 +85,15 @@ def simulate(
 
 
 def compare(
-    policies: Mapping[str, Policy] | Sequence[Policy],
-    environment: Environment,
+    policies: Mapping[str, PolicyLike] | Sequence[PolicyLike],
+    environment: Environment | Mapping[str, object],
     horizon: int,
     lanes: int = 100,
     seed: int = 0,
     *,
     checkpoints: int | Sequence[int] = CHECKPOINTS,
     spacing: str = "even",
-    metrics: Sequence[Metric] = (),
+    metrics: Sequence[MetricLike] = (),
     jobs: int = 1,
     progress: bool | None = None,
 ) -> Results:
@@ -100,14 +107,16 @@ def compare(
     arms is not known, is left out; ``omitted`` of the results has the reason.
 
     Args:
-        policies: by label, or a list of them, labelled with their algorithm's name.
-        environment: what they face.
+        policies: by label, or a list of them, labelled with their algorithm's name. One can be given by the name of an
+            algorithm, ``"fucb"``, or by a table, and takes from the environment what it leaves out.
+        environment: what they face, or its table.
         horizon: T ≥ 1, rounds.
         lanes: independent replications of each.
         seed: of all randomness, ≥ 0.
         checkpoints: how many rounds to look at, or which ones; the last round is always included.
         spacing: ``"even"`` or ``"log"``, if ``checkpoints`` is a number.
-        metrics: of your own, measured beside those of `evenhand.simulation.measures` that are meaningful here.
+        metrics: of your own, or the names of their kinds, measured beside those of `evenhand.simulation.measures` that
+            are meaningful here.
         jobs: processes; −1 takes every core.
         progress: whether to show a progress bar on standard error; None for only where that is a terminal.
 
@@ -146,15 +155,15 @@ def compare(
 
 def compare_keeping(
     kept: MutableMapping[str, PolicyResult],
-    policies: Mapping[str, Policy] | Sequence[Policy],
-    environment: Environment,
+    policies: Mapping[str, PolicyLike] | Sequence[PolicyLike],
+    environment: Environment | Mapping[str, object],
     horizon: int,
     lanes: int,
     seed: int,
     *,
     checkpoints: int | Sequence[int] = CHECKPOINTS,
     spacing: str = "even",
-    metrics: Sequence[Metric] = (),
+    metrics: Sequence[MetricLike] = (),
     jobs: int = 1,
     progress: bool | None = None,
 ) -> Results:
@@ -181,31 +190,32 @@ def compare_keeping(
     validate.whole("seed", seed, low=0)
     if validate.whole("jobs", jobs, low=-1) == 0:
         raise EvenhandError("must be at least 1, or -1 for every core, got 0", "jobs")
-    check_metrics(metrics, taken=MEASURES)
-    named = _labelled(policies)
-    validate.part("environment", environment, Environment, "Environment(Bernoulli([0.9, 0.5]))")
+    world: Environment = build("environment", environment)
+    measures = _metrics(metrics)
+    validate.part("environment", world, Environment, "Environment(Bernoulli([0.9, 0.5]))")
+    named = _labelled(policies, surroundings_of(world, horizon))
     rounds = checkpoint_rounds(horizon, checkpoints, spacing)
-    _check_lanes(environment, named, lanes)
-    environment.check_horizon(horizon)
-    _check_range(environment, named)
-    _check_named(environment, named)
+    _check_lanes(world, named, lanes)
+    world.check_horizon(horizon)
+    _check_range(world, named)
+    _check_named(world, named)
     for policy in named.values():
-        policy.start(environment.arms, lanes if lane_rows(policy) else None, environment.unit)
-    baselines = {label: baseline_of(policy, environment, label) for label, policy in named.items()}
-    measured = sum(len(_chosen(baseline, metrics)[0]) for baseline in baselines.values())
+        policy.start(world.arms, lanes if lane_rows(policy) else None, world.unit)
+    baselines = {label: baseline_of(policy, world, label) for label, policy in named.items()}
+    measured = sum(len(_chosen(baseline, measures)[0]) for baseline in baselines.values())
     running = parallel.processes(jobs)
-    _check_memory(len(rounds), lanes, environment.arms, len(named), measured, running)
+    _check_memory(len(rounds), lanes, world.arms, len(named), measured, running)
     strands = streams.strand_seeds(seed, lanes)
     missing = [label for label in named if label not in kept]
-    blocks = cut(lanes, environment.arms, len(missing), running)
+    blocks = cut(lanes, world.arms, len(missing), running)
     units: list[tuple[Any, ...]] = []
     for label in missing:
         for block in blocks:
-            own = for_lanes(named[label], block, keep=True), for_lanes(environment, block, keep=True)
+            own = for_lanes(named[label], block, keep=True), for_lanes(world, block, keep=True)
             seeds = strands[block.start // streams.STRAND : -(-block.stop // streams.STRAND)]
-            units.append((*own, baselines[label].for_lanes(block), block.stop - block.start, rounds, seeds, metrics))
+            units.append((*own, baselines[label].for_lanes(block), block.stop - block.start, rounds, seeds, measures))
     if jobs != 1:
-        parallel.carry(environment, *named.values(), *metrics)
+        parallel.carry(world, *named.values(), *measures)
     parts = {label: JoinedResult(blocks) for label in missing}
 
     def finished(number: int, block: PolicyResult) -> None:
@@ -218,11 +228,11 @@ def compare_keeping(
     return Results(
         policies={label: kept[label] for label in named},
         rounds=rounds,
-        names=environment.names,
+        names=world.names,
         promised={label: baseline.promised for label, baseline in baselines.items()},
-        information=run_information(named, environment, lanes, seed, rounds, metrics),
-        own={metric.name: metric.measure for metric in metrics},
-        omitted={label: _chosen(baseline, metrics)[1] for label, baseline in baselines.items()},
+        information=run_information(named, world, lanes, seed, rounds, measures),
+        own={metric.name: metric.measure for metric in measures},
+        omitted={label: _chosen(baseline, measures)[1] for label, baseline in baselines.items()},
     )
 
 
@@ -377,19 +387,35 @@ def checkpoint_rounds(
     return np.unique(np.array([*checkpoints, horizon], dtype=np.int64))
 
 
-def _labelled(policies: Mapping[str, Policy] | Sequence[Policy]) -> dict[str, Policy]:
+def _metrics(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
+    """The metrics, of which some may be given by the names of their kinds."""
+    if isinstance(metrics, str | bytes) or not np.iterable(metrics):
+        raise EvenhandError(f"must be a list of metrics, got {shown(metrics)}", "metrics")
+    made: list[Metric] = []
+    for place, metric in enumerate(metrics):
+        try:
+            made.append(build("metric", metric))
+        except EvenhandError as error:
+            raise error.at("metrics", place) from None
+    check_metrics(made, taken=MEASURES)
+    return tuple(made)
+
+
+def _labelled(policies: Mapping[str, PolicyLike] | Sequence[PolicyLike], around: Surroundings) -> dict[str, Policy]:
+    """The policies by label; one that is given by a name or a table takes from the environment what it leaves out."""
     if isinstance(policies, str | bytes) or not np.iterable(policies):
         raise EvenhandError(f"must be a list of policies, or policies by label, got {shown(policies)}", "policies")
-    if isinstance(policies, Mapping):
-        for label, policy in policies.items():
-            if not isinstance(label, str):
-                raise EvenhandError(f"the label of a policy must be a string, got {shown(label)}")
-            _check_policy(f"policies[{label!r}]", policy)
-        pairs = list(policies.items())
-    else:
-        for place, policy in enumerate(policies):
-            _check_policy(f"policies[{place}]", policy)
-        pairs = [(policy.name or "policy", policy) for policy in policies]
+    given: list[tuple[Any, Any]] = list(policies.items() if isinstance(policies, Mapping) else enumerate(policies))
+    pairs = []
+    for key, value in given:
+        if isinstance(policies, Mapping) and not isinstance(key, str):
+            raise EvenhandError(f"the label of a policy must be a string, got {shown(key)}")
+        try:
+            policy = as_policy(value, around)
+        except EvenhandError as error:
+            raise error.at("policies", key) from None
+        validate.part(f"policies[{key!r}]", policy, Policy, "fucb([0.1, 0.2])")
+        pairs.append((key if isinstance(key, str) else policy.name or "policy", policy))
     labels = [label for label, _ in pairs]
     if not labels:
         raise EvenhandError("there is no policy to simulate; give at least one")
@@ -397,10 +423,6 @@ def _labelled(policies: Mapping[str, Policy] | Sequence[Policy]) -> dict[str, Po
         if labels.count(label) > 1:
             raise EvenhandError(f"{labels.count(label)} policies are labelled {label!r}; give each its own label")
     return dict(pairs)
-
-
-def _check_policy(name: str, value: object) -> None:
-    validate.part(name, value, Policy, "fucb([0.1, 0.2])")
 
 
 def _check_lanes(environment: Environment, policies: Mapping[str, Policy], lanes: int) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evenhand.algorithms.build import SHARED, Surroundings, build_policy, importing_from
+from evenhand.algorithms.build import Surroundings, build_policy, importing_from, surroundings_of
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.core.parts import build
 from evenhand.environment.world import Environment
@@ -71,7 +71,7 @@ class Config(BaseModel):
     checkpoints: Count | list[Count] = CHECKPOINTS
     spacing: Literal["even", "log"] = "even"
     environment: dict[str, Any]
-    policies: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    policies: Annotated[list[str | dict[str, Any]], Field(min_length=1)]
     metrics: list[str | dict[str, Any]] = []
     figures: Figures = Figures()
 
@@ -194,8 +194,7 @@ def _surroundings(config: Config, world: Environment | None, run: RunSettings) -
     None where not even the number of arms is known, without which a policy cannot be made.
     """
     if world is not None:
-        shared = {name: getattr(world, name) for name in SHARED}
-        return Surroundings(world.arms, config.plays, config.horizon, shared, world.means, run.importing, world.names)
+        return surroundings_of(world, config.horizon, config.plays, run.importing)
     table = config.environment or {}
     arms, names = arms_of(table, run)
     if arms is None:
@@ -227,7 +226,9 @@ def _metrics(
     return tuple(metrics), faults
 
 
-def _policies(tables: list[dict[str, Any]], around: Surroundings) -> tuple[dict[str, Policy], list[EvenhandError]]:
+def _policies(
+    tables: list[str | dict[str, Any]], around: Surroundings
+) -> tuple[dict[str, Policy], list[EvenhandError]]:
     """The policies by label, and what is wrong with their tables."""
     policies: dict[str, Policy] = {}
     faults: list[EvenhandError] = []
@@ -250,11 +251,11 @@ def _policies(tables: list[dict[str, Any]], around: Surroundings) -> tuple[dict[
     return policies, faults
 
 
-def grid_points(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def grid_points(table: str | Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The tables of a policy by label: one, or one for every point of its grid.
 
     Args:
-        table: of a policy, perhaps with a ``grid``.
+        table: of a policy, perhaps with a ``grid``, or the name of an algorithm.
 
     Returns:
         Pairs of label and table, without the keys ``label`` and ``grid``.
@@ -266,6 +267,8 @@ def grid_points(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         >>> [label for label, _ in grid_points({"algorithm": "eta_fucb", "grid": {"eta": [1, 2.5]}})]
         ['eta_fucb eta=1', 'eta_fucb eta=2.5']
     """
+    if isinstance(table, str):
+        table = {"algorithm": table}
     given = {key: value for key, value in table.items() if key not in ("label", "grid")}
     grid = table.get("grid", {})
     label = table.get("label", given.get("algorithm", "policy"))

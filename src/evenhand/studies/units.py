@@ -112,8 +112,8 @@ def units_of(study: Study) -> Iterator[Unit]:
     digests = _Digests(study.folder)
     for setting in study.settings():
         tables = setting.config.get("policies")
-        if not isinstance(tables, list) or not tables or not all(isinstance(one, Mapping) for one in tables):
-            raise ConfigurationError(f"must be a list of tables, got {tables!r}", "policies")
+        if not isinstance(tables, list) or not tables or not all(isinstance(one, str | Mapping) for one in tables):
+            raise ConfigurationError(f"must be a list of tables or names, got {tables!r}", "policies")
         shared = {name: setting.config.get(name) for name in (*DECIDING, "environment")}
         labels: set[str] = set()
         for place, table in enumerate(tables):
