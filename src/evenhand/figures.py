@@ -1,7 +1,9 @@
-"""Figures of results: measures over the rounds, shares, arms over time, policies against each other, delays."""
+"""Figures of results: measures over the rounds, shares, arms over time, policies against each other, delays; audits."""
 
 from __future__ import annotations
 
+from evenhand.bandit.audit.figure import audit_figure as audit_figure
+from evenhand.bandit.audit.figure import audit_table as audit_table
 from evenhand.simulation.figures import arms_over_time as arms_over_time
 from evenhand.simulation.figures import bounds_of as bounds_of
 from evenhand.simulation.figures import curves as curves

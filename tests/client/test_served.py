@@ -20,7 +20,7 @@ import pytest
 from rich.console import Console
 
 from evenhand.bandit import Bandit
-from evenhand.bandit.audit.figure import table
+from evenhand.bandit.audit.figure import audit_table
 from evenhand.bandit.evaluation.log import read_log
 from evenhand.cli import answers
 from evenhand.cli import main as cli
@@ -79,7 +79,7 @@ def test_service_decides_as_the_bandit_does(client: Client, drinks: str) -> None
     assert audit.deficit_history.deficits == expected.deficit_history.deficits
     assert audit.delays is not None
     assert audit.delays.count == 30
-    assert table(audit).shape == table(expected).shape
+    assert audit_table(audit).shape == audit_table(expected).shape
 
 
 def test_allocation_is_made_once(client: Client, drinks: str) -> None:

@@ -15,8 +15,7 @@ import pytest
 from evenhand.bandit import Bandit
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import available_sets, leading
-from evenhand.bandit.audit.figure import figure as figure_of
-from evenhand.bandit.audit.figure import table as table_of
+from evenhand.bandit.audit.figure import audit_figure, audit_table
 from evenhand.bandit.audit.intervals import mean_interval
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.answers import moment
@@ -395,7 +394,7 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     assert list(plain["delays"]) == ["count", "quantiles", "edges", "counts"]
     assert list(plain["delays"]["quantiles"]) == ["0.05", "0.25", "0.5", "0.75", "0.95"]
     assert list(plain["deficit_history"]) == ["rounds", "times", "arms", "deficits", "largest"]
-    table = table_of(audit)
+    table = audit_table(audit)
     assert table["arm"].tolist() == [*HOSTILE, "new"]
     assert table["plays"].tolist() == [line.plays for line in audit.lines]
 
@@ -405,7 +404,7 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
 def test_the_figure_can_be_drawn(arms: list[str], tmp_path: Path) -> None:
     """A bar and a promise an arm, and no name that is taken for a formula; sixty arms at most."""
     audit = lived(arms).audit()
-    figure = figure_of(audit)
+    figure = audit_figure(audit)
     figure.savefig(tmp_path / "audit.png")
     figure.savefig(tmp_path / "audit.svg")
     shares, rewards = figure.axes
@@ -431,7 +430,7 @@ def test_json_is_valid_whatever_the_rewards_and_times() -> None:
 def test_the_figure_of_nothing() -> None:
     audit = Bandit(["a", "b"], "thompson").audit()
     assert isinstance(audit, Audit)
-    shares, _ = figure_of(audit).axes
+    shares, _ = audit_figure(audit).axes
     assert shares.get_xlim() == (0.0, 1.0)
 
 
@@ -440,7 +439,7 @@ def test_the_figure_names_the_fault() -> None:
     for available in ("a", "$x$", "$x$", "$x$"):
         bandit.decide([available])
     audit = bandit.audit()
-    shares, _ = figure_of(audit).axes
+    shares, _ = audit_figure(audit).axes
     title = shares.get_title(loc="left")
     assert title.replace("\n", " ") == audit.fault != ""
 
@@ -449,7 +448,7 @@ def test_the_figure_shows_shares_promises_and_intervals() -> None:
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.0])
     for available in "abbb":
         bandit.decide([available])
-    shares, _ = figure_of(bandit.audit()).axes
+    shares, _ = audit_figure(bandit.audit()).axes
     assert [bar.get_width() for bar in shares.patches] == [0.25, 0.75]  # type: ignore[attr-defined]
     drawn = [line.tolist() for marks in shares.collections for line in marks.get_segments()]  # type: ignore[attr-defined]
     a, b = interval(1.0, 1.0, 4), interval(3.0, 3.0, 4)

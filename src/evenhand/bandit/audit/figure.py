@@ -27,12 +27,18 @@ WIDTH = 130  # characters of it per line
 ROWS = 3  # room for at least this many arms, so that the bars of fewer are not thicker
 
 
-def table(audit: Audit) -> pd.DataFrame:
-    """The lines of an audit as a table: a row per arm, with all columns of `evenhand.messages.lines.Line`.
+def audit_table(audit: Audit) -> pd.DataFrame:
+    """The lines of an audit as a table.
+
+    Args:
+        audit: of a bandit or a service.
+
+    Returns:
+        A row per arm, with the columns of the audit's lines, in their units.
 
     Example:
         >>> from evenhand import Bandit
-        >>> table(Bandit(["tea", "coffee"], "fucb", fractions=[0.0, 0.5]).audit())[["arm", "promised", "plays"]]
+        >>> audit_table(Bandit(["tea", "coffee"], "fucb", fractions=[0.0, 0.5]).audit())[["arm", "promised", "plays"]]
               arm  promised  plays
         0     tea       0.0      0
         1  coffee       0.5      0
@@ -42,10 +48,19 @@ def table(audit: Audit) -> pd.DataFrame:
     return pd.DataFrame.from_records([VALUES(line) for line in audit.lines], columns=list(COLUMNS))
 
 
-def figure(audit: Audit) -> Figure:
+def audit_figure(audit: Audit) -> Figure:
     """The figure of an audit: shares beside promises on the left, estimated rewards on the right; one row per arm.
 
-    Of more than 60 arms, those with the largest deficits are drawn.
+    Args:
+        audit: of a bandit or a service.
+
+    Returns:
+        The figure; of more than 60 arms, those with the largest deficits are drawn.
+
+    Example:
+        >>> from evenhand import Bandit
+        >>> [axes.get_xlabel() for axes in audit_figure(Bandit(["tea", "coffee"], "ucb1").audit()).axes]
+        ['share of rounds since the promise began', 'estimated reward, 95% interval']
     """
     name = "" if audit.name is None else f"{audit.name}: "
     title = f"{name}{audit.algorithm} after {number_of(audit.round, 'round')}"

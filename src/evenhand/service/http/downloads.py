@@ -102,14 +102,14 @@ def as_svg(audit: Audit) -> bytes:
     """
     import matplotlib as mpl
 
-    from evenhand.bandit.audit.figure import figure
+    from evenhand.bandit.audit.figure import audit_figure
     from evenhand.simulation.figures.files import FORMATS
     from evenhand.simulation.figures.style import style_for
 
     file = io.BytesIO()
     with mpl.rc_context(style_for("")), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph", UserWarning)  # the reader's browser has the letters of more scripts
-        figure(audit).savefig(file, format="svg", **FORMATS["svg"])
+        audit_figure(audit).savefig(file, format="svg", **FORMATS["svg"])
     return file.getvalue()
 
 
