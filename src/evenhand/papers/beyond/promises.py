@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs
+from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs, of_runs
 from evenhand.papers.panels import lanes_of, name_arms
 from evenhand.papers.verdicts import above, at, below, shares, within
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
@@ -70,6 +70,7 @@ def late_shares(run: CompletedRun, label: str) -> Array:
     return np.asarray((pulls[-1] - pulls[half]) / (rounds[-1] - rounds[half]))
 
 
+@of_runs
 def of_the_worse(runs: Runs, label: str, least: float, most: float) -> list[Finding]:
     """The share of the second half of the rounds that each of the four worse arms got, on average."""
     mean = late_shares(runs["v"], label)[:, 1:].mean(axis=-1)
@@ -148,13 +149,13 @@ EXPERIMENTS = (
                 "If chances are clipped and divided by their sum, arms that are clearly worse get 7.1%, not the floor "
                 "of 10%.",
                 "ours",
-                lambda runs: of_the_worse(runs, CLIP, 0.07, 0.0725),
+                of_the_worse(CLIP, 0.07, 0.0725),
                 "from 7% to 7.25%: 0.1/1.4 is 7.14%",
             ),
             PaperClaim(
                 "If the floor is mixed in, arms that are clearly worse get 10%.",
                 "ours",
-                lambda runs: of_the_worse(runs, MIX, 0.0985, 0.1015),
+                of_the_worse(MIX, 0.0985, 0.1015),
                 "from 9.85% to 10.15%",
             ),
         ),

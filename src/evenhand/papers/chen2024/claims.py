@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,31 +55,6 @@ def widest(findings: Sequence[Finding]) -> list[Finding]:
 
 def _nearest(one: Finding, of: int) -> list[Finding]:
     return [replace(one, text=f"{one.text} (worst of {of})")]
-
-
-@of_runs
-def less(
-    runs: Runs, part: str, policies: Iterable[str], others: Iterable[str], measures: Iterable[str] = MEASURES
-) -> list[Finding]:
-    """Each of the policies has less of each measure than each of the others."""
-    order = [(measure, one, other) for measure in measures for one in policies for other in others]
-    return [lower(runs[part], measure, one, other) for measure, one, other in order]
-
-
-@of_runs
-def less_at(
-    runs: Runs,
-    part: str,
-    policies: Iterable[str],
-    others: Iterable[str],
-    measures: Iterable[str],
-    rounds: Iterable[float],
-) -> list[Finding]:
-    """After each of the rounds that are run each of the policies has less of each measure than each of the others."""
-    order = list(product(rounds, measures, policies, others))
-    run = runs[part]
-    end = run.setup.horizon
-    return [lower(run, measure, one, other, min(round, end)) for round, measure, one, other in order]
 
 
 @of_runs

@@ -14,6 +14,7 @@ from evenhand.papers.chen2024.claims import (
     FAIR_CODE,
     FAIRNESS,
     GREEDY,
+    MEASURES,
     OP_TS,
     OP_UCB,
     REWARD,
@@ -23,6 +24,7 @@ from evenhand.papers.chen2024.claims import (
     WARY_CODE,
     exponent_parts,
 )
+from evenhand.papers.claims import less, together
 from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
 
 SETTING = (
@@ -170,7 +172,7 @@ EXPERIMENTS = (
             PaperClaim(
                 "Both regrets of FCUCB-D and FCTS-D are smaller than those of FGreedy-D.",
                 "section 6, figures 1(b), 1(c)",
-                claims.less("c1", FAIR, [GREEDY]),
+                less("c1", FAIR, [GREEDY], MEASURES),
             ),
             PaperClaim(
                 "Both regrets of FCUCB-D and FCTS-D grow sublinearly.",
@@ -181,28 +183,28 @@ EXPERIMENTS = (
             PaperClaim(
                 "FCUCB-D has a lower reward regret than FCTS-D.",
                 "section 6, figure 1(b)",
-                claims.less("c1", [UCB], [TS], [REWARD]),
+                less("c1", [UCB], [TS], [REWARD]),
             ),
             PaperClaim(
                 "After only 4,000 rounds the reward regret of FCUCB-D is below those of FGreedy-D and FCTS-D.",
                 "section 6, figure 1(b); the horizon is ours",
-                claims.less_at("c1", [UCB], [GREEDY, TS], [REWARD], [EARLY]),
+                less("c1", [UCB], [GREEDY, TS], [REWARD], [EARLY]),
                 "the paper's figure shows whole curves, while the claims above are about the end",
             ),
             PaperClaim(
                 "After 10,000 rounds the reward regret of FCUCB-D is below those of FGreedy-D and FCTS-D.",
                 "section 6, figure 1(b); the horizon is ours",
-                claims.less_at("c1", [UCB], [GREEDY, TS], [REWARD], [LATER]),
+                less("c1", [UCB], [GREEDY, TS], [REWARD], [LATER]),
             ),
             PaperClaim(
                 "After 4,000 and after 10,000 rounds the fairness regret of FCUCB-D is below that of FGreedy-D.",
                 "section 6, figure 1(c); the horizons are ours",
-                claims.less_at("c1", [UCB], [GREEDY], [FAIRNESS], [EARLY, LATER]),
+                less("c1", [UCB], [GREEDY], [FAIRNESS], [EARLY, LATER]),
             ),
             PaperClaim(
                 "FCUCB-D has a higher fairness regret than FCTS-D.",
                 "section 6, figure 1(c)",
-                claims.less("c1", [TS], [UCB], [FAIRNESS]),
+                less("c1", [TS], [UCB], [FAIRNESS]),
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D converges to the optimal fair policy.",
@@ -213,20 +215,17 @@ EXPERIMENTS = (
             PaperClaim(
                 f"{CODES_SENTENCE}both regrets of FCUCB-D grow sublinearly and are smaller than those of FGreedy-D.",
                 "section 6, figures 1(b), 1(c); ours",
-                lambda runs: [
-                    *claims.both_sublinear("c1", FAIR_CODE[:1])(runs),
-                    *claims.less("c1", FAIR_CODE[:1], [GREEDY])(runs),
-                ],
+                together(claims.both_sublinear("c1", FAIR_CODE[:1]), less("c1", FAIR_CODE[:1], [GREEDY], MEASURES)),
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D has a lower reward regret than FCTS-D.",
                 "section 6, figure 1(b); ours",
-                claims.less("c1", FAIR_CODE[:1], [TS], [REWARD]),
+                less("c1", FAIR_CODE[:1], [TS], [REWARD]),
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D has a higher fairness regret than FCTS-D.",
                 "section 6, figure 1(c); ours",
-                claims.less("c1", [TS], FAIR_CODE[:1], [FAIRNESS]),
+                less("c1", [TS], FAIR_CODE[:1], [FAIRNESS]),
             ),
         ),
         draw=figures.both_radii("c1", with_shares=True),
@@ -359,7 +358,7 @@ EXPERIMENTS = (
                 "FCUCB-D and FCTS-D outperform OP-FCUCB-D and OP-FCTS-D in both regrets, because these delays do not "
                 "depend on the reward.",
                 "section 6, figure 3",
-                claims.less("c3", FAIR, WARY),
+                less("c3", FAIR, WARY, MEASURES),
                 EVERY_PAIR,
             ),
             PaperClaim(
@@ -377,7 +376,7 @@ EXPERIMENTS = (
             PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D and FCTS-D outperform OP-FCUCB-D and OP-FCTS-D in both regrets.",
                 "section 6, figure 3; ours",
-                claims.less("c3", FAIR_CODE, WARY_CODE),
+                less("c3", FAIR_CODE, WARY_CODE, MEASURES),
                 EVERY_PAIR,
             ),
         ),
@@ -413,7 +412,7 @@ EXPERIMENTS = (
             PaperClaim(
                 "FCUCB-D has a lower reward regret than FCTS-D with c = 2, too.",
                 "ours, after figure 1(b)",
-                claims.less("c5-2", [UCB], [TS], [REWARD]),
+                less("c5-2", [UCB], [TS], [REWARD]),
                 "after 40,000 rounds; figure 1, which shows this, has c = 4",
             ),
         ),
@@ -477,10 +476,7 @@ EXPERIMENTS = (
                 "OP-FCUCB-D and OP-FCTS-D can be used where delays do not depend on the reward, too, but then their "
                 "reward and fairness regrets are larger than those of FCUCB-D and FCTS-D.",
                 "Remark 10",
-                lambda runs: [
-                    *claims.less("c9", [UCB], [OP_UCB])(runs),
-                    *claims.less("c9", [TS], [OP_TS])(runs),
-                ],
+                together(less("c9", [UCB], [OP_UCB], MEASURES), less("c9", [TS], [OP_TS], MEASURES)),
                 "OP-FCUCB-D is compared with FCUCB-D and OP-FCTS-D with FCTS-D, at the end, under the geometric "
                 "delays of this run",
             ),

@@ -9,7 +9,6 @@ import numpy as np
 
 from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
 from evenhand.papers.verdicts import (
-    alike,
     at,
     below,
     count_lanes,
@@ -30,23 +29,6 @@ KNOWING = ("NAIVE", "NAIVE, ε = 0.83", "T-FUCB")  # policies that know the hori
 ETAS = ("0", "0.0001", "0.001", "0.01", "0.1", "1")
 
 
-def near_ucb1(runs: Runs) -> list[Finding]:
-    """Regrets within a tenth of UCB1's in the end, nothing promised."""
-    run = runs["p2a"]
-    return [alike(run, "regret", label, "UCB1", LIKE) for label in ("FUCB", "η-FUCB", "LFG")]
-
-
-def ignored_near_ucb1(runs: Runs) -> list[Finding]:
-    """The same of η-FUCB where surpluses are ignored."""
-    return [alike(runs["p2a"], "regret", "η-FUCB, surplus ignored", "UCB1", LIKE)]
-
-
-@of_runs
-def knowing_near_ucb1(runs: Runs, *labels: str) -> list[Finding]:
-    """The same of policies that know the horizon."""
-    return [alike(runs["p2a"], "regret", label, "UCB1", LIKE) for label in labels]
-
-
 @of_runs
 def r_regret_like_regret(runs: Runs, part: str, rounds: int) -> list[Finding]:
     """FUCB's r-regret is within a tenth of UCB1's regret at a round, or in the end of a shorter run."""
@@ -64,23 +46,9 @@ def logarithmic_by(runs: Runs, rounds: int) -> list[Finding]:
     return [logarithmic(runs["p2d"], "FUCB", "r_regret", min(rounds, int(runs["p2d"].results.rounds[-1])))]
 
 
-def lfg_lowest(runs: Runs) -> list[Finding]:
-    """LFG has less r-regret in the end than each of the paper's policies."""
-    return [lower(runs["p2b"], "r_regret", "LFG", other) for other in ("FUCB", "F-TS", "η-FUCB")]
-
-
 def logarithmic_with_shares(runs: Runs) -> list[Finding]:
     """The r-regrets of FUCB and LFG grow like ln t."""
     return [logarithmic(runs["p2b"], label, "r_regret") for label in ("FUCB", "LFG")]
-
-
-def never_behind(runs: Runs) -> list[Finding]:
-    """No arm is ever a whole play behind."""
-    run = runs["p2b"]
-    return [
-        below(f"largest deficit of any arm at any round: {label}", at(run, label, "max_violation"), 1.0, " play")
-        for label in ("FUCB", "F-TS")
-    ]
 
 
 def fair_in_the_end(runs: Runs) -> list[Finding]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from evenhand.papers.claims import less, near, never_behind
 from evenhand.papers.experiment import Experiment, PaperClaim, QuickSize
 from evenhand.papers.patil2019 import claims, figures
-from evenhand.papers.verdicts import lower
+from evenhand.papers.patil2019.claims import LIKE
 
 SETTING = "Ten Bernoulli arms with means 0.80, 0.79, …, 0.71, one play per round; every policy faces the same rewards."
 HORIZON = "The paper gives no horizon; 100,000 rounds are ours."
@@ -28,24 +29,24 @@ EXPERIMENTS = (
             PaperClaim(
                 "With r = 0 the regret of FUCB, η-FUCB and LFG follows that of UCB1 closely.",
                 "section 6",
-                claims.near_ucb1,
+                near("p2a", ("FUCB", "η-FUCB", "LFG"), "UCB1", "regret", LIKE),
                 "closely: within 10% of UCB1's regret at the end",
             ),
             PaperClaim(
                 "F-TS has a lower regret than UCB1.",
                 "section 6",
-                lambda runs: [lower(runs["p2a"], "regret", "F-TS", "UCB1")],
+                less("p2a", ["F-TS"], ["UCB1"], ["regret"]),
             ),
             PaperClaim(
                 "With r = 0 the regret of T-FUCB follows that of UCB1 closely.",
                 "sections 4 and 6",
-                claims.knowing_near_ucb1("T-FUCB"),
+                near("p2a", ["T-FUCB"], "UCB1", "regret", LIKE),
                 "closely: within 10%; the paper does not say whether its plot shows this policy",
             ),
             PaperClaim(
                 "With r = 0 the regret of NAIVE follows that of UCB1 closely.",
                 "sections 4 and 6",
-                claims.knowing_near_ucb1("NAIVE", "NAIVE, ε = 0.83"),
+                near("p2a", ("NAIVE", "NAIVE, ε = 0.83"), "UCB1", "regret", LIKE),
                 "closely: within 10%, with ε = 0.1 and with the ε of Theorem 1; the paper does not say whether its "
                 "plot shows this policy",
             ),
@@ -53,7 +54,7 @@ EXPERIMENTS = (
                 "If surpluses are ignored, the regret of η-FUCB follows that of UCB1 closely (our second reading of "
                 "its rule).",
                 "section 5, Algorithm 4",
-                claims.ignored_near_ucb1,
+                near("p2a", ["η-FUCB, surplus ignored"], "UCB1", "regret", LIKE),
                 "closely: within 10%",
             ),
         ),
@@ -74,9 +75,17 @@ EXPERIMENTS = (
                 claims.r_regret_like_regret("p2b", 100_000),
                 "similar: within 10% at 100,000 rounds; P-2d has other horizons",
             ),
-            PaperClaim("LFG has a lower r-regret than FUCB, F-TS and η-FUCB.", "section 6", claims.lfg_lowest),
+            PaperClaim(
+                "LFG has a lower r-regret than FUCB, F-TS and η-FUCB.",
+                "section 6",
+                less("p2b", ["LFG"], ("FUCB", "F-TS", "η-FUCB"), ["r_regret"]),
+            ),
             PaperClaim("The r-regret of FUCB and of LFG is logarithmic.", "section 6", claims.logarithmic_with_shares),
-            PaperClaim("FUCB and F-TS never leave an arm a whole play behind.", "Theorem 4", claims.never_behind),
+            PaperClaim(
+                "FUCB and F-TS never leave an arm a whole play behind.",
+                "Theorem 4",
+                never_behind("p2b", ("FUCB", "F-TS")),
+            ),
             PaperClaim(
                 "NAIVE and T-FUCB are fair.",
                 "section 4",
@@ -98,7 +107,7 @@ EXPERIMENTS = (
             PaperClaim(
                 "NAIVE has a lower r-regret with the ε of Theorem 1's proof than with ε = 0.1.",
                 "Theorem 1; ours",
-                lambda runs: [lower(runs["p2b"], "r_regret", "NAIVE, ε = 0.83", "NAIVE")],
+                less("p2b", ["NAIVE, ε = 0.83"], ["NAIVE"], ["r_regret"]),
                 "the ε that minimises the bound in the proof: 0.83 for these means and 100,000 rounds",
             ),
         ),
