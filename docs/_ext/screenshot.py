@@ -16,8 +16,9 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from evenhand.changes import Promise
 from evenhand.client import Client
-from evenhand.service.store import Decide, Reward, Store, UpdateAllocation
+from evenhand.service.store import Change, Decide, Reward, Store
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "service"))
@@ -40,7 +41,7 @@ def fill(database: str) -> None:
     due: list[tuple[float, str, str]] = []
     for round in range(ROUNDS):
         if round == CHANGED:
-            store.run("posters", UpdateAllocation({"street theatre": 0.12}))
+            store.run("posters", Change(Promise({"street theatre": 0.12})))
         now[0] += 3 * DAY / ROUNDS * chance.expovariate(1.0) * 0.99
         while due and due[0][0] <= now[0]:
             _, id, arm = heapq.heappop(due)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit
+from evenhand.changes import AddArm, Promise, Retire
 from evenhand.core.errors import EvenhandError, InfeasiblePromise
 from evenhand.messages.lines import BoundLine
-from evenhand.service.store import AddArm, Decide, ReadAudit, Store, UpdateAllocation, UpdateArm
+from evenhand.service.store import Change, Decide, ReadAudit, Store
 from evenhand.service.store.database import Database
 from evenhand.service.store.verify import verify
 
@@ -102,7 +103,7 @@ def test_what_is_owed_stays_where_only_the_arms_of_a_group_change() -> None:
         ({"groups": {"mild": {"arms": ["te"]}}}, "groups has an unknown arm 'te'; did you mean 'tea'"),
         ({"groups": {"other": {"at_least": 0.1}}}, "the group 'other' needs arms"),
         ({"caps": {"espresso": 1.5}}, r"caps\['espresso'\] must be a number in \[0, 1\]"),
-        ({}, "promise needs fractions, caps or groups"),
+        ({}, "a promise must have at least one of fractions, caps and groups"),
     ],
 )
 def test_a_wrong_change_is_refused_and_changes_nothing(change: dict[str, Any], message: str) -> None:
@@ -137,10 +138,10 @@ def test_a_store_replays_groups_and_their_changes(tmp_path: Path) -> None:
     for _ in range(30):
         store.run("drinks", Decide())
     groups = {"mild": {"arms": ["filter", "tea"], "at_least": 0.3}, "control": None}
-    assert store.run("drinks", UpdateAllocation(groups=groups, caps={"filter": 0.9})).changed
-    assert not store.run("drinks", UpdateAllocation(groups={"mild": {"at_least": 0.3}})).changed
-    store.run("drinks", AddArm("mate", {"cap": 0.2}))
-    store.run("drinks", UpdateArm("decaf", retired=True))
+    assert store.run("drinks", Change(Promise(caps={"filter": 0.9}, groups=groups))).changed
+    assert not store.run("drinks", Change(Promise(groups={"mild": {"at_least": 0.3}}))).changed
+    store.run("drinks", Change(AddArm("mate", cap=0.2)))
+    store.run("drinks", Change(Retire("decaf")))
     for _ in range(30):
         store.run("drinks", Decide())
     before = store.run("drinks", ReadAudit()).bounds

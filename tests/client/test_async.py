@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from evenhand.changes import AddArm, Promise
 from evenhand.client import AsyncClient, Client, ServiceError, Unavailable
 from evenhand.client.leases import LeasedDecisions
 from evenhand.core.errors import DataError, EvenhandError
@@ -41,7 +42,7 @@ WEBHOOK = {
     **{"failing": None, "disabled": None, "error": None, "secret": None},
 }
 ARM = {"arm": "tea", "retired": False, "fraction": 0.5, "penalty": None, "weight": None, "cap": None, "rate": None}
-PREVIEW = {
+PLAN = {
     **{"changed": True, "round": 7, "plays": 1, "promised": 0.5, "arms": [ARM]},
     **{"groups": [{"name": "hot", "arms": ["tea"], "at_least": 0.5, "at_most": None}], "begins": ["tea"]},
 }
@@ -75,7 +76,7 @@ def drawn() -> LeasedDecisions:
 
 CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("create", lambda c: c.create("drinks", ["tea"], "ucb1", missing="never", seed=3), [DESCRIPTION]),
-    ("preview_create", lambda c: c.preview_create("drinks", ["tea"], "ucb1", missing="never"), [PREVIEW]),
+    ("create", lambda c: c.create("drinks", ["tea"], "ucb1", missing="never", dry_run=True), [PLAN]),
     (
         "allocations",
         lambda c: c.allocations(),
@@ -99,22 +100,15 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("report_by_id", lambda c: c.report_by_id("drinks", "2", 1, rewards={"tea": {0: 1.0}}), [LEASE_REPORT]),
     ("report", lambda c: c.report("drinks", drawn(), finished=True), [LEASE_REPORT]),
     ("total", lambda c: c.total("drinks", 3.5, 12, idempotency_key="a"), [{"round": 12, "status": "accepted"}]),
-    ("add", lambda c: c.add("drinks", "mate", fraction=0.1, idempotency_key="a"), [CHANGED]),
-    ("preview_add", lambda c: c.preview_add("drinks", "mate", fraction=0.1), [PREVIEW]),
-    ("retire", lambda c: c.retire("drinks", "mate", idempotency_key="a"), [CHANGED]),
-    ("preview_retire", lambda c: c.preview_retire("drinks", "mate"), [PREVIEW]),
-    ("preview_bring_back", lambda c: c.preview_bring_back("drinks", "mate", fraction=0.1), [PREVIEW]),
-    ("preview_rename", lambda c: c.preview_rename("drinks", "mate", "maté"), [PREVIEW]),
+    (
+        "change",
+        lambda c: c.change("drinks", AddArm("mate", fraction=0.1), version=3, idempotency_key="a"),
+        [CHANGED],
+    ),
+    ("plan", lambda c: c.plan("drinks", Promise({"tea": 0.2}, reason="as agreed")), [PLAN]),
     ("add_webhook", lambda c: c.add_webhook("drinks", "https://example.org", kinds=["decide"]), [WEBHOOK]),
     ("webhooks", lambda c: c.webhooks("drinks"), [{"webhooks": [WEBHOOK]}]),
     ("remove_webhook", lambda c: c.remove_webhook("drinks", "6f"), [WEBHOOK]),
-    ("rename", lambda c: c.rename("drinks", "mate", "maté", idempotency_key="a"), [CHANGED]),
-    ("erase", lambda c: c.erase("drinks", "mate", idempotency_key="a"), [CHANGED]),
-    ("bring_back", lambda c: c.bring_back("drinks", "mate", idempotency_key="a"), [CHANGED]),
-    ("promise", lambda c: c.promise("drinks", {"tea": 0.2}, idempotency_key="a"), [CHANGED]),
-    ("preview_promise", lambda c: c.preview_promise("drinks", {"tea": 0.2}), [PREVIEW]),
-    ("close_allocation", lambda c: c.close_allocation("drinks", idempotency_key="a"), [CHANGED]),
-    ("reopen_allocation", lambda c: c.reopen_allocation("drinks", idempotency_key="a"), [CHANGED]),
     ("access", lambda c: c.access(), [ACCESS]),
     ("algorithms", lambda c: c.algorithms(), [{"algorithms": [ALGORITHM]}]),
 ]

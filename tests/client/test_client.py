@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit
+from evenhand.changes import AddArm, BringBack, Close, Erase, Promise, Rename, Reopen, Retire
 from evenhand.client import Client, ServiceError, Unavailable, UnexpectedAnswer
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.messages.answers import (
@@ -31,10 +32,12 @@ from evenhand.messages.answers import (
     ChangeResult,
     Decision,
     Event,
+    Plan,
     RewardResult,
     TotalResult,
     moment,
 )
+from evenhand.messages.changes import ChangeRecord
 from evenhand.messages.problem import Detail
 
 SECRET = "evh_" + "s3cret" * 7 + "x"
@@ -187,38 +190,42 @@ def test_total_asks_and_reads() -> None:
     assert outside.bodies() == [{"value": 3.5, "round": 12}]
 
 
-@pytest.mark.parametrize(
-    ("ask", "method", "path", "body"),
-    [
-        (lambda client: client.add("drinks", "mate"), "PUT", "/arms/mate", {}),
-        (
-            lambda client: client.add("drinks", "iced tea/lemon", fraction=0.1, penalty=2.0, weight=0.0),
-            "PUT",
-            "/arms/iced%20tea%2Flemon",
-            {"fraction": 0.1, "penalty": 2.0, "weight": 0.0},
-        ),
-        (lambda client: client.retire("drinks", "tea"), "PATCH", "/arms/tea", {"retired": True}),
-        (lambda client: client.rename("drinks", "tea", "Tee"), "PATCH", "/arms/tea", {"name": "Tee"}),
-        (lambda client: client.bring_back("drinks", "tea"), "PATCH", "/arms/tea", {"retired": False}),
-        (
-            lambda client: client.bring_back("drinks", "tea", fraction=0.5),
-            "PATCH",
-            "/arms/tea",
-            {"retired": False, "fraction": 0.5},
-        ),
-        (lambda client: client.promise("drinks", {"tea": 0.25}), "PATCH", "", {"fractions": {"tea": 0.25}}),
-        (lambda client: client.close_allocation("drinks"), "PATCH", "", {"closed": True}),
-        (lambda client: client.reopen_allocation("drinks"), "PATCH", "", {"closed": False}),
-    ],
-)
-def test_changes_ask_and_read(
-    ask: Callable[[Client], ChangeResult], method: str, path: str, body: dict[str, Any]
-) -> None:
-    outside = of(answer_of(200, CHANGED))
-    assert ask(outside.client()) == ChangeResult(version=3, round=120, changed=True)
-    (request,) = outside.requests
-    assert (request.method, request.url.raw_path.decode()) == (method, f"/v1/allocations/drinks{path}")
-    assert outside.bodies() == [body]
+CHANGES: list[tuple[ChangeRecord, dict[str, Any]]] = [
+    (AddArm("mate"), {"change": "add", "arm": "mate"}),
+    (
+        AddArm("iced tea/lemon", fraction=0.1, penalty=2.0, weight=0.0),
+        {"change": "add", "arm": "iced tea/lemon", "fraction": 0.1, "penalty": 2.0, "weight": 0.0},
+    ),
+    (Retire("tea", reason="sold out"), {"change": "retire", "arm": "tea", "reason": "sold out"}),
+    (Rename("tea", "Tee"), {"change": "rename", "arm": "tea", "new_name": "Tee"}),
+    (Erase("tea"), {"change": "erase", "arm": "tea"}),
+    (BringBack("tea"), {"change": "bring_back", "arm": "tea"}),
+    (BringBack("tea", 0.5), {"change": "bring_back", "arm": "tea", "fraction": 0.5}),
+    (Promise({"tea": 0.25}), {"change": "promise", "fractions": {"tea": 0.25}, "debt": "forgive"}),
+    (Close(), {"change": "close"}),
+    (Reopen(), {"change": "reopen"}),
+]
+
+
+@pytest.mark.parametrize(("change", "body"), CHANGES)
+def test_changes_ask_and_read(change: ChangeRecord, body: dict[str, Any]) -> None:
+    plan = {"changed": True, "round": 7, "plays": 1, "promised": None, "arms": [], "groups": [], "begins": []}
+    outside = of(answer_of(200, CHANGED), answer_of(200, plan))
+    client = outside.client()
+    assert client.change("drinks", change, version=2) == ChangeResult(version=3, round=120, changed=True)
+    assert client.plan("drinks", change) == Plan(True, 7, 1, None, (), (), ())
+    assert [request.method for request in outside.requests] == ["POST", "POST"]
+    paths = [request.url.raw_path.decode().removeprefix("/v1/allocations/drinks") for request in outside.requests]
+    assert paths == ["/changes?version=2", "/changes?dry_run=true"]
+    assert outside.bodies() == [body, body]
+    changed, planned = (request.headers.get("Idempotency-Key") for request in outside.requests)
+    assert changed is not None
+    assert planned is None
+
+
+def test_a_change_that_is_none() -> None:
+    with pytest.raises(EvenhandError, match=r"must be a record of evenhand.changes, such as Retire"):
+        of().client().change("drinks", {"change": "close"})  # type: ignore[arg-type]
 
 
 def test_lists_are_read_page_by_page() -> None:
@@ -362,14 +369,7 @@ WRITES: list[Callable[..., Any]] = [
     lambda client, **key: client.reward("drinks", "7", {"tea": 1.0}, **key),
     lambda client, **key: client.reward_many("drinks", [("7", {"tea": 1.0})], **key),
     lambda client, **key: client.total("drinks", 1.0, **key),
-    lambda client, **key: client.add("drinks", "mate", **key),
-    lambda client, **key: client.retire("drinks", "mate", **key),
-    lambda client, **key: client.bring_back("drinks", "mate", **key),
-    lambda client, **key: client.rename("drinks", "mate", "maté", **key),
-    lambda client, **key: client.erase("drinks", "mate", **key),
-    lambda client, **key: client.promise("drinks", {"mate": 0.1}, **key),
-    lambda client, **key: client.close_allocation("drinks", **key),
-    lambda client, **key: client.reopen_allocation("drinks", **key),
+    lambda client, **key: client.change("drinks", Promise({"mate": 0.1}), **key),
 ]
 
 

@@ -22,11 +22,13 @@ from rich.console import Console
 from evenhand.bandit import Bandit
 from evenhand.bandit.audit.figure import audit_table
 from evenhand.bandit.evaluation.log import read_log
+from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire
 from evenhand.cli import answers
 from evenhand.cli import main as cli
 from evenhand.client import Client, ServiceError, Unavailable
 from evenhand.client import transport as connection
 from evenhand.client.leases import column_of
+from evenhand.messages.answers import Plan
 from evenhand.service.store import Store
 from tests.service.running import Launcher, Server
 
@@ -121,26 +123,32 @@ def test_batches(client: Client, drinks: str) -> None:
 
 def test_changes(client: Client, drinks: str) -> None:
     client.decide_many(drinks, 4)
-    assert (client.add(drinks, "mate", fraction=0.25).version, client.describe(drinks).version) == (1, 1)
-    assert client.promise(drinks, {"coffee": 0.1}).round == 4
-    assert client.retire(drinks, "mate").version == 3
+    assert client.change(drinks, AddArm("mate", fraction=0.25)).version == client.describe(drinks).version == 1
+    assert client.change(drinks, Promise({"coffee": 0.1}, reason="too much")).round == 4
+    assert client.audit(drinks).changes_made[-1].reason == "too much"
+    assert client.change(drinks, Retire("mate"), version=2).version == 3
     assert client.describe(drinks).retired == ("mate",)
-    assert client.bring_back(drinks, "mate", fraction=0.5).version == 4
+    with pytest.raises(ServiceError, match="has version 3, not 2") as caught:
+        client.change(drinks, BringBack("mate", 0.5), version=2)
+    assert caught.value.code == "conflict"
+    assert client.change(drinks, BringBack("mate", 0.5)).version == 4
     assert {line.arm: line.promised for line in client.audit(drinks).lines} == {"tea": 0.0, "coffee": 0.1, "mate": 0.5}
-    for refuse in (client.promise, client.preview_promise):
+    for refuse in (client.change, client.plan):
         with pytest.raises(ServiceError, match="together are promised") as caught:
-            refuse(drinks, {"tea": 0.9})
+            refuse(drinks, Promise({"tea": 0.9}))
         assert caught.value.code == "infeasible"
-    assert client.preview_promise(drinks, {"tea": 0.2}).begins == ("tea",)
-    assert client.preview_add(drinks, "chai", fraction=0.1).promised == pytest.approx(0.7)
+    assert client.plan(drinks, Promise({"tea": 0.2})).begins == ("tea",)
+    assert client.plan(drinks, AddArm("chai", fraction=0.1)).promised == pytest.approx(0.7)
     settings: dict[str, Any] = {"missing": "never", "parameters": {"fractions": 0.1}}
-    assert client.preview_create("films", ["a", "b"], "fucb", **settings).promised == pytest.approx(0.2)
+    plan = client.create("films", ["a", "b"], "fucb", **settings, dry_run=True)
+    assert isinstance(plan, Plan)
+    assert plan.promised == pytest.approx(0.2)
     assert "films" not in [one.name for one in client.allocations()]
-    client.close_allocation(drinks)
+    client.change(drinks, Close())
     with pytest.raises(ServiceError) as caught:
         client.decide(drinks)
     assert caught.value.code == "closed"
-    client.reopen_allocation(drinks)
+    client.change(drinks, Reopen())
     assert client.decide(drinks).version == 4
 
 
@@ -495,18 +503,21 @@ def test_leases_for_units_by_commands(served: str, run: Run, client: Client) -> 
 
 def test_changes_by_commands(served: str, run: Run, client: Client) -> None:
     assert run("change", "add", served, "mate", "--fraction", "0.25").out == "changed: version 1, from round 1 on\n"
-    assert run("change", "promise", served, "coffee=0.1", "mate=0.3", "--json").output == {
+    words = ("--fraction", "coffee=0.1", "--fraction", "mate=0.3", "--reason", "as agreed")
+    assert run("change", "promise", served, *words, "--json").output == {
         "version": 2,
         "round": 0,
         "changed": True,
     }
-    same = run("change", "promise", served, "coffee=0.1", "mate=0.3").out
+    same = run("change", "promise", served, *words).out
     assert same == "nothing changed, version 2\n"
-    assert not client.promise(served, {"coffee": 0.1}).changed
-    dry = run("change", "promise", served, "coffee=0.6", "--dry-run").out
+    assert [one.reason for one in client.audit(served).changes_made] == ["", "as agreed"]
+    stale = run("change", "retire", served, "mate", "--version", "1")
+    assert (stale.status, "has version 2, not 1" in stale.err) == (2, True)
+    dry = run("change", "promise", served, "--fraction", "coffee=0.6", "--dry-run").out
     assert dry.startswith("nothing was written; from round 1 on:\n")
     assert [line.split()[:2] for line in dry.splitlines()[4:-1]] == [["tea", "0"], ["coffee", "0.6"], ["mate", "0.3"]]
-    assert run("change", "promise", served, "coffee=0.8", "--dry-run").status == 2
+    assert run("change", "promise", served, "--fraction", "coffee=0.8", "--dry-run").status == 2
     assert run("change", "add", served, "chai", "--fraction", "0.1", "--dry-run", "--json").output["begins"] == ["chai"]
     assert "retired" in run("change", "retire", served, "coffee", "--dry-run").out
     assert run("change", "bring-back", served, "coffee", "--dry-run").out.startswith("nothing would change:\n")
@@ -529,7 +540,7 @@ def test_changes_by_commands(served: str, run: Run, client: Client) -> None:
     assert [arm.arm for arm in client.arms(served)] == ["tea", "erased-2", "maté"]
     assert run("change", "erase", served, "coffee").status == 2
     assert run("change", "bring-back", served, "erased-2", "--fraction", "0.1").status == 0
-    refused = run("change", "promise", served, "tea=0.9")
+    refused = run("change", "promise", served, "--fraction", "tea=0.9")
     assert refused.status == 2
     assert "together are promised 1.5" in refused.err
 
@@ -592,7 +603,11 @@ def test_log_of_a_command(served: str, run: Run, client: Client, tmp_path: Path)
         (["reward", "drinks", "1", "=1"], "got '=1'"),
         (["reward", "drinks", "1", "tea=1", "tea=0"], "names 'tea' twice"),
         (["reward", "drinks", "1", "tea=nan"], "cannot be sent as JSON"),
-        (["change", "promise", "drinks", "tea"], "FRACTIONS must have the form ARM=SHARE, such as coffee=0.1"),
+        (["change", "promise", "drinks"], "must have at least one of fractions, caps and groups"),
+        (
+            ["change", "promise", "drinks", "--fraction", "tea"],
+            "--fraction must have the form ARM=SHARE, such as coffee=0.1",
+        ),
         (
             ["create", "drinks", "fucb", "--arm", "tea", "--missing", "never", "--rewards", "1"],
             "must have the form LOW,HIGH, such as 0,1",
@@ -615,7 +630,7 @@ def test_what_commands_refuse(run: Run, words: list[str], said: str) -> None:
 
 
 def test_names_of_arms_may_have_equals_signs_and_marks(served: str, run: Run, client: Client) -> None:
-    client.add(served, "[red]a=b[/red]")
+    client.change(served, AddArm("[red]a=b[/red]"))
     shown = run("decide", served, "--available", "[red]a=b[/red]").out
     assert "[red]a=b[/red]" in shown
     assert run("reward", served, "1", "[red]a=b[/red]=1").status == 0

@@ -83,7 +83,7 @@ def test_a_change_on_one_holds_on_the_other_at_once(pair: tuple[Server, Server])
     assert changed.json() == {"version": 1, "round": 1, "changed": True}
     (decision,) = second.post(f"{PAGE}/decisions", {"available": ["juice"]}).json()["decisions"]
     assert (decision["round"], decision["version"], decision["arms"][0]["arm"]) == (2, 1, "juice")
-    assert second.http.patch(PAGE, json={"closed": True}).status_code == 200
+    assert second.http.post(f"{PAGE}/changes", json={"change": "close"}).status_code == 200
     refused = first.post(f"{PAGE}/decisions", {})
     assert (refused.status_code, refused.json()["code"]) == (409, "closed")
 

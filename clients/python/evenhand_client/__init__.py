@@ -18,3 +18,11 @@ from .client import UnexpectedAnswer as UnexpectedAnswer
 from .client import verify_webhook as verify_webhook
 from .core.errors import DataError as DataError
 from .core.errors import EvenhandError as EvenhandError
+from .messages.changes import AddArm as AddArm
+from .messages.changes import BringBack as BringBack
+from .messages.changes import Close as Close
+from .messages.changes import Erase as Erase
+from .messages.changes import Promise as Promise
+from .messages.changes import Rename as Rename
+from .messages.changes import Reopen as Reopen
+from .messages.changes import Retire as Retire

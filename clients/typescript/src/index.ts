@@ -18,12 +18,14 @@ export type AllocationRequest = Schemas["AllocationRequest"];
 export type AllocationSummary = Schemas["AllocationSummary"];
 export type Arm = Schemas["Arm"];
 export type Audit = Schemas["Audit"];
+/** A change of arms or promises; which one, its field `change` says. */
+export type Change = paths["/v1/allocations/{name}/changes"]["post"]["requestBody"]["content"]["application/json"];
 export type ChangeResult = Schemas["ChangeResult"];
 export type Decision = Schemas["Decision"];
 export type DecisionOutcome = Schemas["DecisionOutcome"];
 export type DecisionRequest = Schemas["CountedRounds"] | Schemas["ListedRounds"];
 export type Event = Schemas["Event"];
-export type Preview = Schemas["Preview"];
+export type Plan = Schemas["Plan"];
 export type RewardResult = Schemas["RewardResult"];
 export type Webhook = Schemas["Webhook"];
 export type TotalResult = Schemas["TotalResult"];
@@ -32,6 +34,11 @@ export type LogQuery = NonNullable<operations["log"]["parameters"]["query"]>;
 /** By which the service recognises a call that is repeated; a new one for each call by default. */
 export interface Once {
   idempotencyKey?: string;
+}
+
+export interface Version {
+  /** That the allocation must have, so that no other change came between; default: any. */
+  version?: number;
 }
 
 export interface Options extends Limits {
@@ -46,7 +53,7 @@ export interface Options extends Limits {
 export type Client = ReturnType<typeof createClient>;
 
 const PAGE = 1000; // entries per page of a list
-const DRY_RUN = { query: { dry_run: true } }; // of requests that are to write nothing
+const DRY_RUN = { dry_run: true }; // of requests that are to write nothing
 const REPORT = 20_000; // rewards and columns per report of a lease
 
 /**
@@ -145,14 +152,14 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
 
     // --- allocations -------------------------------------------------------------------------------------------------
 
-    /** Create an allocation; one that exists with the same settings is returned as it is. */
-    async create(request: AllocationRequest): Promise<Allocation> {
-      return given((await http.POST("/v1/allocations", { body: request })).data) as Allocation;
-    },
-
-    /** What `create` would do with the same request, and what each arm would be promised; nothing is written. */
-    async previewCreate(request: AllocationRequest): Promise<Preview> {
-      return given((await http.POST("/v1/allocations", { params: DRY_RUN, body: request })).data) as Preview;
+    /** Create an allocation, or with `dryRun` plan it; one that exists with the same settings is returned as it is. */
+    async create<Dry extends boolean = false>(
+      request: AllocationRequest,
+      { dryRun }: { dryRun?: Dry } = {},
+    ): Promise<Dry extends true ? Plan : Allocation> {
+      const params = { query: dryRun ? DRY_RUN : {} };
+      const { data } = await http.POST("/v1/allocations", { params, body: request });
+      return given(data) as Dry extends true ? Plan : Allocation;
     },
 
     /** The allocations that the key is for. */
@@ -172,16 +179,18 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
       return given((await http.GET("/v1/allocations/{name}", { params: { path: path({ name }) } })).data);
     },
 
-    /** Change the promises of several arms, or close or reopen an allocation. */
-    async update(name: string, patch: Schemas["AllocationPatch"], options: Once = {}): Promise<ChangeResult> {
-      const parameters = { params: { path: path({ name }), header: header(options) } };
-      return given((await http.PATCH("/v1/allocations/{name}", { ...parameters, body: patch })).data) as ChangeResult;
+    /** Change arms or promises, or close or reopen the allocation: `{ change: "retire", arm: "tea" }`. */
+    async change(name: string, change: Change, { version, ...options }: Once & Version = {}): Promise<ChangeResult> {
+      const query = version === undefined ? {} : { version };
+      const params = { path: path({ name }), header: header(options), query };
+      return given((await http.POST("/v1/allocations/{name}/changes", { params, body: change })).data) as ChangeResult;
     },
 
-    /** What `update` would do with the same patch, and what each arm would be promised; nothing is written. */
-    async previewUpdate(name: string, patch: Schemas["AllocationPatch"]): Promise<Preview> {
-      const params = { path: path({ name }), ...DRY_RUN };
-      return given((await http.PATCH("/v1/allocations/{name}", { params, body: patch })).data) as Preview;
+    /** What `change` would do with the same change, and what each arm would be promised; nothing is written. */
+    async plan(name: string, change: Change, { version }: Version = {}): Promise<Plan> {
+      const query = { ...DRY_RUN, ...(version === undefined ? {} : { version }) };
+      const params = { path: path({ name }), query };
+      return given((await http.POST("/v1/allocations/{name}/changes", { params, body: change })).data) as Plan;
     },
 
     /** The arms of an allocation, in their order, with their promises. */
@@ -194,47 +203,6 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
         if ((cursor = page.next) === null) return found;
       }
     },
-
-    /** Add an arm; its promise counts from the next round. */
-    async add(name: string, arm: string, values: Schemas["ArmRequest"] = {}, options: Once = {}): Promise<ChangeResult> {
-      const parameters = { params: { path: path({ name, arm }), header: header(options) } };
-      return given(
-        (await http.PUT("/v1/allocations/{name}/arms/{arm}", { ...parameters, body: values })).data,
-      ) as ChangeResult;
-    },
-
-    /** What `add` would do with the same values, and what each arm would be promised; nothing is written. */
-    async previewAdd(name: string, arm: string, values: Schemas["ArmRequest"] = {}): Promise<Preview> {
-      const params = { path: path({ name, arm }), ...DRY_RUN };
-      return given((await http.PUT("/v1/allocations/{name}/arms/{arm}", { params, body: values })).data) as Preview;
-    },
-
-    /** Retire an arm, bring it back, change its promise, or rename it. */
-    async updateArm(
-      name: string,
-      arm: string,
-      patch: Schemas["ArmPatch"],
-      options: Once = {},
-    ): Promise<ChangeResult> {
-      const parameters = { params: { path: path({ name, arm }), header: header(options) } };
-      return given(
-        (await http.PATCH("/v1/allocations/{name}/arms/{arm}", { ...parameters, body: patch })).data,
-      ) as ChangeResult;
-    },
-
-    /** What `updateArm` would do with the same patch, and what each arm would be promised; nothing is written. */
-    async previewUpdateArm(name: string, arm: string, patch: Schemas["ArmPatch"]): Promise<Preview> {
-      const params = { path: path({ name, arm }), ...DRY_RUN };
-      return given((await http.PATCH("/v1/allocations/{name}/arms/{arm}", { params, body: patch })).data) as Preview;
-    },
-
-    /** Erase the name of an arm, such as that of a person: it is retired, and called `erased-3` or so. */
-    async eraseArm(name: string, arm: string, options: Once = {}): Promise<ChangeResult> {
-      const params = { path: path({ name, arm }), header: header(options) };
-      return given((await http.DELETE("/v1/allocations/{name}/arms/{arm}", { params })).data);
-    },
-
-    // --- webhooks ----------------------------------------------------------------------------------------------------
 
     /** Register an address to which events are sent; the answer has the secret for `verifyWebhook`. */
     async addWebhook(name: string, webhook: Schemas["WebhookRequest"]): Promise<Schemas["Webhook"]> {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { readFile } from "node:fs/promises";
 import {
+  type Change,
   columnOf,
   createClient,
   type Decision,
@@ -156,21 +157,25 @@ test("webhooks are registered, and their signatures verified", async () => {
 });
 
 test("arms and promises change", async () => {
-  assert.equal((await client.add("drinks", "iced tea/lemon", { fraction: 0.1 })).changed, true);
-  assert.equal((await client.updateArm("drinks", "iced tea/lemon", { retired: true })).changed, true);
+  const change = (change: Change) => client.change("drinks", change);
+  assert.equal((await change({ change: "add", arm: "iced tea/lemon", fraction: 0.1 })).changed, true);
+  assert.equal((await change({ change: "retire", arm: "iced tea/lemon", reason: "sold out" })).changed, true);
   const arms = await client.arms("drinks");
   assert.deepEqual(arms.map((arm) => [arm.arm, arm.retired]), [["tea", false], ["coffee", false], ["iced tea/lemon", true]]);
-  assert.equal((await client.updateArm("drinks", "iced tea/lemon", { name: "lemonade" })).changed, true);
-  assert.equal((await client.eraseArm("drinks", "lemonade")).changed, true);
+  assert.equal((await change({ change: "rename", arm: "iced tea/lemon", new_name: "lemonade" })).changed, true);
+  assert.equal((await change({ change: "erase", arm: "lemonade" })).changed, true);
   assert.deepEqual((await client.arms("drinks")).map((arm) => arm.arm), ["tea", "coffee", "erased-3"]);
-  assert.equal((await client.update("drinks", { fractions: { coffee: 0.25 } })).changed, false);
-  const preview = await client.previewUpdate("drinks", { fractions: { coffee: 0.3 } });
-  assert.deepEqual([preview.changed, preview.begins], [true, ["coffee"]]);
-  assert.equal((await client.previewUpdateArm("drinks", "tea", { name: "green tea" })).arms[0]?.arm, "green tea");
-  assert.equal((await client.previewAdd("drinks", "mate", { fraction: 0.1 })).arms.length, 4);
+  const same = await change({ change: "promise", fractions: { coffee: 0.25 } });
+  assert.equal(same.changed, false);
+  const plan = await client.plan("drinks", { change: "promise", fractions: { coffee: 0.3 } });
+  assert.deepEqual([plan.changed, plan.begins], [true, ["coffee"]]);
+  assert.equal((await client.plan("drinks", { change: "add", arm: "mate", fraction: 0.1 })).arms.length, 4);
   assert.deepEqual((await client.arms("drinks")).map((arm) => arm.fraction), [0, 0.25, 0]);
-  const error = await errorOf(client.update("drinks", { fractions: { tea: 0.9 } }));
+  const error = await errorOf(change({ change: "promise", fractions: { tea: 0.9 } }));
   assert.equal(error.code, "infeasible");
+  const stale = await errorOf(client.change("drinks", { change: "close" }, { version: same.version + 1 }));
+  assert.equal(stale.code, "conflict");
+  assert.equal((await client.audit("drinks")).changes_made.find((one) => one.reason !== "")?.reason, "sold out");
 });
 
 test("what is read only", async () => {

@@ -15,7 +15,8 @@ from evenhand.core.imports import import_object
 from evenhand.core.parts import build, class_of, kinds, parameters_of
 from evenhand.core.state import Array
 from evenhand.environment.world import Environment
-from evenhand.policy.composition import PER_ARM, SLOTS, Policy
+from evenhand.messages.changes import VALUES
+from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.prior import by_name
 
 #: Parameters that a run or an environment may give for all policies.
@@ -216,7 +217,7 @@ def _part(slot: str, value: object, surroundings: Surroundings) -> Any:
 def _value(name: str, value: object, surroundings: Surroundings) -> object:
     """A parameter as the algorithm or the part takes it."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if name in PER_ARM and number:
+    if name in VALUES and number:  # one number stands for a list of equal ones
         return [value] * surroundings.arms
     if name == "prior" and isinstance(value, Mapping):
         return by_name(value, surroundings.names)

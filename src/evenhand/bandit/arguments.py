@@ -13,6 +13,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, StateError, nearest, number_of, there_are
 from evenhand.core.parts import plain
 from evenhand.core.state import Unit
+from evenhand.messages.changes import VALUES
 from evenhand.policy.groups import as_groups, membership
 
 
@@ -115,10 +116,10 @@ def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
             if arm not in known:
                 hint = nearest(str(arm), names) * (len(names) <= HINTED)
                 raise EvenhandError(f"{name} has an unknown arm {arm!r}{hint}")
-        default = 1.0 if name in ("weights", "caps") else 0.0
+        default = VALUES[name][1] or 0.0
         value = [value.get(arm, default) for arm in names]
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if name == "penalties":
+        if VALUES[name][1] is None:
             return value  # also that of arms added later
         value = [value] * len(names)
     if isinstance(value, str | set) or not np.iterable(value):

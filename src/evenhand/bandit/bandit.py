@@ -11,7 +11,8 @@ from evenhand.bandit import rewards as received
 from evenhand.bandit.record import Record
 from evenhand.bandit.record import seconds as clock
 from evenhand.core.errors import StateError
-from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, RewardStatus
+from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus
+from evenhand.messages.changes import BringBack, ChangeRecord, Promise, Rename, Retire, change_of
 from evenhand.policy.composition import Policy
 
 if TYPE_CHECKING:
@@ -326,18 +327,58 @@ class Bandit:
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def add(self, arm: str, *, now: float | None = None, **values: float) -> None:
-        """Add an arm; its promise begins with the next round.
+    def change(self, change: ChangeRecord, *, now: float | None = None) -> tuple[str, ...]:
+        """Change arms or promises, all at once or not at all; what is promised anew begins with the next round.
+
+        What is owed under a promise that changes lapses, which the audit records. A promise that stays as it is goes
+        on, with what is owed under it. Closing and reopening are recorded only: a service decides no more, a bandit
+        does.
 
         Args:
-            arm: its name.
+            change: one of `evenhand.changes`, such as ``Promise({"tea": 0.2}, reason="as agreed")``.
             now: seconds since the epoch; None for the computer's clock.
-            **values: ``fraction``, ``penalty`` or ``weight`` of the arm, where the algorithm has such a parameter per
-                arm; without them the fraction is 0 and the weight 1.
+
+        Returns:
+            The arms and groups whose promise has changed. Where nothing has changed, the version stays, too.
 
         Raises:
-            InfeasiblePromise: the promises could not be kept any more; nothing changes then.
-            EvenhandError: there is such an arm, or the policy follows a fixed schedule.
+            InfeasiblePromise: the promises could not be kept together; nothing changes then.
+            EvenhandError: it cannot be made, as where an arm is unknown, too few would be left, or the policy follows a
+                fixed schedule or makes no such promise.
+
+        Example:
+            >>> from evenhand.changes import Promise
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.2])
+            >>> bandit.change(Promise({"tea": 0.1, "coffee": 0.3}, reason="coffee was late"))
+            ('coffee',)
+            >>> bandit.audit().changes_made[0].text, bandit.audit().changes_made[0].reason
+            ('the promised share of coffee changed from 20% to 30%', 'coffee was late')
+        """
+        return changes.make(self._record, change, clock(now))
+
+    def plan(self, change: ChangeRecord) -> Plan:
+        """What a change would do; nothing changes.
+
+        Args:
+            change: as of `change`.
+
+        Returns:
+            Whether anything would change, what each arm and group would be promised, and whose promise would begin.
+
+        Raises:
+            InfeasiblePromise: the promises could not be kept together.
+            EvenhandError: it could not be made.
+
+        Example:
+            >>> from evenhand.changes import AddArm
+            >>> plan = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.2]).plan(AddArm("mate", fraction=0.3))
+            >>> plan.changed, round(plan.promised, 3), plan.begins
+            (True, 0.6, ('mate',))
+        """
+        return changes.answer(self._record, change)
+
+    def add(self, arm: str, *, now: float | None = None, **values: Any) -> None:
+        """Add an arm: the change `evenhand.changes.AddArm` with these values.
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.1])
@@ -345,47 +386,20 @@ class Bandit:
             >>> bandit.names, bandit.parameters["fractions"]
             (('tea', 'coffee', 'mate'), [0.1, 0.1, 0.2])
         """
-        with self._record.noting("add", arm, clock(now)):
-            changes.add(self._record, arm, values)
+        self.change(change_of({"change": "add", "arm": arm, **values}), now=now)
 
-    def retire(self, arm: str, *, now: float | None = None) -> None:
-        """Retire an arm: it does not play any more and its promise ends; its pending rewards are still taken.
+    def retire(self, arm: str, *, reason: str = "", now: float | None = None) -> None:
+        """Retire an arm: the change `evenhand.changes.Retire`; its pending rewards are still taken."""
+        self.change(Retire(arm, reason=reason), now=now)
 
-        Args:
-            arm: name of the arm.
-            now: seconds since the epoch; None for the computer's clock.
+    def bring_back(
+        self, arm: str, fraction: float | None = None, *, reason: str = "", now: float | None = None
+    ) -> None:
+        """Bring back a retired arm with everything known of it: the change `evenhand.changes.BringBack`."""
+        self.change(BringBack(arm, fraction, reason=reason), now=now)
 
-        Raises:
-            EvenhandError: it is unknown or retired, too few arms would be left, or the policy follows a fixed schedule.
-        """
-        with self._record.noting("retire", arm, clock(now)):
-            changes.retire(self._record, arm)
-
-    def bring_back(self, arm: str, fraction: float = 0.0, *, now: float | None = None) -> None:
-        """Bring back a retired arm with everything known about it; its promise begins with the next round.
-
-        Args:
-            arm: its name.
-            fraction: its new promise, where the algorithm promises shares.
-            now: seconds since the epoch; None for the computer's clock.
-
-        Raises:
-            InfeasiblePromise: the promises could not be kept any more; nothing changes then.
-            EvenhandError: it is unknown or not retired.
-        """
-        with self._record.noting("bring_back", arm, clock(now)):
-            changes.bring_back(self._record, arm, fraction)
-
-    def rename(self, arm: str, name: str, *, now: float | None = None) -> None:
-        """Give an arm another name: it stays the same arm, with its promise, its plays and its pending rewards.
-
-        Args:
-            arm: its name.
-            name: its new name.
-            now: seconds since the epoch; None for the computer's clock.
-
-        Raises:
-            EvenhandError: the arm is unknown, or there is an arm of the new name.
+    def rename(self, arm: str, new_name: str, *, reason: str = "", now: float | None = None) -> None:
+        """Give an arm another name, with its promise, its plays and its pending rewards: `evenhand.changes.Rename`.
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "ucb1")
@@ -394,8 +408,7 @@ class Bandit:
             >>> bandit.observe(decision.id, {"green tea": 1.0})
             {'green tea': 'accepted'}
         """
-        with self._record.noting("rename", name, clock(now)):
-            changes.rename(self._record, arm, name)
+        self.change(Rename(arm, new_name, reason=reason), now=now)
 
     def promise(
         self,
@@ -403,35 +416,17 @@ class Bandit:
         *,
         caps: Mapping[str, float] | None = None,
         groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+        reason: str = "",
         now: float | None = None,
     ) -> tuple[str, ...]:
-        """Change the promised shares of some arms and groups; their new promises begin with the next round.
-
-        What these arms are owed lapses, which the audit records. An arm that is promised the share that it has keeps
-        its promise and what it is owed, as do the arms that are not named.
-
-        Args:
-            fractions: share of the rounds by the names of arms, in [0, 1].
-            caps: largest share of the rounds by the names of arms, in [0, 1]; 1 for no limit.
-            groups: tables with ``at_least``, ``at_most`` or ``exactly``, and ``arms``, by the names of groups; what is
-                left out stays as it is. A name that there is not yet makes a new group, None ends one. Where only the
-                arms change, what is owed to the group stays.
-            now: seconds since the epoch; None for the computer's clock.
-
-        Returns:
-            The arms and groups whose promise has changed. Where nothing has changed, the version stays, too.
-
-        Raises:
-            InfeasiblePromise: they cannot be kept; nothing changes then.
-            EvenhandError: an arm is unknown or retired, nothing is given, or the algorithm has no such promises.
+        """Change the promises of some arms and groups: the change `evenhand.changes.Promise`; returns whose changed.
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.2])
             >>> bandit.promise({"tea": 0.1, "coffee": 0.3}), bandit.promise({"tea": 0.1})
             (('coffee',), ())
         """
-        with self._record.noting("promise", None, clock(now)):
-            return changes.promise(self._record, fractions, caps, groups)
+        return self.change(Promise(fractions, caps, groups, reason=reason), now=now)
 
     # --- audit --------------------------------------------------------------------------------------------------------
 

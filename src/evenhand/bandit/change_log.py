@@ -13,6 +13,7 @@ from evenhand.core import validate
 from evenhand.core.errors import StateError
 from evenhand.core.state import Array
 from evenhand.messages.answers import moment
+from evenhand.messages.changes import ChangeRecord
 from evenhand.messages.lines import ChangeMade
 from evenhand.policy.composition import Policy
 
@@ -29,12 +30,13 @@ class Change:
     Attributes:
         time: when it was made, in seconds.
         round: after which it took effect.
-        kind: a name of `evenhand.bandit.replay.CHANGES`.
+        kind: its name in `evenhand.messages.changes.CHANGES`.
         arm: that was added, retired, brought back or renamed; None for others.
         shares: promised shares that changed, at most five.
         caps: largest shares that changed, at most five.
         more: number of other arms whose shares changed.
         groups: names of groups whose promise changed, at most five.
+        reason: why; empty where none was given.
     """
 
     time: float
@@ -45,6 +47,7 @@ class Change:
     caps: tuple[Moved, ...] = ()
     more: int = 0
     groups: tuple[str, ...] = ()
+    reason: str = ""
 
     def text(self, names: Sequence[str]) -> str:
         """What was changed, as a sentence without a full stop.
@@ -81,7 +84,7 @@ class ChangeLog(deque[Change]):
 
     def excerpt(self, names: Sequence[str]) -> tuple[ChangeMade, ...]:
         """The changes as an audit shows them."""
-        return tuple(ChangeMade(moment(one.time), one.round, one.text(names)) for one in self)
+        return tuple(ChangeMade(moment(one.time), one.round, one.text(names), one.reason) for one in self)
 
     def dump(self) -> list[dict[str, Any]]:
         """Plain JSON values."""
@@ -108,7 +111,7 @@ class ChangeLog(deque[Change]):
 
 
 def change_between(
-    before: Policy, after: Policy, arms: int, now: float, round: int, kind: str, arm: int | None
+    before: Policy, after: Policy, arms: int, now: float, round: int, change: ChangeRecord, arm: int | None
 ) -> Change:
     """The change from one policy to another, for so many arms."""
     shares, caps = _difference(before.fractions, after.fractions, arms), _difference(before.caps, after.caps, arms)
@@ -118,12 +121,13 @@ def change_between(
     return Change(
         now,
         round,
-        kind,
+        change.change,
         arm,
         tuple(shares[:NAMED]),
         tuple(caps[:NAMED]),
         sum(max(len(one) - NAMED, 0) for one in lists),
         tuple(other[:NAMED]),
+        change.reason,
     )
 
 
@@ -166,4 +170,5 @@ def _restored(plain: Mapping[str, Any], arms: int) -> Change:
         moved(plain["caps"]),
         validate.whole("more", plain["more"], low=0),
         tuple(map(str, plain["groups"])),
+        str(plain["reason"]),
     )

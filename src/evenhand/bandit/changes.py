@@ -15,17 +15,21 @@ from evenhand.bandit.statistics import Statistics
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import grown
+from evenhand.messages import answers
+from evenhand.messages.changes import (
+    VALUES,
+    AddArm,
+    BringBack,
+    ChangeRecord,
+    Close,
+    Erase,
+    Promise,
+    Rename,
+    Reopen,
+    Retire,
+)
 from evenhand.policy.composition import Policy
 from evenhand.policy.prior import UNIFORM
-
-#: The value of a new arm by its name, the parameter that it belongs to, and its default; None where it must be given.
-NEW_ARM: tuple[tuple[str, str, float | None], ...] = (
-    ("fraction", "fractions", 0.0),
-    ("penalty", "penalties", None),
-    ("weight", "weights", 1.0),
-    ("cap", "caps", 1.0),
-    ("rate", "rates", 0.0),
-)
 
 
 @dataclass(frozen=True)
@@ -60,43 +64,51 @@ class Plan:
         return record.built(self.arms.names, self.parameters, checked, self.arms.retired)
 
 
-def add(record: Record, arm: str, values: Mapping[str, float], checked: bool = False) -> None:
-    """Add an arm; see `evenhand.bandit.Bandit.add`.
+def make(record: Record, change: ChangeRecord, now: float, replayed: bool = False) -> tuple[str, ...]:
+    """Make a change; the names of the arms and groups whose promise begins.
 
-    Args:
-        record: of the bandit.
-        arm: name of the new arm.
-        values: its fraction, penalty, weight, cap or rate, by these names.
-        checked: whether the promises are known to be feasible, as when a stored change is replayed.
+    With ``replayed`` the promises are known to be feasible, and an arm that was renamed has its present name already.
     """
-    _change(record, plan_add(record, arm, values), checked)
-    record.availability.clear()  # it is unknown whether the new arm would have been available
+    with record.noting(change, now):
+        plan = plan_of(record, change, replayed)
+        if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):
+            _change(record, plan, replayed)
+        elif isinstance(change, Rename | Erase) and (replayed or plan.arms is not record.arms):
+            record.adopt(plan.arms, record.parameters, record.policy)
+            record.version += 1
+        if isinstance(change, AddArm | BringBack):
+            record.availability.clear()  # it is unknown whether the arm would have been available
+    return (*plan.begun, *plan.groups_begun)
 
 
-def plan_add(record: Record, arm: str, values: Mapping[str, float]) -> Plan:
-    """What a bandit would be with a new arm; see `evenhand.bandit.Bandit.add`.
+def plan_of(record: Record, change: ChangeRecord, replayed: bool = False) -> Plan:
+    """What a bandit would be after a change; it does not change."""
+    match change:
+        case AddArm():
+            return _with_arm(record, change)
+        case Retire():
+            return _without(record, change.arm)
+        case BringBack():
+            return _brought_back(record, change)
+        case Rename():
+            return _renamed(record, change.arm, change.arm if replayed else change.new_name)
+        case Erase():
+            return _erased(record, change.arm, replayed)
+        case Promise():
+            return _promised(record, change)
+    return Plan(record.arms, record.parameters, ())
 
-    Args:
-        record: of the bandit, which does not change.
-        arm: name of the new arm.
-        values: its fraction, penalty, weight, cap or rate, by these names.
 
-    Returns:
-        The arms and the parameters with the new arm.
-    """
+def _with_arm(record: Record, change: AddArm) -> Plan:
     _check_changeable(record)
-    (arm,) = checked_names([arm])
+    (arm,) = checked_names([change.arm])
     if arm in record.arms.place:
         raise EvenhandError(f"there is already an arm {arm!r}" + ("; bring it back" * (arm in record.retired)))
-    known = [name for name, _, _ in NEW_ARM]
-    for name in values:
-        if name not in known:
-            raise EvenhandError(f"unknown {name!r}{nearest(name, known)}")
     parameters = dict(record.parameters)
-    for name, parameter, default in NEW_ARM:
-        value = values.get(name)
+    for parameter, (name, new) in VALUES.items():
+        value = getattr(change, name)
         if isinstance(parameters.get(parameter), list):
-            value = default if value is None else value
+            value = new if value is None else value
             if value is None:
                 raise EvenhandError(f"{record.label} needs a {name} for the new arm {arm!r}")
             parameters[parameter] = [*parameters[parameter], validate.number(name, value, low=0.0)]
@@ -108,27 +120,7 @@ def plan_add(record: Record, arm: str, values: Mapping[str, float]) -> Plan:
     return Plan(Arms((*record.names, arm), record.retired), parameters, (arm,))
 
 
-def retire(record: Record, arm: str, checked: bool = False) -> None:
-    """Retire an arm; see `evenhand.bandit.Bandit.retire`.
-
-    Args:
-        record: of the bandit.
-        arm: name of the arm.
-        checked: as for `add`.
-    """
-    _change(record, plan_retire(record, arm), checked)
-
-
-def plan_retire(record: Record, arm: str) -> Plan:
-    """What a bandit would be without an arm; see `evenhand.bandit.Bandit.retire`.
-
-    Args:
-        record: of the bandit, which does not change.
-        arm: name of the arm.
-
-    Returns:
-        The arms, of which it is retired, and the parameters without its promise.
-    """
+def _without(record: Record, arm: str) -> Plan:
     _check_changeable(record)
     record.arms.check(arm)
     if arm in record.retired:
@@ -139,142 +131,101 @@ def plan_retire(record: Record, arm: str) -> Plan:
     return Plan(arms, _with_fraction(record, arm, 0.0), (arm,))
 
 
-def bring_back(record: Record, arm: str, fraction: float, checked: bool = False) -> None:
-    """Bring back a retired arm; see `evenhand.bandit.Bandit.bring_back`.
-
-    Args:
-        record: of the bandit.
-        arm: name of the arm.
-        fraction: its promised share of the rounds, in [0, 1].
-        checked: as for `add`.
-    """
-    _change(record, plan_bring_back(record, arm, fraction), checked)
-    record.availability.clear()  # it is unknown whether it would have been available
-
-
-def plan_bring_back(record: Record, arm: str, fraction: float = 0.0) -> Plan:
-    """What a bandit would be with a retired arm brought back; see `evenhand.bandit.Bandit.bring_back`.
-
-    Args:
-        record: of the bandit, which does not change.
-        arm: name of the arm.
-        fraction: its promised share of the rounds, in [0, 1].
-
-    Returns:
-        The arms, of which it is no longer retired, and the parameters with its promise.
-    """
+def _brought_back(record: Record, change: BringBack) -> Plan:
+    arm = change.arm
     record.arms.check(arm)
     if arm not in record.retired:
         raise EvenhandError(f"arm {arm!r} is not retired")
-    parameters = _with_fraction(record, arm, validate.number("fraction", fraction, 0.0, 1.0))
-    return Plan(Arms(record.names, record.retired - {arm}), parameters, (arm,))
+    fraction = 0.0 if change.fraction is None else validate.number("fraction", change.fraction, 0.0, 1.0)
+    return Plan(Arms(record.names, record.retired - {arm}), _with_fraction(record, arm, fraction), (arm,))
 
 
-def rename(record: Record, arm: str, name: str) -> None:
-    """Give an arm another name; see `evenhand.bandit.Bandit.rename`.
-
-    Args:
-        record: of the bandit.
-        arm: present name of the arm.
-        name: its new name.
-    """
-    plan = plan_rename(record, arm, name)
-    if plan.arms is not record.arms:
-        record.adopt(plan.arms, record.parameters, record.policy)
-        record.version += 1
-
-
-def plan_rename(record: Record, arm: str, name: str) -> Plan:
-    """What a bandit would be with another name of an arm; see `evenhand.bandit.Bandit.rename`.
-
-    Args:
-        record: of the bandit, which does not change.
-        arm: present name of the arm.
-        name: its new name.
-
-    Returns:
-        The arms with that name; those that there are where it is the present one.
-    """
+def _renamed(record: Record, arm: str, name: str) -> Plan:
     record.arms.check(arm)
     (name,) = checked_names([name])
     if name == arm:
         return Plan(record.arms, record.parameters, ())
     if name in record.arms.place:
         raise EvenhandError(f"there is already an arm {name!r}")
-    names = [name if one == arm else one for one in record.names]
-    return Plan(_with_names(record, names), record.parameters, ())
+    return Plan(_with_names(record.arms, arm, name), record.parameters, ())
+
+
+def _erased(record: Record, arm: str, replayed: bool) -> Plan:
+    """The arm retires, where it has not, and has a neutral name, where a replay does not find it there already."""
+    record.arms.check(arm)
+    name = neutral = arm if replayed else f"erased-{record.arms.place[arm] + 1}"
+    number = 1
+    while name in record.arms.place and name != arm:
+        name, number = f"{neutral}-{number}", number + 1
+    try:
+        plan = Plan(record.arms, record.parameters, ()) if arm in record.retired else _without(record, arm)
+    except EvenhandError as error:
+        raise EvenhandError(f"{error}; give it a neutral name instead, which erases its own as well") from None
+    arms = plan.arms if name == arm else _with_names(plan.arms, arm, name)
+    return Plan(arms, plan.parameters, (name,) if plan.begun else ())
+
+
+def _with_names(arms: Arms, arm: str, name: str) -> Arms:
+    """The arms with another name of one."""
+    return Arms(*(tuple(name if one == arm else one for one in names) for names in (arms.names, arms.retired)))
 
 
 def use_names(record: Record, names: Sequence[str]) -> None:
-    """Use these names of the arms from now on, in their order.
-
-    Args:
-        record: of the bandit.
-        names: (arms,), the new names.
-    """
-    record.adopt(_with_names(record, names), record.parameters, record.policy)
+    """Use these names of the arms from now on, in their order."""
+    retired = [names[record.arms.place[arm]] for arm in record.retired]
+    record.adopt(Arms(tuple(names), retired), record.parameters, record.policy)
 
 
-def _with_names(record: Record, names: Sequence[str]) -> Arms:
-    """The arms with other names, of which the same are retired."""
-    return Arms(tuple(names), [names[record.arms.place[arm]] for arm in record.retired])
-
-
-def promise(
-    record: Record,
-    fractions: Mapping[str, float] | None = None,
-    caps: Mapping[str, float] | None = None,
-    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
-    checked: bool = False,
-) -> tuple[str, ...]:
-    """Change promised shares; see `evenhand.bandit.Bandit.promise`.
-
-    Args:
-        record: of the bandit.
-        fractions: promised shares of the rounds by arm, in [0, 1]; None to keep them.
-        caps: largest shares of the rounds by arm, in [0, 1]; None to keep them.
-        groups: what changes, by the names of groups; None in place of a table ends one.
-        checked: as for `add`.
-
-    Returns:
-        The names of the arms and groups whose promise is another now.
-    """
-    plan = plan_promise(record, fractions, caps, groups)
-    if plan.parameters != record.parameters:
-        _change(record, plan, checked)
-    return (*plan.begun, *plan.groups_begun)
-
-
-def plan_promise(
-    record: Record,
-    fractions: Mapping[str, float] | None = None,
-    caps: Mapping[str, float] | None = None,
-    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
-) -> Plan:
-    """What a bandit would be with other promises; see `evenhand.bandit.Bandit.promise`.
-
-    Args:
-        record: of the bandit, which does not change.
-        fractions: promised shares of the rounds by arm, in [0, 1]; None to keep them.
-        caps: largest shares of the rounds by arm, in [0, 1]; None to keep them.
-        groups: what changes, by the names of groups; None in place of a table ends one.
-
-    Returns:
-        The parameters with these promises, and the arms and groups whose promise changes.
-    """
+def _promised(record: Record, change: Promise) -> Plan:
     _check_changeable(record)
-    if fractions is None and caps is None and groups is None:
-        raise EvenhandError("promise needs fractions, caps or groups")
     parameters: dict[str, Any] = dict(record.parameters)
     changed: dict[str, None] = {}
-    for name, shares in (("fractions", fractions), ("caps", caps)):
+    for name, shares in (("fractions", change.fractions), ("caps", change.caps)):
         if shares is not None:
             parameters[name], arms = _with_shares(record, name, shares)
             changed |= dict.fromkeys(arms)
     begun: list[str] = []
-    if groups is not None:
-        parameters["groups"], begun = with_changes(record, groups)
+    if change.groups is not None:
+        parameters["groups"], begun = with_changes(record, change.groups)
     return Plan(record.arms, parameters, tuple(changed), tuple(begun))
+
+
+def answer(record: Record, change: ChangeRecord | None) -> answers.Plan:
+    """What a change would do, as an answer; None for nothing."""
+    plan = Plan(record.arms, record.parameters, ()) if change is None else plan_of(record, change)
+    policy = plan.policy(record)
+    changed = isinstance(change, Close | Reopen) or plan.arms is not record.arms or plan.parameters != record.parameters
+    groups = {group["name"] for group in policy.groups}
+    begins = [arm for arm in plan.begun if arm not in plan.arms.retired]
+    begins += [name for name in plan.groups_begun if name in groups]
+    return planned(record.plays, plan.arms, policy, plan.parameters, changed, int(record.state.round), begins)
+
+
+def planned(
+    plays: int,
+    arms: Arms,
+    policy: Policy,
+    parameters: Mapping[str, Any],
+    changed: bool,
+    round: int = 0,
+    begins: Collection[str] = (),
+) -> answers.Plan:
+    """What a policy with these parameters would promise these arms, from some round on."""
+    columns = {name: parameters[key] for key, (name, _) in VALUES.items() if isinstance(parameters.get(key), list)}
+    if policy.fractions is not None:
+        columns["fraction"] = np.broadcast_to(np.asarray(policy.fractions, dtype=float), len(arms)).tolist()
+    promises = [
+        answers.Arm(arm, arm in arms.retired, **{name: values[place] for name, values in columns.items()})
+        for place, arm in enumerate(arms.names)
+    ]
+    groups = [
+        answers.GroupPromise(
+            one["name"], tuple(arms.names[place] for place in one["arms"]), one["at_least"], one["at_most"]
+        )
+        for one in policy.groups
+    ]
+    promised = float(np.sum(columns["fraction"])) if "fraction" in columns else None
+    return answers.Plan(changed, round, plays, promised, tuple(promises), tuple(groups), tuple(begins))
 
 
 def _with_shares(record: Record, name: str, given: Mapping[str, float]) -> tuple[list[float], list[str]]:
@@ -285,8 +236,6 @@ def _with_shares(record: Record, name: str, given: Mapping[str, float]) -> tuple
     if not isinstance(known, list):
         what = "shares" if name == "fractions" else name
         raise EvenhandError(f"{record.label} promises no {what} that could be changed")
-    if not isinstance(given, Mapping):
-        raise EvenhandError(f"{name} must be a mapping from arms to shares, got {given!r}")
     shares, changed = list(known), []
     for arm, share in given.items():
         record.arms.check_active(arm, "bring it back with its share")
@@ -311,8 +260,6 @@ def with_changes(
     """
     if not record.policy.fairness.traits.limits:
         raise EvenhandError(f"{record.label} has no promises to groups; use group_ucb or group_ts")
-    if not isinstance(given, Mapping):
-        raise EvenhandError(f"groups must be a mapping from names to tables, got {given!r}")
     groups: dict[str, dict[str, Any]] = {group["name"]: dict(group) for group in record.policy.groups}
     before = {name: dict(group) for name, group in groups.items()}
     for name, table in given.items():

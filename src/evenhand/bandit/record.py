@@ -25,12 +25,13 @@ from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Begun, Feedback, State, Unit
+from evenhand.messages.changes import VALUES, ChangeRecord, Close, Reopen
 from evenhand.policy.claim import deficits as deficits_of
-from evenhand.policy.composition import PER_ARM, SLOTS, Policy
+from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.prior import by_name as prior_by_name
 
 #: Parameters that name arms.
-WITH_NAMES = (*PER_ARM, "groups")
+WITH_NAMES = (*VALUES, "groups")
 FAR = 1e15  # seconds from the epoch, beyond any clock
 
 
@@ -90,7 +91,7 @@ class Record:
                 f"missing='zero' counts a missing reward as 0, which is outside rewards = ({low:g}, {high:g}); extend "
                 "rewards to 0, or use missing='lost'"
             )
-        lists = {name: by_arm(name, value, names) if name in PER_ARM else value for name, value in parameters.items()}
+        lists = {name: by_arm(name, value, names) if name in VALUES else value for name, value in parameters.items()}
         if isinstance(lists.get("prior"), Mapping):
             lists["prior"] = prior_by_name(lists["prior"], names)
         if "groups" in lists:
@@ -281,13 +282,16 @@ class Record:
         self.statistics.late[self.arms.place[arm]] += 1.0
 
     @contextmanager
-    def noting(self, kind: str, arm: str | None, now: float) -> Iterator[None]:
-        """Record a change that is made within, if it changes anything; ``arm`` is its name afterwards."""
-        version, before = self.version, self.policy
+    def noting(self, change: ChangeRecord, now: float) -> Iterator[None]:
+        """Record a change that is made within, if it changes anything."""
+        arm = getattr(change, "arm", None)  # its name before, or that of a new one
+        version, before, place = self.version, self.policy, self.arms.place.get(arm)
         yield
-        if self.version != version or kind in ("close", "reopen"):
-            place = None if arm is None else self.arms.place[arm]
-            self.changes.append(change_between(before, self.policy, len(self.arms), now, self.state.round, kind, place))
+        if self.version != version or isinstance(change, Close | Reopen):
+            place = self.arms.place.get(arm) if place is None else place
+            self.changes.append(
+                change_between(before, self.policy, len(self.arms), now, self.state.round, change, place)
+            )
 
     def pending_counts(self) -> Array:
         """(arms,), the number of rewards that can still arrive.
@@ -473,7 +477,7 @@ def _table_of(policy: Policy, parameters: Mapping[str, Any], arms: int) -> dict[
         if slot.name in SLOTS and (slot.name == "index" or form != plain(slot.default)):
             table[slot.name] = from_plain(form)
     fairness = table.get("fairness", {})
-    for name in PER_ARM:  # one value stands for all arms
+    for name in VALUES:  # one value stands for all arms
         if isinstance(fairness.get(name), list) and len(fairness[name]) == 1:
             fairness[name] *= arms
     return table

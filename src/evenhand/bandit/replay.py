@@ -16,20 +16,9 @@ from evenhand.bandit.leases import Lease
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
 from evenhand.bandit.saved import changed, difference
-from evenhand.core.errors import EvenhandError, StateError, nearest
+from evenhand.core.errors import StateError
 from evenhand.core.state import Decision
-
-#: The values that each change takes: those that it needs, and those that may be left out.
-CHANGES: dict[str, tuple[set[str], set[str]]] = {
-    "add": ({"arm"}, {"fraction", "penalty", "weight", "cap", "rate"}),
-    "retire": ({"arm"}, set()),
-    "bring_back": ({"arm"}, {"fraction"}),
-    "rename": ({"arm"}, set()),
-    "erase": ({"arm"}, set()),
-    "promise": (set(), {"fractions", "caps", "groups"}),
-    "close": (set(), set()),
-    "reopen": (set(), set()),
-}
+from evenhand.messages.changes import ChangeRecord
 
 
 def recorded_slots(record: Record) -> tuple[str, ...]:
@@ -226,20 +215,10 @@ def _open_lease(record: Record, id: str) -> Lease:
     return lease
 
 
-def replay_change(record: Record, change: str, values: Mapping[str, Any], now: float) -> None:
-    """Record a change of arms or promises of a log; promises were feasible when they were made.
-
-    Args:
-        record: updated in place.
-        change: as of `apply_change`.
-        values: as of `apply_change`.
-        now: seconds since the epoch.
-
-    Raises:
-        EvenhandError: there is no such change.
-    """
+def replay_change(record: Record, change: ChangeRecord, now: float) -> None:
+    """Record a change of arms or promises of a log; promises were feasible when they were made."""
     kept = {slot: getattr(record.state, slot) for slot in recorded_slots(record)}
-    apply_change(record, change, values, now, checked=True)
+    changes.make(record, change, now, replayed=True)
     for slot, part in kept.items():
         setattr(record.state, slot, part)
 
@@ -255,43 +234,3 @@ def replay_memory(record: Record, patches: Mapping[str, Any]) -> None:
         if slot not in known:
             raise StateError(f"the part {slot!r} of {record.label} has no memory to be recorded")
         setattr(record.state, slot, changed(getattr(record.state, slot), part))
-
-
-def apply_change(record: Record, change: str, values: Mapping[str, Any], now: float, checked: bool = False) -> None:
-    """Change arms or promises; closing and reopening do not concern a bandit.
-
-    Args:
-        record: updated in place.
-        change: ``add``, ``retire``, ``bring_back``, ``rename``, ``erase``, ``promise``, ``close`` or ``reopen``.
-        values: the arguments of the method of `evenhand.bandit.Bandit` of that name; of ``rename`` and ``erase`` the
-            arm by its present name only, as a log does not have any other.
-        now: seconds since the epoch.
-        checked: whether the promises are known to be feasible.
-
-    Raises:
-        EvenhandError: there is no such change, or it cannot be made.
-    """
-    if change not in CHANGES:
-        raise EvenhandError(f"there is no change {change!r}{nearest(change, CHANGES)}")
-    needed, optional = CHANGES[change]
-    if not needed <= values.keys() <= needed | optional:
-        takes = [*sorted(needed), *(f"{name} (optional)" for name in sorted(optional))]
-        raise EvenhandError(f"{change} takes {', '.join(takes) or 'no values'}; got {', '.join(values) or 'none'}")
-    with record.noting(change, values.get("arm"), now):
-        _apply(record, change, values, checked)
-
-
-def _apply(record: Record, change: str, values: Mapping[str, Any], checked: bool) -> None:
-    match change:
-        case "add":
-            others = {name: value for name, value in values.items() if name != "arm"}
-            changes.add(record, values["arm"], others, checked)
-        case "retire":
-            changes.retire(record, values["arm"], checked)
-        case "bring_back":
-            changes.bring_back(record, values["arm"], values.get("fraction", 0.0), checked)
-        case "rename" | "erase":
-            record.arms.check(values["arm"])
-            record.version += 1
-        case "promise":
-            changes.promise(record, values.get("fractions"), values.get("caps"), values.get("groups"), checked)

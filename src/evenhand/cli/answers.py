@@ -26,6 +26,7 @@ from evenhand.messages.answers import (
     Webhook,
     rfc3339,
 )
+from evenhand.messages.changes import VALUES
 
 if TYPE_CHECKING:
     from evenhand.client import LeasedDecision
@@ -239,17 +240,18 @@ def show_arms(arms: Sequence[Arm]) -> None:
     """Print one row per arm: what it is promised, and whether it is retired.
 
     Example:
-        >>> show_arms([Arm("tea", False, 0.25, None, None), Arm("mate", True, 0.0, None, None)])
-         arm    promised   penalty   weight   state
-         ────────────────────────────────────────────
-         tea    0.25                          active
-         mate   0                             retired
+        >>> show_arms([Arm("tea", False, fraction=0.25), Arm("mate", True, fraction=0.0)])
+         arm    fraction   state
+         ─────────────────────────
+         tea    0.25       active
+         mate   0          retired
     """
+    there = [name for name, _ in VALUES.values() if any(getattr(one, name) is not None for one in arms)]
     rows = (
-        (one.arm, *map(number, (one.fraction, one.penalty, one.weight)), "retired" if one.retired else "active")
+        (one.arm, *(number(getattr(one, name)) for name in there), "retired" if one.retired else "active")
         for one in arms
     )
-    show(table_of("arm", "promised", "penalty", "weight", "state", rows=rows))
+    show(table_of("arm", *there, "state", rows=rows))
 
 
 def show_events(events: Sequence[Event]) -> None:

@@ -6,12 +6,13 @@ import difflib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from inspect import Parameter, Signature, signature
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -19,10 +20,11 @@ from evenhand.cli.help import App
 from evenhand.cli.options import AsJson, Name, Settings, algorithm_names, numbers, parameters, policy, table
 from evenhand.cli.output import note, print_json
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
+from evenhand.messages.changes import CHANGES, ChangeRecord, summary, texts
 
 if TYPE_CHECKING:
     from evenhand.client import Client, ServiceError
-    from evenhand.messages.answers import ChangeResult, Preview
+    from evenhand.messages.answers import ChangeResult, Plan
 
 app = App(
     "Send requests to a running service: decide, reward, audit, change.\n\n"
@@ -46,7 +48,6 @@ Wait = Annotated[
     bool,
     typer.Option("--wait", help="Retry until --timeout if the service is not running, for example during a restart."),
 ]
-Arm = Annotated[str, typer.Argument(metavar="ARM", help="Name of the arm.")]
 IdempotencyKey = Annotated[
     str | None,
     typer.Option(
@@ -55,11 +56,11 @@ IdempotencyKey = Annotated[
         help="Idempotency key; a call with the key of an earlier one is not carried out again.",
     ),
 ]
+Version = Annotated[
+    int | None, typer.Option(min=0, help="Version that the allocation must have, so that no other change came between.")
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Write nothing; show what each arm would be promised, or what is wrong.")
-]
-Fraction = Annotated[
-    float | None, typer.Option(min=0.0, max=1.0, help="Share of the rounds promised to the arm. Default: none.")
 ]
 
 
@@ -176,9 +177,9 @@ def create(
         "rewards": _range(rewards),
         "start_from": _counts(start_from),
     }
-    if dry_run:
-        return _previewed(client.preview_create(name, arm, policy(algorithm)[0], **options))
-    new = client.create(name, arm, policy(algorithm)[0], **options)
+    new = client.create(name, arm, policy(algorithm)[0], **options, dry_run=dry_run)
+    if not isinstance(new, bool):
+        return _planned(new)
     text = f"created allocation {name}" if new else f"allocation {name} already exists with the same settings"
     return Answer({"name": name, "new": new}, lambda: print(text))
 
@@ -434,153 +435,84 @@ def algorithms(
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
-@request(changes)
-def add(
-    client: Client,
-    name: Name,
-    arm: Arm,
-    fraction: Fraction = None,
-    penalty: Annotated[
-        float | None, typer.Option(min=0.0, help="Penalty of the arm, if the algorithm has penalties.")
-    ] = None,
-    weight: Annotated[
-        float | None, typer.Option(min=0.0, help="Weight of the arm, if the algorithm has weights.")
-    ] = None,
-    cap: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Largest share of the arm, if the algorithm has caps.")
-    ] = None,
-    rate: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Guaranteed reward, if the algorithm has rates.")
-    ] = None,
-    dry_run: DryRun = False,
-    again: IdempotencyKey = None,
-) -> Answer:
-    """Add an arm; its promise counts from the next round.
-
-    Examples:
-
-      evenhand client change add drinks mate --fraction 0.1
-    """
-    given = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
-    if dry_run:
-        return _previewed(client.preview_add(name, arm, **given))
-    return _changed(client.add(name, arm, **given, idempotency_key=again))
+EXAMPLES = {  # of each change, after the name of the command
+    "add": ["drinks mate --fraction 0.1"],
+    "retire": ['drinks cocoa --reason "out of stock"'],
+    "bring_back": ["drinks cocoa --fraction 0.2"],
+    "rename": ['drinks tea "green tea"'],
+    "erase": ['people "Ann Smith"'],
+    "promise": [
+        "drinks --fraction coffee=0.1 --fraction mate=0.3",
+        "drinks --fraction coffee=0.4 --cap coffee=0.5 --dry-run",
+        "drinks --group \"hot={arms=['tea', 'coffee'], at_least=0.4}\"",
+    ],
+    "close": ["drinks"],
+    "reopen": ["drinks"],
+}
 
 
-@request(changes)
-def retire(client: Client, name: Name, arm: Arm, dry_run: DryRun = False, again: IdempotencyKey = None) -> Answer:
-    """Retire an arm: it no longer plays and its promise ends; rewards of earlier plays are still accepted.
-
-    Examples:
-
-      evenhand client change retire drinks cocoa
-    """
-    if dry_run:
-        return _previewed(client.preview_retire(name, arm))
-    return _changed(client.retire(name, arm, idempotency_key=again))
-
-
-@request(changes)
-def bring_back(
-    client: Client,
-    name: Name,
-    arm: Arm,
-    fraction: Fraction = None,
-    dry_run: DryRun = False,
-    again: IdempotencyKey = None,
-) -> Answer:
-    """Bring a retired arm back, with its statistics and a promise that starts now.
-
-    Examples:
-
-      evenhand client change bring-back drinks cocoa --fraction 0.2
-    """
-    if dry_run:
-        return _previewed(client.preview_bring_back(name, arm, fraction=fraction))
-    return _changed(client.bring_back(name, arm, fraction=fraction, idempotency_key=again))
+def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
+    """The argument or option for a field of a change, by its type, its limits and its text."""
+    limits: dict[str, Any] = {}
+    while get_origin(hint) in (Annotated, Union, UnionType):
+        for limit in getattr(hint, "__metadata__", ()):
+            limits |= {name: getattr(limit, key) for name, key in (("min", "ge"), ("max", "le")) if hasattr(limit, key)}
+        hint = get_args(hint)[0]
+    help = text[:1].upper() + text[1:] + "."
+    if one.default is MISSING:
+        argument = Annotated[hint, typer.Argument(metavar=one.name.upper(), help=help)]
+        return Parameter(f"field_{one.name}", Parameter.KEYWORD_ONLY, annotation=argument)
+    option, default = one.name, one.default
+    if get_origin(hint) is dict:
+        option, default = option.removesuffix("s"), None
+        limits, hint = {"metavar": "NAME=TABLE" if one.name == "groups" else "ARM=SHARE"}, list[str] | None
+    elif default is None:
+        hint = hint | None
+    annotation = Annotated[hint, typer.Option(f"--{option.replace('_', '-')}", help=help, **limits)]
+    return Parameter(f"field_{one.name}", Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-@request(changes)
-def rename(
-    client: Client,
-    name: Name,
-    arm: Arm,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="New name of the arm.")],
-    dry_run: DryRun = False,
-    again: IdempotencyKey = None,
-) -> Answer:
-    """Rename an arm, also in earlier decisions; its plays, rewards and promise stay.
-
-    Examples:
-
-      evenhand client change rename drinks tea "green tea"
-    """
-    if dry_run:
-        return _previewed(client.preview_rename(name, arm, new))
-    return _changed(client.rename(name, arm, new, idempotency_key=again))
+def _value_of(field: str, given: Any) -> Any:
+    """The value of a field of a change, of what was given on the command line."""
+    if field == "groups" and given is not None:
+        tables = parameters(given, "--group", "NAME=TABLE", "hot={at_least=0.2}")
+        return {label: None if table == "null" else table for label, table in tables.items()} or None
+    if isinstance(given, list):
+        return numbers(f"--{field.removesuffix('s')}", "ARM=SHARE", "coffee=0.1", given) or None
+    return given
 
 
-@request(changes)
-def erase(client: Client, name: Name, arm: Arm, again: IdempotencyKey = None) -> Answer:
-    """Retire an arm and erase its name, such as that of a person; its new name is like erased-3.
+def _command(name: str, record: type[ChangeRecord]) -> None:
+    """Add the command that makes a change."""
 
-    Examples:
+    def command(
+        client: Client, name: str, version: int | None, dry_run: bool, again: str | None, **given: Any
+    ) -> Answer:
+        values = {key.removeprefix("field_"): value for key, value in given.items()}
+        made = record(**{key: _value_of(key, value) for key, value in values.items()})
+        if dry_run:
+            return _planned(client.plan(name, made, version=version))
+        return _changed(client.change(name, made, version=version, idempotency_key=again))
 
-      evenhand client change erase people "Ann Smith"
-    """
-    return _changed(client.erase(name, arm, idempotency_key=again))
-
-
-@request(changes)
-def promise(
-    client: Client,
-    name: Name,
-    fractions: Annotated[list[str] | None, typer.Argument(metavar="ARM=SHARE", help="New share of each arm.")] = None,
-    cap: Annotated[list[str] | None, typer.Option(metavar="ARM=SHARE", help="New largest share of an arm.")] = None,
-    group: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=TABLE", help="New promise of a group, such as {at_least=0.2}.")
-    ] = None,
-    dry_run: DryRun = False,
-    again: IdempotencyKey = None,
-) -> Answer:
-    """Change the promised shares of arms from now on; arms whose share does not change keep their deficit.
-
-    Examples:
-
-      evenhand client change promise drinks coffee=0.1 mate=0.3
-
-      evenhand client change promise drinks coffee=0.4 --dry-run
-
-      evenhand client change promise drinks --cap coffee=0.5 --group "hot={arms=['tea', 'coffee'], at_least=0.4}"
-    """
-    by_arm = numbers("FRACTIONS", "ARM=SHARE", "coffee=0.1", fractions) if fractions else None
-    caps = numbers("--cap", "ARM=SHARE", "coffee=0.5", cap) if cap else None
-    groups = parameters(group, "--group", "NAME=TABLE", "hot={at_least=0.2}") if group else None
-    if dry_run:
-        return _previewed(client.preview_promise(name, by_arm, caps=caps, groups=groups))
-    return _changed(client.promise(name, by_arm, caps=caps, groups=groups, idempotency_key=again))
+    hints, known = get_type_hints(record, include_extras=True), texts(record)
+    own = [_field(one, hints[one.name], known[one.name]) for one in fields(record) if one.name != "change"]
+    own.sort(key=lambda one: (one.default is not Parameter.empty, one.name == "field_reason"))
+    common = {"version": (Version, None), "dry_run": (DryRun, False), "again": (IdempotencyKey, None)}
+    last = [Parameter(key, Parameter.KEYWORD_ONLY, default=one, annotation=kind) for key, (kind, one) in common.items()]
+    first = [
+        Parameter("client", Parameter.KEYWORD_ONLY, annotation=object),
+        Parameter("name", Parameter.KEYWORD_ONLY, annotation=Name),
+    ]
+    vars(command)["__signature__"] = Signature([*first, *own, *last])
+    command.__annotations__ = {one.name: one.annotation for one in (*first, *own, *last)}
+    called = name.replace("_", "-")
+    examples = "".join(f"\n\n  evenhand client change {called} {one}" for one in EXAMPLES.get(name, ()))
+    command.__name__, command.__doc__ = name, f"{summary(record)}\n\nExamples:{examples}"
+    request(changes)(command)
 
 
-@request(changes)
-def close(client: Client, name: Name, again: IdempotencyKey = None) -> Answer:
-    """Close an allocation: it makes no more decisions, but still accepts rewards.
-
-    Examples:
-
-      evenhand client change close drinks
-    """
-    return _changed(client.close_allocation(name, idempotency_key=again))
-
-
-@request(changes)
-def reopen(client: Client, name: Name, again: IdempotencyKey = None) -> Answer:
-    """Reopen a closed allocation.
-
-    Examples:
-
-      evenhand client change reopen drinks
-    """
-    return _changed(client.reopen_allocation(name, idempotency_key=again))
+for _name, _record in CHANGES.items():
+    _command(_name, _record)
 
 
 @request(webhooks, "add")
@@ -641,16 +573,14 @@ def _changed(change: ChangeResult) -> Answer:
     return Answer(change.to_json(), lambda: print(text))
 
 
-def _previewed(preview: Preview) -> Answer:
+def _planned(plan: Plan) -> Answer:
     from evenhand.cli.answers import show_arms
 
     def show() -> None:
-        print(
-            f"nothing was written; from round {preview.round + 1} on:" if preview.changed else "nothing would change:"
-        )
-        show_arms(preview.arms)
+        print(f"nothing was written; from round {plan.round + 1} on:" if plan.changed else "nothing would change:")
+        show_arms(plan.arms)
 
-    return Answer(preview.to_json(), show)
+    return Answer(plan.to_json(), show)
 
 
 # --- the connection ---------------------------------------------------------------------------------------------------

@@ -28,12 +28,13 @@ from ..messages.answers import (
     DecisionOutcome,
     LeaseReport,
     Missing,
-    Preview,
+    Plan,
     RewardResult,
     TotalResult,
     Webhook,
 )
 from ..messages.audit import Audit
+from ..messages.changes import ChangeRecord
 from ..messages.requests import LOG_TYPES
 from .errors import UnexpectedAnswer
 from .leases import LeasedDecisions
@@ -59,7 +60,8 @@ def create(
     window: float | None = None,
     rewards: tuple[float, float] = (0.0, 1.0),
     start_from: str | Mapping[str, tuple[int, float]] | None = None,
-) -> Steps[bool]:
+    dry_run: bool = False,
+) -> Steps[bool | Plan]:
     """Create an allocation.
 
     Args:
@@ -77,58 +79,20 @@ def create(
         rewards: the smallest and the largest reward; others are refused.
         start_from: evidence that the policy learns from beforehand: the name of another allocation, or by arm the
             number of plays whose rewards are known and the sum of these. It counts for no promise.
+        dry_run: whether to write nothing, and only say what would be done.
 
     Returns:
-        Whether it is new; False if it exists with the same settings, perhaps from a try whose answer was lost.
+        Whether it is new; False if it exists with the same settings, perhaps from a try whose answer was lost. With
+        ``dry_run`` the plan: whether it would be new, and what each arm would be promised.
 
     Raises:
         ServiceError: another allocation has that name (code ``"conflict"``), or the arguments are invalid.
     """
-    body = _new_allocation(name, arms, algorithm, missing, parameters or {}, plays, seed, window, rewards, start_from)
-    status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
-    return status == HTTPStatus.CREATED
-
-
-def preview_create(
-    name: str,
-    arms: Sequence[str],
-    algorithm: str | Mapping[str, Any],
-    *,
-    missing: Missing,
-    parameters: Mapping[str, Any] | None = None,
-    plays: int = 1,
-    seed: int | None = None,
-    window: float | None = None,
-    rewards: tuple[float, float] = (0.0, 1.0),
-    start_from: str | Mapping[str, tuple[int, float]] | None = None,
-) -> Steps[Preview]:
-    """What `create` would do with the same arguments, and what each arm would be promised; nothing is written.
-
-    Raises:
-        ServiceError: what `create` would raise, such as that promises cannot be kept (code ``"infeasible"``).
-    """
-    body = _new_allocation(name, arms, algorithm, missing, parameters or {}, plays, seed, window, rewards, start_from)
-    return (yield from _send(Call("POST", "/v1/allocations", body, query=DRY_RUN), Preview))[1]
-
-
-def _new_allocation(
-    name: str,
-    arms: Sequence[str],
-    algorithm: str | Mapping[str, Any],
-    missing: Missing,
-    parameters: Mapping[str, Any],
-    plays: int,
-    seed: int | None,
-    window: float | None,
-    rewards: tuple[float, float],
-    start_from: str | Mapping[str, tuple[int, float]] | None,
-) -> dict[str, Any]:
-    """The body of a request for a new allocation."""
     body: dict[str, Any] = {
         "name": name,
         "arms": list(arms),
         "algorithm": algorithm,
-        "parameters": _infinity_as_string(parameters),
+        "parameters": _infinity_as_string(parameters or {}),
         "plays": plays,
         "seed": seed,
         "window": window,
@@ -139,7 +103,10 @@ def _new_allocation(
         body["start_from"] = start_from
     elif start_from is not None:
         body["start_from"] = {arm: {"plays": number, "sum": total} for arm, (number, total) in start_from.items()}
-    return body
+    if dry_run:
+        return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), Plan))[1]
+    status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
+    return status == HTTPStatus.CREATED
 
 
 def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
@@ -415,218 +382,49 @@ def total(
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
-def add(
-    name: str,
-    arm: str,
-    *,
-    fraction: float | None = None,
-    penalty: float | None = None,
-    weight: float | None = None,
-    cap: float | None = None,
-    rate: float | None = None,
-    idempotency_key: str | None = None,
+def change(
+    name: str, record: ChangeRecord, *, version: int | None = None, idempotency_key: str | None = None
 ) -> Steps[ChangeResult]:
-    """Add an arm; what it is owed counts from the next round.
+    """Change arms or promises, or close or reopen the allocation; what is promised anew counts from the next round.
 
     Args:
         name: of the allocation.
-        arm: name of the arm.
-        fraction: its promised share of the rounds, if the algorithm promises shares.
-        penalty: of the arm, if the algorithm has penalties.
-        weight: of the arm, if the algorithm has weights.
-        cap: its largest share of the rounds, if the algorithm has caps.
-        rate: its guaranteed reward per round, if the algorithm has rates.
+        record: the change, one of `evenhand.changes`, such as ``Promise({"tea": 0.2})``.
+        version: that the allocation must have; None for any. With it, nothing is changed that others changed meanwhile.
         idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
 
     Returns:
         The round and version of the allocation after the change, and whether it changed anything.
+
+    Raises:
+        ServiceError: it cannot be made, such as that promises cannot be kept (code ``"infeasible"``), or the allocation
+            has another version (code ``"conflict"``).
     """
-    values = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
-    return _write("PUT", path_to(name, "arms", arm), _given(values), idempotency_key, ChangeResult)
+    key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
+    return _change(ChangeResult, name, record, key, version=version)
 
 
-def preview_add(
-    name: str,
-    arm: str,
-    *,
-    fraction: float | None = None,
-    penalty: float | None = None,
-    weight: float | None = None,
-    cap: float | None = None,
-    rate: float | None = None,
-) -> Steps[Preview]:
-    """What `add` would do with the same arguments, and what each arm would be promised; nothing is written."""
-    values = {"fraction": fraction, "penalty": penalty, "weight": weight, "cap": cap, "rate": rate}
-    call = Call("PUT", path_to(name, "arms", arm), _given(values), query=DRY_RUN)
-    return (yield from _send(call, Preview))[1]
-
-
-def _given(values: Mapping[str, float | None]) -> dict[str, float]:
-    return {label: value for label, value in values.items() if value is not None}
-
-
-def retire(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
-    """Retire an arm: it plays no more and its promise ends; its rewards are still accepted.
+def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Steps[Plan]:
+    """What `change` would do with the same change, and what each arm would be promised; nothing is written.
 
     Args:
         name: of the allocation.
-        arm: name of the arm.
-        idempotency_key: as for `add`.
+        record: the change.
+        version: that the allocation must have; None for any.
 
     Returns:
-        As for `add`.
+        The plan.
+
+    Raises:
+        ServiceError: what `change` would raise.
     """
-    return _write("PATCH", path_to(name, "arms", arm), {"retired": True}, idempotency_key, ChangeResult)
+    return _change(Plan, name, record, None, version=version, **DRY_RUN)
 
 
-def preview_retire(name: str, arm: str) -> Steps[Preview]:
-    """What `retire` would do with the same arguments, and what each arm would be promised; nothing is written."""
-    return _preview_arm(name, arm, {"retired": True})
-
-
-def bring_back(
-    name: str, arm: str, *, fraction: float | None = None, idempotency_key: str | None = None
-) -> Steps[ChangeResult]:
-    """Bring a retired arm back, with everything known of it and a promise that begins now.
-
-    Args:
-        name: of the allocation.
-        arm: name of the arm.
-        fraction: its promised share of the rounds, in [0, 1]; None for none.
-        idempotency_key: as for `add`.
-
-    Returns:
-        As for `add`.
-    """
-    body = _brought_back(fraction)
-    return _write("PATCH", path_to(name, "arms", arm), body, idempotency_key, ChangeResult)
-
-
-def preview_bring_back(name: str, arm: str, *, fraction: float | None = None) -> Steps[Preview]:
-    """What `bring_back` would do with the same arguments, and what each arm would be promised; nothing is written."""
-    return _preview_arm(name, arm, _brought_back(fraction))
-
-
-def _brought_back(fraction: float | None) -> dict[str, Any]:
-    return {"retired": False} | ({} if fraction is None else {"fraction": fraction})
-
-
-def rename(name: str, arm: str, new: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
-    """Give an arm another name: it stays the same arm, also in earlier decisions, whose rewards have its new name.
-
-    Args:
-        name: of the allocation.
-        arm: present name of the arm.
-        new: its new name.
-        idempotency_key: as for `add`.
-
-    Returns:
-        As for `add`.
-    """
-    return _write("PATCH", path_to(name, "arms", arm), {"name": new}, idempotency_key, ChangeResult)
-
-
-def preview_rename(name: str, arm: str, new: str) -> Steps[Preview]:
-    """What `rename` would do with the same arguments, and what each arm would be promised; nothing is written."""
-    return _preview_arm(name, arm, {"name": new})
-
-
-def _preview_arm(name: str, arm: str, body: Mapping[str, Any]) -> Steps[Preview]:
-    return (yield from _send(Call("PATCH", path_to(name, "arms", arm), body, query=DRY_RUN), Preview))[1]
-
-
-def erase(name: str, arm: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
-    """Erase the name of an arm, which may be that of a person: it is retired, and called ``erased-3`` or so.
-
-    Args:
-        name: of the allocation.
-        arm: present name of the arm.
-        idempotency_key: as for `add`.
-
-    Returns:
-        As for `add`.
-    """
-    return _write("DELETE", path_to(name, "arms", arm), None, idempotency_key, ChangeResult)
-
-
-def promise(
-    name: str,
-    fractions: Mapping[str, float] | None = None,
-    *,
-    caps: Mapping[str, float] | None = None,
-    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
-    idempotency_key: str | None = None,
-) -> Steps[ChangeResult]:
-    """Change the promised shares of some arms, of all or of none; what these arms are owed lapses.
-
-    ``caps`` are largest shares by arm, ``groups`` tables by name, with ``at_least``, ``at_most`` or ``exactly``, and
-    ``arms``; what is left out stays as it is, and None ends a group.
-
-    An arm with that share already keeps its promise and what it is owed, as do the arms that are not named; the
-    result's ``changed`` is False where all have theirs.
-
-    Args:
-        name: of the allocation.
-        fractions: promised shares of the rounds by arm, in [0, 1].
-        caps: largest shares of the rounds by arm, in [0, 1].
-        groups: tables by the names of groups.
-        idempotency_key: as for `add`.
-
-    Returns:
-        As for `add`.
-    """
-    return _write("PATCH", path_to(name), _promises(fractions, caps, groups), idempotency_key, ChangeResult)
-
-
-def preview_promise(
-    name: str,
-    fractions: Mapping[str, float] | None = None,
-    *,
-    caps: Mapping[str, float] | None = None,
-    groups: Mapping[str, Mapping[str, Any] | None] | None = None,
-) -> Steps[Preview]:
-    """What `promise` would do with the same arguments, and what each arm would be promised; nothing is written."""
-    call = Call("PATCH", path_to(name), _promises(fractions, caps, groups), query=DRY_RUN)
-    return (yield from _send(call, Preview))[1]
-
-
-def _promises(
-    fractions: Mapping[str, float] | None,
-    caps: Mapping[str, float] | None,
-    groups: Mapping[str, Mapping[str, Any] | None] | None,
-) -> dict[str, Any]:
-    """The body of a change of promises."""
-    given = {"fractions": fractions, "caps": caps}
-    body: dict[str, Any] = {
-        key: _by_arm(key, "{'tea': 0.2}", shares) for key, shares in given.items() if shares is not None
-    }
-    return body if groups is None else body | {"groups": dict(groups)}
-
-
-def close_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
-    """Close an allocation: it decides no more; rewards are still accepted.
-
-    Args:
-        name: of the allocation.
-        idempotency_key: as for `add`.
-
-    Returns:
-        As for `add`.
-    """
-    return _write("PATCH", path_to(name), {"closed": True}, idempotency_key, ChangeResult)
-
-
-def reopen_allocation(name: str, *, idempotency_key: str | None = None) -> Steps[ChangeResult]:
-    """Reopen a closed allocation.
-
-    Args:
-        name: of the allocation.
-        idempotency_key: as for `add`.
-
-    Returns:
-        As for `add`.
-    """
-    return _write("PATCH", path_to(name), {"closed": False}, idempotency_key, ChangeResult)
+def _change(shape: type[Record], name: str, record: ChangeRecord, key: str | None, **query: Any) -> Steps[Record]:
+    if not isinstance(record, ChangeRecord):
+        raise EvenhandError(f"a change must be a record of evenhand.changes, such as Retire('tea'), got {record!r}")
+    return (yield from _send(Call("POST", path_to(name, "changes"), record.to_json(), query, key), shape))[1]
 
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------

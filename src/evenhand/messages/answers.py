@@ -14,6 +14,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Len
 
+from .changes import ArmValues
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = 253_402_300_799.0  # seconds since the epoch, the end of the year 9999
 Missing = Literal["never", "lost", "zero"]
@@ -350,23 +352,16 @@ class Allocations(Answer):
 
 
 @dataclass(frozen=True)
-class Arm(Answer):
-    """An arm of an allocation."""
-
+class _NamedArm(Answer):
     arm: str
     """name of the arm"""
     retired: bool
     """whether it plays no more"""
-    fraction: float | None
-    """promised share of the rounds; null where the algorithm has none per arm"""
-    penalty: float | None
-    """null where the algorithm has none per arm"""
-    weight: float | None
-    """null where the algorithm has none per arm"""
-    cap: float | None = None
-    """largest share of the rounds; null where the algorithm has none per arm"""
-    rate: float | None = None
-    """guaranteed reward per round; null where the algorithm has none per arm"""
+
+
+@dataclass(frozen=True)
+class Arm(ArmValues, _NamedArm):
+    """An arm of an allocation; values that the algorithm does not have per arm are null."""
 
 
 @dataclass(frozen=True)
@@ -405,8 +400,8 @@ class GroupPromise(Answer):
 
 
 @dataclass(frozen=True)
-class Preview(Answer):
-    """What a request with `dry_run` would do; nothing has been written, and its promises can be kept."""
+class Plan(Answer):
+    """What a change would do, or a request with `dry_run`; nothing has changed, and the promises can be kept."""
 
     changed: bool
     """whether anything would change; false where everything is so already"""

@@ -60,6 +60,8 @@ class ChangeMade(Answer):
     """the round after which it took effect"""
     text: str
     """what was changed, in a sentence"""
+    reason: str = ""
+    """why; empty where none was given"""
 
 
 @dataclass(frozen=True)

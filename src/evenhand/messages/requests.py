@@ -17,10 +17,7 @@ from .rules import (
     ArmNames,
     Flag,
     Form,
-    Nonnegative,
     Number,
-    Share,
-    Shares,
     Table,
     Whole,
 )
@@ -180,79 +177,6 @@ class TotalRequest(Request):
     value: Number
     round: Annotated[Whole, Ge(1), Lt(2**53)] | None = None
     """the round just decided; null: that one"""
-
-
-@dataclass(frozen=True)
-class ArmRequest(Request):
-    """An arm that is to be there."""
-
-    __pydantic_config__: ClassVar[Json] = like({"fraction": 0.1}, {})
-    fraction: Share | None = None
-    """its promised share of the rounds; null: none"""
-    penalty: Nonnegative | None = None
-    """for algorithms with one per arm"""
-    weight: Nonnegative | None = None
-    """for algorithms with one per arm; null: 1"""
-    cap: Share | None = None
-    """its largest share of the rounds; null: no limit"""
-    rate: Share | None = None
-    """its guaranteed reward per round; null: none"""
-
-
-@dataclass(frozen=True)
-class ArmPatch(Request):
-    """What is to change of an arm."""
-
-    __pydantic_config__: ClassVar[Json] = like(
-        {"retired": True}, {"retired": False, "fraction": 0.1}, {"fraction": 0.2}, {"name": "green tea"}
-    )
-    retired: Flag | None = None
-    """true: it plays no more, and its promise ends; false: it plays again"""
-    fraction: Share | None = None
-    """its promised share of the rounds, from now on"""
-    name: ArmName | None = None
-    """its name from now on; without other changes"""
-
-    def __post_init__(self) -> None:
-        if self.retired is None and self.fraction is None and self.name is None:
-            raise ValueError("must have at least one of retired, fraction and name")
-        if self.name is not None and (self.retired is not None or self.fraction is not None):
-            raise ValueError("must not have a name beside other changes: rename the arm in a request of its own")
-        if self.retired and self.fraction is not None:
-            raise ValueError("must not have a fraction where retired is true: the promise of a retired arm ends")
-
-
-@dataclass(frozen=True)
-class GroupPatch(Request):
-    """What is to change of a group of arms, or a new group."""
-
-    arms: Annotated[list[ArmName], MinLen(1)] | None = None
-    """its arms; null: as they are"""
-    at_least: Nonnegative | None = None
-    """plays of its arms per round at least"""
-    at_most: Nonnegative | None = None
-    """plays of its arms per round at most"""
-    exactly: Nonnegative | None = None
-    """both of them"""
-
-
-@dataclass(frozen=True)
-class AllocationPatch(Request):
-    """What is to change of an allocation: all of it or nothing."""
-
-    __pydantic_config__: ClassVar[Json] = like({"fractions": {"coffee": 0.1, "cocoa": 0.3}}, {"closed": True})
-    fractions: Shares | None = None
-    """promised shares of some arms, from now on"""
-    caps: Shares | None = None
-    """largest shares of some arms, from now on; 1: no limit"""
-    groups: Annotated[dict[str, GroupPatch | None], MinLen(1), MaxLen(1000)] | None = None
-    """promises of groups by name, from now on; what is left out stays as it is; null ends the group"""
-    closed: Flag | None = None
-    """true: it decides no more; false: it decides again"""
-
-    def __post_init__(self) -> None:
-        if all(one is None for one in (self.fractions, self.caps, self.groups, self.closed)):
-            raise ValueError("must have at least one of fractions, caps, groups and closed")
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,6 @@ from evenhand.policy.rules import PolicyRules
 from evenhand.policy.schedule import NoSchedule, Schedule
 from evenhand.policy.selection import Selection, TopM
 
-#: Parameters with one value per arm, for which one number stands for a list of equal ones.
-PER_ARM = ("fractions", "penalties", "weights", "caps", "rates")
 #: The slots of a policy: the base class of each, and an example for messages.
 SLOTS: dict[str, tuple[type, str]] = {
     "index": (Index, "UCB()"),

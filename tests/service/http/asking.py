@@ -66,10 +66,6 @@ class Asking:
         headers = {"Content-Type": "application/json"} | parts.pop("headers", {})
         return self("POST", path, content=json.dumps(body), headers=headers, **parts)
 
-    def patch(self, path: str, body: Any, **parts: Any) -> httpx.Response:
-        """The answer to a PATCH of a value as JSON."""
-        return self("PATCH", path, json=body, **parts)
-
     def put(self, path: str, body: Any, **parts: Any) -> httpx.Response:
         """The answer to a PUT of a value as JSON."""
         return self("PUT", path, json=body, **parts)

@@ -38,10 +38,9 @@ WANTED = {
     ("POST", "/v1/allocations"): "administer",
     ("GET", "/v1/allocations"): "read",
     ("GET", "/v1/allocations/{name}"): "read",
-    ("PATCH", "/v1/allocations/{name}"): "administer",
+    ("POST", "/v1/allocations/{name}/changes"): "administer",
     ("GET", "/v1/allocations/{name}/arms"): "read",
     ("PUT", "/v1/allocations/{name}/arms/{arm:path}"): "administer",
-    ("PATCH", "/v1/allocations/{name}/arms/{arm:path}"): "administer",
     ("DELETE", "/v1/allocations/{name}/arms/{arm:path}"): "administer",
     ("POST", "/v1/allocations/{name}/webhooks"): "administer",
     ("GET", "/v1/allocations/{name}/webhooks"): "administer",
@@ -61,9 +60,8 @@ WANTED = {
 #: Bodies with which the routes answer well.
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/allocations"): DRINKS,
-    ("PATCH", "/v1/allocations/{name}"): {"closed": False},
+    ("POST", "/v1/allocations/{name}/changes"): {"change": "reopen"},
     ("PUT", "/v1/allocations/{name}/arms/{arm:path}"): {},
-    ("PATCH", "/v1/allocations/{name}/arms/{arm:path}"): {"retired": False},
     ("POST", "/v1/allocations/{name}/decisions"): {},
     ("POST", "/v1/allocations/{name}/leases"): {"decisions": 10},
     ("POST", "/v1/allocations/{name}/leases/{id}/reports"): {"played": 1},

@@ -55,14 +55,9 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask.post(f"{ALL}/films/totals", {"value": 1.0, "round": 9}),
         ],
         ("put", f"{ROUTE}/arms/{{arm}}"): [
-            lambda: ask.put(f"{ONE}/arms/mate?dry_run=true", {}),
             lambda: ask.put(f"{ONE}/arms/mate", {}),
             lambda: ask.put(f"{ONE}/arms/mate", {}),
             lambda: ask.put(f"{ONE}/arms/mate", {"fraction": 0.1}),
-        ],
-        ("patch", f"{ROUTE}/arms/{{arm}}"): [
-            lambda: ask.patch(f"{ONE}/arms/mate", {"retired": True}),
-            lambda: ask.patch(f"{ONE}/arms/water", {"retired": True}),
         ],
         ("delete", f"{ROUTE}/arms/{{arm}}"): [
             lambda: ask("DELETE", f"{ONE}/arms/mate"),
@@ -78,10 +73,12 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask("DELETE", f"{ONE}/webhooks/{ask.get(f'{ONE}/webhooks').json()['webhooks'][0]['id']}"),
             lambda: ask("DELETE", f"{ONE}/webhooks/none"),
         ],
-        ("patch", ROUTE): [
-            lambda: ask.patch(f"{ONE}?dry_run=true", {"fractions": {"coffee": 0.3}}),
-            lambda: ask.patch(ONE, {"fractions": {"coffee": 0.2}}),
-            lambda: ask.patch(ONE, {"fractions": {"coffee": 0.3}, "closed": True}),
+        ("post", f"{ROUTE}/changes"): [
+            lambda: ask.post(f"{ONE}/changes", {"change": "retire", "arm": "mate"}),
+            lambda: ask.post(f"{ONE}/changes", {"change": "retire", "arm": "water"}),
+            lambda: ask.post(f"{ONE}/changes?dry_run=true", {"change": "promise", "fractions": {"coffee": 0.3}}),
+            lambda: ask.post(f"{ONE}/changes", {"change": "promise", "fractions": {"coffee": 0.2}}),
+            lambda: ask.post(f"{ONE}/changes", {"change": "promise", "fractions": {"coffee": 0.3}}),
         ],
         ("get", f"{ROUTE}/arms"): [lambda: ask.get(f"{ONE}/arms"), lambda: ask.get(f"{ONE}/arms?limit=1")],
         ("get", f"{ROUTE}/events"): [lambda: ask.get(f"{ONE}/events"), lambda: ask.get(f"{ONE}/events?limit=1")],

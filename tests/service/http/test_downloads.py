@@ -41,7 +41,7 @@ def shown(value: Any) -> str:
 
 def test_the_table_has_the_numbers_of_the_audit(drinks: Asking) -> None:
     drinks.store.run("drinks", Decide(count=50, available=["tea", "cocoa"]))
-    drinks.patch(f"{ONE}/arms/tea", {"retired": True})
+    drinks.post(f"{ONE}/changes", {"change": "retire", "arm": "tea"})
     head, *table = rows(drinks)
     assert head == list(COLUMNS)
     lines = drinks.get(f"{ONE}/audit").json()["lines"]

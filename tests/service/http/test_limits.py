@@ -85,7 +85,7 @@ def test_arms_up_to_the_limit(small: Asking) -> None:
     assert small.put(f"{ONE}/arms/mate", {}).status_code == 201
     refused(small.put(f"{ONE}/arms/water", {}), 413, "too_large")
     assert small.put(f"{ONE}/arms/mate", {}).status_code == 200
-    assert small.patch(f"{ONE}/arms/mate", {"retired": True}).status_code == 200
+    assert small.post(f"{ONE}/changes", {"change": "retire", "arm": "mate"}).status_code == 200
 
 
 def test_a_repeated_request_for_the_last_arm_is_answered_again(small: Asking) -> None:

@@ -161,14 +161,12 @@ def test_examples_of_requests_are_valid(ask: Asking) -> None:
     for example in schemas["RewardRequest"]["examples"]:
         answer = ask.post("/v1/allocations/drinks/rewards", example).json()
         assert [one["status"] for one in answer["results"]] == ["accepted"]
-    for place, example in enumerate(schemas["ArmRequest"]["examples"]):
+    for place, example in enumerate(schemas["ArmValues"]["examples"]):
         assert ask.put(f"/v1/allocations/drinks/arms/mate {place}", example).status_code == 201, example
-    for example in schemas["ArmPatch"]["examples"]:
-        assert ask.patch("/v1/allocations/drinks/arms/cocoa", example).status_code == 200, example
-        if "name" in example:
-            assert ask.patch(f"/v1/allocations/drinks/arms/{example['name']}", {"name": "cocoa"}).status_code == 200
-    for example in schemas["AllocationPatch"]["examples"]:
-        assert ask.patch("/v1/allocations/drinks", example).status_code == 200, example
+    order = ("AddArm", "Retire", "BringBack", "Rename", "Promise", "Close", "Reopen", "Erase")
+    for example in [example for name in order for example in schemas[name]["examples"]]:
+        answer = ask.post("/v1/allocations/drinks/changes", example)
+        assert (answer.status_code, answer.json()["changed"]) == (200, True), example
     assert (
         ask.post("/v1/allocations", allocation | {"name": "sums", "algorithm": "ucb1", "parameters": {}}).status_code
         == 201

@@ -11,6 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from evenhand.messages import answers, requests
+from evenhand.messages.changes import ArmValues
 from evenhand.messages.problem import CODES
 from evenhand.service.http.metrics import Metrics
 from evenhand.service.http.routes import DecisionRequest
@@ -30,10 +31,10 @@ MESSAGES: dict[str, Any] = {
     "a lease": requests.LeaseRequest,
     "a report of a lease": requests.ReportRequest,
     "a total": requests.TotalRequest,
-    "an arm": requests.ArmRequest,
-    "a change of an arm": requests.ArmPatch,
+    "an arm": ArmValues,
+    "a change": requests.ChangeRequest,
+    "a change of promises": requests.ChangeRequest,
     "a webhook": requests.WebhookRequest,
-    "a change of an allocation": requests.AllocationPatch,
 }
 
 

@@ -153,7 +153,7 @@ def test_what_cannot_be_kept_is_not_made(ask: Asking) -> None:
 def test_allocations_are_listed_by_name(drinks: Asking) -> None:
     assert drinks.post(ALL, DRINKS | {"name": "a"}).status_code == 201
     decide(drinks, count=4)
-    drinks.patch(f"{ONE}/arms/cocoa", {"retired": True})
+    drinks.post(f"{ONE}/changes", {"change": "retire", "arm": "cocoa"})
     listed = drinks.get(ALL).json()["allocations"]
     assert [(one["name"], one["arms"], one["round"], one["closed"]) for one in listed] == [
         ("a", 3, 0, False),
@@ -207,7 +207,7 @@ def test_lists_are_pages(drinks: Asking) -> None:
     second = drinks.get(f"{ALL}?limit=3", params={"limit": 3, "cursor": first["next"]}).json()
     assert [one["name"] for one in first["allocations"] + second["allocations"]] == ["a", "b", "drinks", "z"]
     assert (len(second["allocations"]), second["next"]) == (1, None)
-    drinks.patch(f"{ONE}/arms/tea", {"retired": True})
+    drinks.post(f"{ONE}/changes", {"change": "retire", "arm": "tea"})
     first = drinks.get(f"{ONE}/arms?limit=2").json()
     tea = {"arm": "tea", "retired": True, "fraction": 0.0, "penalty": None, "weight": None, "cap": None, "rate": None}
     assert first["arms"] == [tea, tea | {"arm": "coffee", "retired": False, "fraction": 0.2}]
@@ -220,7 +220,7 @@ def test_lists_are_pages(drinks: Asking) -> None:
 def test_events_are_facts(drinks: Asking) -> None:
     decide(drinks, count=2)
     reward(drinks, ("1", {"tea": 1.0}))
-    drinks.patch(f"{ONE}/arms/tea", {"retired": True})
+    drinks.post(f"{ONE}/changes", {"change": "retire", "arm": "tea"})
     first = drinks.get(f"{ONE}/events?limit=3").json()
     second = drinks.get(f"{ONE}/events?after={first['next']}").json()
     events = first["events"] + second["events"]
@@ -237,16 +237,17 @@ def test_events_are_facts(drinks: Asking) -> None:
 def test_arms_are_renamed_and_erased(drinks: Asking, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "evenhand.access")
     (decision,) = decide(drinks, available=["tea"])
-    renamed = drinks.patch(f"{ONE}/arms/tea", {"name": "Ann Smith"})
+    renamed = drinks.post(f"{ONE}/changes", {"change": "rename", "arm": "tea", "new_name": "Ann Smith"})
     assert renamed.json() == {"version": 1, "round": 1, "changed": True}
     assert drinks.get(f"{ONE}/decisions/1").json()["arms"][0]["arm"] == "Ann Smith"
     assert reward(drinks, (decision["id"], {"Ann Smith": 0.5})) == [("Ann Smith", "accepted")]
-    refused(drinks.patch(f"{ONE}/arms/tea", {"name": "mate"}), 404, "unknown_arm")
-    refused(drinks.patch(f"{ONE}/arms/coffee", {"name": "Ann Smith"}), 409, "conflict")
-    refused(drinks.patch(f"{ONE}/arms/coffee", {"name": "mate", "retired": True}), 422, "invalid")
-    refused(drinks.patch(f"{ONE}/arms/coffee", {"name": ".."}), 422, "invalid")
+    refused(drinks.post(f"{ONE}/changes", {"change": "rename", "arm": "tea", "new_name": "mate"}), 404, "unknown_arm")
+    refused(
+        drinks.post(f"{ONE}/changes", {"change": "rename", "arm": "coffee", "new_name": "Ann Smith"}), 409, "conflict"
+    )
+    refused(drinks.post(f"{ONE}/changes", {"change": "rename", "arm": "coffee", "new_name": ".."}), 422, "invalid")
     erased = drinks("DELETE", f"{ONE}/arms/Ann%20Smith", headers={"Idempotency-Key": "a"})
-    assert erased.json() == {"version": 3, "round": 1, "changed": True}
+    assert erased.json() == {"version": 2, "round": 1, "changed": True}
     assert drinks("DELETE", f"{ONE}/arms/Ann%20Smith", headers={"Idempotency-Key": "a"}).json() == erased.json()
     refused(drinks("DELETE", f"{ONE}/arms/Ann%20Smith"), 404, "unknown_arm")
     assert drinks.get(ONE).json()["arms"][0] == "erased-1"
@@ -260,24 +261,38 @@ def test_arms_and_promises_change(drinks: Asking) -> None:
     decide(drinks, count=10)
     added = drinks.put(f"{ONE}/arms/mate", {"fraction": 0.1})
     assert (added.status_code, added.json()) == (201, {"version": 1, "round": 10, "changed": True})
-    assert drinks.patch(f"{ONE}/arms/cocoa", {"retired": True}).json() == {"version": 2, "round": 10, "changed": True}
+    assert drinks.post(f"{ONE}/changes", {"change": "retire", "arm": "cocoa"}).json() == {
+        "version": 2,
+        "round": 10,
+        "changed": True,
+    }
     assert drinks.get(ONE).json()["retired"] == ["cocoa"]
-    assert drinks.patch(f"{ONE}/arms/tea", {"fraction": 0.3}).json()["version"] == 3
-    assert drinks.patch(f"{ONE}/arms/cocoa", {"retired": False, "fraction": 0.25}).json()["version"] == 4
+    assert drinks.post(f"{ONE}/changes", {"change": "promise", "fractions": {"tea": 0.3}}).json()["version"] == 3
+    assert (
+        drinks.post(f"{ONE}/changes", {"change": "bring_back", "arm": "cocoa", "fraction": 0.25}).json()["version"] == 4
+    )
     assert drinks.get(ONE).json()["parameters"] == {"fractions": [0.3, 0.2, 0.25, 0.1]}
-    error = refused(drinks.patch(f"{ONE}/arms/tea", {"fraction": 0.5}), 422, "infeasible")
+    error = refused(drinks.post(f"{ONE}/changes", {"change": "promise", "fractions": {"tea": 0.5}}), 422, "infeasible")
     assert "1.05" in error["detail"]  # 0.5 + 0.2 + 0.25 + 0.1
-    refused(drinks.patch(f"{ONE}/arms/water", {"retired": True}), 404, "unknown_arm")
-    assert drinks.patch(ONE, {"fractions": {"tea": 0.2, "mate": 0.2}}).json()["version"] == 5
+    refused(drinks.post(f"{ONE}/changes", {"change": "retire", "arm": "water"}), 404, "unknown_arm")
+    assert (
+        drinks.post(f"{ONE}/changes", {"change": "promise", "fractions": {"tea": 0.2, "mate": 0.2}}).json()["version"]
+        == 5
+    )
     assert drinks.get(ONE).json()["parameters"] == {"fractions": [0.2, 0.2, 0.25, 0.2]}
 
 
 def test_a_change_is_all_or_nothing(drinks: Asking) -> None:
-    refused(drinks.patch(ONE, {"fractions": {"tea": 0.9}, "closed": True}), 422, "infeasible")
-    refused(drinks.patch(ONE, {"fractions": {"tea": 0.1, "water": 0.1}, "closed": True}), 404, "unknown_arm")
-    assert (drinks.get(ONE).json()["version"], drinks.get(ONE).json()["closed"]) == (0, False)
-    assert drinks.patch(ONE, {"fractions": {"tea": 0.1}, "closed": True}).json()["changed"]
-    assert (drinks.get(ONE).json()["version"], drinks.get(ONE).json()["closed"]) == (1, True)
+    over = {"change": "promise", "fractions": {"tea": 0.9}}
+    refused(drinks.post(f"{ONE}/changes", over), 422, "infeasible")
+    unknown = {"change": "promise", "fractions": {"tea": 0.1, "water": 0.1}}
+    refused(drinks.post(f"{ONE}/changes", unknown), 404, "unknown_arm")
+    assert drinks.get(ONE).json()["version"] == 0
+    both = {"change": "promise", "fractions": {"tea": 0.1, "coffee": 0.3}, "reason": "as agreed"}
+    assert drinks.post(f"{ONE}/changes", both).json()["changed"]
+    (made,) = drinks.get(f"{ONE}/audit").json()["changes_made"]
+    assert made["reason"] == "as agreed"
+    assert drinks.get(ONE).json()["version"] == 1
 
 
 def test_what_is_so_already_changes_nothing(drinks: Asking) -> None:
@@ -286,12 +301,13 @@ def test_what_is_so_already_changes_nothing(drinks: Asking) -> None:
     assert (again.status_code, again.json()) == (200, same)
     error = refused(drinks.put(f"{ONE}/arms/coffee", {}), 409, "conflict")
     assert error["detail"] == "arm 'coffee' is there with fraction 0.2, not 0.0; change that instead"
-    for path, body in (
-        (ONE, {"closed": False, "fractions": {"coffee": 0.2}}),
-        (f"{ONE}/arms/tea", {"retired": False}),
-        (f"{ONE}/arms/coffee", {"fraction": 0.2}),
+    for body in (
+        {"change": "reopen"},
+        {"change": "bring_back", "arm": "tea"},
+        {"change": "promise", "fractions": {"coffee": 0.2}},
+        {"change": "add", "arm": "coffee", "fraction": 0.2},
     ):
-        assert drinks.patch(path, body).json() == same
+        assert drinks.post(f"{ONE}/changes", body).json() == same
     assert len(drinks.get(f"{ONE}/events").json()["events"]) == 1
 
 
@@ -299,17 +315,17 @@ def test_what_is_so_already_changes_nothing(drinks: Asking) -> None:
 def test_arms_of_any_name_are_in_paths(drinks: Asking, arm: str) -> None:
     path = f"{ONE}/arms/{quote(arm, safe='')}"
     assert drinks.put(path, {"fraction": 0.1}).status_code == 201
-    assert drinks.patch(path, {"retired": True}).json()["changed"]
-    assert drinks.get(ONE).json()["retired"] == [arm]
+    assert drinks("DELETE", path).json()["changed"]
+    assert drinks.get(ONE).json()["retired"] == ["erased-4"]
 
 
 def test_a_closed_allocation_decides_no_more(drinks: Asking) -> None:
     (decision,) = decide(drinks)
-    assert drinks.patch(ONE, {"closed": True}).json()["changed"]
+    assert drinks.post(f"{ONE}/changes", {"change": "close"}).json()["changed"]
     refused(drinks.post(f"{ONE}/decisions", {}), 409, "closed")
     assert reward(drinks, (decision["id"], {"tea": 1.0})) == [("tea", "accepted")]
-    assert not drinks.patch(ONE, {"closed": True}).json()["changed"]
-    assert drinks.patch(ONE, {"closed": False}).json()["changed"]
+    assert not drinks.post(f"{ONE}/changes", {"change": "close"}).json()["changed"]
+    assert drinks.post(f"{ONE}/changes", {"change": "reopen"}).json()["changed"]
     assert decide(drinks)[0]["round"] == 2
 
 
@@ -402,21 +418,20 @@ def test_totals(ask: Asking) -> None:
             {"rewards": [{"decision": "1", "rewards": {"tea": 1.0}}]},
             {"rewards": [{"decision": "1", "rewards": {"tea": 0}}]},
         ),
-        ("arms/tea", {"retired": True}, {"retired": False}),
-        ("", {"closed": True}, {"closed": False}),
+        ("changes", {"change": "retire", "arm": "tea"}, {"change": "retire", "arm": "coffee"}),
+        ("changes", {"change": "close"}, {"change": "close", "reason": "the end"}),
     ],
 )
 def test_a_request_with_a_key_is_carried_out_once(drinks: Asking, route: str, first: Any, other: Any) -> None:
     decide(drinks)
     key = {"Idempotency-Key": "order-17"}
-    send = drinks.post if route in ("decisions", "rewards") else drinks.patch
-    path = f"{ONE}/{route}".rstrip("/")
-    once = send(path, first, headers=key)
+    path = f"{ONE}/{route}"
+    once = drinks.post(path, first, headers=key)
     assert once.status_code == 200
     state = drinks.get(ONE).json()
-    again = send(path, first, headers=key)
+    again = drinks.post(path, first, headers=key)
     assert (again.status_code, again.json()) == (200, once.json())
-    refused(send(path, other, headers=key), 422, "key_reused")
+    refused(drinks.post(path, other, headers=key), 422, "key_reused")
     assert drinks.get(ONE).json() == state
 
 

@@ -25,7 +25,7 @@ MODES = {"valid": GenerationMode.POSITIVE, "invalid": GenerationMode.NEGATIVE}
 CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": False}})
 #: Routes that may refuse what the description allows: whether promises can be kept is no matter of form, nor whether an
 #: address is public.
-PARTS = ("arms", "arms/{arm}", "decisions", "leases", "leases/{id}/reports", "totals", "webhooks")
+PARTS = ("arms", "arms/{arm}", "changes", "decisions", "leases", "leases/{id}/reports", "totals", "webhooks")
 PARTICULAR = (
     "/v1/allocations",
     "/v1/allocations/{name}",

@@ -75,8 +75,8 @@ def reward(server: Server, name: str, decisions: list[dict[str, Any]]) -> list[s
     return [one["status"] for one in answer.json()["results"]]
 
 
-def change(server: Server, name: str, **what: Any) -> None:
-    answer = server.http.patch(f"/v1/allocations/{name}", json=what)
+def change(server: Server, name: str, change: str, **what: Any) -> None:
+    answer = server.http.post(f"/v1/allocations/{name}/changes", json={"change": change, **what})
     assert answer.status_code == 200, answer.text
 
 

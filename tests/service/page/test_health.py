@@ -32,7 +32,7 @@ def test_what_promises_cost_and_what_happened_over_time(server: Server, visiting
     for one in decide(server, "costly", 40):
         value = {arm["arm"]: 8.0 if arm["arm"] == "tea" else 4.0 for arm in one["arms"]}
         server.post("/v1/allocations/costly/rewards", {"rewards": [{"decision": one["id"], "rewards": value}]})
-    change(server, "costly", fractions={"coffee": 0.5})
+    change(server, "costly", "promise", fractions={"coffee": 0.5})
     told = audit(server, "costly")
     assert told["cost"]["per_round"] == pytest.approx(2.0)
     with visiting() as seen:

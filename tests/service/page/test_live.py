@@ -32,7 +32,7 @@ def test_new_figures_come_without_a_reload(server: Server, visiting: Visiting) -
         expect(cell(page, "coffee", "pending")).to_have_text("0")
         assert server.http.put("/v1/allocations/live/arms/mate", json={"fraction": 0.25}).status_code == 201
         expect(cell(page, "mate", "promised")).to_have_text("25.0%")
-        change(server, "live", closed=True)
+        change(server, "live", "close")
         expect(page.get_by_text("closed", exact=True)).to_be_visible()
         assert page.evaluate("window.marked"), "it was never reloaded"
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.bandit.chance import Chance
-from evenhand.service.store import AddArm, Decide, Reward, Store, Total
+from evenhand.changes import AddArm
+from evenhand.service.store import Change, Decide, Reward, Store, Total
 from evenhand.service.store.database import Database
 from evenhand.service.store.verify import verify
 from tests.bandit.test_bandit import ARMS, FIXED, ORDERED, PARAMETERS
@@ -56,7 +57,7 @@ def live(store: Store, name: str, first: int, last: int) -> None:
             rewards = {arm: low + (high - low) * chance.random() for arm in decision.names}
             store.run(name, Reward([(decision.id, rewards)]))
         if round == 30 and settings["algorithm"] not in FIXED | ORDERED and "penalties" not in settings["parameters"]:
-            store.run(name, AddArm("white"))
+            store.run(name, Change(AddArm("white")))
 
 
 def differ() -> None:

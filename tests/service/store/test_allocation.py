@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from evenhand.bandit import Bandit, pending
+from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire
 from evenhand.messages.answers import plain
-from evenhand.service.store import AddArm, Decide, ReadAudit, Reward, Store, Total, UpdateAllocation, UpdateArm
+from evenhand.service.store import Change, Decide, ReadAudit, Reward, Store, Total
 from evenhand.service.store.commands import Command
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import StoreUnavailable
@@ -84,15 +85,17 @@ def changed(data: st.DataObject, twin: Twin, key: str | None) -> Command[Any]:
     promises = twin.bandit._record.fractions is not None
     match data.draw(st.sampled_from(["add", "add", "retire", "retire", "back", "back", "promise", "close"])):
         case "add":
-            return AddArm(data.draw(st.sampled_from([*NEW, "tea"])), {"fraction": share} if promises else {}, key=key)
+            return Change(
+                AddArm(data.draw(st.sampled_from([*NEW, "tea"])), **({"fraction": share} if promises else {})), key=key
+            )
         case "retire":
-            return UpdateArm(data.draw(st.sampled_from(names)), retired=True, key=key)
+            return Change(Retire(data.draw(st.sampled_from(names))), key=key)
         case "back" if retired:
-            return UpdateArm(data.draw(st.sampled_from(retired)), False, share if promises else None, key=key)
+            return Change(BringBack(data.draw(st.sampled_from(retired)), share if promises else None), key=key)
         case "back" | "promise":
-            return UpdateAllocation(data.draw(st.dictionaries(st.sampled_from(names), SHARE)), key=key)
+            return Change(Promise(data.draw(st.dictionaries(st.sampled_from(names), SHARE))), key=key)
         case _:
-            return UpdateAllocation(closed=data.draw(st.booleans()), key=key)
+            return Change(Close() if data.draw(st.booleans()) else Reopen(), key=key)
 
 
 def same(outcome: Outcome, wanted: Outcome) -> bool:

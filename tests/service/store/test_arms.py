@@ -13,21 +13,9 @@ import pytest
 from sqlalchemy import select
 
 from evenhand.bandit import Bandit
+from evenhand.changes import AddArm, BringBack, Erase, Rename, Retire
 from evenhand.core.errors import EvenhandError
-from evenhand.service.store import (
-    AddArm,
-    Decide,
-    Describe,
-    EraseArm,
-    ReadArms,
-    ReadAudit,
-    ReadDecision,
-    RenameArm,
-    Reward,
-    Store,
-    UpdateArm,
-    tables,
-)
+from evenhand.service.store import Change, Decide, Describe, ReadArms, ReadAudit, ReadDecision, Reward, Store, tables
 from evenhand.service.store.compaction import compact
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import Conflict, UnknownArm
@@ -62,9 +50,9 @@ def test_a_renamed_arm_is_the_same_arm(either: Database, clock: Clock) -> None:
     store, other = opened(either, clock), Store(Database(str(either.url.render_as_string(hide_password=False))), clock)
     before = store.run("people", ReadAudit())
     assert other.run("people", ReadAudit()) == before
-    assert store.run("people", RenameArm(ANN, "Anna", key="rename")).changed
-    assert store.run("people", RenameArm(ANN, "Anna", key="rename")).changed
-    assert not store.run("people", RenameArm("Anna", "Anna")).changed
+    assert store.run("people", Change(Rename(ANN, "Anna"), key="rename")).changed
+    assert store.run("people", Change(Rename(ANN, "Anna"), key="rename")).changed
+    assert not store.run("people", Change(Rename("Anna", "Anna"))).changed
     for one in (store, other):
         lines = one.run("people", ReadAudit()).lines
         assert [line.arm for line in lines] == ["Anna", "Ben", CEM]
@@ -79,7 +67,8 @@ def test_a_renamed_arm_is_the_same_arm(either: Database, clock: Clock) -> None:
     first = store.run("people", Decide(count=4, key="four")).decisions[0]
     assert first.names == ("Anna",)
     assert other.run("people", Reward([("1", {"Anna": 0.5})])).results[0].status == "accepted"
-    assert other.run("people", AddArm(ANN, {"fraction": 0.0})).changed  # another arm, with the name that is free again
+    another = Change(AddArm(ANN, fraction=0.0))  # with the name that is free again
+    assert other.run("people", another).changed
     assert store.run("people", Describe()).arms == ("Anna", "Ben", CEM, ANN)
     assert verified(either, "people") == 10
     store.close()
@@ -95,14 +84,14 @@ def test_decisions_go_on_as_if_nothing_had_been_renamed(lite: Database, clock: C
     for available in [None] * 4 + [[ANN]]:
         twin.decide(available, clock.now)
     twin.observe("5", {ANN: 1.0}, clock.now)
-    store.run("people", RenameArm(CEM, "Cemal"))
+    store.run("people", Change(Rename(CEM, "Cemal")))
     twin.rename(CEM, "Cemal")
-    store.run("people", UpdateArm("Cemal", retired=True))
+    store.run("people", Change(Retire("Cemal")))
     twin.retire("Cemal")
-    store.run("people", EraseArm(ANN))
+    store.run("people", Change(Erase(ANN)))
     twin.retire(ANN)
     twin.rename(ANN, "erased-1")
-    store.run("people", UpdateArm("Cemal", retired=False, fraction=0.5))
+    store.run("people", Change(BringBack("Cemal", 0.5)))
     twin.bring_back("Cemal", 0.5)
     decided = [decision.names for decision in store.run("people", Decide(count=30)).decisions]
     assert decided == [twin.decide(now=clock.now).names for _ in range(30)]
@@ -115,7 +104,7 @@ def test_an_erased_name_is_nowhere_in_the_database(either: Database, clock: Cloc
     for number in range(300):  # pages are split and moved, and snapshots replaced
         store.run("people", Decide(key=f"{hash(str(number)):x}"))
     before = {line.arm: line for line in store.run("people", ReadAudit()).lines}
-    store.run("people", EraseArm(ANN))
+    store.run("people", Change(Erase(ANN)))
     after = {line.arm: line for line in store.run("people", ReadAudit()).lines}
     assert list(after) == ["erased-1", "Ben", CEM]
     assert after["erased-1"].retired
@@ -157,7 +146,7 @@ def test_while_another_process_reads_the_file_the_erasure_is_tried_again(
     def left() -> bool:
         return any("Ünal".encode() in one.read_bytes() for one in tmp_path.iterdir())
 
-    store.run("people", EraseArm(ANN))
+    store.run("people", Change(Erase(ANN)))
     assert left()
     assert "may still hold what was erased" in caplog.text
     reader.execute("COMMIT")
@@ -166,7 +155,7 @@ def test_while_another_process_reads_the_file_the_erasure_is_tried_again(
     store.close()
 
 
-@pytest.mark.parametrize("command", [RenameArm("Dan", "Eve"), EraseArm("Dan"), RenameArm("Dan", "Ben")])
+@pytest.mark.parametrize("command", [Change(Rename("Dan", "Eve")), Change(Erase("Dan")), Change(Rename("Dan", "Ben"))])
 def test_unknown_arms(lite: Database, clock: Clock, command: Any) -> None:
     store = opened(lite, clock)
     with pytest.raises(UnknownArm, match="has no arm 'Dan'"):
@@ -176,18 +165,18 @@ def test_unknown_arms(lite: Database, clock: Clock, command: Any) -> None:
 
 def test_what_is_refused_changes_nothing(lite: Database, clock: Clock) -> None:
     store = opened(lite, clock)
-    store.run("people", EraseArm("Ben"))
+    store.run("people", Change(Erase("Ben")))
     with pytest.raises(Conflict, match="there is already an arm 'Cem'"):
-        store.run("people", RenameArm(ANN, CEM))
+        store.run("people", Change(Rename(ANN, CEM)))
     with pytest.raises(EvenhandError, match="must not begin or end with white space"):
-        store.run("people", RenameArm(CEM, " Cem"))
-    store.run("people", EraseArm(ANN))
+        store.run("people", Change(Rename(CEM, " Cem")))
+    store.run("people", Change(Erase(ANN)))
     with pytest.raises(EvenhandError, match="plays = 1 needs at least as many arms; give it a neutral name instead"):
-        store.run("people", EraseArm(CEM))
+        store.run("people", Change(Erase(CEM)))
     assert store.run("people", Describe()).arms == ("erased-1", "erased-2", CEM)
-    store.run("people", RenameArm("erased-1", "erased-3"))
-    store.run("people", AddArm("Dan"))
-    store.run("people", EraseArm(CEM))
+    store.run("people", Change(Rename("erased-1", "erased-3")))
+    store.run("people", Change(AddArm("Dan")))
+    store.run("people", Change(Erase(CEM)))
     assert store.run("people", Describe()).arms == ("erased-3", "erased-2", "erased-3-1", "Dan")
-    assert verified(lite, "people") == 15
+    assert verified(lite, "people") == 12
     store.close()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit, pending
+from evenhand.changes import AddArm, BringBack, Close, Promise, Rename, Reopen, Retire
 from evenhand.core.errors import EvenhandError, InfeasiblePromise
 from evenhand.messages.answers import (
     Allocation,
@@ -21,19 +22,7 @@ from evenhand.messages.answers import (
     TotalResult,
     moment,
 )
-from evenhand.service.store import (
-    AddArm,
-    Decide,
-    Describe,
-    ReadAudit,
-    ReadDecision,
-    ReadGauges,
-    Reward,
-    Store,
-    Total,
-    UpdateAllocation,
-    UpdateArm,
-)
+from evenhand.service.store import Change, Decide, Describe, ReadAudit, ReadDecision, ReadGauges, Reward, Store, Total
 from evenhand.service.store.commands import Command
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import Closed, Conflict, UnknownDecision
@@ -386,14 +375,14 @@ def test_totals_and_rewards_do_not_mix(sums: Driven, drinks: Driven) -> None:
 def test_arms_and_promises_change(drinks: Driven, store: Store) -> None:
     drinks.run(Decide(count=4))
     changes: list[tuple[Command[ChangeResult], dict[str, Any]]] = [
-        (AddArm("mate", {"fraction": 0.25}), {"change": "add", "arm": "mate", "fraction": 0.25}),
-        (UpdateArm("cocoa", retired=True), {"change": "retire", "arm": "cocoa"}),
-        (UpdateArm("cocoa", False, 0.125), {"change": "bring_back", "arm": "cocoa", "fraction": 0.125}),
+        (Change(AddArm("mate", fraction=0.25)), {"change": "add", "arm": "mate", "fraction": 0.25}),
+        (Change(Retire("cocoa")), {"change": "retire", "arm": "cocoa"}),
+        (Change(BringBack("cocoa", 0.125)), {"change": "bring_back", "arm": "cocoa", "fraction": 0.125}),
         (
-            UpdateAllocation({"tea": 0.125, "mate": 0.0}),
-            {"change": "promise", "fractions": {"tea": 0.125, "mate": 0.0}},
+            Change(Promise({"tea": 0.125, "mate": 0.0})),
+            {"change": "promise", "fractions": {"tea": 0.125, "mate": 0.0}, "debt": "forgive"},
         ),
-        (UpdateArm("tea", fraction=0.25), {"change": "promise", "fractions": {"tea": 0.25}}),
+        (Change(Promise({"tea": 0.25})), {"change": "promise", "fractions": {"tea": 0.25}, "debt": "forgive"}),
     ]
     for version, (command, body) in enumerate(changes, 1):
         assert drinks.run(command) == ChangeResult(version, 4, True)
@@ -402,26 +391,26 @@ def test_arms_and_promises_change(drinks: Driven, store: Store) -> None:
     assert bandit._record.fractions is not None
     assert bandit._record.fractions.tolist() == [0.25, 1 / 3, 0.125, 0.0]
     assert [(one.arms, one.round) for one in store.allocations().allocations] == [(4, 4)]
-    drinks.run(UpdateArm("cocoa", retired=True))
+    drinks.run(Change(Retire("cocoa")))
     assert [(one.arms, one.round) for one in store.allocations().allocations] == [(3, 4)]
 
 
 def test_an_equal_promise_is_no_event(drinks: Driven) -> None:
     drinks.run(Decide(count=4))
     same = ChangeResult(0, 4, False)
-    assert drinks.run(UpdateAllocation({"tea": 0, "coffee": 1 / 3}, key="k")) == same
+    assert drinks.run(Change(Promise({"tea": 0, "coffee": 1 / 3}), key="k")) == same
     assert kinds(drinks.events()) == ["create", *["decide"] * 4]
-    assert drinks.run(UpdateAllocation({"tea": 0.1, "coffee": 1 / 3})).changed
+    assert drinks.run(Change(Promise({"tea": 0.1, "coffee": 1 / 3}))).changed
     assert [line.since for line in drinks.run(ReadAudit()).lines] == [4, 0, 0]
-    assert drinks.run(UpdateAllocation({"tea": 0, "coffee": 1 / 3}, key="k")) == same
+    assert drinks.run(Change(Promise({"tea": 0, "coffee": 1 / 3}), key="k")) == same
 
 
 def test_a_closed_allocation_decides_no_more_but_takes_rewards(drinks: Driven, store: Store) -> None:
     drinks.run(Decide())
-    assert not drinks.run(UpdateAllocation(closed=False)).changed
-    assert drinks.run(UpdateAllocation(closed=True)) == ChangeResult(0, 1, True)
+    assert not drinks.run(Change(Reopen())).changed
+    assert drinks.run(Change(Close())) == ChangeResult(0, 1, True)
     assert last(drinks) == (START, "change", 1, {"change": "close"})
-    assert not drinks.run(UpdateAllocation(closed=True)).changed
+    assert not drinks.run(Change(Close())).changed
     refused = drinks.refused(Decide())
     assert isinstance(refused, Closed)
     assert "reopen it first" in str(refused)
@@ -429,9 +418,9 @@ def test_a_closed_allocation_decides_no_more_but_takes_rewards(drinks: Driven, s
     again = Driven(drinks.database, clock=drinks.clock)
     assert isinstance(again.refused(Decide()), Closed)
     assert statuses(again.run(Reward((("1", {"tea": 1.0}),)))) == [("1", "tea", "accepted")]
-    assert again.run(UpdateArm("cocoa", retired=True)) == ChangeResult(1, 1, True)
+    assert again.run(Change(Retire("cocoa"))) == ChangeResult(1, 1, True)
     assert again.run(Describe()).closed is True
-    again.run(UpdateAllocation(closed=False))
+    again.run(Change(Reopen()))
     assert [one.closed for one in store.allocations().allocations] == [False]
     assert again.run(Decide()).decisions[0].round == 2
     assert drinks.rebuilt()[1] is False
@@ -440,20 +429,21 @@ def test_a_closed_allocation_decides_no_more_but_takes_rewards(drinks: Driven, s
 @pytest.mark.parametrize(
     ("command", "fault"),
     [
-        (AddArm("tea", {"fraction": 0.1}), "is there with fraction 0.0, not 0.1; change that instead"),
-        (AddArm(""), "not blank"),
-        (AddArm("\ud800"), "encodable as UTF-8"),
-        (AddArm("mate", {"penalty": 1.0}), "has no penalty"),
-        (AddArm("mate", {"spoon": 1.0}), "got spoon, arm"),
-        (AddArm("mate", {"fraction": math.nan}), "plain JSON values"),
-        (AddArm("mate", {"fraction": np.float32(0.5)}), "plain JSON values"),
-        (AddArm("mate", {"fraction": "much"}), "must be a number"),
-        (AddArm("mate", max_arms=3), "an allocation may have at most 3 arms, got 4"),
-        (UpdateArm("mate", retired=True), "has no arm 'mate'"),
-        (UpdateArm("tea", True, 0.5), "a retired arm has no promise"),
-        (UpdateAllocation([0.5]), "has no arm 0.5"),  # type: ignore[arg-type]
-        (UpdateAllocation({"mate": 0.5}, closed=True), "has no arm 'mate'"),
-        (UpdateAllocation({"tea": -0.5}, closed=True), "must be a number in [0, 1]"),
+        (Change(AddArm("tea", fraction=0.1)), "is there with fraction 0.0, not 0.1; change that instead"),
+        (Change(AddArm("")), "not blank"),
+        (Change(AddArm("\ud800")), "encodable as UTF-8"),
+        (Change(AddArm("mate", penalty=1.0)), "has no penalty"),
+        (Change(AddArm("mate", fraction=math.nan)), "plain JSON values"),
+        (Change(AddArm("mate", fraction=np.float32(0.5))), "plain JSON values"),
+        (Change(AddArm("mate", fraction="much")), "must be a number"),
+        (Change(AddArm("mate"), max_arms=3), "an allocation may have at most 3 arms, got 4"),
+        (Change(Retire("mate")), "has no arm 'mate'"),
+        (Change(BringBack("tea", 0.5)), "arm 'tea' is not retired"),
+        (Change(Retire("tea"), version=7), "allocation 'drinks' has version 0, not 7; read it again"),
+        (Change(Rename("tea", "coffee")), "there is already an arm 'coffee'"),
+        (Change(Promise([0.5])), "has no arm 0.5"),  # type: ignore[arg-type]
+        (Change(Promise({"mate": 0.5})), "has no arm 'mate'"),
+        (Change(Promise({"tea": -0.5})), "must be a number in [0, 1]"),
     ],
     ids=repr,
 )
@@ -465,10 +455,10 @@ def test_a_change_that_cannot_be_made_changes_nothing(
     assert fault in str(refused)
     assert kinds(drinks.events()) == ["create"]
     assert drinks.run(Describe()).version == 0
-    assert drinks.run(AddArm("mate")) == ChangeResult(1, 0, True)
+    assert drinks.run(Change(AddArm("mate"))) == ChangeResult(1, 0, True)
 
 
-@pytest.mark.parametrize("command", [AddArm("mate", {"fraction": 0.9}), UpdateAllocation({"tea": 0.9})])
+@pytest.mark.parametrize("command", [Change(AddArm("mate", fraction=0.9)), Change(Promise({"tea": 0.9}))])
 def test_an_infeasible_change_is_refused_with_the_reason(drinks: Driven, command: Command[ChangeResult]) -> None:
     refused = drinks.refused(command)
     assert isinstance(refused, InfeasiblePromise)
@@ -482,8 +472,8 @@ def test_what_has_one_value_an_arm_can_be_given_by_any_mapping(drinks: Driven) -
     class Shares(dict[str, float]):
         pass
 
-    drinks.run(UpdateAllocation(Shares(tea=np.float64(0.5))))
-    assert last(drinks)[-1] == {"change": "promise", "fractions": {"tea": 0.5}}
+    drinks.run(Change(Promise(Shares(tea=np.float64(0.5)))))
+    assert last(drinks)[-1] == {"change": "promise", "fractions": {"tea": 0.5}, "debt": "forgive"}
 
 
 # --- What changes nothing ---------------------------------------------------------------------------------------------
@@ -530,9 +520,9 @@ def test_a_description_lists_the_settings(drinks: Driven) -> None:
     assert drinks.run(Describe()) == wanted
     drinks.clock.now += 1.0
     drinks.run(Decide(count=2))
-    drinks.run(UpdateArm("tea", retired=True))
+    drinks.run(Change(Retire("tea")))
     assert drinks.run(Describe()) == replace(wanted, retired=("tea",), round=2, version=1)
-    drinks.run(AddArm("mate", {"fraction": 0.25}))
+    drinks.run(Change(AddArm("mate", fraction=0.25)))
     fractions = {"fractions": [0.0, 1 / 3, 0.0, 0.25]}
     arms = (*EVERYBODY, "mate")
     assert drinks.run(Describe()) == replace(
@@ -556,7 +546,7 @@ def test_what_came_of_a_decision(drinks: Driven, monkeypatch: pytest.MonkeyPatch
     assert [outcome(id) for id in "123"] == [("received", 0.5), ("lost", None), ("lost", None)]
     drinks.run(Reward((("2", {"coffee": 1.0}),)))
     assert outcome("2") == ("late", 1.0)
-    drinks.run(UpdateArm("cocoa", retired=True))
+    drinks.run(Change(Retire("cocoa")))
     assert [drinks.run(ReadDecision(id)).available for id in "12"] == [("tea",), tuple(EVERYBODY)]
     for id in ("0", "4", "01", "tea"):
         assert isinstance(drinks.refused(ReadDecision(id)), UnknownDecision)
@@ -586,9 +576,9 @@ def test_commands_that_differ_have_different_digests() -> None:
         Reward((("1", {"tea": 1.0}), ("1", {"tea": 1.0}))),
         Total(1.0),
         Total(1.0, round=1),
-        UpdateAllocation(closed=True),
-        UpdateAllocation(closed=False),
-        UpdateArm("tea", retired=True),
+        Change(Close()),
+        Change(Reopen()),
+        Change(Retire("tea")),
         ReadAudit(),
         Describe(),
     ]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from evenhand.service.store import Decide, ReadAudit, RenameArm, Reward, Store, commands, transaction, writer
+from evenhand.changes import Rename
+from evenhand.service.store import Change, Decide, ReadAudit, Reward, Store, commands, transaction, writer
 from evenhand.service.store.commands import Command
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import StoreUnavailable
@@ -176,7 +177,7 @@ def test_what_fails_after_it_wrote_is_undone(three: Three, monkeypatch: pytest.M
 
     with monkeypatch.context() as patch:
         patch.setattr("evenhand.service.store.arms.rename_in_answers", fails)
-        first, failed, second = three.group({"drinks": Decide(), "films": RenameArm("a", "b2"), "jobs": Decide()})
+        first, failed, second = three.group({"drinks": Decide(), "films": Change(Rename("a", "b2")), "jobs": Decide()})
     assert isinstance(failed, ZeroDivisionError)
     assert rounds([first, second]) == [2, 2]
     assert three.group({"films": Decide(available=["a"])})[0].decisions[0].names == ("a",)

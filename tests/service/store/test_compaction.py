@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.changes import Retire
 from evenhand.core.errors import StateError
-from evenhand.service.store import Decide, Reward, Store, UpdateArm
+from evenhand.service.store import Change, Decide, Reward, Store
 from evenhand.service.store import allocation as allocations
 from evenhand.service.store.compaction import Compacted, compact
 from evenhand.service.store.database import Database
@@ -28,7 +29,7 @@ def used(either: Database, clock: Clock) -> Store:
         if round % 2 == 0:
             store.run("drinks", Reward([(decision.id, dict.fromkeys(decision.names, 0.5))]))
         if round == 5:
-            store.run("drinks", UpdateArm("tea", retired=True))
+            store.run("drinks", Change(Retire("tea")))
     return store
 
 

@@ -20,20 +20,9 @@ from sqlalchemy import delete, insert
 
 from evenhand import __version__
 from evenhand.bandit import Bandit, pending
+from evenhand.changes import AddArm, BringBack, Close, Promise, Retire
 from evenhand.core.errors import EvenhandError, StateError
-from evenhand.service.store import (
-    AddArm,
-    Decide,
-    LeaseRounds,
-    ReadAudit,
-    ReportLease,
-    Reward,
-    Store,
-    Total,
-    UpdateAllocation,
-    UpdateArm,
-    tables,
-)
+from evenhand.service.store import Change, Decide, LeaseRounds, ReadAudit, ReportLease, Reward, Store, Total, tables
 from evenhand.service.store.database import Database
 from evenhand.service.store.events import KINDS, Event, bandit_from, event_of, fold, settings_of
 from evenhand.service.store.export import log
@@ -71,15 +60,15 @@ def lived(database: Database, clock: Clock) -> None:
     drinks.run(Decide(rounds=[["tea", "cocoa"], None], propensities=True))
     for event in drinks.events()[1:4]:
         drinks.run(Reward(((str(event.round), {event.body["arms"][0]: 0.5}),)))
-    drinks.run(AddArm("mate", {"fraction": 0.125}))
+    drinks.run(Change(AddArm("mate", fraction=0.125)))
     clock.now += 60.0
     drinks.run(Reward((("1", {drinks.events()[1].body["arms"][1]: 1.0}),)))
     drinks.run(Reward((("4", {drinks.events()[4].body["arms"][1]: 1.0}),)))
-    drinks.run(UpdateAllocation({"tea": 0.125}))
-    drinks.run(UpdateArm("cocoa", retired=True))
+    drinks.run(Change(Promise({"tea": 0.125})))
+    drinks.run(Change(Retire("cocoa")))
     drinks.run(Decide(count=3))
-    drinks.run(UpdateArm("cocoa", retired=False))
-    drinks.run(UpdateAllocation(closed=True))
+    drinks.run(Change(BringBack("cocoa")))
+    drinks.run(Change(Close()))
     store.create("sums", ARMS, "ars_ucb", seed=1, rewards=(0.0, 2.0))
     sums = Driven(database, "sums", clock)
     for _ in range(3):
@@ -187,8 +176,8 @@ def test_hostile_names_are_written_and_read_back(either: Database, clock: Clock)
         arms = odd.run(Decide(available=HOSTILE[round - 11 :])).decisions[0].names
         answers = odd.run(Reward(((str(round), dict.fromkeys(arms, 1.0)),))).results
         assert {answer.status for answer in answers} == {"accepted"}
-    odd.run(UpdateArm("\x00", retired=True, key="'\";--"))
-    odd.run(UpdateAllocation({"☕🫖": 0.125}))
+    odd.run(Change(Retire("\x00"), key="'\";--"))
+    odd.run(Change(Promise({"☕🫖": 0.125})))
     again = Driven(either, "odd", clock)
     assert again.run(Decide(key="DROP_TABLE")).decisions[0].round == 12
     assert verified(store.database, "odd") == 26
@@ -374,7 +363,7 @@ def test_a_deep_or_strange_snapshot_is_found_and_does_no_harm(lives: dict[str, l
         (Event(2, 0.0, "reward", 1, {"rewards": {"tea": 1.0}, "late": []}), "there is no decision '1'"),
         (Event(2, 0.0, "total", 1, {"value": 1.0}), "it is of round 1, which should be 0"),
         (Event(2, 0.0, "expire", None, {"closed": {"1": ["tea"]}}), "decision 1 does not wait for rewards of tea"),
-        (Event(2, 0.0, "change", 0, {"change": "retire"}), "retire takes arm; got none"),
+        (Event(2, 0.0, "change", 0, {"change": "retire"}), "retire needs arm"),
         (Event(2, 0.0, "decide", 1, {"arms": ["tea"], "memory": {"index": {}}}), "has no memory to be recorded"),
     ],
 )

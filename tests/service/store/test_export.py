@@ -20,8 +20,9 @@ from pyarrow import parquet
 from evenhand.bandit import Bandit, pending
 from evenhand.bandit.evaluation.estimators import evaluate
 from evenhand.bandit.evaluation.log import read_log
+from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire
 from evenhand.core.errors import DataError, EvenhandError
-from evenhand.service.store import AddArm, Decide, Reward, Store, Total, UpdateAllocation, UpdateArm, export
+from evenhand.service.store import Change, Decide, Reward, Store, Total, export
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import UnknownAllocation
 from evenhand.service.store.export import COLUMNS, as_csv, log, write_log
@@ -154,18 +155,18 @@ def test_totals_are_nobodys_reward(store: Store, lite: Database) -> None:
 def test_the_available_arms_follow_the_changes(drinks: Driven) -> None:
     """A change after round n concerns the rounds from n + 1 on; changes of promises concern nobody's presence."""
     drinks.run(Decide(count=2))
-    drinks.run(AddArm("mate"))
-    drinks.run(UpdateAllocation({"tea": 0.125}))
+    drinks.run(Change(AddArm("mate")))
+    drinks.run(Change(Promise({"tea": 0.125})))
     drinks.run(Decide())
-    drinks.run(UpdateArm("tea", retired=True))
-    drinks.run(UpdateArm("cocoa", retired=True))
+    drinks.run(Change(Retire("tea")))
+    drinks.run(Change(Retire("cocoa")))
     drinks.run(Decide())
     drinks.run(Decide(available=["mate"]))
-    drinks.run(UpdateAllocation(closed=True))
-    drinks.run(UpdateAllocation(closed=False))
-    drinks.run(UpdateArm("tea", retired=False))
+    drinks.run(Change(Close()))
+    drinks.run(Change(Reopen()))
+    drinks.run(Change(BringBack("tea")))
     drinks.run(Decide(count=2))
-    drinks.run(UpdateArm("mate", retired=True))
+    drinks.run(Change(Retire("mate")))
     wanted = [
         *[{"tea", "coffee", "cocoa"}] * 2,
         {"tea", "coffee", "cocoa", "mate"},
@@ -250,7 +251,7 @@ def test_any_range_is_that_part_of_the_whole(
     store.create("drinks", ARMS, "thompson", seed=1)
     drinks = Driven(lite)
     play(drinks, 4, lambda round, _: None if round % 2 else 1.0)
-    drinks.run(AddArm("mate"))
+    drinks.run(Change(AddArm("mate")))
     play(drinks, 3, lambda *_: 0.0)
     wanted = whole(lite, estimate=estimate)
     for size in (1, 2, 3, 5000):

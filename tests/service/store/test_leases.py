@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from evenhand.bandit import saved
+from evenhand.changes import AddArm, Close, Promise
 from evenhand.client.leases import LeasedDecisions
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Lease
 from evenhand.service.store import (
-    AddArm,
+    Change,
     Decide,
     LeaseRounds,
     ReadAudit,
@@ -23,7 +24,6 @@ from evenhand.service.store import (
     ReportLease,
     Reward,
     Store,
-    UpdateAllocation,
 )
 from evenhand.service.store.compaction import compact
 from evenhand.service.store.database import Database
@@ -94,7 +94,7 @@ def test_answers_to_keys_and_errors(either: Database, clock: Clock) -> None:
     clock.now += 200.0
     assert isinstance(drinks.refused(ReportLease(lease.id, 5)), LeaseOver)
     assert drinks.events()[-1].body == {"closed": {}, "returned": ["1"]}
-    drinks.run(UpdateAllocation(closed=True))
+    drinks.run(Change(Close()))
     assert isinstance(drinks.refused(LeaseRounds(10)), Closed)
     assert verified(either, "drinks") == len(drinks.events())
 
@@ -168,9 +168,9 @@ def life(drinks: Driven, clock: Clock, chance: random.Random) -> None:
         case "wait":
             clock.now += chance.choice([1.0, 20.0, 70.0])
         case "promise":
-            drinks.run(UpdateAllocation({"tea": chance.choice([0.05, 0.1, 0.3])}))
+            drinks.run(Change(Promise({"tea": chance.choice([0.05, 0.1, 0.3])})))
         case "add" if len(names) < 6:
-            drinks.run(AddArm(f"arm-{len(names)}", {"fraction": 0.05}))
+            drinks.run(Change(AddArm(f"arm-{len(names)}", fraction=0.05)))
 
 
 @pytest.mark.parametrize("missing", ["never", "zero"])

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from evenhand.changes import Retire
 from evenhand.core.errors import DataError, EvenhandError, StateError
-from evenhand.service.store import Decide, Describe, Reward, Store, UpdateArm
+from evenhand.service.store import Change, Decide, Describe, Reward, Store
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import Conflict, DamagedAllocation, UnknownAllocation
 from evenhand.service.store.export import log
@@ -120,10 +121,10 @@ def test_a_server_that_is_running_takes_over_what_was_imported(store: Store, tmp
     """Also where there are as many events as before."""
     file = tmp_path / "drinks.jsonl"
     export_events(store.database, "drinks", file)
-    store.run("drinks", UpdateArm("tea", retired=True))
+    store.run("drinks", Change(Retire("tea")))
     erase(store.database, "drinks")
     import_events(store.database, file, "drinks")
-    Store(store.database).run("drinks", UpdateArm("coffee", retired=True))
+    Store(store.database).run("drinks", Change(Retire("coffee")))
     assert store.run("drinks", Describe()).retired == ("coffee",)
     store.run("drinks", Decide())
     assert verify(store.database).faults == ()
@@ -145,7 +146,7 @@ def test_a_sound_allocation_loses_nothing(store: Store, tmp_path: Path) -> None:
 
 
 def test_events_go_to_a_file_and_come_back(store: Store, tmp_path: Path) -> None:
-    store.run("drinks", UpdateArm("tea", retired=True))
+    store.run("drinks", Change(Retire("tea")))
     file = tmp_path / "drinks.jsonl"
     assert export_events(store.database, "drinks", file) == 22
     with pytest.raises(Conflict, match="already an allocation 'drinks'"):

@@ -2,8 +2,9 @@
 
 import pytest
 
+from evenhand.changes import AddArm, Erase
 from evenhand.core.errors import EvenhandError
-from evenhand.service.store import AddArm, Decide, EraseArm, Reward, Store
+from evenhand.service.store import Change, Decide, Reward, Store
 from evenhand.service.store.compaction import compact
 from evenhand.service.store.errors import Conflict, UnknownAllocation
 from evenhand.service.store.reading import ReadAudit
@@ -45,8 +46,8 @@ def test_the_events_hold_the_evidence_through_everything(drinks: Store, clock: C
     drinks.create("more", ["tea", "coffee", "mate"], "f_ts", parameters={"fractions": 0.2}, seed=2, start_from="drinks")
     drinks.run("more", Decide(count=5))
     before = learned(drinks, "more")
-    drinks.run("more", EraseArm("coffee"))
-    drinks.run("more", AddArm("cocoa", {"fraction": 0.1}))
+    drinks.run("more", Change(Erase("coffee")))
+    drinks.run("more", Change(AddArm("cocoa", fraction=0.1)))
     assert verified(drinks.database, "more") == len(events_of(drinks.database, "more"))
     drinks.leave_idle(-1.0)
     after = learned(drinks, "more")

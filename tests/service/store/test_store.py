@@ -15,20 +15,11 @@ from sqlalchemy import event, select, text
 
 from evenhand import __version__
 from evenhand.bandit import Bandit
+from evenhand.changes import AddArm, Close, Retire
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.messages.answers import Allocations, AllocationSummary, moment
 from evenhand.policy.custom_merit import Custom
-from evenhand.service.store import (
-    AddArm,
-    Decide,
-    Describe,
-    ReadAudit,
-    Reward,
-    Store,
-    UpdateAllocation,
-    UpdateArm,
-    tables,
-)
+from evenhand.service.store import Change, Decide, Describe, ReadAudit, Reward, Store, tables
 from evenhand.service.store.arms import BANDIT, numbered
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import Conflict, StoreUnavailable, UnknownAllocation
@@ -110,7 +101,7 @@ def test_the_same_can_be_created_again(either: Database, clock: Clock) -> None:
     assert not store.create("drinks", ARMS, "fucb", **settings | {"parameters": {"fractions": (0, 0.25, 0)}})
     assert not store.create("drinks", ARMS, "fucb", **settings | {"seed": None})
     store.run("drinks", Decide(count=3))
-    store.run("drinks", UpdateArm("cocoa", retired=True))
+    store.run("drinks", Change(Retire("cocoa")))
     assert not store.create("drinks", tuple(ARMS), "fucb", **settings)
     assert kinds(events_of(either, "drinks")) == ["create", *["decide"] * 3, "change"]
     assert [one.created for one in store.allocations().allocations] == [moment(START)]
@@ -252,8 +243,8 @@ def test_allocations_are_listed_by_name(store: Store, clock: Clock) -> None:
         store.create(name, arms, "ucb1", seed=1)
         clock.now += 1.0
     store.run("c", Decide(count=4))
-    store.run("c", UpdateArm("tea", retired=True))
-    store.run("b", UpdateAllocation(closed=True))
+    store.run("c", Change(Retire("tea")))
+    store.run("b", Change(Close()))
     assert store.allocations().allocations == (
         AllocationSummary("a", "ucb1", 1, 0, False, moment(START + 1.0)),
         AllocationSummary("b", "ucb1", 3, 0, True, moment(START)),
@@ -330,7 +321,7 @@ def used(drinks: Driven, clock: Clock) -> Driven:
     """
     drinks.run(Decide(rounds=[["tea"]] * 3))
     drinks.run(Reward((("1", {"tea": 0.5}),)))
-    drinks.run(AddArm("mate", {"fraction": 0.125}))
+    drinks.run(Change(AddArm("mate", fraction=0.125)))
     clock.now += 60.0
     drinks.run(Reward((("2", {"tea": 1.0}),)))
     drinks.run(Decide())
@@ -470,7 +461,7 @@ def test_damage_beyond_the_bodies_is_found(used: Driven, store: Store, change: s
     [
         (Decide(key="k"), '"arm":"tea"', "differs from the events: decision 6"),
         (Reward([("5", {"mate": 1.0})], key="k"), '"accepted"', ""),
-        (UpdateArm("mate", retired=True, key="k"), '"round":5', "the change after round 4"),
+        (Change(Retire("mate"), key="k"), '"round":5', "the change after round 4"),
     ],
 )
 def test_an_edited_answer_is_found(used: Driven, store: Store, command: Any, edit: str, fault: str) -> None:

@@ -16,18 +16,17 @@ from sqlalchemy.exc import OperationalError
 
 from evenhand.bandit import Bandit, changes, saved
 from evenhand.bandit.record import Record
+from evenhand.changes import AddArm, Close, Promise, Retire
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import ChangeResult, TotalResult
 from evenhand.service.store import (
-    AddArm,
+    Change,
     Decide,
     Describe,
     ReadAudit,
     Reward,
     Store,
     Total,
-    UpdateAllocation,
-    UpdateArm,
     commands,
     events,
     tables,
@@ -68,7 +67,7 @@ def test_a_group_is_one_transaction_in_the_order_of_asking(lite: Database, drink
     group: list[Command[Any]] = [
         Decide(count=2),
         Reward((("1", {"tea": 1.0}),)),
-        UpdateArm("cocoa", retired=True),
+        Change(Retire("cocoa")),
         Decide(),
     ]
     first, reward, change, second = driven.group(group)
@@ -88,7 +87,7 @@ def test_reading_is_no_commit(lite: Database, drinks: Driven) -> None:
 
 
 def test_a_refused_command_does_not_disturb_the_others(drinks: Driven) -> None:
-    outcomes = drinks.group([Decide(), Decide(available=["mate"]), AddArm("tea", {"fraction": 0.1}), Decide()])
+    outcomes = drinks.group([Decide(), Decide(available=["mate"]), Change(AddArm("tea", fraction=0.1)), Decide()])
     assert (rounds(outcomes[0]), rounds(outcomes[3])) == ([1], [2])
     assert isinstance(outcomes[1], EvenhandError)
     assert isinstance(outcomes[2], Conflict)
@@ -177,8 +176,8 @@ def broken(method: Callable[..., Any], at: int) -> Callable[..., Any]:
         ("decide", Decide(count=3)),
         ("observe", Reward((("1", {"tea": 1.0}), ("2", {"coffee": 1.0}), ("1", {"tea": 1.0})))),
         ("observe_total", Total(1.0)),
-        ("retire", UpdateArm("cocoa", retired=True)),
-        ("promise", UpdateAllocation({"tea": 0.5})),
+        ("retire", Change(Retire("cocoa"))),
+        ("promise", Change(Promise({"tea": 0.5}))),
     ],
 )
 @pytest.mark.parametrize("key", [None, "key"])
@@ -262,9 +261,7 @@ def test_nothing_is_answered_that_is_not_committed(either: Database, clock: Cloc
     driven.run(Decide(count=2))
     before = driven.rebuilt()[0].dump()
     with failing(either):
-        outcomes = driven.group(
-            [Decide(key="k"), Reward((("1", {"tea": 1.0}),)), ReadAudit(), UpdateAllocation(closed=True)]
-        )
+        outcomes = driven.group([Decide(key="k"), Reward((("1", {"tea": 1.0}),)), ReadAudit(), Change(Close())])
         assert len(outcomes) == 4
         for outcome in outcomes:
             assert isinstance(outcome, StoreUnavailable)
@@ -335,8 +332,8 @@ def test_no_error_leaves_anybody_waiting(drinks: Driven, monkeypatch: pytest.Mon
 KEYED: list[tuple[Command[Any], Command[Any]]] = [
     (Decide(count=2, propensities=True, key="k"), Decide(count=3, key="k")),
     (Reward((("1", {"tea": 1.0}), ("9", {"tea": 1.0})), key="k"), Reward((("1", {"tea": 0.5}),), key="k")),
-    (UpdateArm("tea", retired=True, key="k"), UpdateArm("cocoa", retired=True, key="k")),
-    (UpdateAllocation(closed=True, key="k"), Decide(key="k")),
+    (Change(Retire("tea"), key="k"), Change(Retire("cocoa"), key="k")),
+    (Change(Close(), key="k"), Decide(key="k")),
 ]
 
 

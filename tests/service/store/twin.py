@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evenhand.bandit import Bandit
+from evenhand.changes import AddArm, Close, Reopen, Retire
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Decision, plain
-from evenhand.service.store import AddArm, Decide, ReadAudit, Reward, Total, UpdateAllocation, UpdateArm
+from evenhand.messages.changes import ChangeRecord
+from evenhand.service.store import Change, Decide, ReadAudit, Reward, Total
 from evenhand.service.store.commands import Command
 from evenhand.service.store.errors import Closed, Conflict, KeyReused
 from tests.service.store.kit import Outcome
@@ -82,8 +84,8 @@ class Twin:
                 return {"results": results}
             case Total():
                 return self.total(command)
-            case AddArm() | UpdateArm() | UpdateAllocation():
-                return self.change(command, now)
+            case Change():
+                return self.change(command.change, now)
             case ReadAudit():
                 return self.bandit.audit(command.limit, now).to_json()
         raise AssertionError(command)
@@ -153,28 +155,22 @@ class Twin:
         self.totals[round] = command.value
         return {"round": round, "status": "accepted"}
 
-    def change(self, command: AddArm | UpdateArm | UpdateAllocation, now: float) -> Any:
+    def change(self, change: ChangeRecord, now: float) -> Any:
         bandit, before, was = self.bandit, self.bandit.version, self.closed
-        match command:
+        match change:
             case AddArm(arm=arm) if arm in bandit.retired:
                 raise Conflict(f"arm {arm!r} is there and retired; bring it back")
-            case AddArm(arm=arm, values=values) if arm in bandit.names:
-                if bandit._record.fractions is not None:
-                    has, wanted = bandit.parameters["fractions"][bandit.names.index(arm)], values["fraction"]
-                    if has != wanted:
-                        raise Conflict(f"arm {arm!r} is there with fraction {has}, not {wanted}; change that instead")
-            case AddArm(arm=arm, values=values):
-                bandit.add(arm, now=now, **values)
-            case UpdateArm(arm=arm, retired=True):
-                if arm not in bandit.retired:
-                    bandit.retire(arm, now=now)
-            case UpdateArm(arm=arm, fraction=fraction):
-                bandit.bring_back(arm, fraction or 0.0, now=now)
-            case UpdateAllocation(fractions=fractions, closed=closed):
-                if fractions is not None:
-                    bandit.promise(fractions, now=now)
-                if closed not in (None, was):
-                    with bandit._record.noting("close" if closed else "reopen", None, now):
-                        self.closed = bool(closed)
+            case AddArm(arm=arm, fraction=wanted) if arm in bandit.names:
+                has = bandit.parameters["fractions"][bandit.names.index(arm)] if wanted is not None else None
+                if has != wanted:
+                    raise Conflict(f"arm {arm!r} is there with fraction {has}, not {wanted}; change that instead")
+            case Close() | Reopen():
+                if isinstance(change, Close) != was:
+                    bandit.change(change, now=now)
+                self.closed = isinstance(change, Close)
+            case Retire(arm=arm) if arm in bandit.retired:
+                pass
+            case _:
+                bandit.change(change, now=now)
         changed = bandit.version != before or self.closed != was
         return {"version": bandit.version, "round": bandit._record.state.round, "changed": changed}

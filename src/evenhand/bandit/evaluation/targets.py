@@ -16,7 +16,8 @@ from evenhand.bandit.record import label_of, policy_for, split
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array, Decision, Feedback, Observation
-from evenhand.policy.composition import PER_ARM, Policy
+from evenhand.messages.changes import VALUES
+from evenhand.policy.composition import Policy
 
 CELLS = 2_000_000  # propensities in memory at a time
 LANES = 100  # over which random scores are averaged
@@ -230,7 +231,7 @@ class Learner:
         algorithm, parameters = self._split()
         if isinstance(algorithm, str):
             parameters = self._for_log(algorithm, parameters, log)
-        for name in set(PER_ARM) & set(parameters):
+        for name in set(VALUES) & set(parameters):
             parameters[name] = by_arm(name, parameters[name], log.items)
         policy = policy_for(algorithm, parameters, log.items, importing=self.importing)
         if policy.plays != 1:

@@ -33,7 +33,7 @@ SMALL = 2**15  # bytes of a body that cannot have too many values, and is read a
 #: The largest number of names, numbers and so on in the bodies of routes, by their names; others have small bodies.
 VALUES: dict[str, Callable[[Settings], int]] = {
     "create": lambda settings: 5 * settings.max_arms + 100,  # all arms are named, with four parameters by name
-    "update": lambda settings: 5 * settings.max_arms + 100,
+    "change": lambda settings: 5 * settings.max_arms + 100,
     "decide": lambda settings: settings.max_arms + 2 * settings.max_batch + 100,
     "lease": lambda settings: settings.max_arms + 2 * settings.max_batch + 100,
     "reward": lambda settings: 5 * settings.max_batch + 100,  # each of its own decision

@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from evenhand.messages import answers, requests
 from evenhand.messages.audit import Audit
+from evenhand.messages.changes import AddArm, ArmValues, Change, Erase
 from evenhand.service.http.deliveries import check_address
 from evenhand.service.http.dependencies import (
     Administrator,
@@ -35,22 +36,17 @@ from evenhand.service.http.dependencies import (
 from evenhand.service.http.limits import check_arms, check_batch, check_propensities, check_report
 from evenhand.service.http.problems import JsonResponse, Refused, documented
 from evenhand.service.json import encode_by_pieces
+from evenhand.service.store import Change as MakeChange
 from evenhand.service.store import (
-    AddArm,
     Decide,
     Describe,
-    EraseArm,
     LeaseRounds,
-    PreviewChange,
     ReadArms,
     ReadAudit,
     ReadDecision,
-    RenameArm,
     ReportLease,
     Reward,
     Total,
-    UpdateAllocation,
-    UpdateArm,
 )
 from evenhand.service.store.export import read_event_page
 
@@ -228,7 +224,7 @@ async def total(
     responses={
         **errors("infeasible", "conflict", "unknown_allocation", body=True),
         200: {
-            "model": answers.Allocation | answers.Preview,
+            "model": answers.Allocation | answers.Plan,
             "description": "it exists with the same settings; with `dry_run` what would be created",
         },
     },
@@ -245,7 +241,7 @@ async def create(
     """Create an allocation.
 
     If an allocation of that name exists with the same settings, nothing is created and the status is 200. Promised
-    shares that cannot be kept are refused. With `dry_run` nothing is written: the answer is a preview of what each arm
+    shares that cannot be kept are refused. With `dry_run` nothing is written: the answer is a plan of what each arm
     would be promised, or the error that the request itself would have.
 
     With `start_from` the policy learns beforehand from the evidence of another allocation, which the key must be
@@ -262,18 +258,13 @@ async def create(
         for name, value in options["parameters"].items()
     }
     if dry_run:
-        return await _previewed(await run_in_threadpool(partial(service.store.preview, **options, rewards=(low, high))))
+        return await _planned(await run_in_threadpool(partial(service.store.plan, **options, rewards=(low, high))))
     new = await run_in_threadpool(partial(service.store.create, **options, rewards=(low, high), api_key=caller.id))
     return JsonResponse(await service.run(message.name, Describe()), 201 if new else 200)
 
 
-def given(message: object) -> dict[str, Any]:
-    """The fields of a message that are not null."""
-    return {name: value for name, value in vars(message).items() if value is not None}
-
-
-async def _previewed(preview: answers.Preview) -> Response:
-    return Response(await run_in_threadpool(encode_by_pieces, preview, "arms"), media_type="application/json")
+async def _planned(plan: answers.Plan) -> Response:
+    return Response(await run_in_threadpool(encode_by_pieces, plan, "arms"), media_type="application/json")
 
 
 @router.get("/v1/allocations", responses=errors("invalid"), tags=["allocations"], response_model=answers.Allocations)
@@ -302,34 +293,36 @@ async def describe(caller: Reader, service: Services, name: Name) -> Response:
     return JsonResponse(await service.run(name, Describe()))
 
 
-@router.patch(
-    "/v1/allocations/{name}",
-    responses=errors("unknown_allocation", "unknown_arm", "infeasible", "key_reused", body=True),
+Version = Annotated[
+    int | None, Query(ge=0, lt=2**63, description="that the allocation must have, so that no other change came between")
+]
+
+
+@router.post(
+    "/v1/allocations/{name}/changes",
+    responses=errors("unknown_allocation", "unknown_arm", "conflict", "infeasible", "key_reused", body=True),
     tags=["allocations"],
-    response_model=answers.ChangeResult | answers.Preview,
+    response_model=answers.ChangeResult | answers.Plan,
 )
-async def update(
+async def change(
     caller: Administrator,
     service: Services,
     name: Name,
-    message: requests.AllocationPatch,
+    message: Annotated[Change, Discriminator("change")],
     once: Once,
     dry_run: DryRun = False,
+    version: Version = None,
 ) -> Response:
-    """Change the promises of several arms, or close or reopen an allocation: all of it, or nothing.
+    """Change arms or promises, or close or reopen an allocation.
 
-    What an arm is owed under a new promise counts from the next round; what it was owed lapses. An arm that is promised
-    the share that it has keeps what it is owed. Promised shares that cannot be kept are refused. With `dry_run` nothing
-    is written: the answer is a preview of what each arm would be promised, or the error that the request itself would
-    have.
+    A change is made as a whole or not at all, and begins with the next round. Promises that cannot be kept are refused.
+    With `dry_run` nothing is written: the answer is a plan of what each arm would be promised, or the error that the
+    request itself would have.
     """
-    tables = {} if message.groups is None else message.groups
-    groups = {label: None if one is None else given(one) for label, one in tables.items()} or None
-    options = {} if dry_run else once
-    change = UpdateAllocation(message.fractions, message.closed, message.caps, groups, **options)
-    if dry_run:
-        return await _previewed(await service.run(name, PreviewChange(change)))
-    return JsonResponse(await service.run(name, change))
+    options: Any = {} if dry_run else once
+    command = MakeChange(message, version, dry_run, max_arms=service.settings.max_arms, **options)
+    result = await service.run(name, command)
+    return await _planned(result) if dry_run else JsonResponse(result)
 
 
 @router.get(
@@ -347,10 +340,7 @@ async def arms(caller: Reader, service: Services, name: Name, limit: Limit = PAG
     "/v1/allocations/{name}/arms/{arm:path}",
     responses={
         **errors("unknown_allocation", "conflict", "infeasible", "key_reused", body=True),
-        200: {
-            "model": answers.ChangeResult | answers.Preview,
-            "description": "it is there with the same promise; with `dry_run` what would be promised",
-        },
+        200: {"model": answers.ChangeResult, "description": "it is there with the same values"},
     },
     tags=["allocations"],
     status_code=201,
@@ -361,54 +351,13 @@ async def add(
     service: Services,
     name: Name,
     arm: ArmPath,
-    message: requests.ArmRequest,
+    message: ArmValues,
     once: Once,
-    dry_run: DryRun = False,
 ) -> Response:
-    """Add an arm; its promise counts from the next round.
-
-    If it is there with the same promise, nothing changes and the status is 200. With `dry_run` nothing is written: the
-    answer is a preview of what each arm would be promised, or the error that the request itself would have.
-    """
-    options = {} if dry_run else once
-    change = AddArm(arm, given(message), max_arms=service.settings.max_arms, **options)
-    if dry_run:
-        return await _previewed(await service.run(name, PreviewChange(change)))
-    result = await service.run(name, change)
+    """Add an arm, as the change `add`; if it is there with the same values, nothing changes and the status is 200."""
+    command = MakeChange(AddArm(arm=arm, **vars(message)), max_arms=service.settings.max_arms, **once)
+    result = await service.run(name, command)
     return JsonResponse(result, 201 if result.changed else 200)
-
-
-@router.patch(
-    "/v1/allocations/{name}/arms/{arm:path}",
-    responses=errors("unknown_allocation", "unknown_arm", "conflict", "infeasible", "key_reused", body=True),
-    tags=["allocations"],
-    response_model=answers.ChangeResult | answers.Preview,
-)
-async def update_arm(
-    caller: Administrator,
-    service: Services,
-    name: Name,
-    arm: ArmPath,
-    message: requests.ArmPatch,
-    once: Once,
-    dry_run: DryRun = False,
-) -> Response:
-    """Retire an arm, bring it back, change its promise, or rename it.
-
-    The rewards of a retired arm are still accepted. One that is brought back has everything known of it, and a promise
-    that begins now. One that is renamed is the same arm, also in decisions and answers of the time before. With
-    `dry_run` nothing is written: the answer is a preview of what each arm would be promised, or the error that the
-    request itself would have.
-    """
-    options = {} if dry_run else once
-    change: RenameArm | UpdateArm
-    if message.name is not None:
-        change = RenameArm(arm, message.name, **options)
-    else:
-        change = UpdateArm(arm, message.retired, message.fraction, **options)
-    if dry_run:
-        return await _previewed(await service.run(name, PreviewChange(change)))
-    return JsonResponse(await service.run(name, change))
 
 
 @router.delete(
@@ -418,11 +367,11 @@ async def update_arm(
     response_model=answers.ChangeResult,
 )
 async def erase_arm(caller: Administrator, service: Services, name: Name, arm: ArmPath, once: Once) -> Response:
-    """Erase the name of an arm, which may be that of a person: the arm is retired, and called `erased-3` or so.
+    """Erase the name of an arm, as the change `erase`: the arm is retired, and called `erased-3` or so.
 
     The name is then nowhere in the database, and in no later answer, export or log. What was played stays counted.
     """
-    return JsonResponse(await service.run(name, EraseArm(arm, **once)))
+    return JsonResponse(await service.run(name, MakeChange(Erase(arm), **once)))
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

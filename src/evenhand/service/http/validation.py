@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from types import NoneType
-from typing import Annotated, Any, TypeGuard, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeGuard, get_args, get_origin, get_type_hints
+
+from typing_extensions import is_typeddict
 
 from evenhand.core.errors import nearest
 from evenhand.messages.rules import SENTENCES as PATTERNS
@@ -18,6 +20,7 @@ NUMBER, INTEGER, BOOLEAN = "must be a number", "must be a whole number", "must b
 SENTENCES: dict[str, str | Callable[[dict[str, Any]], str]] = {
     "missing": "is required",
     "dataclass_type": OBJECT,
+    "model_attributes_type": OBJECT,
     "dict_type": OBJECT,
     "list_type": LIST,
     "string_type": STRING,
@@ -53,17 +56,21 @@ def described(errors: Sequence[Mapping[str, Any]], request: Any = None, body: An
         >>> described([error], CountedRounds, {"cuont": 3})
         [('body.cuont', "there is no field 'cuont'; did you mean 'count'?")]
     """
-    forms: dict[str, type] = {one.__name__: one for one in map(_bare, get_args(_bare(request))) if _is_record(one)}
+    records = [one for one in map(_bare, get_args(_bare(request))) if _is_record(one)]
+    forms: dict[str, type] = {getattr(one, "change", one.__name__): one for one in records}
     details = []
     for one in errors:
         location, form = one["loc"], request
         if forms and location[1:] and location[1] in forms:
             location, form = (location[0], *location[2:]), forms[location[1]]
-        if one["type"] == "unexpected_keyword_argument":
-            others = [fields_of(other) for other in forms.values() if other is not form]
+        if one["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+            others = [fields_of(other) for other in records if not hasattr(other, "change") and other is not form]
             message = _unknown_field(str(location[-1]), _record_at(form, location[1:-1]), others, _at(body, location))
         else:
             message = sentence(one["type"], one.get("ctx", {}), one["msg"])
+        if one["type"].startswith("union_tag"):  # the form is unknown, and the error is at the whole
+            location = (*location, one["ctx"]["discriminator"].strip("'"))
+            message = _unknown_form(one["ctx"].get("tag"), list(forms))
         if location[-1:] == ("[key]",) and location[-2] == one["input"]:
             location, message = location[:-2], f"the name {_short(location[-2])!r} {message}"
         details.append((written_path(location), message))
@@ -95,11 +102,11 @@ def written_path(location: Sequence[str | int]) -> str:
 def fields_of(record: type) -> dict[str, Any]:
     """The types of a record's fields, by name."""
     hints = get_type_hints(record, include_extras=True)
-    return {name: hints[name] for name in vars(record)["__dataclass_fields__"]}
+    return {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
 
 
 def _is_record(hint: Any) -> TypeGuard[type]:
-    return isinstance(hint, type) and is_dataclass(hint)
+    return isinstance(hint, type) and (is_dataclass(hint) or is_typeddict(hint))
 
 
 def _record_at(hint: Any, location: Sequence[str | int]) -> type:
@@ -135,6 +142,12 @@ def _unknown_field(name: str, record: type, others: Sequence[dict[str, Any]], gi
         return f"give either {name!r} or {own!r}, not both"
     free = [field for field in fields if field not in given]
     return f"there is no field {_short(name)!r}{nearest(_short(name), free) if free else ' here'}"
+
+
+def _unknown_form(tag: str | None, tags: Sequence[str]) -> str:
+    if tag is None:
+        return f"is required, one of {', '.join(tags)}"
+    return f"there is no {_short(tag)!r}{nearest(_short(tag), tags)}"
 
 
 def _at_least(number: int, what: str) -> str:

@@ -1,6 +1,6 @@
 // What one can do with an allocation: change it, close it, download it, and copy the link to this view.
 import { ReadOnly, administers } from './access.js';
-import { address, editing } from './route.js';
+import { address, changes, editing } from './route.js';
 import { Form, Problem } from './submit.js';
 import { html } from './view.js';
 
@@ -34,7 +34,7 @@ export class Actions extends Form {
 
   async close(closed) {
     const { name, service } = this.props;
-    const done = await this.attempt(() => service.change('PATCH', address(name), { closed }));
+    const done = await this.attempt(() => service.change(changes(name), { change: closed ? 'close' : 'reopen' }));
     if (done) this.setState({ confirming: false });
   }
 

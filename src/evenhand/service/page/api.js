@@ -54,12 +54,12 @@ export class Service {
   }
 
   // Changes something. Sent again without an answer in between, the same change is not carried out twice.
-  async change(method, path, body, signal = UNENDED) {
+  async change(path, body, signal = UNENDED) {
     const text = JSON.stringify(body);
-    const what = `${method} ${path} ${text}`;
+    const what = `${path} ${text}`;
     if (this.unanswered?.what !== what) this.unanswered = { what, key: unique() };
     const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': this.unanswered.key };
-    const answer = await this.send(path, { method, body: text, headers }, signal);
+    const answer = await this.send(path, { method: 'POST', body: text, headers }, signal);
     const result = await read(answer);
     this.unanswered = null;
     if (!answer.ok) throw refusal(answer.status, result);
@@ -67,9 +67,9 @@ export class Service {
   }
 
   // What a change would do; nothing is written.
-  async preview(method, path, body, signal) {
+  async preview(path, body, signal) {
     const headers = { 'Content-Type': 'application/json' };
-    const answer = await this.send(`${path}?dry_run=true`, { method, body: JSON.stringify(body), headers }, signal);
+    const answer = await this.send(`${path}?dry_run=true`, { method: 'POST', body: JSON.stringify(body), headers }, signal);
     const result = await read(answer);
     if (!answer.ok) throw refusal(answer.status, result);
     return result;

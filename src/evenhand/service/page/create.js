@@ -93,7 +93,7 @@ export class Create extends Form {
 
   check() {
     const draft = this.draft();
-    if (draft.named && draft.whole) this.preview('POST', 'v1/allocations', draft.body);
+    if (draft.named && draft.whole) this.preview('v1/allocations', draft.body);
     else this.unpreview();
   }
 
@@ -101,7 +101,7 @@ export class Create extends Form {
     event.preventDefault();
     const { whole, body } = this.draft();
     if (!whole) this.showFaults();
-    else if (await this.attempt(() => this.props.service.change('POST', 'v1/allocations', body))) {
+    else if (await this.attempt(() => this.props.service.change('v1/allocations', body))) {
       location.hash = link(body.name);
     }
   }

@@ -2,21 +2,23 @@
 import { ReadOnly, administers } from './access.js';
 import { capOf } from './draft.js';
 import { faultsOf } from './faults.js';
-import { Preview, ShareField } from './fields.js';
+import { Preview, Reason, ShareField } from './fields.js';
 import { hasGroups } from './parameters.js';
 import { Promises, inPlay, promising } from './promises.js';
-import { address, link } from './route.js';
+import { changes, link } from './route.js';
 import { Form, Problem, fraction } from './submit.js';
 import { Component, Name, html } from './view.js';
 
 export class Edit extends Component {
-  state = { algorithms: [] };
+  state = { algorithms: [], values: {} };
 
-  // Which promises can be changed follows from the algorithm.
+  // Which promises can be changed follows from the algorithm, and the fields of a new arm from the change that adds it.
   async componentDidMount() {
-    const loading = (this.loading = new AbortController());
+    const { signal } = (this.loading = new AbortController());
     try {
-      this.setState(await this.props.service.get('v1/algorithms', loading.signal));
+      this.setState(await this.props.service.get('v1/algorithms', signal));
+      const { components } = await this.props.service.get('openapi.json', signal);
+      this.setState({ values: components.schemas.AddArm.properties });
     } catch {
       // The page shows the state of the connection; without the list, groups and caps cannot be begun.
     }
@@ -35,7 +37,7 @@ export class Edit extends Component {
 
   render({ name, audit, described, service, access, onChanged }) {
     const bounded = Boolean(audit) && this.bounded({ audit, described });
-    const props = { name, audit, described, service, onChanged, bounded };
+    const props = { name, audit, described, service, onChanged, bounded, values: this.state.values };
     const forms = () => html`<${Promises} ...${props} /><${NewArm} ...${props} /><${Retirement} ...${props} />`;
     return html`
       <nav aria-label="Where you are"><a href="#/">Allocations</a> › <a href=${link(name)}><${Name} of=${name} /></a></nav>
@@ -46,40 +48,41 @@ export class Edit extends Component {
   }
 }
 
-const armPath = (name, arm) => `${address(name)}/arms/${encodeURIComponent(arm)}`;
-// What a new arm has beside its promise, where every arm has a value of its own: [name, parameter, label].
-const MORE = [
-  ['penalty', 'penalties', 'Penalty of a missing play'],
-  ['weight', 'weights', 'Weight of its rewards'],
-  ['rate', 'rates', 'Guaranteed reward per round'],
-];
+// These values of a new arm have fields of their own; the others are as the service describes the change.
+const SHOWN = ['fraction', 'cap'];
 
 class NewArm extends Form {
-  state = { arm: '', promise: '', cap: '', more: {}, preview: null, busy: false, error: null, saved: '' };
+  state = { arm: '', promise: '', cap: '', more: {}, reason: '', preview: null, busy: false, error: null, saved: '' };
 
+  // The values that the algorithm has per arm.
   fields() {
-    return MORE.filter(([, parameter]) => Array.isArray(this.props.described.parameters[parameter]));
+    const { values, described } = this.props;
+    const per = ([key, { 'x-value': value }]) => !SHOWN.includes(key) && Array.isArray(described.parameters[value?.parameter]);
+    return Object.entries(values).filter(per);
   }
 
   request() {
-    const { arm, promise, cap, more } = this.state;
-    const { name, audit, bounded } = this.props;
+    const { arm, promise, cap, more, reason } = this.state;
+    const { audit, bounded } = this.props;
     const [share, most] = [fraction(promise), bounded ? capOf(cap) : 1];
     const given = this.fields().filter(([key]) => more[key]?.trim());
     const values = given.map(([key]) => [key, Number(more[key].replace(',', '.'))]);
-    const body = {
+    const change = {
+      change: 'add',
+      arm: arm.trim(),
+      reason: reason.trim(),
       ...(promising(audit) && share && { fraction: share }),
       ...(most < 1 && { cap: most }),
       ...Object.fromEntries(values),
     };
     const wrong = share === undefined || most === undefined || values.some(([, value]) => Number.isNaN(value));
-    return { change: ['PUT', armPath(name, arm.trim()), body], wrong };
+    return { change, wrong };
   }
 
   typed(change) {
     this.setState({ ...change, saved: '', error: null }, () => {
       const { change, wrong } = this.request();
-      if (this.state.arm.trim() && !wrong) this.preview(...change);
+      if (this.state.arm.trim() && !wrong) this.preview(changes(this.props.name), change);
       else this.unpreview();
     });
   }
@@ -87,20 +90,20 @@ class NewArm extends Form {
   async submit(event) {
     event.preventDefault();
     const { change, wrong } = this.request();
-    if (!wrong && (await this.attempt(() => this.props.service.change(...change)))) {
+    if (!wrong && (await this.attempt(() => this.props.service.change(changes(this.props.name), change)))) {
       this.unpreview();
-      this.setState({ arm: '', promise: '', cap: '', more: {}, saved: `“${this.state.arm.trim()}” plays from the next round on.` });
+      this.setState({ arm: '', promise: '', cap: '', more: {}, reason: '', saved: `“${this.state.arm.trim()}” plays from the next round on.` });
       this.props.onChanged();
     }
   }
 
-  more([key, , label]) {
+  more([key, { description, 'x-value': value }]) {
     const { more } = this.state;
-    return html`<label>${label}<input inputmode="decimal" autocomplete="off" value=${more[key] ?? ''}
-      required=${key === 'penalty'} onInput=${({ target }) => this.typed({ more: { ...more, [key]: target.value } })} /></label>`;
+    return html`<label>${description[0].toUpperCase() + description.slice(1)}<input inputmode="decimal" autocomplete="off"
+      value=${more[key] ?? ''} required=${value.new == null} onInput=${({ target }) => this.typed({ more: { ...more, [key]: target.value } })} /></label>`;
   }
 
-  render({ audit, described, bounded }, { arm, promise, cap, preview, busy, error, saved }) {
+  render({ audit, described, bounded }, { arm, promise, cap, reason, preview, busy, error, saved }) {
     const promises = promising(audit);
     const fractions = [...inPlay(audit).map((line) => line.promised ?? 0), fraction(promise)];
     const faults = faultsOf(error ?? preview);
@@ -112,7 +115,8 @@ class NewArm extends Form {
           onInput=${(promise) => this.typed({ promise })} />`}
         ${bounded && html`<${ShareField} label="At most, %" value=${cap} faults=${faults} path="cap"
           onInput=${(cap) => this.typed({ cap })} />`}
-        ${this.fields().map((one) => this.more(one))}</div>
+        ${this.fields().map((one) => this.more(one))}
+        <${Reason} value=${reason} onInput=${(reason) => this.setState({ reason })} /></div>
         ${promises && arm && html`<${Preview} ...${{ fractions, bounded, preview }} plays=${described.plays} />`}
         <${Problem} error=${error} />
         <div class="row"><button type="submit" disabled=${busy}>Add the arm</button><span role="status">${saved}</span></div>
@@ -121,14 +125,17 @@ class NewArm extends Form {
 }
 
 class Retirement extends Form {
-  state = { busy: false, error: null };
+  state = { busy: false, error: null, reason: '' };
 
-  async retire(arm, retired) {
+  async retire(arm, retire) {
     const { name, service, onChanged } = this.props;
-    if (await this.attempt(() => service.change('PATCH', armPath(name, arm), { retired }))) onChanged();
+    const change = { change: retire ? 'retire' : 'bring_back', arm, reason: this.state.reason.trim() };
+    if (!(await this.attempt(() => service.change(changes(name), change)))) return;
+    this.setState({ reason: '' });
+    onChanged();
   }
 
-  render({ audit }, { busy, error }) {
+  render({ audit }, { busy, error, reason }) {
     const row = (line) => html`<li key=${line.arm}><span><${Name} of=${line.arm} />
         ${line.retired && html` <span class="badge">retired</span>`}</span>
       <button type="button" disabled=${busy} aria-label=${`${line.retired ? 'Bring back' : 'Retire'} ${line.arm}`}
@@ -136,6 +143,7 @@ class Retirement extends Form {
     return html`<section aria-labelledby="retiring" ref=${this.here}><h2 id="retiring">Retire arms</h2>
       <p class="note">A retired arm plays no more and its promise ends; its rewards are still accepted, and it can come back.</p>
       <${Problem} error=${error} />
+      <div class="row"><${Reason} value=${reason} onInput=${(reason) => this.setState({ reason })} /></div>
       <ul class="arm-fields tall">${audit.lines.map(row)}</ul></section>`;
   }
 }

@@ -54,6 +54,10 @@ export function ShareField({ label, value, onInput, named, faults = {}, path = '
     aria-label=${named} ...${about} aria-invalid=${wrong} onInput=${({ target }) => onInput(target.value)} /></label>`;
 }
 
+// Why something is changed, for the audit.
+export const Reason = ({ value, onInput }) => html`<label>Reason, for the audit<input value=${value} maxlength="1000"
+  autocomplete="off" onInput=${({ target }) => onInput(target.value)} /></label>`;
+
 // The sum as one types, and the verdict of the service a moment later; `fractions` is null where none are promised.
 // With `bounded`, groups and caps are promised beside it; `wrong` is what is wrong with the fields themselves.
 export function Preview({ fractions, plays, preview, bounded = false, wrong = wrongShares(fractions) }) {

@@ -126,8 +126,8 @@ function Legend({ data, all, onAll, onArm }) {
 
 function Changes({ marked, count }) {
   if (count === 0) return null;
-  const one = ({ number, time, round, text }) => html`<li value=${number}>
-    <time datetime=${time}>${moment(time)}</time>, after round ${whole(round)}: <bdi>${text}</bdi>
+  const one = ({ number, time, round, text, reason }) => html`<li value=${number}>
+    <time datetime=${time}>${moment(time)}</time>, after round ${whole(round)}: <bdi>${text}</bdi>${reason && html` (<bdi>${reason}</bdi>)`}
   </li>`;
   return html`<h3>Changes of arms and promises</h3>
     ${marked.length > 0

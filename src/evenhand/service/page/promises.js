@@ -1,10 +1,10 @@
 // A form for the promises of an allocation: shares of its arms, caps, and groups; changed all at once or not at all.
 import { belowPromise, capOf, wrongBounds } from './draft.js';
 import { Fault, faultsOf } from './faults.js';
-import { Preview, ShareField } from './fields.js';
+import { Preview, Reason, ShareField } from './fields.js';
 import { several, share } from './format.js';
 import { GroupFields, boundsOf, lacking } from './groups.js';
-import { address } from './route.js';
+import { changes as path } from './route.js';
 import { byMerit } from './states.js';
 import { Form, Problem, fraction, percent } from './submit.js';
 import { Name, html } from './view.js';
@@ -13,7 +13,7 @@ export const promising = (audit) => audit.lines.some((line) => line.promised !==
 export const inPlay = (audit) => audit.lines.filter((line) => !line.retired);
 
 // Texts by arm are in maps: the name of an arm can be that of a property that every object has.
-const UNTOUCHED = { shares: new Map(), caps: new Map(), groups: null, preview: null, tried: false };
+const UNTOUCHED = { shares: new Map(), caps: new Map(), groups: null, reason: '', preview: null, tried: false };
 
 // The groups of an allocation, as the fields have them; arms are identified by their names.
 function groupsOf(audit, plays) {
@@ -66,6 +66,10 @@ export class Promises extends Form {
     return Object.fromEntries(Object.entries(all).filter(([, some]) => Object.keys(some).length > 0));
   }
 
+  change(changes) {
+    return { change: 'promise', reason: this.state.reason.trim(), ...changes };
+  }
+
   // By name: what changes of a group, or null for one that ends.
   changedGroups() {
     const { audit, described } = this.props;
@@ -95,7 +99,7 @@ export class Promises extends Form {
     this.setState({ ...change, saved: '', error: null }, () => {
       const changes = this.changes();
       const { wrong, incomplete } = this.wrong();
-      if (Object.keys(changes).length && !wrong && !incomplete) this.preview('PATCH', address(this.props.name), changes);
+      if (Object.keys(changes).length && !wrong && !incomplete) this.preview(path(this.props.name), this.change(changes));
       else this.unpreview();
     });
   }
@@ -106,7 +110,7 @@ export class Promises extends Form {
     const changes = this.changes();
     const { wrong, incomplete } = this.wrong();
     if (wrong || incomplete) return this.showFaults();
-    if (await this.attempt(() => service.change('PATCH', address(name), changes))) {
+    if (await this.attempt(() => service.change(path(name), this.change(changes)))) {
       const count = Object.values(changes).reduce((total, some) => total + Object.keys(some).length, 0);
       this.unpreview();
       this.setState({ ...UNTOUCHED, saved: `${several(count, 'promise')} changed, from the next round on.` });
@@ -125,7 +129,7 @@ export class Promises extends Form {
       <${Fault} faults=${faults} path=${line.arm} /></li>`;
   }
 
-  render({ audit, described, bounded }, { preview, busy, error, saved, tried }) {
+  render({ audit, described, bounded }, { reason, preview, busy, error, saved, tried }) {
     if (!promising(audit)) return html`<p class="note">${unchangeable(audit)}</p>`;
     const lines = inPlay(audit);
     const { fractions, faults, wrong } = this.wrong();
@@ -137,6 +141,7 @@ export class Promises extends Form {
         ${bounded && html`<${GroupFields} groups=${this.groups()} arms=${this.arms()} faults=${faultsOf(error ?? preview)}
           ...${{ plays, tried }} onChange=${(groups) => this.typed({ groups })} />`}
         <${Preview} ...${{ fractions, plays, preview, bounded, wrong }} />
+        <div class="row"><${Reason} value=${reason} onInput=${(reason) => this.setState({ reason })} /></div>
         <${Problem} error=${error} />
         <div class="row"><button type="submit" class="main" disabled=${busy || !Object.keys(this.changes()).length}>Save the promises</button>
           <span role="status">${saved}</span></div>

@@ -32,3 +32,4 @@ export const editing = (name) => `${link(name)}/edit`;
 export const where = () => (location.host === '127.0.0.1:8000' ? '' : ` --url ${location.origin}`);
 
 export const address = (name) => `v1/allocations/${encodeURIComponent(name)}`;
+export const changes = (name) => `${address(name)}/changes`;

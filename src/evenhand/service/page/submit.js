@@ -36,13 +36,13 @@ export class Form extends Component {
   }
 
   // Asks for a preview a little after the last key was pressed; an older answer never replaces a newer one.
-  preview(method, path, body) {
+  preview(path, body) {
     this.unpreview();
     const flight = (this.flight = new AbortController());
     this.timer = setTimeout(async () => {
       let preview = null; // no answer is no verdict
       try {
-        preview = { feasible: true, ...(await this.props.service.preview(method, path, body, flight.signal)) };
+        preview = { feasible: true, ...(await this.props.service.preview(path, body, flight.signal)) };
       } catch (error) {
         if (error instanceof Refused) preview = { feasible: false, ...problem(error) };
       }

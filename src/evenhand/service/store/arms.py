@@ -41,6 +41,11 @@ def _lists(value: Any, arm: Arm, key: Arm) -> Any:
     return {name: [arm(one) for one in item] for name, item in value.items()}
 
 
+def _members(value: Any, arm: Arm, key: Arm) -> Any:
+    """Tables of groups by name, with arms in each; None for one that ends."""
+    return {name: table and _fields({"arms": _each}, table, arm, key) for name, table in value.items()}
+
+
 def _fields(forms: Mapping[str, Form], value: Any, arm: Arm, key: Arm) -> Any:
     """A table with arms in the fields that have a form."""
     return {name: forms[name](item, arm, key) if name in forms else item for name, item in value.items()}
@@ -56,7 +61,7 @@ FORMS: dict[str, Form] = {
     "report": partial(_fields, {"rewards": _keys, "late": _keys}),
     "reward": partial(_fields, {"rewards": _keys, "late": _each}),
     "expire": partial(_fields, {"closed": _lists}),
-    "change": partial(_fields, {"arm": _one, "fractions": _keys, "caps": _keys}),
+    "change": partial(_fields, {"arm": _one, "new_name": _one, "fractions": _keys, "caps": _keys, "groups": _members}),
     "state": partial(_fields, {"create": CREATED, "bandit": BANDIT}),
 }
 
@@ -91,8 +96,15 @@ def named(form: Form, value: Any, names: Sequence[str]) -> Any:
         >>> named(FORMS["reward"], {"rewards": {1: 0.5}, "late": [1]}, ["tea", "coffee"])
         {'rewards': {'coffee': 0.5}, 'late': ['coffee']}
     """
+
+    def name(number: Any) -> str:
+        place = int(number)  # a key of JSON is a string
+        if place < 0:
+            raise IndexError
+        return names[place]
+
     try:
-        return form(value, names.__getitem__, names.__getitem__)
+        return form(value, name, name)
     except IndexError:
         raise StateError(f"it refers to an arm beyond the {len(names):,} arms that have a name") from None
 

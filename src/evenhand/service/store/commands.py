@@ -34,7 +34,6 @@ UNHASHED = (
     "api_key",
     "done",
     "max_work",
-    "max_arms",
 )  # what is not a part of what a command asks for
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # made once, as commands are many
 
@@ -150,10 +149,13 @@ class Command(ABC, Generic[Answer]):
             The answer, which has a JSON form.
         """
 
+    def values(self) -> dict[str, Any]:
+        """What it asks for, by the names of its fields."""
+        return {name: value for name, value in vars(self).items() if name not in UNHASHED}
+
     def digest(self) -> str:
         """A hash of the request in canonical JSON, which does not depend on the order of names or on Python."""
-        values = {name: value for name, value in vars(self).items() if name not in UNHASHED}
-        received = [self.kind, values] if self.request is None else self.request
+        received = [self.kind, self.values()] if self.request is None else self.request
         return hashlib.sha256(canonical(received).encode()).hexdigest()
 
 

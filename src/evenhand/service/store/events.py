@@ -12,12 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
 from hashlib import blake2b
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Union, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, Discriminator, Field, TypeAdapter, ValidationError, with_config
 from sqlalchemy import Connection, select
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, is_typeddict
 
 from evenhand.bandit import replay, saved
 from evenhand.bandit.arguments import as_plain, from_plain
@@ -26,6 +28,7 @@ from evenhand.bandit.record import Record
 from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.version import __version__
+from evenhand.messages.changes import CHANGES, ChangeRecord, change_of
 from evenhand.service import json as fast
 from evenhand.service.store import tables
 from evenhand.service.store.arms import FORMS, named, numbered
@@ -130,21 +133,27 @@ class Expired(TypedDict):
     memory: NotRequired[dict[str, Any]]
 
 
-@STRICT
-class Changed(TypedDict):
-    """Arms or promises changed, or the allocation was closed or opened again."""
+def _loose(hint: Any) -> Any:
+    """A type with plain tables, which a replay checks."""
+    if is_typeddict(hint):
+        return dict[str, Any]
+    if get_origin(hint) in (None, Literal):
+        return hint
+    origin = Union if get_origin(hint) is UnionType else get_origin(hint)
+    return origin[tuple(map(_loose, get_args(hint)))]
 
-    change: Literal["add", "retire", "bring_back", "rename", "erase", "promise", "close", "reopen"]
-    arm: NotRequired[Number]
-    fraction: NotRequired[float]
-    penalty: NotRequired[float]
-    weight: NotRequired[float]
-    cap: NotRequired[float]
-    rate: NotRequired[float]
-    fractions: NotRequired[dict[Number, float]]
-    caps: NotRequired[dict[Number, float]]
-    groups: NotRequired[dict[str, Any]]  # by name: arms by number, at_least, at_most, exactly; None ends the group
-    memory: NotRequired[dict[str, Any]]
+
+def _changed(record: type[ChangeRecord]) -> Any:
+    """The body of the event of a change, without the limits of requests; the names of arms stand in it."""
+    hints, there = get_type_hints(record), {"memory": NotRequired[dict[str, Any]]}
+    for one in fields(record):
+        hint = _loose(hints[one.name])
+        there[one.name] = hint if one.name == "change" or one.default is MISSING else NotRequired[hint]
+    return STRICT(TypedDict(record.__name__, there))
+
+
+#: Arms or promises changed, or the allocation was closed or opened again.
+Changed = Annotated[Union[tuple(map(_changed, CHANGES.values()))], Discriminator("change")]  # noqa: UP007
 
 
 @STRICT
@@ -255,14 +264,13 @@ def event_of(row: Any, names: Sequence[str]) -> Event:
     if row.version > VERSION:
         raise StateError(f"{label} has version {row.version}; this version of Evenhand reads up to {VERSION}")
     try:
-        if row.version == VERSION:
-            body = BODIES[row.kind].validate_json(row.body, strict=True)
-        else:
-            body = json.loads(row.body)
+        text = row.body
+        if row.version < VERSION:
+            body = json.loads(text)
             for version in range(row.version, VERSION):
                 body = UPCASTS.get((row.kind, version), dict)(body)
-            body = BODIES[row.kind].validate_json(json.dumps(body), strict=True)
-        body = named(FORMS[row.kind], body, names) if row.kind in FORMS else body
+            text = json.dumps(body)
+        body = _body(row.kind, text, names)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
@@ -271,6 +279,14 @@ def event_of(row: Any, names: Sequence[str]) -> Event:
         raise StateError(f"{label} is damaged: {error}") from None
     chain = body["chain"] if row.kind == "state" else row.chain
     return Event(row.sequence, row.time, row.kind, row.round, body, chain, row.key)
+
+
+def _body(kind: str, text: str, names: Sequence[str]) -> Any:
+    """The body of an event, with the names of arms in place of their numbers."""
+    if kind == "change":  # its types are those of the change, in which arms have names
+        return BODIES[kind].validate_python(named(FORMS[kind], json.loads(text), names), strict=True)
+    body = BODIES[kind].validate_json(text, strict=True)
+    return named(FORMS[kind], body, names) if kind in FORMS else body
 
 
 def linked(rows: Iterable[Any], sequence: int, chain: str, names: Sequence[str]) -> Iterator[Event]:
@@ -315,8 +331,8 @@ def available_after(connection: Connection, allocation: int, names: Sequence[str
                 arms = dict.fromkeys(body["arms"])
             case "add" | "bring_back":
                 arms[body["arm"]] = None
-            case "retire":
-                del arms[body["arm"]]
+            case "retire" | "erase":
+                arms.pop(body["arm"], None)
         available.append((row.round or 0, list(arms)))
     return available
 
@@ -426,7 +442,7 @@ def fold(bandit: Record | None, event: Event, closed: bool) -> tuple[Record, boo
 
 def _fold(bandit: Record, event: Event) -> None:
     body, round = event.body, event.round
-    facts = {name: value for name, value in body.items() if name not in ("memory", "stderr", "change")}
+    facts = {name: value for name, value in body.items() if name not in ("memory", "stderr")}
     match event.kind:
         case "decide" if round is not None:
             replay.replay_decision(bandit, round, facts.pop("arms"), event.time, **facts)
@@ -446,7 +462,7 @@ def _fold(bandit: Record, event: Event) -> None:
         case "change":
             if round != bandit.state.round:
                 raise StateError(f"it is of round {round}, which should be {bandit.state.round}")
-            replay.replay_change(bandit, body["change"], facts, event.time)
+            replay.replay_change(bandit, change_of(facts), event.time)
         case kind:
             raise StateError(f"there is no event {kind!r} of round {round}")
 

@@ -17,7 +17,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Allocation, AllocationHealth, Arm, ArmOutcome, Arms, DecisionOutcome, moment
 from evenhand.messages.audit import Audit
 from evenhand.service.store import tables
-from evenhand.service.store.changes import per_arm
+from evenhand.service.store.changes import arm_values
 from evenhand.service.store.commands import Command, CommandContext, round_of
 from evenhand.service.store.errors import UnknownDecision
 from evenhand.service.store.events import Event, available_after, damage_as_state_error, settings_of
@@ -219,9 +219,8 @@ class ReadArms(Command[Arms]):
         """The page."""
         bandit = context.allocation.bandit
         first = 0 if self.cursor is None else _place_of(self.cursor)
-        none: dict[str, Any] = {"fraction": None, "penalty": None, "weight": None}
         last = first + self.limit
-        arms = [Arm(arm, arm in bandit.retired, **none | per_arm(bandit, arm)) for arm in bandit.names[first:last]]
+        arms = [Arm(arm, arm in bandit.retired, **arm_values(bandit, arm)) for arm in bandit.names[first:last]]
         return Arms(tuple(arms), f"{last:x}" if last < len(bandit.names) else None)
 
 

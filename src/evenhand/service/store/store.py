@@ -14,11 +14,12 @@ import numpy as np
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from evenhand.bandit.changes import planned
 from evenhand.bandit.history import as_counts, learn_counts
 from evenhand.bandit.record import Record
 from evenhand.core.errors import EvenhandError
 from evenhand.core.version import __version__
-from evenhand.messages.answers import Allocations, AllocationSummary, Preview, moment
+from evenhand.messages.answers import Allocations, AllocationSummary, Plan, moment
 from evenhand.messages.rules import ALLOCATION, SENTENCES, matches
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import first_event, row_of, row_values
@@ -29,7 +30,6 @@ from evenhand.service.store.compaction import compact
 from evenhand.service.store.database import LOG, Database, one_of
 from evenhand.service.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.service.store.events import Event, created_by, settings_of
-from evenhand.service.store.preview import preview_of
 from evenhand.service.store.reading import Gauges, ReadEvidence, ReadGauges
 from evenhand.service.store.transaction import Observer
 from evenhand.service.store.writer import SNAPSHOT_EVERY, Committer, Writer
@@ -208,7 +208,7 @@ class Store:
         except IntegrityError:  # another process created one of that name at the same time
             return self._create(name, bandit, learned, seed is None, api_key)
 
-    def preview(
+    def plan(
         self,
         name: str,
         arms: Sequence[str],
@@ -218,7 +218,7 @@ class Store:
         seed: int | None = None,
         start_from: str | Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> Preview:
+    ) -> Plan:
         """What `create` would do with the same arguments, and write nothing.
 
         Args:
@@ -239,8 +239,8 @@ class Store:
         Example:
             >>> import tempfile
             >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-            >>> preview = store.preview("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.2}})
-            >>> preview.changed, preview.promised, [(one.arm, one.fraction) for one in preview.arms]
+            >>> plan = store.plan("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.2}})
+            >>> plan.changed, plan.promised, [(one.arm, one.fraction) for one in plan.arms]
             (True, 0.2, [('tea', 0.0), ('coffee', 0.2)])
             >>> store.allocations().allocations
             ()
@@ -249,7 +249,7 @@ class Store:
         bandit, learned = self._made(name, arms, algorithm, parameters, seed, start_from, options)
         with self.database.transaction(writes=False) as connection:
             exists = _exists(connection, name, settings_of(bandit), learned, seed is None)
-        return preview_of(bandit.plays, bandit.arms, bandit.policy, bandit.parameters, changed=not exists)
+        return planned(bandit.plays, bandit.arms, bandit.policy, bandit.parameters, changed=not exists)
 
     def _made(
         self,

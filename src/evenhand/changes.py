@@ -1,0 +1,12 @@
+"""The changes of arms and promises, for `evenhand.bandit.Bandit.change`, the clients and the store."""
+
+from __future__ import annotations
+
+from evenhand.messages.changes import AddArm as AddArm
+from evenhand.messages.changes import BringBack as BringBack
+from evenhand.messages.changes import Close as Close
+from evenhand.messages.changes import Erase as Erase
+from evenhand.messages.changes import Promise as Promise
+from evenhand.messages.changes import Rename as Rename
+from evenhand.messages.changes import Reopen as Reopen
+from evenhand.messages.changes import Retire as Retire

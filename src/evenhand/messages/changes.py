@@ -1,0 +1,289 @@
+"""The changes of arms and promises: each is one record, the same in every place where a change is made or told.
+
+It is the argument of `evenhand.bandit.Bandit.change` and of the clients' one method, the body of the request, the
+command of the store and the body of its event; the options of the command line and the fields of the page are made of
+it. They are plain dataclasses, so that a `Bandit` does not load pydantic; at the border pydantic reads their types,
+their limits, and the text below each field as its description.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform
+
+from annotated_types import MaxLen, MinLen
+from typing_extensions import TypedDict
+
+from ..core.errors import EvenhandError, nearest
+from .rules import ArmName, ArmNames, Nonnegative, Share, Shares
+
+Reason = Annotated[str, MaxLen(1000)]
+Debt = Literal["carry", "cap", "forgive"]
+
+
+class Stated:
+    """Base of records whose description in JSON Schema also has the text below the fields of bases."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    examples: ClassVar[tuple[dict[str, Any], ...]] = ()  # of its JSON
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        described = handler.resolve_ref_schema(reference := handler(core))
+        described["description"] = summary(cls)
+        kept = {one.name: dict(one.metadata) for one in fields(cast(Any, cls)) if one.metadata}
+        for name, about in described.get("properties", {}).items():
+            about |= {"description": texts(cls).get(name, "which change it is")} | (
+                {"x-value": kept[name]} if name in kept else {}
+            )
+        if examples := vars(cls).get("examples"):
+            described["examples"] = list(examples)
+        if hasattr(cls, "change"):  # it tells the changes apart
+            described["required"] = ["change", *(one for one in described.get("required", ()) if one != "change")]
+        return reference
+
+
+@dataclass(frozen=True)
+class ChangeRecord(Stated):
+    """Base of the changes."""
+
+    change: ClassVar[str]
+    reason: Reason = field(default="", kw_only=True)
+    """why, for the audit and the events; without names of persons, as it stays when an arm is erased"""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, without what is left out.
+
+        Example:
+            >>> AddArm("mate", fraction=0.2).to_json()
+            {'change': 'add', 'arm': 'mate', 'fraction': 0.2}
+        """
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "reason" or self.reason}
+        return {"change": self.change} | {name: _plain(value) for name, value in given.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def per_arm(parameter: str, new: float | None = None) -> Any:
+    """A field with a value of an arm, and the parameter of algorithms in which it stands for all arms.
+
+    Args:
+        parameter: its name, such as ``fractions``.
+        new: the value of a new arm for which none is given; None where one must be.
+    """
+    return field(default=None, kw_only=True, metadata={"parameter": parameter, "new": new})
+
+
+@dataclass(frozen=True)
+class ArmValues(Stated):
+    """The values of an arm, each for algorithms that have one per arm; for all others it is null."""
+
+    examples: ClassVar[tuple[dict[str, Any], ...]] = ({"fraction": 0.1}, {})
+    fraction: Share | None = per_arm("fractions", 0.0)
+    """promised share of the rounds"""
+    penalty: Nonnegative | None = per_arm("penalties")
+    """penalty of a missing play"""
+    weight: Nonnegative | None = per_arm("weights", 1.0)
+    """weight of its rewards"""
+    cap: Share | None = per_arm("caps", 1.0)
+    """largest share of the rounds"""
+    rate: Share | None = per_arm("rates", 0.0)
+    """guaranteed reward per round"""
+
+
+#: The values of an arm, by the name of the parameter that has them: the name of the field, and that of a new arm.
+VALUES: dict[str, tuple[str, float | None]] = {
+    one.metadata["parameter"]: (one.name, one.metadata["new"]) for one in fields(ArmValues)
+}
+CHANGES: dict[str, type[ChangeRecord]] = {}  # by their names
+Record = TypeVar("Record", bound=type[ChangeRecord])
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def change(name: str, *examples: dict[str, Any]) -> Callable[[Record], Record]:
+    """Make a change of a class with fields.
+
+    Args:
+        name: the value of ``change`` in JSON.
+        *examples: of the other fields in JSON.
+
+    Example:
+        >>> CHANGES["retire"]
+        <class 'evenhand.messages.changes.Retire'>
+    """
+
+    def register(cls: Record) -> Record:
+        cls.__annotations__["change"] = Literal[name]
+        vars_of: Any = cls
+        vars_of.change = field(default=name, kw_only=True, repr=False)
+        vars_of.examples = tuple({"change": name, **one} for one in examples)
+        CHANGES[name] = made = dataclass(frozen=True)(cls)
+        return made
+
+    return register
+
+
+@dataclass(frozen=True)
+class OfArm(ChangeRecord):
+    """Base of the changes of one arm."""
+
+    arm: ArmName
+    """name of the arm"""
+
+
+@change("add", {"arm": "mate", "fraction": 0.1})
+class AddArm(ArmValues, OfArm):
+    """Add an arm, whose promise begins with the next round; where it is there with the same values, nothing changes."""
+
+
+@change("retire", {"arm": "cocoa", "reason": "out of stock"})
+class Retire(OfArm):
+    """Retire an arm: it plays no more and its promise ends; its rewards are still accepted."""
+
+
+@change("bring_back", {"arm": "cocoa", "fraction": 0.1})
+class BringBack(OfArm):
+    """Bring a retired arm back, with everything known of it and a promise that begins with the next round."""
+
+    fraction: Share | None = None
+    """its promised share of the rounds; null: none"""
+
+
+@change("rename", {"arm": "tea", "new_name": "green tea"})
+class Rename(OfArm):
+    """Rename an arm: it stays the same arm, also in earlier decisions and answers."""
+
+    new_name: ArmName
+    """its name from now on"""
+
+
+@change("erase", {"arm": "cocoa"})
+class Erase(OfArm):
+    """Retire an arm and erase its name, which may be that of a person: everywhere, it is called `erased-3` or so."""
+
+
+class GroupTerms(TypedDict, total=False):
+    """What changes of a group of arms, or a new group; what is left out stays as it is."""
+
+    arms: ArmNames
+    """its arms"""
+    at_least: Nonnegative
+    """plays of its arms per round at least"""
+    at_most: Nonnegative | None
+    """plays of its arms per round at most; null: no limit"""
+    exactly: Nonnegative
+    """both of them"""
+
+
+CONFIG: dict[str, Any] = {"extra": "forbid", "use_attribute_docstrings": True}
+setattr(GroupTerms, "__pydantic_config__", CONFIG)  # noqa: B010
+
+
+@change("promise", {"fractions": {"coffee": 0.1, "cocoa": 0.3}})
+class Promise(ChangeRecord):
+    """Change promises of arms and groups, all at once or not at all; they begin with the next round.
+
+    What is owed under a promise that changes lapses, which the audit records. An arm that is promised what it has keeps
+    what it is owed, as do the arms that are not named. Promises that cannot be kept together are refused.
+
+    Example:
+        >>> Promise({"coffee": 0.5}, caps={"coffee": 0.6}, reason="more of what is new").caps
+        {'coffee': 0.6}
+        >>> Promise()
+        Traceback (most recent call last):
+        ...
+        evenhand.core.errors.EvenhandError: a promise must have at least one of fractions, caps and groups
+    """
+
+    fractions: Shares | None = None
+    """promised shares of the rounds, by arm"""
+    caps: Shares | None = None
+    """largest shares of the rounds, by arm; 1: no limit"""
+    groups: Annotated[dict[str, GroupTerms | None], MinLen(1), MaxLen(1000)] | None = None
+    """promises of groups, by name; what is left out of one stays as it is, and null ends it"""
+    debt: Debt = "forgive"
+    """what becomes of the plays that are owed where a promise changes; so far they can only be forgiven"""
+    limit: Nonnegative | None = None
+    """plays that are carried over at most; so far none can be"""
+
+    def __post_init__(self) -> None:
+        if self.fractions is None and self.caps is None and self.groups is None:
+            raise EvenhandError("a promise must have at least one of fractions, caps and groups")
+        if self.debt != "forgive" or self.limit is not None:
+            what = f"debt {self.debt!r}" if self.debt != "forgive" else "a limit"
+            raise EvenhandError(
+                f"a promise must not have {what}: where it changes, what is owed lapses, debt 'forgive'"
+            )
+
+
+@change("close", {})
+class Close(ChangeRecord):
+    """Close an allocation: it decides no more; rewards are still accepted."""
+
+
+@change("reopen", {})
+class Reopen(ChangeRecord):
+    """Reopen a closed allocation: it decides again."""
+
+
+Change = AddArm | Retire | BringBack | Rename | Erase | Promise | Close | Reopen
+
+
+def change_of(plain: Mapping[str, Any]) -> ChangeRecord:
+    """The change that `ChangeRecord.to_json` described.
+
+    Raises:
+        EvenhandError: there is no such change, or it has other fields.
+
+    Example:
+        >>> change_of({"change": "retire", "arm": "tea"})
+        Retire(reason='', arm='tea')
+    """
+    values = dict(plain)
+    name = values.pop("change", None)
+    if name not in CHANGES:
+        raise EvenhandError(f"there is no change {name!r}{nearest(str(name), CHANGES)}")
+    known = {one.name: one.default is MISSING for one in fields(CHANGES[name]) if one.name != "change"}
+    for one in values:
+        if one not in known:
+            raise EvenhandError(f"unknown {one!r}{nearest(str(one), known)}")
+    if missing := [one for one, needed in known.items() if needed and one not in values]:
+        raise EvenhandError(f"{name} needs {', '.join(missing)}")
+    return CHANGES[name](**values)
+
+
+def summary(record: type) -> str:
+    """What a record is, without its example."""
+    return inspect.cleandoc(record.__doc__ or "").partition("\n\nExample:")[0]
+
+
+@cache
+def texts(record: type) -> dict[str, str]:
+    """The text below each field of a record, without pydantic.
+
+    Example:
+        >>> texts(Rename)["new_name"]
+        'its name from now on'
+    """
+    found: dict[str, str] = {}
+    for cls in reversed(record.__mro__[:-1]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+        found |= dict(_texts(body.body if isinstance(body, ast.ClassDef) else ()))
+    return found
+
+
+def _texts(body: Iterable[ast.stmt]) -> Iterable[tuple[str, str]]:
+    for one, below in pairwise(body):
+        match one, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                yield name, " ".join(text.split())
