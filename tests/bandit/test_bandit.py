@@ -740,7 +740,7 @@ REFUSED: dict[str, Callable[[Bandit], object]] = {
     "no name": lambda bandit: bandit.add(["x"]),  # type: ignore[arg-type]
     "unknown value": lambda bandit: bandit.add("white", fracton=0.1),
     "no such value": lambda bandit: bandit.add("white", weight=2.0),
-    "text for a share": lambda bandit: bandit.add("white", fraction="x"),  # type: ignore[arg-type]
+    "text for a share": lambda bandit: bandit.add("white", fraction="x"),
     "NaN for a share": lambda bandit: bandit.add("white", fraction=math.nan),
     "below 0": lambda bandit: bandit.add("white", fraction=-0.1),
     "not retired": lambda bandit: bandit.bring_back("red"),

@@ -160,7 +160,8 @@ def test_every_method_is_there_and_described() -> None:
         assert list(inspect.signature(method).parameters) == list(inspect.signature(others[name]).parameters)
         assert method.__doc__
     assert str(inspect.signature(Client.describe)) == "(self, name: 'str') -> 'Allocation'"
-    assert list(inspect.signature(Client(URL).retire).parameters) == ["name", "arm", "idempotency_key"]
+    parameters = ["name", "record", "version", "idempotency_key"]
+    assert list(inspect.signature(Client(URL).change).parameters) == parameters
     assert all(inspect.iscoroutinefunction(others[name]) for name, *_ in CALLS)
 
 

@@ -209,7 +209,15 @@ CHANGES: list[tuple[ChangeRecord, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("change", "body"), CHANGES)
 def test_changes_ask_and_read(change: ChangeRecord, body: dict[str, Any]) -> None:
-    plan = {"changed": True, "round": 7, "plays": 1, "promised": None, "arms": [], "groups": [], "begins": []}
+    plan: dict[str, Any] = {
+        "changed": True,
+        "round": 7,
+        "plays": 1,
+        "promised": None,
+        "arms": [],
+        "groups": [],
+        "begins": [],
+    }
     outside = of(answer_of(200, CHANGED), answer_of(200, plan))
     client = outside.client()
     assert client.change("drinks", change, version=2) == ChangeResult(version=3, round=120, changed=True)
@@ -248,7 +256,7 @@ def test_lists_are_read_page_by_page() -> None:
     )
     client = outside.client()
     assert [one.name for one in client.allocations()] == ["drinks", "films"]
-    assert client.arms("drinks") == (Arm("tea", False, 0.5, None, None), Arm("mate", False, 0.5, None, None))
+    assert client.arms("drinks") == (Arm("tea", False, fraction=0.5), Arm("mate", False, fraction=0.5))
     assert list(client.events("drinks")) == [Event(1, moment(1790000000.0), "create", None, {"plays": 1}, None)]
     queries = [request.url.query.decode() for request in outside.requests]
     assert queries == [
@@ -801,7 +809,7 @@ def test_rewards_and_shares_must_be_by_arm() -> None:
     with pytest.raises(EvenhandError, match=r"rewards must be a mapping .* such as \{'tea': 1.0\}, got \('tea', 1\)"):
         outside.client().reward("drinks", "1", wrong)
     with pytest.raises(EvenhandError, match="fractions must be a mapping"):
-        outside.client().promise("drinks", wrong)
+        Promise(wrong)
     assert outside.requests == []
 
 

@@ -218,7 +218,7 @@ def test_lost_answers_do_nothing_twice(server: Server, client: Client, drinks: s
         assert [one.id for one in decided] == [str(round) for round in range(1, 11)]
         results = unlucky.reward_many(drinks, [(one.id, {one.names[0]: 1.0}) for one in decided])
         assert [one.status for one in results] == ["accepted"] * 10
-        assert unlucky.add(drinks, "mate", fraction=0.25).version == 1
+        assert unlucky.change(drinks, AddArm("mate", fraction=0.25)).version == 1
     audit = client.audit(drinks)
     assert (audit.round, audit.version) == (10, 1)
     assert sum(line.received for line in audit.lines) == 10

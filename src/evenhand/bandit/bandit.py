@@ -377,8 +377,8 @@ class Bandit:
         """
         return changes.answer(self._record, change)
 
-    def add(self, arm: str, *, now: float | None = None, **values: Any) -> None:
-        """Add an arm: the change `evenhand.changes.AddArm` with these values.
+    def add(self, arm: str, *, now: float | None = None, **values: float | str) -> None:
+        """Add an arm: the change `evenhand.changes.AddArm` with these values and perhaps a ``reason``.
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.1])

@@ -284,7 +284,7 @@ class Record:
     @contextmanager
     def noting(self, change: ChangeRecord, now: float) -> Iterator[None]:
         """Record a change that is made within, if it changes anything."""
-        arm = getattr(change, "arm", None)  # its name before, or that of a new one
+        arm = getattr(change, "arm", "")  # its name before, or that of a new one
         version, before, place = self.version, self.policy, self.arms.place.get(arm)
         yield
         if self.version != version or isinstance(change, Close | Reopen):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
@@ -463,7 +463,7 @@ def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
         argument = Annotated[hint, typer.Argument(metavar=one.name.upper(), help=help)]
         return Parameter(f"field_{one.name}", Parameter.KEYWORD_ONLY, annotation=argument)
     option, default = one.name, one.default
-    if get_origin(hint) is dict:
+    if get_origin(hint) is Mapping:
         option, default = option.removesuffix("s"), None
         limits, hint = {"metavar": "NAME=TABLE" if one.name == "groups" else "ARM=SHARE"}, list[str] | None
     elif default is None:

@@ -13,16 +13,16 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform
 
 from annotated_types import MaxLen, MinLen
 from typing_extensions import TypedDict
 
 from ..core.errors import EvenhandError, nearest
-from .rules import ArmName, ArmNames, Nonnegative, Share, Shares
+from .rules import NAMED, ArmName, ArmNames, Nonnegative, Share
 
+Shares = Annotated[Mapping[ArmName, Share], MinLen(1), NAMED]
 Reason = Annotated[str, MaxLen(1000)]
 Debt = Literal["carry", "cap", "forgive"]
 
@@ -37,11 +37,11 @@ class Stated:
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
         described = handler.resolve_ref_schema(reference := handler(core))
         described["description"] = summary(cls)
-        kept = {one.name: dict(one.metadata) for one in fields(cast(Any, cls)) if one.metadata}
+        known, kept = texts(cls), {one.name: dict(one.metadata) for one in fields(cast(Any, cls)) if one.metadata}
         for name, about in described.get("properties", {}).items():
-            about |= {"description": texts(cls).get(name, "which change it is")} | (
-                {"x-value": kept[name]} if name in kept else {}
-            )
+            about["description"] = known.get(name, "which change it is")
+            if name in kept:
+                about["x-value"] = kept[name]
         if examples := vars(cls).get("examples"):
             described["examples"] = list(examples)
         if hasattr(cls, "change"):  # it tells the changes apart
@@ -127,8 +127,9 @@ def change(name: str, *examples: dict[str, Any]) -> Callable[[Record], Record]:
         vars_of: Any = cls
         vars_of.change = field(default=name, kw_only=True, repr=False)
         vars_of.examples = tuple({"change": name, **one} for one in examples)
-        CHANGES[name] = made = dataclass(frozen=True)(cls)
-        return made
+        made: Any = dataclass(frozen=True)(cls)
+        CHANGES[name] = made
+        return cast(Record, made)
 
     return register
 
@@ -189,6 +190,12 @@ CONFIG: dict[str, Any] = {"extra": "forbid", "use_attribute_docstrings": True}
 setattr(GroupTerms, "__pydantic_config__", CONFIG)  # noqa: B010
 
 
+if TYPE_CHECKING:
+    GroupLike = Mapping[str, Any]
+else:
+    GroupLike = GroupTerms
+
+
 @change("promise", {"fractions": {"coffee": 0.1, "cocoa": 0.3}})
 class Promise(ChangeRecord):
     """Change promises of arms and groups, all at once or not at all; they begin with the next round.
@@ -209,7 +216,7 @@ class Promise(ChangeRecord):
     """promised shares of the rounds, by arm"""
     caps: Shares | None = None
     """largest shares of the rounds, by arm; 1: no limit"""
-    groups: Annotated[dict[str, GroupTerms | None], MinLen(1), MaxLen(1000)] | None = None
+    groups: Annotated[Mapping[str, GroupLike | None], MinLen(1), MaxLen(1000)] | None = None
     """promises of groups, by name; what is left out of one stays as it is, and null ends it"""
     debt: Debt = "forgive"
     """what becomes of the plays that are owed where a promise changes; so far they can only be forgiven"""
@@ -217,6 +224,10 @@ class Promise(ChangeRecord):
     """plays that are carried over at most; so far none can be"""
 
     def __post_init__(self) -> None:
+        for name, what in (("fractions", "arms to shares"), ("caps", "arms to shares"), ("groups", "names to tables")):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Mapping):
+                raise EvenhandError(f"{name} must be a mapping from {what}, got {value!r}")
         if self.fractions is None and self.caps is None and self.groups is None:
             raise EvenhandError("a promise must have at least one of fractions, caps and groups")
         if self.debt != "forgive" or self.limit is not None:
@@ -267,7 +278,6 @@ def summary(record: type) -> str:
     return inspect.cleandoc(record.__doc__ or "").partition("\n\nExample:")[0]
 
 
-@cache
 def texts(record: type) -> dict[str, str]:
     """The text below each field of a record, without pydantic.
 

@@ -24,7 +24,7 @@ CLIENT = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "clien
 ANSWERS: dict[str, type[answers.Answer]] = {
     "decisions": answers.Decisions,
     "id": answers.Lease,
-    "changed": answers.Preview,
+    "changed": answers.Plan,
 }  # by the first field
 
 

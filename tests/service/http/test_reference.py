@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import pytest
-from pydantic import TypeAdapter
+from pydantic import Discriminator, TypeAdapter
 
 from evenhand.messages import answers, requests
-from evenhand.messages.changes import ArmValues
+from evenhand.messages.changes import ArmValues, Change
 from evenhand.messages.problem import CODES
 from evenhand.service.http.metrics import Metrics
 from evenhand.service.http.routes import DecisionRequest
@@ -32,8 +32,8 @@ MESSAGES: dict[str, Any] = {
     "a report of a lease": requests.ReportRequest,
     "a total": requests.TotalRequest,
     "an arm": ArmValues,
-    "a change": requests.ChangeRequest,
-    "a change of promises": requests.ChangeRequest,
+    "a change": Annotated[Change, Discriminator("change")],
+    "a change of promises": Annotated[Change, Discriminator("change")],
     "a webhook": requests.WebhookRequest,
 }
 

@@ -85,9 +85,8 @@ def changed(data: st.DataObject, twin: Twin, key: str | None) -> Command[Any]:
     promises = twin.bandit._record.fractions is not None
     match data.draw(st.sampled_from(["add", "add", "retire", "retire", "back", "back", "promise", "close"])):
         case "add":
-            return Change(
-                AddArm(data.draw(st.sampled_from([*NEW, "tea"])), **({"fraction": share} if promises else {})), key=key
-            )
+            arm = data.draw(st.sampled_from([*NEW, "tea"]))
+            return Change(AddArm(arm, fraction=share if promises else None), key=key)
         case "retire":
             return Change(Retire(data.draw(st.sampled_from(names))), key=key)
         case "back" if retired:

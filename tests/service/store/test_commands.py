@@ -434,14 +434,13 @@ def test_a_closed_allocation_decides_no_more_but_takes_rewards(drinks: Driven, s
         (Change(AddArm("\ud800")), "encodable as UTF-8"),
         (Change(AddArm("mate", penalty=1.0)), "has no penalty"),
         (Change(AddArm("mate", fraction=math.nan)), "plain JSON values"),
-        (Change(AddArm("mate", fraction=np.float32(0.5))), "plain JSON values"),
-        (Change(AddArm("mate", fraction="much")), "must be a number"),
+        (Change(AddArm("mate", fraction=np.float32(0.5))), "plain JSON values"),  # type: ignore[arg-type]
+        (Change(AddArm("mate", fraction="much")), "must be a number"),  # type: ignore[arg-type]
         (Change(AddArm("mate"), max_arms=3), "an allocation may have at most 3 arms, got 4"),
         (Change(Retire("mate")), "has no arm 'mate'"),
         (Change(BringBack("tea", 0.5)), "arm 'tea' is not retired"),
         (Change(Retire("tea"), version=7), "allocation 'drinks' has version 0, not 7; read it again"),
         (Change(Rename("tea", "coffee")), "there is already an arm 'coffee'"),
-        (Change(Promise([0.5])), "has no arm 0.5"),  # type: ignore[arg-type]
         (Change(Promise({"mate": 0.5})), "has no arm 'mate'"),
         (Change(Promise({"tea": -0.5})), "must be a number in [0, 1]"),
     ],

@@ -98,7 +98,7 @@ class Change(Command[Any]):
 def _made(context: CommandContext, change: ChangeRecord) -> bool:
     """Make and record a change; whether it changed anything."""
     allocation, record, connection = context.allocation, context.allocation.bandit, context.connection
-    version, arm = record.version, getattr(change, "arm", None)
+    version, arm = record.version, getattr(change, "arm", "")
     place, naming = record.arms.place.get(arm), isinstance(change, Rename | Erase)
     if naming:
         allocation.flush(connection)  # the events before have the numbers of the names that there are now
@@ -107,7 +107,7 @@ def _made(context: CommandContext, change: ChangeRecord) -> bool:
         return False
     allocation.closed = closed_after(change.change, allocation.closed)
     body = change.to_json()
-    if naming and arm is not None and place is not None:
+    if naming and place is not None:
         name = record.names[place]
         body |= {field: name for field in ("arm", "new_name") if field in body}  # the old name is stored nowhere
         _rename(context, place, arm, name)

@@ -149,11 +149,12 @@ def _changed(record: type[ChangeRecord]) -> Any:
     for one in fields(record):
         hint = _loose(hints[one.name])
         there[one.name] = hint if one.name == "change" or one.default is MISSING else NotRequired[hint]
-    return STRICT(TypedDict(record.__name__, there))
+    typed: Any = TypedDict  # of fields that are known when it runs
+    return STRICT(typed(record.__name__, there))
 
 
 #: Arms or promises changed, or the allocation was closed or opened again.
-Changed = Annotated[Union[tuple(map(_changed, CHANGES.values()))], Discriminator("change")]  # noqa: UP007
+Changed: Any = Annotated[Union[tuple(map(_changed, CHANGES.values()))], Discriminator("change")]  # noqa: UP007
 
 
 @STRICT
