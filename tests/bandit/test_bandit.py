@@ -1079,7 +1079,7 @@ TestLife = Life.TestCase
 PUBLIC = {
     "names", "retired", "parameters", "round", "version",
     "decide", "observe", "observe_total", "due", "expire", "lease", "report", "learn",
-    "add", "retire", "bring_back", "rename", "promise",
+    "change", "plan", "add", "retire", "bring_back", "rename", "promise",
     "audit", "health", "dump", "restored", "save", "load",
 }  # fmt: skip
 

@@ -285,13 +285,11 @@ class Record:
     def noting(self, change: ChangeRecord, now: float) -> Iterator[None]:
         """Record a change that is made within, if it changes anything."""
         arm = getattr(change, "arm", "")  # its name before, or that of a new one
-        version, before, place = self.version, self.policy, self.arms.place.get(arm)
+        version, before, arms = self.version, self.policy, self.arms
         yield
         if self.version != version or isinstance(change, Close | Reopen):
-            place = self.arms.place.get(arm) if place is None else place
-            self.changes.append(
-                change_between(before, self.policy, len(self.arms), now, self.state.round, change, place)
-            )
+            place, count = arms.place.get(arm, self.arms.place.get(arm)), len(self.arms)
+            self.changes.append(change_between(before, self.policy, count, now, self.state.round, change, place))
 
     def pending_counts(self) -> Array:
         """(arms,), the number of rewards that can still arrive.
