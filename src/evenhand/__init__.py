@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from evenhand import algorithms as algorithms
     from evenhand import answers as answers
     from evenhand import availability as availability
+    from evenhand import changes as changes
     from evenhand import client as client
     from evenhand import datasets as datasets
     from evenhand import delays as delays

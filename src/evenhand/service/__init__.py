@@ -8,6 +8,7 @@ from evenhand.core.lazy import lazy
 
 if TYPE_CHECKING:
     from evenhand.service.http.app import create_app as create_app
+    from evenhand.service.store import Change as Change
     from evenhand.service.store import Decide as Decide
     from evenhand.service.store import Describe as Describe
     from evenhand.service.store import LeaseRounds as LeaseRounds
