@@ -22,7 +22,7 @@ from tests.service.store.lives import LIVES, create, live  # noqa: E402
 from evenhand.service.store import Decide, Store, tables  # noqa: E402
 from evenhand.service.store.database import HEAD  # noqa: E402
 
-FOLDER = ROOT / "tests" / "online" / "store" / "golden"
+FOLDER = ROOT / "tests" / "service" / "store" / "golden"
 ROUNDS = 35  # of each allocation; an arm is added after round 30
 
 
