@@ -16,6 +16,7 @@ import httpx
 from sqlalchemy import Row, create_engine, make_url, text
 
 from evenhand.bandit import Bandit
+from evenhand.messages.changes import change_of
 from evenhand.service.store import Store
 from tests.service.databases import PATIENCE, until
 from tests.service.running import Server
@@ -289,8 +290,7 @@ def replayed(events: Sequence[Happened]) -> Bandit:
             case "expire":
                 assert bandit.expire(event.time) == body["closed"]
             case "change":
-                values = {name: value for name, value in body.items() if name not in ("change", "memory")}
-                getattr(bandit, body["change"])(**values)
+                bandit.change(change_of({name: value for name, value in body.items() if name != "memory"}))
             case kind:
                 raise AssertionError(f"there is no such kind of event: {kind}")
     return bandit

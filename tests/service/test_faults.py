@@ -413,8 +413,8 @@ def test_a_client_that_says_everything_twice(database: str, serve: Serve) -> Non
             bandit.observe(name, reward)
 
     def promise() -> Any:
-        headers = {"Idempotency-Key": "promise"}
-        return server.http.patch(PAGE, json={"fractions": {"tea": 0.3}}, headers=headers).json()
+        headers, change = {"Idempotency-Key": "promise"}, {"change": "promise", "fractions": {"tea": 0.3}}
+        return server.http.post(f"{PAGE}/changes", json=change, headers=headers).json()
 
     assert [promise(), promise()] == [{"version": 1, "round": 24, "changed": True}] * 2
     bandit.promise({"tea": 0.3})
