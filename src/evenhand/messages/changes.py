@@ -232,9 +232,7 @@ class Promise(ChangeRecord):
             raise EvenhandError("a promise must have at least one of fractions, caps and groups")
         if self.debt != "forgive" or self.limit is not None:
             what = f"debt {self.debt!r}" if self.debt != "forgive" else "a limit"
-            raise EvenhandError(
-                f"a promise must not have {what}: where it changes, what is owed lapses, debt 'forgive'"
-            )
+            raise EvenhandError(f"a promise must not have {what}: where it changes, what is owed lapses ('forgive')")
 
 
 @change("close", {})
