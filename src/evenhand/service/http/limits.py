@@ -30,7 +30,8 @@ LOOK = 0.2  # seconds between looks whether the client still waits
 SMALL = 2**15  # bytes of a body that cannot have too many values, and is read at once
 
 
-#: The largest number of names, numbers and so on in the bodies of routes, by their names; others have small bodies.
+FEW = 100
+#: The largest number of names, numbers and so on in the bodies of routes, by their names; others have few.
 VALUES: dict[str, Callable[[Settings], int]] = {
     "create": lambda settings: 5 * settings.max_arms + 100,  # all arms are named, with four parameters by name
     "change": lambda settings: 5 * settings.max_arms + 100,
@@ -43,7 +44,8 @@ VALUES: dict[str, Callable[[Settings], int]] = {
 
 def check_values(route: str, settings: Settings, body: bytes) -> None:
     """Refuse a body with more values than the message of a route can need; it is not parsed then."""
-    number, limit = sum(map(body.count, (b",", b"[", b"{"))), VALUES.get(route, lambda _: 100)(settings)
+    number = sum(map(body.count, (b",", b"[", b"{")))
+    limit = VALUES[route](settings) if route in VALUES else FEW
     if number > limit:
         raise Refused("too_large", f"this body may have at most {limit:,} values, got about {number:,}")
 
