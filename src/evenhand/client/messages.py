@@ -53,14 +53,7 @@ class Call:
         return f"{self.method} {self.url}"
 
     def request(self) -> dict[str, Any]:
-        """The arguments of `httpx.Client.stream`.
-
-        Returns:
-            Method, URL, query, headers and content, by the names that httpx has for them.
-
-        Raises:
-            EvenhandError: the body has values that JSON does not have, or the key is invalid.
-        """
+        """The arguments of `httpx.Client.stream`."""
         headers = {}
         if self.idempotency_key is not None:
             headers["Idempotency-Key"] = _valid_key(self.idempotency_key)
@@ -77,15 +70,6 @@ class Call:
 
 def address(url: str) -> str:
     """The validated address of a service.
-
-    Args:
-        url: that the user gave, with ``http`` or ``https``.
-
-    Returns:
-        The address without a slash at its end.
-
-    Raises:
-        EvenhandError: it is invalid.
 
     Example:
         >>> address("http://localhost:8000/")
@@ -106,16 +90,6 @@ def address(url: str) -> str:
 def path_to(name: str, *rest: str) -> str:
     """The path to an allocation, or to a part of it.
 
-    Args:
-        name: of the allocation.
-        *rest: further parts of the path, not yet quoted.
-
-    Returns:
-        The path, from its first slash, with every part quoted.
-
-    Raises:
-        EvenhandError: no allocation and no arm can have this name.
-
     Example:
         >>> path_to("drinks", "arms", "green tea/hot")
         '/v1/allocations/drinks/arms/green%20tea%2Fhot'
@@ -130,15 +104,6 @@ def path_to(name: str, *rest: str) -> str:
 def bearer(key: str) -> str:
     """The header that carries an API key; no message shows the key.
 
-    Args:
-        key: the secret of the API key; white space around it is left out.
-
-    Returns:
-        The value of the header ``Authorization``.
-
-    Raises:
-        EvenhandError: the key has characters that no key has.
-
     Example:
         >>> bearer("evh_abc")
         'Bearer evh_abc'
@@ -150,18 +115,6 @@ def bearer(key: str) -> str:
 
 def read(call: Call, response: httpx.Response, body: bytes, shape: type[Record]) -> Record:
     """The body of an answer as a record.
-
-    Args:
-        call: that was answered, for the message.
-        response: its status and headers.
-        body: of the answer.
-        shape: class of the record, or another type that pydantic can read.
-
-    Returns:
-        The record.
-
-    Raises:
-        UnexpectedAnswer: it has another shape.
 
     Example:
         >>> read(Call("GET", "http://localhost:8000/"), httpx.Response(200), b'{"round": 7}', dict[str, int])
@@ -180,12 +133,6 @@ def read(call: Call, response: httpx.Response, body: bytes, shape: type[Record])
 def problem_in(body: bytes) -> Problem | None:
     """The problem that an answer describes; None if it is not in the service's format.
 
-    Args:
-        body: of the answer.
-
-    Returns:
-        The problem, as RFC 9457 describes it, or None.
-
     Example:
         >>> problem_in(b'{"title": "Conflict", "status": 409, "detail": "it decides no more", "code": "closed"}').code
         'closed'
@@ -199,14 +146,6 @@ def problem_in(body: bytes) -> Problem | None:
 
 def service_error(call: Call, response: httpx.Response, body: bytes) -> ServiceError:
     """The error for an answer that is not successful.
-
-    Args:
-        call: that was answered, for the message.
-        response: its status and headers.
-        body: of the answer.
-
-    Returns:
-        The error, to be raised.
 
     Example:
         >>> answer = httpx.Response(301, headers={"Location": "https://example.org/"})
@@ -230,15 +169,6 @@ def service_error(call: Call, response: httpx.Response, body: bytes) -> ServiceE
 def unexpected(call: Call, response: httpx.Response, body: bytes, reason: str = "") -> UnexpectedAnswer:
     """The error for an answer that is not one of an Evenhand service.
 
-    Args:
-        call: that was answered, for the message.
-        response: its status and headers.
-        body: of the answer, whose beginning the message shows.
-        reason: what is wrong with the answer; empty if that is unknown.
-
-    Returns:
-        The error, to be raised.
-
     Example:
         >>> print(unexpected(Call("GET", "http://localhost/v1/access"), httpx.Response(200), b"<p>Welcome!</p>"))
         GET http://localhost/v1/access was answered with 200 OK, but not as an Evenhand service answers:
@@ -257,12 +187,6 @@ def unexpected(call: Call, response: httpx.Response, body: bytes, reason: str = 
 def status(response: httpx.Response) -> str:
     """The status of an answer, in words.
 
-    Args:
-        response: the answer.
-
-    Returns:
-        The code and, if it has one, its phrase.
-
     Example:
         >>> status(httpx.Response(503))
         '503 Service Unavailable'
@@ -275,12 +199,6 @@ def status(response: httpx.Response) -> str:
 
 def retry_after(response: httpx.Response) -> float:
     """The seconds after which the service asks to retry; 0 if it does not.
-
-    Args:
-        response: whose header ``Retry-After`` has seconds or a date.
-
-    Returns:
-        Seconds, at least 0.
 
     Example:
         >>> retry_after(httpx.Response(503, headers={"Retry-After": "2"}))

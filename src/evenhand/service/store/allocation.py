@@ -90,11 +90,7 @@ class Allocation:
         return bool(row.sequence > self.sequence or row.chain == self.chain)
 
     def catch_up(self, connection: Connection, row: AllocationRow) -> None:
-        """Replay the events up to those that the allocation's row says, which other processes have written.
-
-        Raises:
-            StateError: they do not follow this one's last event.
-        """
+        """Replay the events up to those that the allocation's row says, which other processes have written."""
         if row.sequence > self.sequence:
             begun = time.thread_time()
             while rows := _rows(connection, self.id, self.sequence, row.sequence):
@@ -155,13 +151,7 @@ def row_values(bandit: Record, sequence: int, chain: str, closed: bool) -> dict[
 
 
 def all_events(database: Database, id: int, until: int | None = None) -> Iterator[Event]:
-    """All events of an allocation so far, in order, read in short transactions, however long the reader takes.
-
-    Args:
-        database: that has it.
-        id: of the allocation.
-        until: the sequence of the last; None for the last one.
-    """
+    """All events of an allocation so far, in order, read in short transactions, however long the reader takes."""
     table, after, chain = tables.allocations.c, 0, ""
     with database.transaction(writes=False) as connection:
         names = read_names(connection, id)
@@ -193,11 +183,7 @@ def has_event(connection: Connection, id: int, sequence: int, chain: str) -> boo
 
 
 def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationRow:
-    """What is stored of an allocation as a whole; with a lock no other process can write.
-
-    Raises:
-        UnknownAllocation: there is no allocation of that name.
-    """
+    """What is stored of an allocation as a whole; with a lock no other process can write."""
     row = None
     if matches(ALLOCATION, name):  # not every string can be used in a query
         query = ROWS.where(tables.allocations.c.name == name)
@@ -239,11 +225,7 @@ def from_first_event(connection: Connection, id: int, name: str, names: tuple[st
 
 
 def first_event(connection: Connection, id: int, name: str, names: Sequence[str]) -> Event:
-    """The first event that there is of an allocation, whose arms have these names.
-
-    Raises:
-        StateError: there is none, or it is damaged.
-    """
+    """The first event that there is of an allocation, whose arms have these names."""
     table = tables.events.c
     row = connection.execute(EVENTS.where(table.allocation == id).order_by(table.sequence).limit(1)).one_or_none()
     if row is None:

@@ -42,23 +42,12 @@ class Key:
     revoked: float | None
 
     def valid(self, now: float) -> bool:
-        """Whether it is neither revoked nor expired.
-
-        Args:
-            now: seconds since the epoch.
-
-        Returns:
-            False from the moment at which it expires.
-        """
+        """Whether it is neither revoked nor expired."""
         return self.revoked is None and (self.expires is None or now < self.expires)
 
 
 class Keys:
     """The keys in a database, which has only the SHA-256 of each secret, as secrets are random and long.
-
-    Args:
-        database: that has them.
-        clock: returns the time, in seconds since the epoch.
 
     Example:
         >>> import tempfile
@@ -84,20 +73,7 @@ class Keys:
         allocations: Collection[str] | None = None,
         expires: float | None = None,
     ) -> tuple[Key, str]:
-        """A new key and its secret, which cannot be shown again.
-
-        Args:
-            name: of its user, 1 to 100 printable characters.
-            scopes: at least one.
-            allocations: names of those that it is for, which need not exist; None for all.
-            expires: when it is refused, in seconds since the epoch; None for never.
-
-        Returns:
-            The key, and its secret.
-
-        Raises:
-            EvenhandError: the name, a scope or an allocation is invalid, or it expires in the past.
-        """
+        """A new key and its secret, which cannot be shown again."""
         key = Key(
             id=secrets.token_hex(4),
             name=name,
@@ -115,17 +91,6 @@ class Keys:
         """A new key in place of one, which is valid for a while longer.
 
         The new key has the name, the scopes and the allocations of the old one, and is valid for as long as that was.
-
-        Args:
-            which: the id of a key that is neither revoked nor expired, or its name if no other such key has it.
-            overlap: seconds for which the old key is still accepted, unless it expires before.
-            expires: when the new key expires, in seconds since the epoch; None for a time as long as the old key's.
-
-        Returns:
-            The old key, the new key, and its secret, which cannot be shown again.
-
-        Raises:
-            EvenhandError: there is no such key, or more than one.
 
         Example:
             >>> import tempfile
@@ -150,27 +115,13 @@ class Keys:
             return replace(old, expires=ends), new, _insert(connection, new)
 
     def list(self) -> list[Key]:
-        """All keys, the oldest first, with those that expired or were revoked.
-
-        Returns:
-            The keys, without their secrets.
-        """
+        """All keys, the oldest first, with those that expired or were revoked."""
         with self._database.transaction(writes=False) as connection:
             rows = connection.execute(select(tables.keys).order_by(tables.keys.c.created, tables.keys.c.id))
             return [_key(row) for row in rows]
 
     def revoke(self, id: str) -> Key:
-        """Revoke a key.
-
-        Args:
-            id: of the key.
-
-        Returns:
-            The key as it is now.
-
-        Raises:
-            EvenhandError: there is no such key, or it is already revoked.
-        """
+        """Revoke a key."""
         with self._database.transaction(writes=True) as connection:
             row = connection.execute(select(tables.keys).where(tables.keys.c.id == id)).one_or_none()
             if row is None:
@@ -182,34 +133,19 @@ class Keys:
         return replace(_key(row), revoked=now)
 
     def find(self, secret: str) -> Key | None:
-        """The key with this secret; None if there is none, it expired, or it was revoked.
-
-        Args:
-            secret: that a caller sent.
-
-        Returns:
-            The key, or None.
-        """
+        """The key with this secret; None if there is none, it expired, or it was revoked."""
         with self._database.transaction(writes=False) as connection:
             row = connection.execute(select(tables.keys).where(tables.keys.c.hash == hash_of(secret))).one_or_none()
         key = None if row is None else _key(row)
         return key if key is not None and key.valid(self._clock()) else None
 
     def by_hash(self) -> dict[str, Key]:
-        """All keys, with those that expired or were revoked, by the hashes of their secrets.
-
-        Returns:
-            Keys by hash.
-        """
+        """All keys, with those that expired or were revoked, by the hashes of their secrets."""
         with self._database.transaction(writes=False) as connection:
             return {row.hash: _key(row) for row in connection.execute(select(tables.keys))}
 
     def any(self) -> bool:
-        """Whether a key was ever created; a server without a valid key accepts no requests.
-
-        Returns:
-            True also where all of them expired or were revoked.
-        """
+        """Whether a key was ever created; a server without a valid key accepts no requests."""
         with self._database.transaction(writes=False) as connection:
             return connection.execute(select(tables.keys.c.id).limit(1)).first() is not None
 
@@ -228,14 +164,7 @@ class Keys:
 
 
 def hash_of(secret: str) -> str:
-    """The hash under which a secret is stored.
-
-    Args:
-        secret: of a key.
-
-    Returns:
-        SHA-256 in 64 hexadecimal digits.
-    """
+    """The hash under which a secret is stored."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -34,18 +34,6 @@ def compact(database: Database, name: str, before: float) -> Compacted:
     That state has the pending decisions; their rewards are taken as before. A reward of an earlier decision is answered
     with ``unknown``. The events are replayed first, so that none is removed that was damaged.
 
-    Args:
-        database: of the service; a server may be running.
-        name: of the allocation.
-        before: seconds since the epoch; the events before the first one at this time or later are replaced.
-
-    Returns:
-        The number of events that were removed, and the first round whose events are still there.
-
-    Raises:
-        UnknownAllocation: there is no allocation of that name.
-        StateError: an event is damaged; see `evenhand.service.store.repair.restore`.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service import Decide, Store

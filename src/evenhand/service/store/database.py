@@ -66,14 +66,6 @@ POSTGRESQL = {
 class Database:
     """An SQLite file, which needs no set-up, or a PostgreSQL database, which several servers can share.
 
-    Args:
-        name: a path, or a URL such as ``sqlite:///evenhand.db`` or ``postgresql://user@host/name``.
-        read_only: whether nothing is ever written; then a copy on a medium that cannot be written to will do.
-
-    Raises:
-        EvenhandError: it is not the name of a database of these two kinds.
-        StoreUnavailable: it cannot be opened.
-
     Example:
         >>> Database("drinks.db").name, Database("drinks.db").exists
         ('drinks.db', False)
@@ -122,17 +114,7 @@ class Database:
 
     @contextmanager
     def transaction(self, writes: bool) -> Iterator[Connection]:
-        """A transaction: all of it is committed durably, or nothing.
-
-        Args:
-            writes: whether it may write.
-
-        Yields:
-            The connection, for the time of the transaction.
-
-        Raises:
-            StoreUnavailable: the database cannot be reached or written to, or its file was moved away or replaced.
-        """
+        """A transaction: all of it is committed durably, or nothing."""
         if self._checks_file:
             self._check_file()
         try:
@@ -179,11 +161,7 @@ class Database:
             connection.execution_options(isolation_level="REPEATABLE READ")
 
     def ready(self) -> None:
-        """Return if the database can be read, and the last write succeeded; if not, another one is tried.
-
-        Raises:
-            StoreUnavailable: it cannot be reached or written to.
-        """
+        """Return if the database can be read, and the last write succeeded; if not, another one is tried."""
         with self.transaction(writes=False) as connection:
             connection.execute(text("SELECT count(*) FROM allocations WHERE id = 0"))
         if not self._writable:
@@ -220,12 +198,7 @@ class Database:
         self._purging.start()
 
     def check_version(self) -> None:
-        """Return if the tables are those of this version.
-
-        Raises:
-            EvenhandError: there are none, or they are of another version; the message has the remedy.
-            StoreUnavailable: the database cannot be reached.
-        """
+        """Return if the tables are those of this version."""
         revision = self.revision()
         if revision == HEAD:
             return
@@ -267,13 +240,7 @@ class Database:
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that all have the same columns; into PostgreSQL with one statement, whatever their number.
-
-    Args:
-        connection: in a transaction that writes.
-        table: to insert into.
-        rows: values by the names of columns.
-    """
+    """Insert rows that all have the same columns; into PostgreSQL with one statement, whatever their number."""
     if len(rows) == 1 or connection.dialect.name != "postgresql":
         connection.execute(insert(table), rows)
         return
@@ -289,16 +256,7 @@ Columns = Sequence[Column[Any]]
 
 
 def one_of(connection: Connection, columns: Columns, rows: Sequence[Sequence[Any]]) -> ColumnElement[bool]:
-    """The condition that some columns have the values of one of these rows, of which there may be hundreds.
-
-    Args:
-        connection: whose dialect is used.
-        columns: of one table.
-        rows: values, in the order of the columns.
-
-    Returns:
-        The condition.
-    """
+    """The condition that some columns have the values of one of these rows, of which there may be hundreds."""
     if connection.dialect.name != "postgresql":
         return tuple_(*columns).in_(rows)
     names = [str(one.name) for one in columns]

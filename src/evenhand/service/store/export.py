@@ -67,15 +67,6 @@ class LogLimits:
     def check(self, rounds: int, arms: int, characters: int, estimate: bool) -> None:
         """Refuse a log that is over the limits.
 
-        Args:
-            rounds: number of rounds in the log.
-            arms: number of arms.
-            characters: of the names of all arms together, as each row repeats them.
-            estimate: whether propensities are to be estimated.
-
-        Raises:
-            TooMuchWork: it is.
-
         Example:
             >>> LogLimits(work=100).check(rounds=10, arms=10, characters=70, estimate=True)
         """
@@ -116,22 +107,6 @@ def log(
     ``late``              whether the reward was received after the window, so that nothing was learned from it
     ====================  ==============================================================================================
 
-    Args:
-        database: that has it.
-        name: of the allocation.
-        since: the first round.
-        until: the last round; None for the last one decided.
-        estimate: whether to estimate missing propensities, from lanes that decide from the same state; this replays
-            every event.
-        limits: of the log.
-
-    Returns:
-        Tables with these columns, some rounds each, in the order of the rounds.
-
-    Raises:
-        UnknownAllocation: there is no allocation of that name.
-        TooMuchWork: the log is over the limits.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service import Decide, Reward, Store
@@ -161,18 +136,6 @@ def log(
 
 def write_log(database: Database, name: str, path: Path, estimate: bool = False) -> int:
     """Write the log to a CSV or Parquet file, which is written whole or not at all.
-
-    Args:
-        database: of the service.
-        name: of the allocation.
-        path: of the file; its suffix, ``.csv`` or ``.parquet``, selects the format.
-        estimate: whether to estimate missing propensities.
-
-    Returns:
-        The number of rows.
-
-    Raises:
-        EvenhandError: the file has another suffix or cannot be written, or there is no such allocation.
 
     Example:
         >>> import pathlib, tempfile
@@ -216,42 +179,13 @@ def stream_log(
     estimate: bool = False,
     limits: LogLimits = NO_LIMITS,
 ) -> Iterator[bytes]:
-    """The bytes of the log as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece.
-
-    Args:
-        database: of the service.
-        name: of the allocation.
-        format: ``"csv"`` or ``"parquet"``.
-        since: the first round.
-        until: the last round; None for the last one decided.
-        estimate: whether to estimate missing propensities.
-        limits: of the log.
-
-    Returns:
-        The pieces of the file, in order.
-
-    Raises:
-        UnknownAllocation: there is no allocation of that name.
-    """
+    """The bytes of the log as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece."""
     pieces = ENCODERS[format](log(database, name, since, until, estimate, limits))
     return chain([next(pieces)], pieces)
 
 
 def read_event_page(database: Database, name: str, after: int = 0, limit: int = 100) -> answers.Events:
     """A page of the events of an allocation, without the state of the policy.
-
-    Args:
-        database: that has it.
-        name: of the allocation.
-        after: sequence of the event before the first.
-        limit: events at most.
-
-    Returns:
-        The events, and the sequence after which to continue, None at the end.
-
-    Raises:
-        UnknownAllocation: there is no allocation of that name.
-        DamagedAllocation: the events cannot be read.
 
     Example:
         >>> import tempfile
@@ -293,12 +227,6 @@ def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
     """A log as a CSV file, in pieces; a name that a spreadsheet would take for a formula has an apostrophe before it.
 
     `evenhand.bandit.evaluation.log.read_log` takes the apostrophe away again.
-
-    Args:
-        frames: pieces of a log, in order.
-
-    Returns:
-        The pieces of the file, the first one with the header.
     """
     for number, frame in enumerate(frames):
         frame = frame.assign(item_id=frame["item_id"].str.replace(FORMULA, r"'\g<0>", regex=True))
@@ -310,12 +238,6 @@ def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
 
 def as_parquet(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
     """A log as a Parquet file, in pieces, with one row group per frame and the declared type for every column.
-
-    Args:
-        frames: pieces of a log, in order.
-
-    Returns:
-        The pieces of the file.
 
     Example:
         >>> import pandas as pd

@@ -30,10 +30,6 @@ PATIENCE = 5 * 86_400.0  # seconds without a success after which a webhook is di
 class WebhookStore:
     """The webhooks in a database. Their secrets are stored as they are, as each message is signed with them.
 
-    Args:
-        database: that has them.
-        clock: returns the time, in seconds since the epoch.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service import Store
@@ -53,11 +49,7 @@ class WebhookStore:
         self.database, self._clock = database, clock
 
     def now(self) -> float:
-        """Seconds since the epoch.
-
-        Returns:
-            By the clock of this store, which tests can set.
-        """
+        """Seconds since the epoch."""
         return self._clock()
 
     def add(
@@ -68,23 +60,7 @@ class WebhookStore:
         secret: str | None = None,
         after: int | None = None,
     ) -> Webhook:
-        """Register an address.
-
-        Args:
-            name: of the allocation.
-            url: to which its events are sent.
-            kinds: of events that are sent; None for all.
-            secret: with which they are signed, ``whsec_`` and base64; None for a new one.
-            after: sequence of the event before the first that is sent; None for the last one now.
-
-        Returns:
-            The webhook with its secret.
-
-        Raises:
-            UnknownAllocation: there is no allocation of that name.
-            EvenhandError: a kind or the secret is invalid.
-            TooMuchWork: the allocation has the largest number of webhooks.
-        """
+        """Register an address."""
         for kind in kinds or ():
             if kind not in KINDS:
                 raise EvenhandError(f"unknown kind of event {kind!r}; known are {', '.join(KINDS)}")
@@ -111,14 +87,7 @@ class WebhookStore:
         return replace(_webhook(stored), secret=secret)
 
     def listed(self, name: str) -> Webhooks:
-        """The webhooks of an allocation, without their secrets.
-
-        Args:
-            name: of the allocation.
-
-        Returns:
-            The webhooks, the oldest first.
-        """
+        """The webhooks of an allocation, without their secrets."""
         table = tables.webhooks
         with self.database.transaction(writes=False) as connection:
             where = table.c.allocation == row_of(connection, name).id
@@ -126,18 +95,7 @@ class WebhookStore:
         return Webhooks(tuple([_webhook(row) for row in rows]))
 
     def remove(self, name: str, id: str) -> Webhook:
-        """Remove a webhook: nothing is sent to its address any more.
-
-        Args:
-            name: of the allocation.
-            id: of the webhook.
-
-        Returns:
-            The webhook that was removed.
-
-        Raises:
-            UnknownWebhook: the allocation has none with that id.
-        """
+        """Remove a webhook: nothing is sent to its address any more."""
         table = tables.webhooks
         with self.database.transaction(writes=True) as connection:
             where = (table.c.allocation == row_of(connection, name).id, table.c.id == id)
@@ -150,11 +108,7 @@ class WebhookStore:
     # --- deliveries ---------------------------------------------------------------------------------------------------
 
     def due(self) -> list[tuple[str, str]]:
-        """The webhooks that have something to send now, to which no server is delivering: id and allocation's name.
-
-        Returns:
-            Pairs of the id of a webhook and the name of its allocation, in no particular order.
-        """
+        """The webhooks that have something to send now, to which no server is delivering: id and allocation's name."""
         hooks, allocations, now = tables.webhooks.c, tables.allocations.c, self._clock()
         query = select(hooks.id, allocations.name).join_from(
             tables.webhooks, tables.allocations, hooks.allocation == allocations.id
@@ -164,14 +118,7 @@ class WebhookStore:
             return [(row.id, row.name) for row in connection.execute(query.where(*where))]
 
     def claim(self, id: str) -> Row[Any] | None:
-        """Be the one server that delivers to a webhook for a minute; None where another one is.
-
-        Args:
-            id: of the webhook.
-
-        Returns:
-            Its row, or None.
-        """
+        """Be the one server that delivers to a webhook for a minute; None where another one is."""
         table, now = tables.webhooks, self._clock()
         taken = update(table).where(table.c.id == id, table.c.disabled.is_(None), *_free(now))
         with self.database.transaction(writes=True) as connection:
@@ -180,17 +127,7 @@ class WebhookStore:
             return connection.execute(select(table).where(table.c.id == id)).one()
 
     def release(self, claim: Row[Any], sequence: int, error: str | None, gone: bool = False) -> bool:
-        """End a claim: events up to one were delivered or are of other kinds.
-
-        Args:
-            claim: that `claim` returned.
-            sequence: of the last of these events.
-            error: why the next one could not be delivered; None where all could.
-            gone: whether the address wants no more.
-
-        Returns:
-            Whether the webhook is disabled now.
-        """
+        """End a claim: events up to one were delivered or are of other kinds."""
         now = self._clock()
         values: dict[str, Any] = {"sequence": sequence, "claimed": None}
         if error is None:
