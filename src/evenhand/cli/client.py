@@ -66,17 +66,11 @@ DryRun = Annotated[
 
 @dataclass
 class Answer:
-    """What a command prints.
+    """What a command prints."""
 
-    Attributes:
-        json: the value that ``--json`` prints.
-        show: prints the same for people.
-        status: exit status.
-    """
-
-    json: object
-    show: Callable[[], object]
-    status: int = 0
+    json: object  # the value that ``--json`` prints
+    show: Callable[[], object]  # prints the same for people
+    status: int = 0  # exit status
 
 
 Request = TypeVar("Request", bound=Callable[..., Answer])

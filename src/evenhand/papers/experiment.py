@@ -23,16 +23,11 @@ FOLDERS = ("patil2019", "huang2020", "fang2022", "chen2024", "wang2021", "beyond
 
 @dataclass(frozen=True, eq=False)
 class CompletedRun:
-    """A configuration that has been run.
+    """A configuration that has been run."""
 
-    Attributes:
-        results: of the simulation.
-        setup: what was run.
-        seconds: processor time of each policy by its label, where the experiment is about time; else empty.
-    """
-
-    results: Results
-    setup: Setup
+    results: Results  # of the simulation
+    setup: Setup  # what was run
+    # Processor time of each policy by its label, where the experiment is about time; else empty.
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -59,31 +54,22 @@ def of_runs(find: Callable[Concatenate[Runs, Given], Found]) -> Callable[Given, 
 
 @dataclass(frozen=True)
 class Finding:
-    """A number that a claim stands or falls with.
+    """A number that a claim stands or falls with."""
 
-    Attributes:
-        text: what was measured.
-        effect: its estimate.
-        low: lower end of the 95% confidence interval over the lanes.
-        high: upper end.
-        lanes: independent replications behind it.
-        expected: what the claim says about the number, in words.
-        holds: whether the whole interval agrees with that; where one value is claimed, whether it is so narrow
-            that it excludes all that is clearly different.
-        p_value: in [0, 1], the chance of an estimate as far from what is claimed, or farther, were the claim true; 1
-            where the estimate itself agrees.
-        lanes_needed: about how many lanes would decide it, were the estimate the truth; None where it is decided, or
-            lanes do not decide it.
-    """
-
-    text: str
-    effect: float
-    low: float
-    high: float
-    lanes: int
-    expected: str
+    text: str  # what was measured
+    effect: float  # its estimate
+    low: float  # lower end of the 95% confidence interval over the lanes
+    high: float  # upper end
+    lanes: int  # independent replications behind it
+    expected: str  # what the claim says about the number, in words
+    # Whether the whole interval agrees with that; where one value is claimed, whether it is so narrow that it excludes
+    # all that is clearly different.
     holds: bool
+    # In [0, 1], the chance of an estimate as far from what is claimed, or farther, were the claim true; 1 where the
+    # estimate itself agrees.
     p_value: float = 1.0
+    # About how many lanes would decide it, were the estimate the truth; None where it is decided, or lanes do not
+    # decide it.
     lanes_needed: int | None = None
 
 
@@ -92,96 +78,60 @@ class PaperClaim:
     """Something that a paper says its experiment shows.
 
     It is confirmed if every finding agrees, contradicted if one surely does not, and undecided otherwise.
-
-    Attributes:
-        sentence: the claim, in our words and as strong as the paper's.
-        source: where the paper says it.
-        test: measures it.
-        reading: how the test reads words that leave room, if they do.
-        missing: why it cannot be run here, for another reason than data; it is then listed and not measured.
     """
 
-    sentence: str
-    source: str
-    test: Callable[[Runs], Sequence[Finding]]
-    reading: str = ""
-    missing: str = ""
+    sentence: str  # the claim, in our words and as strong as the paper's
+    source: str  # where the paper says it
+    test: Callable[[Runs], Sequence[Finding]]  # measures it
+    reading: str = ""  # how the test reads words that leave room, if they do
+    missing: str = ""  # why it cannot be run here, for another reason than data; it is then listed and not measured
 
 
 @dataclass(frozen=True)
 class ExperimentTable:
-    """Numbers of an experiment, shown beside its figure.
+    """Numbers of an experiment, shown beside its figure."""
 
-    Attributes:
-        title: what the numbers are, with their unit.
-        columns: names of the columns.
-        rows: for each row its name and per column the mean and its standard error; NaN where there is none.
-    """
-
-    title: str
-    columns: tuple[str, ...]
+    title: str  # what the numbers are, with their unit
+    columns: tuple[str, ...]  # names of the columns
+    # For each row its name and per column the mean and its standard error; NaN where there is none.
     rows: Mapping[str, tuple[tuple[float, float], ...]]
 
 
 @dataclass(frozen=True)
 class QuickSize:
-    """A reduced size.
+    """A reduced size."""
 
-    Attributes:
-        lanes: replications.
-        horizon: rounds; None keeps those of the configuration.
-    """
-
-    lanes: int
-    horizon: int | None = None
+    lanes: int  # replications
+    horizon: int | None = None  # rounds; None keeps those of the configuration
 
 
 @dataclass(frozen=True)
 class Data:
-    """Real data that an experiment is about.
+    """Real data that an experiment is about."""
 
-    Attributes:
-        kind: one of `evenhand.papers.data.KINDS`.
-        put: changes a configuration so that it runs on the user's file or folder; one that is not about these data
-            stays as it is.
-        instead: what it runs on without one, in a sentence.
-    """
-
-    kind: str
+    kind: str  # one of `evenhand.papers.data.KINDS`
+    # Changes a configuration so that it runs on the user's file or folder; one that is not about these data stays as it
+    # is.
     put: Callable[[dict[str, Any], Path], dict[str, Any]]
-    instead: str
+    instead: str  # what it runs on without one, in a sentence
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment of a paper.
+    """An experiment of a paper."""
 
-    Attributes:
-        id: its name in ``evenhand reproduce``, such as ``"C-1"``.
-        title: what it is about.
-        figure: which figure of the paper it redraws.
-        setting: what is run, in a few sentences.
-        parts: names of its configurations, in the paper's folder.
-        claims: what the paper says about it.
-        draw: the figure, in the paper's form.
-        quick: the size of a quick run.
-        choices: what the paper leaves open and how it was settled, a sentence each.
-        data: the real data that it is about; each kind changes the configurations that it concerns.
-        timed: whether each policy is run alone to take its time.
-        tables: numbers to show beside the figure; None for none.
-    """
-
-    id: str
-    title: str
-    figure: str
-    setting: str
-    parts: tuple[str, ...]
-    claims: tuple[PaperClaim, ...]
-    draw: Callable[[Runs], Figure]
-    quick: QuickSize
-    choices: tuple[str, ...] = ()
-    data: tuple[Data, ...] = ()
-    timed: bool = False
+    id: str  # its name in ``evenhand reproduce``, such as ``"C-1"``
+    title: str  # what it is about
+    figure: str  # which figure of the paper it redraws
+    setting: str  # what is run, in a few sentences
+    parts: tuple[str, ...]  # names of its configurations, in the paper's folder
+    claims: tuple[PaperClaim, ...]  # what the paper says about it
+    draw: Callable[[Runs], Figure]  # the figure, in the paper's form
+    quick: QuickSize  # the size of a quick run
+    choices: tuple[str, ...] = ()  # what the paper leaves open and how it was settled, a sentence each
+    data: tuple[Data, ...] = ()  # the real data that it is about; each kind changes the configurations that it concerns
+    timed: bool = False  # whether each policy is run alone to take its time
+    # Numbers to show beside the figure; None for none.
     tables: Callable[[Runs], Sequence[ExperimentTable]] | None = None
 
     @cached_property

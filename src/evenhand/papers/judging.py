@@ -25,18 +25,12 @@ class ClaimVerdict:
     numbers a claim stands on, the more probably one of them is off by chance; so p-values are corrected by Holm's
     method, and a true claim is contradicted with a chance of at most 5% however many they are. To be confirmed all of
     its numbers must agree, which needs no correction.
-
-    Attributes:
-        claim: what was to be shown.
-        findings: the numbers; none if it could not be run.
-        missing: why it could not be run; empty if it could.
-        quick: whether it was run in a reduced size, which contradicts nothing.
     """
 
-    claim: PaperClaim
-    findings: tuple[Finding, ...]
-    missing: str = ""
-    quick: bool = False
+    claim: PaperClaim  # what was to be shown
+    findings: tuple[Finding, ...]  # the numbers; none if it could not be run
+    missing: str = ""  # why it could not be run; empty if it could
+    quick: bool = False  # whether it was run in a reduced size, which contradicts nothing
 
     @cached_property
     def marks(self) -> tuple[str, ...]:

@@ -33,21 +33,13 @@ UNFINISHED = "unfinished"  # the folder with the policies that are finished, of 
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """The folder with the results of one size.
+    """The folder with the results of one size."""
 
-    Attributes:
-        folder: with a folder for every configuration.
-        quick: whether the reduced sizes are run.
-        data: the user's files by kind.
-        jobs: processes.
-        again: whether what is there is run once more.
-    """
-
-    folder: Path
-    quick: bool = False
-    data: Mapping[str, Path] = field(default_factory=dict)
-    jobs: int = 1
-    again: bool = False
+    folder: Path  # with a folder for every configuration
+    quick: bool = False  # whether the reduced sizes are run
+    data: Mapping[str, Path] = field(default_factory=dict)  # the user's files by kind
+    jobs: int = 1  # processes
+    again: bool = False  # whether what is there is run once more
 
     def run(self, experiment: Experiment, report: Callable[[str], None] = lambda line: None) -> Runs:
         """The runs of an experiment: those that are there as they are, the others now."""

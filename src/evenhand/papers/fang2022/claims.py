@@ -117,14 +117,10 @@ class Frontier:
 
     Only values of which no other has as much mean reward at as little mean unfairness; between neighbours the mean
     reward is taken to be a straight line.
-
-    Attributes:
-        unfairness: (values, lanes), plays missing to all arms.
-        reward: (values, lanes), expected reward of the plays.
     """
 
-    unfairness: Array
-    reward: Array
+    unfairness: Array  # (values, lanes), plays missing to all arms
+    reward: Array  # (values, lanes), expected reward of the plays
 
     @classmethod
     def of(cls, run: CompletedRun, name: str) -> Frontier:

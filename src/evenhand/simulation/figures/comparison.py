@@ -37,10 +37,8 @@ def spread_over_lanes(results: Results, measure: str, *, title: str = "", width:
         EvenhandError: there is no such measure or width.
 
     Example:
-        >>> from evenhand import Environment, simulate
-        >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.rewards import Bernoulli
-        >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> import evenhand as eh
+        >>> results = eh.simulate("ucb1", eh.Environment(eh.rewards.Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> len(spread_over_lanes(results, "regret").axes[0].collections[0].get_offsets())
         4
     """
@@ -92,11 +90,9 @@ def frontier(
         EvenhandError: no policy has both measures, or there is no such width.
 
     Example:
-        >>> from evenhand import Environment, compare
-        >>> from evenhand.algorithms import lfg
-        >>> from evenhand.rewards import Bernoulli
-        >>> policies = {f"LFG eta={eta}": lfg([0.3, 0.3], eta=eta) for eta in (1, 10, 100)}
-        >>> results = compare(policies, Environment(Bernoulli([0.9, 0.5])), horizon=50, lanes=4)
+        >>> import evenhand as eh
+        >>> policies = {f"LFG eta={eta}": eh.algorithms.lfg([0.3, 0.3], eta=eta) for eta in (1, 10, 100)}
+        >>> results = eh.compare(policies, eh.Environment(eh.rewards.Bernoulli([0.9, 0.5])), horizon=50, lanes=4)
         >>> frontier(results).axes[0].get_xlabel()
         'missing plays, all arms (plays)'
     """

@@ -62,10 +62,8 @@ def save(figure: Figure, path: str | os.PathLike[str], formats: Sequence[str] = 
 
     Example:
         >>> import pathlib, tempfile
-        >>> from evenhand import Environment, simulate
-        >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.rewards import Bernoulli
-        >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> import evenhand as eh
+        >>> results = eh.simulate("ucb1", eh.Environment(eh.rewards.Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> save(fractions(results), folder / "shares")
         >>> sorted(path.name for path in folder.iterdir())
@@ -118,10 +116,8 @@ def draw_all(
 
     Example:
         >>> import pathlib, tempfile
-        >>> from evenhand import Environment, simulate
-        >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.rewards import Bernoulli
-        >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> import evenhand as eh
+        >>> results = eh.simulate("ucb1", eh.Environment(eh.rewards.Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> draw_all(results, pathlib.Path(tempfile.mkdtemp()))
         ['regret', 'time_averaged_regret', 'selection_fractions']
     """

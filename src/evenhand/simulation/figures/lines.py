@@ -55,10 +55,8 @@ def curves(
         EvenhandError: the results have no such measure, or there is no such band or width.
 
     Example:
-        >>> from evenhand import Environment, simulate
-        >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.rewards import Bernoulli
-        >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> import evenhand as eh
+        >>> results = eh.simulate("ucb1", eh.Environment(eh.rewards.Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> curves(results, "regret").axes[0].get_xlabel()
         'round'
     """
@@ -107,10 +105,9 @@ def paired_differences(
         EvenhandError: there is no such measure, policy or width.
 
     Example:
-        >>> from evenhand import Environment, compare
-        >>> from evenhand.algorithms import thompson, ucb1
-        >>> from evenhand.rewards import Bernoulli
-        >>> results = compare([ucb1(), thompson()], Environment(Bernoulli([0.9, 0.5])), horizon=50, lanes=4)
+        >>> import evenhand as eh
+        >>> world = eh.Environment(eh.rewards.Bernoulli([0.9, 0.5]))
+        >>> results = eh.compare(["ucb1", "thompson"], world, horizon=50, lanes=4)
         >>> [line.get_label() for line in paired_differences(results, "regret").axes[0].get_lines()][1:]
         ['thompson']
     """

@@ -41,10 +41,9 @@ def fractions(results: Results, *, title: str = "", width: str = "") -> Figure:
         EvenhandError: there is no such width.
 
     Example:
-        >>> from evenhand import Environment, simulate
-        >>> from evenhand.algorithms import fucb
-        >>> from evenhand.rewards import Bernoulli
-        >>> results = simulate(fucb([0.2, 0.2]), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> import evenhand as eh
+        >>> world = eh.Environment(eh.rewards.Bernoulli([0.8, 0.2]))
+        >>> results = eh.simulate(eh.algorithms.fucb([0.2, 0.2]), world, horizon=50, lanes=4)
         >>> fractions(results).axes[0].get_ylabel()
         'share of the rounds'
     """
@@ -143,10 +142,9 @@ def shares_over_time(results: Results, label: str | None = None, *, title: str =
         EvenhandError: there is no such policy or width.
 
     Example:
-        >>> from evenhand import Environment, simulate
-        >>> from evenhand.algorithms import fucb
-        >>> from evenhand.rewards import Bernoulli
-        >>> results = simulate(fucb([0.2, 0.2]), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> import evenhand as eh
+        >>> world = eh.Environment(eh.rewards.Bernoulli([0.8, 0.2]))
+        >>> results = eh.simulate(eh.algorithms.fucb([0.2, 0.2]), world, horizon=50, lanes=4)
         >>> shares_over_time(results).axes[0].get_ylabel()
         'share of the rounds so far'
     """
@@ -197,10 +195,8 @@ def arms_over_time(results: Results, label: str | None = None, *, title: str = "
         EvenhandError: there is no such policy or width.
 
     Example:
-        >>> from evenhand import Environment, simulate
-        >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.rewards import Bernoulli
-        >>> results = simulate(ucb1(), Environment(Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
+        >>> import evenhand as eh
+        >>> results = eh.simulate("ucb1", eh.Environment(eh.rewards.Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> arms_over_time(results).axes[0].get_xlabel()
         'round'
     """
