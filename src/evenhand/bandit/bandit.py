@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evenhand.bandit import changes, decisions, history, lease_rounds, saved
 from evenhand.bandit import rewards as received
 from evenhand.bandit.record import Record
-from evenhand.bandit.record import seconds as clock
+from evenhand.core import validate
 from evenhand.core.errors import StateError
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus
 from evenhand.messages.changes import BringBack, ChangeRecord, Promise, Rename, Retire, change_of
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from evenhand.bandit.evaluation.learning import Learned
     from evenhand.bandit.evaluation.log import Log
     from evenhand.messages.audit import Audit
+
+
+FAR = 1e15  # seconds from the epoch, beyond any clock
 
 
 class Bandit:
@@ -528,3 +532,8 @@ class Bandit:
             return cls.restored(plain)
         except StateError as error:
             raise StateError(f"{path}: {error}") from None
+
+
+def clock(now: float | None) -> float:
+    """Seconds since the epoch, as the user gave them; None for the computer's clock."""
+    return time.time() if now is None else validate.number("now", now, -FAR, FAR)

@@ -10,8 +10,8 @@ import numpy as np
 
 from evenhand.bandit.arguments import with_places
 from evenhand.bandit.arms import Arms, checked_names
+from evenhand.bandit.counts import Statistics
 from evenhand.bandit.record import Record
-from evenhand.bandit.statistics import Statistics
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import grown

@@ -31,13 +31,14 @@ def decide(
     Returns:
         The decision, and the facts that a log must have of it, for `evenhand.bandit.replay.replay_decision`.
     """
-    able = record.arms.available(available)
-    close(record, now)
+    able = record.arms.all if available is None else record.arms.available(available)
+    if record.leases or record.pending.window is not None:
+        close(record, now)
     decision, silent = _decided(record, able.mask)
     (played,) = decision.played.nonzero()
     if len(played) > 1:
         played = played[np.argsort(-1.0 * decision.inclusion[played], kind="stable")]
-    names, places, round = record.names, played.tolist(), decision.round
+    names, places, round = record.arms.names, played.tolist(), decision.round
     chosen = [names[place] for place in places]
     listed = [names[place] for place in np.flatnonzero(able.arms).tolist()] if estimate or available is not None else []
     known: Propensities = {}
@@ -70,7 +71,7 @@ def _decided(record: Record, mask: Mask | None) -> tuple[Decision, bool]:
         record.learn_rewards([], [], [])
     state = record.state
     try:
-        decision = record.policy.choose(state, Observation(mask), record.chance.deciding(state.clock))
+        decision = record.policy.choose(state, Observation(mask), record.chance.deciding(state.round + 1))
     except BaseException:  # nothing has changed but that
         record.state, record.learned = saved, learned
         raise

@@ -181,7 +181,7 @@ def record_lease(record: Record, facts: Mapping[str, Any], able: Available, now:
     state.round += size
     state.tally.pulls += reserved
     record.statistics.missed += size * np.logical_not(able.arms)
-    record.leases.add(granted)
+    record.leases[granted.first] = granted
     record.mark(now)
     return granted
 
@@ -239,7 +239,7 @@ class LeaseError(EvenhandError):
 
 def found(record: Record, id: str) -> Lease:
     """A lease by its id."""
-    lease = record.leases.get(id) if isinstance(id, str) else None
+    lease = record.leases.named(id) if isinstance(id, str) else None
     if lease is None:
         raise LeaseError(f"there is no lease {id!r} among those that are remembered", "unknown")
     return lease
@@ -478,7 +478,7 @@ def overdue(record: Record, now: float) -> dict[str, int]:
     """The leases with reported rounds whose window has passed, each with the number of those rounds."""
     window, closed = record.pending.window, dict[str, int]()
     if window is not None:
-        for lease in record.leases:
+        for lease in record.leases.values():
             until = [one.until for one in lease.reports if one.missing and one.time + window <= now]
             if until:
                 closed[str(lease.first)] = until[-1]

@@ -10,7 +10,7 @@ of every arm are spread evenly over the rounds. In a lease for units the column 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -225,8 +225,8 @@ class Lease:
 PLAIN = ("first", "size", "plays", "start", "step", "salt", "expires", "report_by", "closed", "returned")
 
 
-class Leases:
-    """The leases of a bandit: those with rounds or rewards that are awaited, and of the others the last ones.
+class Leases(dict[int, Lease]):
+    """The leases of a bandit by their first rounds: those of which something is awaited, and the last of the others.
 
     Example:
         >>> from evenhand import Bandit
@@ -236,61 +236,40 @@ class Leases:
         ([('tea', 80), ('coffee', 20)], 100)
     """
 
-    def __init__(self) -> None:
-        self._leases: dict[int, Lease] = {}  # by their first round
-
-    def __iter__(self) -> Iterator[Lease]:
-        return iter(self._leases.values())
-
-    def __len__(self) -> int:
-        return len(self._leases)
-
     @property
     def open(self) -> int:
         """The number of rounds that are neither reported nor returned."""
-        return sum(lease.open for lease in self)
+        return sum(lease.open for lease in self.values())
 
-    def add(self, lease: Lease) -> None:
-        """Add a new lease."""
-        self._leases[lease.first] = lease
-
-    def get(self, id: str) -> Lease | None:
+    def named(self, id: str) -> Lease | None:
         """A lease by its id; None where there is none, or it is no longer remembered."""
-        return self._leases.get(int(id)) if id.isascii() and id.isdigit() and len(id) < 19 and id[0] != "0" else None
+        return self.get(int(id)) if id.isascii() and id.isdigit() and len(id) < 19 and id[0] != "0" else None
 
     def of(self, round: int) -> Lease | None:
         """The lease of a round."""
-        return next((lease for lease in self if lease.first <= round <= lease.last), None)
+        return next((lease for lease in self.values() if lease.first <= round <= lease.last), None)
 
     def begin_promises(self, places: Sequence[int]) -> None:
         """Note that the promises to some arms begin after the leases that there are."""
-        for lease in self:
+        for lease in self.values():
             lease.fresh.update(places)
-
-    def next_due(self, window: float | None) -> float | None:
-        """When the first of them is to be changed, in seconds; None for never."""
-        times = (lease.next_due(window) for lease in self)
-        return min((time for time in times if time is not None), default=None)
 
     def forget(self) -> None:
         """Forget leases of which nothing is awaited; of the last 10,000 rounds they stay, for repeated rewards."""
         remembered = 0
-        for lease in [lease for lease in reversed(self._leases.values()) if lease.settled]:
+        for lease in [lease for lease in reversed(self.values()) if lease.settled]:
             remembered += lease.played
             if remembered > REMEMBERED or not lease.played:
-                del self._leases[lease.first]
+                del self[lease.first]
 
     def dump(self) -> list[dict[str, Any]]:
         """Plain JSON values."""
-        return [lease.dump() for lease in self]
+        return [lease.dump() for lease in self.values()]
 
     @classmethod
     def restored(cls, plain: Sequence[Mapping[str, Any]]) -> Leases:
         """The leases that `dump` described."""
-        leases = cls()
-        for one in plain:
-            leases.add(Lease.restored(one))
-        return leases
+        return cls((lease.first, lease) for lease in map(Lease.restored, plain))
 
 
 def golden_step(size: int) -> int:

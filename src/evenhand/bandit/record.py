@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -16,10 +15,9 @@ from evenhand.bandit.arguments import RewardRange, as_plain, by_arm, from_plain,
 from evenhand.bandit.arms import Arms, RecentAvailability, checked_names
 from evenhand.bandit.chance import Chance
 from evenhand.bandit.change_log import ChangeLog, change_between
-from evenhand.bandit.counts import CountHistory, DeficitHistory
+from evenhand.bandit.counts import CountHistory, DeficitHistory, Statistics
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.pending import PendingRewards, RewardRecord
-from evenhand.bandit.statistics import Statistics
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError
@@ -32,7 +30,6 @@ from evenhand.policy.prior import by_name as prior_by_name
 
 #: Parameters that name arms.
 WITH_NAMES = (*VALUES, "groups")
-FAR = 1e15  # seconds from the epoch, beyond any clock
 
 
 class Record:
@@ -120,11 +117,6 @@ class Record:
         return self.arms.retired
 
     @property
-    def fractions(self) -> Array | None:
-        """(arms,), the promised share of the rounds of every arm; None where no share is promised."""
-        return self._fractions
-
-    @property
     def by_totals(self) -> bool:
         """Whether it has been given totals, and so takes no rewards by decision."""
         return self.last_total is not None
@@ -179,7 +171,9 @@ class Record:
         self.arms, self.parameters, self.policy = arms, dict(parameters), policy
         self.pending.arms = arms
         shares = policy.fractions
-        self._fractions = None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(arms))
+        self.fractions: Array | None = (  # (arms,), promised shares of the rounds; None where no share is promised
+            None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(arms))
+        )
 
     def started(self, policy: Policy, arms: int) -> State:
         """The state of a policy in which nothing has happened, and whose promises begin with round 1.
@@ -241,7 +235,7 @@ class Record:
             The rewards by arm, with the time of the decision, or None.
         """
         entry = self.pending.find(decision)
-        if entry is not None or not len(self.leases) or not (decision.isascii() and decision.isdigit()):
+        if entry is not None or not self.leases or not (decision.isascii() and decision.isdigit()):
             return entry
         lease = self.leases.of(int(decision)) if len(decision) < 19 and decision[0] != "0" else None
         return None if lease is None else lease.entry(int(decision), self.names)
@@ -268,7 +262,7 @@ class Record:
         Returns:
             Seconds since the epoch, or None.
         """
-        times = (self.pending.next_due(), self.leases.next_due(self.pending.window))
+        times = (self.pending.next_due(), *(lease.next_due(self.pending.window) for lease in self.leases.values()))
         return min((time for time in times if time is not None), default=None)
 
     def due(self, now: float) -> bool:
@@ -315,10 +309,13 @@ class Record:
         """
         round, history = self.state.round, self.count_history
         history.decided = now
-        if round >= history.next:
-            history.mark(round, now, self.counts())
-        if self._fractions is not None and round >= self.deficit_history.next:
-            self.deficit_history.mark(round, now, self.total_deficits(), self._fractions > 0.0)
+        counts = self.counts() if round >= history.next else None
+        promised = self.fractions is not None and round >= self.deficit_history.next
+        deficits = self.total_deficits() if promised else None
+        if counts is not None:
+            history.mark(round, now, counts)
+        if self.fractions is not None and deficits is not None:
+            self.deficit_history.mark(round, now, deficits, self.fractions > 0.0)
 
     def deficits(self) -> Array:
         """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised.
@@ -328,9 +325,9 @@ class Record:
         Returns:
             Plays.
         """
-        if self._fractions is None:
+        if self.fractions is None:
             return np.zeros(len(self.arms))
-        return deficits_of(self._fractions, self.state.round, self.state)
+        return deficits_of(self.fractions, self.state.round, self.state)
 
     def total_deficits(self) -> Array:
         """(arms,), the plays behind all promises since the first one: these, and what lapsed with earlier promises.
@@ -519,18 +516,3 @@ def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str
         if name not in WITH_NAMES:
             raise EvenhandError(f"unknown parameter {name!r} beside a table of parts; known: {', '.join(WITH_NAMES)}")
     return table, values
-
-
-def seconds(now: float | None) -> float:
-    """Seconds since the epoch; None for the computer's clock.
-
-    Args:
-        now: that the user gave.
-
-    Returns:
-        Seconds since the epoch.
-
-    Raises:
-        EvenhandError: it is not a finite number.
-    """
-    return time.time() if now is None else validate.number("now", now, -FAR, FAR)

@@ -121,7 +121,7 @@ def observe_total(record: Record, value: float) -> None:
         raise RewardError("there is no decision to credit a total to", "unknown")
     if record.last_total == round:
         raise RewardError(f"the total of round {round} is known; decide before the next total", "conflict")
-    if not all(lease.settled for lease in record.leases):
+    if not all(lease.settled for lease in record.leases.values()):
         raise RewardError("rounds are leased, and a total is of a round that was decided here; return the leases first")
     if record.last_total is None and record.statistics.received.any():
         raise RewardError("this bandit has taken rewards by decision and cannot take totals as well")
@@ -165,7 +165,7 @@ def close(record: Record, now: float) -> dict[str, Any]:
         return facts
     facts["closed"] = record.pending.overdue(now)
     leases = lease_rounds.overdue(record, now)
-    returned = [str(lease.first) for lease in record.leases if lease.open and lease.report_by <= now]
+    returned = [str(lease.first) for lease in record.leases.values() if lease.open and lease.report_by <= now]
     facts |= {"leases": leases} if leases else {}
     facts |= {"returned": returned} if returned else {}
     record_expiry(record, facts)

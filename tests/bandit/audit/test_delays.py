@@ -11,7 +11,7 @@ import pytest
 
 from evenhand.bandit import Bandit
 from evenhand.bandit.audit.delays import BINS, LADDER, summarise
-from evenhand.bandit.statistics import RECENT
+from evenhand.bandit.counts import DELAYS
 from evenhand.core.state import Array
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
@@ -84,12 +84,12 @@ def test_every_delay_is_in_a_bin() -> None:
 
 def test_only_the_last_thousand_count() -> None:
     bandit = Bandit(["a"], "ucb1")
-    for place in range(RECENT + 10):
+    for place in range(DELAYS + 10):
         bandit.decide(now=float(place))
         bandit.observe(str(place + 1), {"a": 0.0}, now=float(place) + (500.0 if place < 10 else 2.0))
     waits = bandit.audit().delays
     assert waits is not None
-    assert (waits.count, waits.quantiles["0.95"]) == (RECENT, 2.0)
+    assert (waits.count, waits.quantiles["0.95"]) == (DELAYS, 2.0)
 
 
 def test_a_clock_that_jumps_back_makes_no_delay_negative() -> None:

@@ -118,7 +118,7 @@ class ReadGauges(Command[Gauges]):
         bandit = context.allocation.bandit
         promised = () if bandit.fractions is None else np.flatnonzero(bandit.fractions)
         largest = float(bandit.total_deficits()[promised].max()) if len(promised) else None
-        pending = bandit.pending.count + sum(lease.pending for lease in bandit.leases)
+        pending = bandit.pending.count + sum(lease.pending for lease in bandit.leases.values())
         return Gauges(pending, bandit.leases.open, largest, int(bandit.state.round))
 
 
