@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.by_default import by_default
 from evenhand.core.state import Array, Feedback, Mask, Shape
 from evenhand.core.streams import over_arms
 from evenhand.environment.feedback import FeedbackModel, FeedbackTraits
@@ -59,7 +60,7 @@ class AnonymousFeedback(FeedbackModel):
 
     traits = FeedbackTraits(anonymous=True)
 
-    @property
+    @by_default
     def by_arm(self) -> bool:
         """Whether the profile needs the rewards of every arm, and not only their sum."""
         return self.traits.random

@@ -11,6 +11,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
+from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, number_of, there_are
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Mask
@@ -48,7 +49,7 @@ class Availability(Part, ABC):
 
     traits: ClassVar[AvailabilityTraits] = AvailabilityTraits()
 
-    @property
+    @by_default
     def arms(self) -> int | None:
         """Number of arms that the model is for; None for any number."""
         return None
@@ -75,7 +76,7 @@ class Availability(Part, ABC):
         """
         return None
 
-    @property
+    @by_default
     def independent(self) -> Array | None:
         """(arms,), the probability that each arm is available, independently of all others; None if they depend."""
         return None
@@ -92,12 +93,12 @@ class Availability(Part, ABC):
         """
         return None
 
-    @property
+    @by_default
     def logged(self) -> Mask | None:
         """(rows, arms), the log that is replayed; None for a model without a log."""
         return None
 
-    @property
+    @by_default
     def rows(self) -> int | None:
         """Number of logged rounds; None for a model without a log."""
         return None if self.logged is None else len(self.logged)

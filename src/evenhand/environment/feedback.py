@@ -15,6 +15,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from evenhand.core.by_default import by_default
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Feedback, Mask, Shape, Unit
 from evenhand.environment.rewards import Rewards
@@ -104,12 +105,12 @@ class FeedbackModel(Part, ABC):
 
     traits: ClassVar[FeedbackTraits] = FeedbackTraits()
 
-    @property
+    @by_default
     def named(self) -> bool:
         """Whether each reward comes with the pull that it belongs to; by default not."""
         return False
 
-    @property
+    @by_default
     def spread(self) -> Spread | None:
         """How totals are spread over time; None where the arm or the plays change it, or nothing is known of it."""
         return None

@@ -16,6 +16,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
+from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask
@@ -43,12 +44,12 @@ def _exponent(value: float) -> float:
 class Profile(AnonymousFeedback):
     """A profile that neither the arm nor the plays change. A class of your own needs `flow`, `longest` and `tail`."""
 
-    @property
+    @by_default
     def spread(self) -> Profile:
         """The profile itself."""
         return self
 
-    @property
+    @by_default
     @abstractmethod
     def longest(self) -> float:
         """The last round after a play in which a part arrives; inf for a profile without an end."""

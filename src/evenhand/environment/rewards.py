@@ -15,6 +15,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
+from evenhand.core.by_default import by_default
 from evenhand.core.errors import DataError, EvenhandError, number_of, shown
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Mask
@@ -55,7 +56,7 @@ class Rewards(Part, ABC):
 
     traits: ClassVar[RewardTraits] = RewardTraits()
 
-    @property
+    @by_default
     @abstractmethod
     def means(self) -> Array:
         """Expected reward of each arm, (arms,), or (lanes, arms)."""
@@ -79,22 +80,22 @@ class Rewards(Part, ABC):
         """
         return np.broadcast_to(self.means, (len(rows), np.shape(self.means)[-1]))
 
-    @property
+    @by_default
     def range(self) -> tuple[float, float] | None:
         """The smallest and the largest reward that can occur; None if there is no such limit, or none is known."""
         return None
 
-    @property
+    @by_default
     def unknown(self) -> Mask | None:
         """(rows, arms), the rewards that a log does not hold; None for a model without a log."""
         return None
 
-    @property
+    @by_default
     def rows(self) -> int | None:
         """Number of logged rounds; None for a model without a log."""
         return None if self.unknown is None else len(self.unknown)
 
-    @property
+    @by_default
     def shuffled(self) -> bool:
         """Whether each lane replays the rows of the log in an order of its own."""
         return False

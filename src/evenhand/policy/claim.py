@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from evenhand.core.by_default import by_default
 from evenhand.core.state import Array, State
 from evenhand.policy.merit import Merit
 from evenhand.policy.part import Composition, PolicyPart
@@ -134,32 +135,32 @@ class Fairness(PolicyPart, ABC):
     ``ignores_score``, ``exact``, ``limits`` and ``idle``; see `evenhand.policy.part.Traits`.
     """
 
-    @property
+    @by_default
     def penalties(self) -> Array | None:
         """(arms,) or (1,), the price of a missing play of each arm; None where there is none."""
         return None
 
-    @property
+    @by_default
     def weights(self) -> Array | None:
         """(arms,) or (1,), what a unit of reward of each arm counts; None where all count alike."""
         return None
 
-    @property
+    @by_default
     def merit(self) -> Merit | None:
         """The function of an arm's mean to which its share is proportional; None where no such share is promised."""
         return None
 
-    @property
+    @by_default
     def caps(self) -> Array | None:
         """(arms,) or (1,), the largest share of the rounds that each arm may have; None where there is no limit."""
         return None
 
-    @property
+    @by_default
     def groups(self) -> tuple[Group, ...]:
         """The groups of arms that are promised shares together; see `evenhand.policy.groups`."""
         return ()
 
-    @property
+    @by_default
     def promises(self) -> bool:
         """Whether the plays of the arms are promised, and not only what the policy is measured against."""
         return self.fractions is not None or self.merit is not None

@@ -14,6 +14,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
+from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import build, part
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
@@ -33,7 +34,7 @@ class Index(PolicyPart, ABC):
     ``tests_delays`` and ``in_order``; see `evenhand.policy.part.Traits`.
     """
 
-    @property
+    @by_default
     def evidence(self) -> Evidence | None:
         """What to believe of rewards that are missing or old; None where the index asks no evidence."""
         return None

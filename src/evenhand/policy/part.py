@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part
 from evenhand.core.state import Array, Decision, Feedback, Shape, State
@@ -92,17 +93,17 @@ class PolicyPart(Part):
 
     __slots__ = ()
 
-    @property
+    @by_default
     def traits(self) -> Traits:
         """What others ask of the part: a property, or in a class of one's own ``traits = Traits(random=True)``."""
         return NO_TRAITS
 
-    @property
+    @by_default
     def fractions(self) -> Array | None:
         """(arms,) or (1,), the share of the rounds that the policy is measured against; None for none."""
         return None
 
-    @property
+    @by_default
     def promises(self) -> bool:
         """Whether the plays of the arms are promised, and not only what the policy is measured against."""
         return False

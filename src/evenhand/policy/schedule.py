@@ -9,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
+from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Mask, Observation, Shape, State, each_array
@@ -26,12 +27,12 @@ class Schedule(PolicyPart):
     Its traits: ``alone``, ``free``, ``flexible`` and ``idle``; see `evenhand.policy.part.Traits`.
     """
 
-    @property
+    @by_default
     def promises(self) -> bool:
         """Whether the plan keeps shares of the rounds."""
         return self.fractions is not None
 
-    @property
+    @by_default
     def forces(self) -> bool:
         """Whether it decides some rounds whatever the other parts say, by `forced`."""
         return type(self).forced is not Schedule.forced

@@ -14,6 +14,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
+from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask, Observation, State
@@ -28,12 +29,12 @@ Selected = tuple[Mask, NDArray[Any]]
 class Selection(PolicyPart, ABC):
     """A rule for who plays. An own rule needs `select`, and the trait ``takes="shares"`` if it takes no ranking."""
 
-    @property
+    @by_default
     def plays(self) -> int:
         """m, arms played per round."""
         return 1
 
-    @property
+    @by_default
     def floor(self) -> float:
         """The least probability of an available arm in every round, whatever is claimed."""
         return 0.0
