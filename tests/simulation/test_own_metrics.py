@@ -193,7 +193,9 @@ class Column(Changes):
         ([Taken()], "the name 'regret' of Taken is taken; give it another one"),
         ([Column()], "the name 'lane' of Column is taken"),
         ([Changes(), Changes()], "the name 'changes' of Changes is taken"),
-        (["regret"], r"metrics\[0\] must be a Metric, got 'regret'"),
+        (["regret"], "the name 'regret' of Regret is taken"),
+        (["regrets"], r"metrics\[0\]: unknown kind 'regrets'; did you mean 'regret'"),
+        ([3], r"metrics\[0\] must be a Metric, got 3"),
         ([Changes], r"metrics\[0\] must be a Metric, got <class"),
     ],
 )

@@ -234,3 +234,17 @@ def test_two_policies_of_one_label_are_refused(config: dict[str, Any]) -> None:
     config["policies"] = [{"algorithm": "ucb1"}, {"algorithm": "ucb1"}]
     with pytest.raises(ConfigurationError, match="two policies are labelled 'ucb1'"):
         list(units_of(Study.of(config, {"lanes": [5]})))
+
+
+def test_a_name_stands_for_a_table_also_where_a_path_leads_into_it() -> None:
+    config = {"policies": ["fucb", {"algorithm": "ucb1"}], "environment": {"feedback": "fixed"}}
+    changed = put(config, steps("policies['fucb'].tolerance"), 2)
+    assert changed["policies"] == [{"algorithm": "fucb", "tolerance": 2}, {"algorithm": "ucb1"}]
+    assert put(config, steps("environment.feedback.delay"), 3)["environment"]["feedback"] == {
+        "kind": "fixed",
+        "delay": 3,
+    }
+    world = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}, "fractions": 0.1}
+    study = Study.of({"horizon": 9, "environment": world, "policies": ["fucb"]}, {"policies[0].tolerance": [0, 5]})
+    tables = [unit.table for unit in units_of(study)]
+    assert tables == [{"algorithm": "fucb", "tolerance": 0}, {"algorithm": "fucb", "tolerance": 5}]

@@ -1013,3 +1013,15 @@ def test_metrics_of_ones_own(tmp_path: Path) -> None:
         config.parse(data | {"metrics": ["nothing"]}, tmp_path)
     with pytest.raises(EvenhandError, match=r"metrics\[1\].*the name 'first' of First is taken"):
         config.parse(data | {"metrics": ["own_metrics:First"] * 2}, tmp_path)
+
+
+def test_a_policy_may_be_a_name_where_a_table_can_stand(tmp_path: Path) -> None:
+    path = tmp_path / "names.toml"
+    start = 'horizon = 9\nenvironment = { rewards = { kind = "bernoulli", means = [0.9, 0.5] }, fractions = 0.1 }\n'
+    path.write_text(
+        start + 'policies = ["fucb", { algorithm = "ucb1" }, { label = "greedy", index = "empirical_mean" }]\n'
+    )
+    assert list(config.load(path).policies) == ["fucb", "ucb1", "greedy"]
+    path.write_text(start + 'policies = ["ucb1", "fucbb"]\n')
+    with pytest.raises(ConfigurationError, match=r"names.toml:3:21: policies\[1\]: there is no algorithm 'fucbb'"):
+        config.load(path)

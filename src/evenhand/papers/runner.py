@@ -25,7 +25,7 @@ from evenhand.simulation.code_version import code_version
 from evenhand.simulation.parallel import metered
 from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.setup import Setup, run_information
-from evenhand.simulation.simulate import compare, compare_keeping
+from evenhand.simulation.simulate import compare
 from evenhand.studies.configuration import parse
 
 UNFINISHED = "unfinished"  # the folder with the policies that are finished, of a run that is not
@@ -198,7 +198,7 @@ def _simulated(
 ) -> Results:
     size = setup.horizon, setup.lanes, setup.seed
     options: dict[str, Any] = {"checkpoints": setup.checkpoints, "spacing": setup.spacing, "jobs": jobs}
-    return compare_keeping(finished, policies, setup.environment, *size, **options)
+    return compare(policies, setup.environment, *size, kept=finished, **options)
 
 
 def _timed(setup: Setup) -> tuple[Results, dict[str, float]]:

@@ -74,14 +74,18 @@ def simulate(
     else:
         validate.part("policy", policy, Policy, "fucb([0.1, 0.2])")
         label = policy.name or "policy"
-    options: dict[str, Any] = {
-        "checkpoints": checkpoints,
-        "spacing": spacing,
-        "metrics": metrics,
-        "jobs": jobs,
-        "progress": progress,
-    }
-    return compare({label: policy}, environment, horizon, lanes, seed, **options)
+    return compare(
+        {label: policy},
+        environment,
+        horizon,
+        lanes,
+        seed,
+        checkpoints=checkpoints,
+        spacing=spacing,
+        metrics=metrics,
+        jobs=jobs,
+        progress=progress,
+    )
 
 
 def compare(
@@ -96,6 +100,7 @@ def compare(
     metrics: Sequence[MetricLike] = (),
     jobs: int = 1,
     progress: bool | None = None,
+    kept: MutableMapping[str, PolicyResult] | None = None,
 ) -> Results:
     """Simulate several policies in the same environment, with the same rewards, delays and availability for each.
 
@@ -119,6 +124,8 @@ def compare(
             are meaningful here.
         jobs: processes; −1 takes every core.
         progress: whether to show a progress bar on standard error; None for only where that is a terminal.
+        kept: results by label, to which each is added as soon as it is finished; those that are there, of the same
+            environment, size, seed and metrics, are not run again.
 
     Returns:
         The curves of every measure, the plays and the estimates, by label; see `Results`.
@@ -138,53 +145,7 @@ def compare(
         >>> bool(final["ucb1"]["unfairness"]["mean"] > final["fucb"]["unfairness"]["mean"])
         True
     """
-    return compare_keeping(
-        {},
-        policies,
-        environment,
-        horizon,
-        lanes,
-        seed,
-        checkpoints=checkpoints,
-        spacing=spacing,
-        metrics=metrics,
-        jobs=jobs,
-        progress=progress,
-    )
-
-
-def compare_keeping(
-    kept: MutableMapping[str, PolicyResult],
-    policies: Mapping[str, PolicyLike] | Sequence[PolicyLike],
-    environment: Environment | Mapping[str, object],
-    horizon: int,
-    lanes: int,
-    seed: int,
-    *,
-    checkpoints: int | Sequence[int] = CHECKPOINTS,
-    spacing: str = "even",
-    metrics: Sequence[MetricLike] = (),
-    jobs: int = 1,
-    progress: bool | None = None,
-) -> Results:
-    """`compare`, with each policy's result kept as soon as it is finished; what is kept already is not run again.
-
-    Args:
-        kept: results by label, of the same environment, size, seed and metrics.
-        policies: see `compare`, as for the rest.
-        environment: what they face.
-        horizon: T ≥ 1, rounds.
-        lanes: independent replications of each.
-        seed: of all randomness, ≥ 0.
-        checkpoints: how many rounds to look at, or which ones.
-        spacing: of the checkpoints.
-        metrics: of your own.
-        jobs: processes.
-        progress: whether to show a progress bar.
-
-    Returns:
-        The results of all policies.
-    """
+    kept = {} if kept is None else kept
     validate.whole("horizon", horizon, high=validate.MOST)
     validate.whole("lanes", lanes, high=validate.MOST)
     validate.whole("seed", seed, low=0)

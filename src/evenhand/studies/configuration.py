@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,7 +21,7 @@ from evenhand.policy.merit import Power
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, check_metrics
 from evenhand.simulation.setup import CHECKPOINTS, FiguresSettings, Setup
-from evenhand.studies.faults import located, not_toml
+from evenhand.studies.faults import toml
 from evenhand.studies.sources import RunSettings, arms_of, environment
 
 #: What is right where pydantic finds something wrong, by its type of error.
@@ -95,20 +94,8 @@ def load(path: str | os.PathLike[str], **overrides: int | None) -> Setup:
         evenhand.core.errors.ConfigurationError: there is no file nowhere.toml
     """
     path = Path(path)
-    text = ""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        data = tomllib.loads(text)
-    except FileNotFoundError:
-        raise ConfigurationError(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise not_toml(error, text, str(path)) from None
-    try:
+    with toml(path) as data:
         return parse(data, path.parent, None, **overrides)
-    except EvenhandError as error:
-        raise located(error, text, str(path)) from None
 
 
 def parse(

@@ -5,14 +5,36 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-from evenhand.core.errors import ConfigurationError, EvenhandError, Fault, Path
+from evenhand.core.errors import ConfigurationError, EvenhandError, Fault
+from evenhand.core.errors import Path as Steps
 from evenhand.studies.positions import Span, positions
 
 VALUES = ("kind", "profile", "algorithm", "label")  # keys whose value is what a fault is about, not the key
 WHERE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)")
 WIDEST = 100  # columns of a line that is shown
+
+
+@contextmanager
+def toml(path: Path) -> Iterator[dict[str, Any]]:
+    """The tables of a TOML file; errors in the block are shown with their places in it."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        data = tomllib.loads(text)
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise not_toml(error, text, str(path)) from None
+    try:
+        yield data
+    except EvenhandError as error:
+        raise located(error, text, str(path)) from None
 
 
 def located(error: EvenhandError, text: str, name: str) -> EvenhandError:
@@ -65,7 +87,7 @@ def not_toml(error: tomllib.TOMLDecodeError, text: str, name: str) -> Configurat
     return ConfigurationError(_pointed(message, (at, at + 1), text, name))
 
 
-def _span(fault: Fault, found: Mapping[Path, Span]) -> tuple[int, int] | None:
+def _span(fault: Fault, found: Mapping[Steps, Span]) -> tuple[int, int] | None:
     """What a fault is about: the value at its path or, where that is not in the file, the next table around it."""
     if fault.key:
         for keyed in ((*fault.path, fault.key), (*fault.path, "grid", fault.key)):

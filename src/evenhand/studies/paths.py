@@ -9,6 +9,7 @@ from typing import Any
 from evenhand.core.errors import ConfigurationError, nearest, number_of
 
 STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\[\"([^\"]+)\"\]|\['([^']+)'\]")
+POLICY = re.compile(r"policies\[[^\]]*\]")
 Path = tuple[str | int, ...]
 
 
@@ -70,6 +71,8 @@ def _put(tables: Any, path: Path, value: Any, before: str) -> Any:
     if not path:
         return value
     step, *others = path
+    if isinstance(tables, str):  # a name stands for a table
+        tables = {"algorithm" if POLICY.fullmatch(before) else "kind": tables}
     if isinstance(tables, list):
         place = _entry(tables, step, before)
         changed = list(tables)
@@ -93,7 +96,8 @@ def _entry(entries: list[Any], step: str | int, before: str) -> int:
         raise ConfigurationError(
             f"{before} has {number_of(len(entries), 'entry', 'entries')}, counted from 0: there is no {before}[{step}]"
         )
-    labels = [one.get("label", one.get("algorithm")) if isinstance(one, Mapping) else None for one in entries]
+    tables = [{"algorithm": one} if isinstance(one, str) else one for one in entries]
+    labels = [one.get("label", one.get("algorithm")) if isinstance(one, Mapping) else None for one in tables]
     if labels.count(step) == 1:
         return labels.index(step)
     if step in labels:

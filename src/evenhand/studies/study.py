@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.studies.configuration import short
-from evenhand.studies.faults import located, not_toml
+from evenhand.studies.faults import toml
 from evenhand.studies.paths import put, steps
 
 MODES = ("full", "paired", "random")
@@ -145,20 +144,8 @@ class Study:
             ConfigurationError: the file is missing or is no study; faults have their places in the file.
         """
         path = Path(path)
-        text = ""
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-            data = tomllib.loads(text)
-        except FileNotFoundError:
-            raise ConfigurationError(f"there is no file {path}") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"{path} cannot be read: {error}") from None
-        except tomllib.TOMLDecodeError as error:
-            raise not_toml(error, text, str(path)) from None
-        try:
+        with toml(path) as data:
             return cls.parse(data, path.parent)
-        except EvenhandError as error:
-            raise located(error, text, str(path)) from None
 
     @classmethod
     def parse(cls, data: Mapping[str, Any], folder: str | os.PathLike[str] = ".") -> Study:
