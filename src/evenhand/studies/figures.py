@@ -124,7 +124,7 @@ def heatmap(
     sheet.panels[-1].set_xlabel(columns)
     name = wrapped(_label(results, measure), figure.get_figheight() - 0.8, sheet.points)
     figure.colorbar(image, ax=sheet.panels, label=name)
-    return sheet.finish(_caption(results, found, [columns, rows]))
+    return sheet.finish(_caption(results, found, [columns, rows]), above_name=width == "column")
 
 
 @styled

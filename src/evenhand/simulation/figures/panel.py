@@ -92,14 +92,18 @@ class Sheet:
         else:
             self.figure.supylabel(y, fontsize=self.panels[0].yaxis.label.get_fontsize())
 
-    def finish(self, note: str) -> Figure:
-        """The figure with its legend outside the panels, thousands on the axes, title, and a note as its caption."""
+    def finish(self, note: str, above_name: bool = False) -> Figure:
+        """The figure with its legend outside the panels, thousands on the axes, title, and a note as its caption.
+
+        The caption stands above the first panel, or above the name of it at the right.
+        """
         figure, panels, width, points = self.figure, self.panels, self.width, self.points
         handles, labels = panels[0].get_legend_handles_labels()
         beside = _beside(labels) if handles and not width else 0.0
         room = figure.get_figwidth() - beside - 0.2
         large, small = (9, 6) if width else (11, 8)
         above, caption = wrapped(self.title, room, large), wrapped(note, room - _names(panels[0], width), small)
+        caption += "\n" * above_name
         columns = _columns(labels, width) if width else 1
         more = above.count("\n") * large + caption.count("\n") * small + (large if width and above else 0)
         tall = figure.get_figheight() / len(panels) - 0.2
