@@ -33,7 +33,9 @@ def private_imports(path: Path) -> Iterator[str]:
     names = path.relative_to(SOURCE).with_suffix("").parts
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
-            base = (*names[: -node.level], *(node.module or "").split(".")) if node.level else node.module.split(".")
+            base = (
+                (*names[: -node.level], *(node.module or "").split(".")) if node.level else str(node.module).split(".")
+            )
             for alias in node.names:
                 full = [part for part in (*base, alias.name) if part]
                 inside = any(part.startswith("_") and not part.endswith("__") for part in full)

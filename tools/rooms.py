@@ -14,7 +14,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "evenhand"
 ROOMS = ("policy", "environment", "algorithms")  # in which classes may be asked for
-#: What is no part: what a caller gives as a whole.
+#: What is not a part: what a caller gives as a whole.
 WHOLE = {"Policy", "Environment", "World", "Algorithm", "Paper"}
 
 

@@ -1,4 +1,4 @@
-"""Rewards that are told at once, or spread over rounds in anonymous sums."""
+"""Rewards that arrive at once, or spread over rounds in anonymous sums."""
 
 from __future__ import annotations
 

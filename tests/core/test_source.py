@@ -49,7 +49,8 @@ def change(folder: Path, file: str, old: str, new: str) -> None:
 
 def test_a_formula_counts_where_it_is_used(folder: Path) -> None:
     file = PACKAGE / "policy" / "index.py"
-    (definition,) = [one for one in ast.parse(file.read_text()).body if getattr(one, "name", "") == "upper_bound"]
+    body = ast.parse(file.read_text()).body
+    (definition,) = [one for one in body if isinstance(one, ast.FunctionDef) and one.name == "upper_bound"]
     change(folder, "policy/index.py", *(f"{start}def upper_bound(" for start in ("", "def later(): ...\n\n\n")))
     assert digests(folder) == BEFORE  # another definition beside it
     formula = ast.unparse(definition.body[-1])

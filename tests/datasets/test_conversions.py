@@ -221,7 +221,7 @@ def test_the_environment_of_a_log(tmp_path: Path) -> None:
     # Lamp: 3600 s at 168,000 visits a week, 7200 s at 84,000; sofa: a day at 1400 visits a week.
     assert [row.tolist() for row in world.feedback.samples] == [[1000.0, 1000.0], [200.0]]
     assert [row.tolist() for row in log.environment("rates", 0.1).feedback.samples] == [[500.0, 500.0], [100.0]]  # type: ignore[attr-defined]
-    assert not world.feedback.biased
+    assert not world.feedback.traits.biased
     check_environment(world, horizon=30)
 
 

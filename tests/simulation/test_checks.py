@@ -74,7 +74,9 @@ class Skipping(Policy):
 class Modest(Policy):
     """Gives the propensities of others."""
 
-    def choose(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
+    def choose(
+        self, state: State, observation: Observation, rng: np.random.Generator, propensities: bool = True
+    ) -> Decision:
         decision = super().choose(state, observation, rng)
         return dataclasses.replace(decision, propensities=np.roll(decision.played, 1, axis=-1))
 
@@ -90,7 +92,9 @@ class Boasting(Policy):
 class Hasty(Policy):
     """Counts the plays when they are chosen."""
 
-    def choose(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
+    def choose(
+        self, state: State, observation: Observation, rng: np.random.Generator, propensities: bool = True
+    ) -> Decision:
         decision = super().choose(state, observation, rng)
         state.tally.pulls += decision.played
         return decision
@@ -99,7 +103,9 @@ class Hasty(Policy):
 class TwoWays(Policy):
     """Decides otherwise than it chooses."""
 
-    def decide(self, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
+    def decide(
+        self, state: State, observation: Observation, rng: np.random.Generator, propensities: bool = True
+    ) -> Decision:
         rng.random()
         decision = self.choose(state, observation, rng)
         self.apply(state, decision)

@@ -71,7 +71,7 @@ class EvenhandError(ValueError):
         """The same error with other faults.
 
         Args:
-            faults: in the order in which they are told; equal ones once.
+            faults: in the order in which they are listed; equal ones once.
         """
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, faults=tuple(dict.fromkeys(faults)))

@@ -16,7 +16,7 @@ def exported(module: str) -> dict[str, str]:
     """The names that a module re-exports, by ``import NAME as NAME``, each with the module that it comes from."""
     loaded = sys.modules.get(module) or import_module(module)
     tree = ast.parse(Path(str(loaded.__file__)).read_text(encoding="utf-8"))
-    found = {}
+    found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             home = f"{module}.{node.module}" if node.level else str(node.module)

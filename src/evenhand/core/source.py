@@ -34,8 +34,8 @@ def aside(function: F) -> F:
 
     Example:
         >>> @aside
-        ... def told(): return "done"
-        >>> told()
+        ... def done(): return "done"
+        >>> done()
         'done'
     """
     return function

@@ -1,4 +1,4 @@
-"""The changes of arms and promises: each is one record, the same in every place where a change is made or told.
+"""The changes of arms and promises: each is one record, the same in every place where a change is made or shown.
 
 It is the argument of `evenhand.bandit.Bandit.change` and of the clients' one method, the body of the request, the
 command of the store and the body of its event; the options of the command line and the fields of the page are made of
@@ -44,7 +44,7 @@ class Stated:
                 about["x-value"] = kept[name]
         if examples := vars(cls).get("examples"):
             described["examples"] = list(examples)
-        if hasattr(cls, "change"):  # it tells the changes apart
+        if hasattr(cls, "change"):  # by which changes are distinguished
             described["required"] = ["change", *(one for one in described.get("required", ()) if one != "change")]
         return reference
 
