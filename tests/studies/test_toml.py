@@ -393,8 +393,8 @@ def test_no_kind_of_feedback_is_left_out() -> None:
     ("table", "complaint"),
     [
         ("geometric", "environment.feedback.success is missing"),
-        ({}, "environment.feedback needs a kind; known: immediate, nonoblivious, fixed, geometric, p"),
-        ({"success": 0.5}, "environment.feedback needs a kind; known: immediate, nonoblivious, fixed, geometric, p"),
+        ({}, "environment.feedback needs a kind; known: immediate, fixed, geometric, pareto, p"),
+        ({"success": 0.5}, "environment.feedback needs a kind; known: immediate, fixed, geometric, pareto, p"),
         ({"kind": "emprical"}, "environment.feedback: unknown kind 'emprical'; did you mean 'empirical'?"),
         ({"kind": "packetloss"}, "environment.feedback: unknown kind 'packetloss'; did you mean 'packet_loss'?"),
         ({"kind": "immediate", "delay": 3}, "environment.feedback: unknown key 'delay'; known: kind"),

@@ -157,7 +157,7 @@ def kinds(slot: str) -> dict[str, type]:
         slot: such as ``"index"``.
 
     Returns:
-        The classes by their names, in the order of their definition.
+        The classes by their names, in the order of `HOMES` and of their definition; others last.
 
     Example:
         >>> sorted(kinds("merit"))
@@ -172,6 +172,9 @@ def kinds(slot: str) -> dict[str, type]:
         for entry in entry_points(group=ENTRY_POINTS):
             if entry.name.partition(".")[0] == slot:
                 register(slot, entry.name.partition(".")[2], entry.load())
+        homes = {module: place for place, module in enumerate(HOMES[slot])}  # whatever was loaded first
+        known = sorted(_KINDS[slot].items(), key=lambda one: homes.get(one[1].__module__, len(homes)))
+        _KINDS[slot] = dict(known)
     return _KINDS[slot]
 
 
