@@ -126,7 +126,7 @@ def client_package(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """The documentation, into docs/_build/html; every warning is an error, and so is a figure that is out of date."""
-    session.install("-e", ".[service,docs]")
+    session.install("-e", ".[docs]")
     session.run("python", "docs/_ext/kept.py", "--check")
     session.run("python", "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build/html")
 
@@ -134,7 +134,7 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def figures(session: nox.Session) -> None:
     """Draws the figures in docs/_static/figures that are out of date; ``-- --all`` draws all of them."""
-    session.install("-e", ".")
+    session.install("-e", ".[all]")
     session.run("python", "docs/_ext/kept.py", *session.posargs)
 
 
@@ -148,7 +148,7 @@ def pages(session: nox.Session) -> None:
 @nox.session
 def examples(session: nox.Session) -> None:
     """Runs every example; their files go to a temporary folder."""
-    session.install("-e", ".")
+    session.install("-e", ".[all]")
     for path in sorted(Path("examples").glob("*.py")):
         session.run("python", str(path), session.create_tmp(), silent=True)
 

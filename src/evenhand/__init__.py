@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evenhand.core.extras import name_missing
 from evenhand.core.lazy import lazy
 from evenhand.core.version import __version__ as __version__
 
+name_missing()
 if TYPE_CHECKING:
     from evenhand import algorithms as algorithms
     from evenhand import answers as answers

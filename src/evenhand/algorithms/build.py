@@ -67,7 +67,7 @@ def surroundings_of(
     """What policies that face an environment leave to it.
 
     Example:
-        >>> from evenhand.environment.rewards import Bernoulli
+        >>> from evenhand.rewards import Bernoulli
         >>> surroundings_of(Environment(Bernoulli([0.9, 0.5]), fractions=0.1), horizon=100).shared["fractions"]
         array([0.1])
     """

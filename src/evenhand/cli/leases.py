@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from evenhand.cli import client as everything
 from evenhand.cli.client import Answer, IdempotencyKey, request
 from evenhand.cli.help import App
 from evenhand.cli.options import Name, numbers
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from evenhand.messages.answers import LeaseReport
 
 app = App("Lease the next rounds of an allocation, to decide them near the caller; report what was played.")
+client = everything.app
+client.add_typer(app, name="lease")
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the lease.")]
 FORM, EXAMPLE = "POSITION:ARM=REWARD", "0:tea=1"

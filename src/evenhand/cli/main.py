@@ -12,47 +12,23 @@ from typing import Annotated, cast
 
 import typer
 
-from evenhand.cli import client, keys, leases, sweep
-from evenhand.cli.algorithms import algorithms
-from evenhand.cli.evaluate import evaluate
-from evenhand.cli.figure import figure
-from evenhand.cli.glossary import glossary
+from evenhand.cli.commands import Commands
 from evenhand.cli.help import App
 from evenhand.cli.output import Interrupted
-from evenhand.cli.reproduce import reproduce
-from evenhand.cli.serve import serve
-from evenhand.cli.simulate import check, simulate
-from evenhand.cli.store import db, export, verify
-from evenhand.cli.table import table
 from evenhand.core.errors import EvenhandError
+from evenhand.core.extras import EXTRAS, remedy
 from evenhand.core.version import __version__
 
 app = App(
     "Simulate, compare and run fair bandit policies with late feedback.",
+    group=Commands,
     name="evenhand",
     add_completion=True,
     pretty_exceptions_enable=False,
 )
-STUDY, USE, PROVE = "Study policies", "Use a policy", "Evaluate logs and verify events"
 #: Set by a shell that asks for completions.
 COMPLETING = "_EVENHAND_COMPLETE"
 
-#: Packages that each extra of Evenhand installs.
-EXTRAS = {
-    "service": (
-        "alembic",
-        "fastapi",
-        "fastapi_offline",
-        "httpx",
-        "orjson",
-        "prometheus_client",
-        "sqlalchemy",
-        "uvicorn",
-    ),
-    "postgresql": ("psycopg",),
-    "dask": ("dask", "distributed"),
-    "ray": ("ray",),
-}
 #: The error of a wrong command line; Typer exports only those of its kinds.
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 
@@ -96,7 +72,10 @@ def run(arguments: Sequence[str]) -> int:
     except EvenhandError as error:
         return _fail(str(error))
     except ModuleNotFoundError as error:
-        return _fail(f"{error.name} is not installed; pip install 'evenhand[{_extra(error.name)}]'")
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:  # that it is missing is a fault of Evenhand
+            raise
+        return _fail(remedy(package))
     except MemoryError as error:
         return _fail(f"not enough memory: {str(error) or 'the run is too large'}; use fewer lanes or checkpoints")
     except OSError as error:
@@ -140,15 +119,6 @@ def _system_error(error: OSError) -> int:
     return _fail(f"{error.filename}: {reason}" if error.filename else full)
 
 
-def _extra(module: str | None) -> str:
-    """The extra of Evenhand that installs a module."""
-    package = (module or "").partition(".")[0]
-    for extra, packages in EXTRAS.items():
-        if package in packages:
-            return extra
-    raise ModuleNotFoundError(name=module)
-
-
 def _fail(message: str, status: int = 2) -> int:
     for line in message.splitlines():
         print(line if line.startswith("  ") else f"evenhand: {line}", file=sys.stderr)
@@ -169,23 +139,6 @@ def _common(
 ) -> None:
     pass
 
-
-app.command(rich_help_panel=STUDY)(algorithms)
-app.command(rich_help_panel=STUDY)(check)
-app.command(rich_help_panel=STUDY)(simulate)
-app.add_typer(sweep.app, name="sweep", rich_help_panel=STUDY)
-app.command(rich_help_panel=STUDY)(table)
-app.command(rich_help_panel=STUDY)(figure)
-app.command(rich_help_panel=STUDY)(reproduce)
-app.command(rich_help_panel=STUDY)(glossary)
-app.command(rich_help_panel=USE)(serve)
-app.add_typer(keys.app, name="keys", rich_help_panel=USE)
-client.app.add_typer(leases.app, name="lease")
-app.add_typer(client.app, name="client", rich_help_panel=USE)
-app.add_typer(db, name="db", rich_help_panel=USE)
-app.command(rich_help_panel=PROVE)(evaluate)
-app.command(rich_help_panel=PROVE)(export)
-app.command(rich_help_panel=PROVE)(verify)
 
 if __name__ == "__main__":
     main()

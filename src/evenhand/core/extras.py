@@ -1,0 +1,49 @@
+"""Packages that only some installs have: the extra of Evenhand that brings each, named where one is missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+#: The extra that installs a package, by the name under which it is imported.
+EXTRAS = {
+    **dict.fromkeys(("cloudpickle", "joblib", "matplotlib", "pandas", "pyarrow", "tabulate"), "studies"),
+    **dict.fromkeys(("rich", "typer"), "cli"),
+    **dict.fromkeys(("httpx",), "client"),
+    **dict.fromkeys(("alembic", "fastapi", "fastapi_offline", "orjson", "prometheus_client"), "service"),
+    **dict.fromkeys(("sqlalchemy", "starlette", "uvicorn"), "service"),
+    "dask": "dask",
+    "distributed": "dask",
+    "jinja2": "papers",
+    "numba": "fast",
+    "psycopg": "postgresql",
+    "ray": "ray",
+}
+
+
+def remedy(package: str) -> str:
+    """What to do about a package that is missing."""
+    return f"{package} is not installed; pip install 'evenhand[{EXTRAS[package]}]'"
+
+
+class NamesExtras:
+    """The last finder of modules: an import in Evenhand that no other finder knows names the extra that brings it."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Nothing is ever found here."""
+        frame = sys._getframe(1)
+        while frame.f_back and frame.f_globals.get("__name__", "").startswith("importlib._bootstrap"):
+            frame = frame.f_back
+        importer = frame.f_globals.get("__name__", "")
+        if name in EXTRAS and importer.startswith("evenhand."):  # others may ask without needing it
+            raise ModuleNotFoundError(remedy(name), name=name)
+        return None
+
+
+def name_missing() -> None:
+    """From now on a missing package is named with its extra."""
+    if NamesExtras not in sys.meta_path:
+        sys.meta_path.append(NamesExtras)

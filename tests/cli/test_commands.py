@@ -1,0 +1,62 @@
+"""Each command is loaded when it is asked for, with what it needs and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evenhand.cli.commands import ENTRIES, loaded
+from evenhand.cli.help import _summary
+
+STUDIES = {"cloudpickle", "joblib", "matplotlib", "numpy", "pandas", "pyarrow", "scipy"}
+SERVICE = {"alembic", "fastapi", "sqlalchemy", "uvicorn"}
+ALL = STUDIES | SERVICE | {"httpx", "jinja2", "numba"}
+FILMS = str(Path(__file__).parents[2] / "examples" / "films.toml")
+#: A small call of each command, and what it must not load; the help of any command loads nothing of these.
+CALLS: dict[str, tuple[list[str], set[str]]] = {
+    "algorithms": (["fucb"], SERVICE | {"httpx", "matplotlib", "pandas"}),
+    "check": ([FILMS], SERVICE | {"httpx", "matplotlib", "numba"}),
+    "simulate": ([FILMS, "--horizon", "4", "--lanes", "2"], SERVICE | {"httpx", "jinja2"}),  # it draws
+    "sweep": (["status", "nowhere"], SERVICE | {"httpx", "jinja2"}),
+    "table": (["nowhere"], SERVICE | {"httpx", "matplotlib"}),
+    "figure": (["curves", "nowhere"], SERVICE | {"httpx"}),
+    "reproduce": (["--list"], SERVICE | {"httpx"}),
+    "glossary": (["lane"], ALL),
+    "serve": (["--port", "none"], ALL),
+    "keys": (["list", "--database", "nowhere.db"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),
+    "client": (["list", "--url", "http://127.0.0.1:9", "--timeout", "0.1"], STUDIES | SERVICE),
+    "db": (["compact", "--database", "nowhere.db"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),
+    "evaluate": (["nowhere.csv", "--policy", "nothing"], SERVICE | {"httpx", "matplotlib"}),
+    "export": (["a", "b.csv", "--database", "nowhere.db"], {"fastapi", "matplotlib", "uvicorn"}),
+    "verify": (["--database", "nowhere.db"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),
+}
+
+
+def loads(folder: Path, arguments: list[str]) -> set[str]:
+    """The packages that a call has loaded when it ends."""
+    code = f"import sys\nfrom evenhand.cli.main import run\nrun({arguments!r})\nprint()\nprint('loaded', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True)
+    return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+
+
+def test_every_command_is_called_here() -> None:
+    assert set(CALLS) == set(ENTRIES)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_line_of_a_command_is_its_summary(name: str) -> None:
+    assert ENTRIES[name].help == _summary(loaded(name).help)
+
+
+def test_help_loads_no_command(tmp_path: Path) -> None:
+    assert not loads(tmp_path, ["--help"]) & ALL
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_command_loads_what_it_needs(name: str, tmp_path: Path) -> None:
+    arguments, unneeded = CALLS[name]
+    assert not loads(tmp_path, [name, "--help"]) & ALL
+    assert not loads(tmp_path, [name, *arguments]) & unneeded
