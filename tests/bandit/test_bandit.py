@@ -23,8 +23,8 @@ from evenhand.algorithms.build import Surroundings, build_policy
 from evenhand.algorithms.minimum import fucb
 from evenhand.algorithms.registry import ALGORITHMS
 from evenhand.bandit import Bandit, pending
-from evenhand.bandit.chance import Chance
 from evenhand.bandit.pending import RewardError
+from evenhand.bandit.record import Chance
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.core.state import Feedback, Observation, dump

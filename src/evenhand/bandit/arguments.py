@@ -32,17 +32,7 @@ class RewardRange(NamedTuple):
 
     @classmethod
     def of(cls, rewards: Any) -> RewardRange:
-        """From a pair of numbers.
-
-        Args:
-            rewards: the smallest and the largest reward, in your unit.
-
-        Returns:
-            The range.
-
-        Raises:
-            EvenhandError: it is not a pair of finite numbers, the smaller one first.
-        """
+        """From a pair of numbers."""
         remedy = "give the smallest and the largest reward, such as rewards=(0, 1)"
         if rewards is None:
             raise EvenhandError(f"rewards is None, but policies learn from rewards in a known range; {remedy}")
@@ -62,18 +52,7 @@ class RewardRange(NamedTuple):
         return None if self == (0.0, 1.0) else Unit(self.low, self.high - self.low)
 
     def check(self, arm: str, reward: Any) -> float:
-        """The reward of an arm as a float.
-
-        Args:
-            arm: name of the arm, for the message.
-            reward: of the arm, in your unit.
-
-        Returns:
-            The reward, in [low, high].
-
-        Raises:
-            EvenhandError: it is not a finite number, or outside the range.
-        """
+        """The reward of an arm as a float."""
         try:
             value = validate.number("a reward", reward)
         except EvenhandError:
@@ -83,33 +62,12 @@ class RewardRange(NamedTuple):
         return value
 
     def scaled(self, reward: float) -> float:
-        """A reward scaled to [0, 1].
-
-        Args:
-            reward: in your unit, in [low, high].
-
-        Returns:
-            The reward in [0, 1], as policies take it.
-        """
+        """A reward scaled to [0, 1]."""
         return (reward - self.low) / (self.high - self.low)
 
 
 def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
-    """The values of a parameter in the order of the arms; from a number for all, or a mapping without its zeros.
-
-    Args:
-        name: of the parameter, such as ``fractions``.
-        value: a number for all arms, one number per arm, or numbers by the names of arms, where those left out have 0
-            (1 for weights and caps).
-        names: of the arms, in their order.
-
-    Returns:
-        (arms,), the numbers in a list; what is neither numbers nor a mapping is returned as it is, and so is one number
-            for penalties, which is then also that of arms added later.
-
-    Raises:
-        EvenhandError: an arm is unknown, a value is not a number, or there are too few or too many.
-    """
+    """The values of a parameter in the order of the arms; from a number for all, or a mapping without its zeros."""
     if isinstance(value, Mapping):
         known = set(names)
         for arm in value:
@@ -134,16 +92,6 @@ def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
 def with_places(groups: Any, names: tuple[str, ...]) -> Any:
     """Groups with the places of their arms, which may be given by name.
 
-    Args:
-        groups: tables, each with the ``arms`` of a group by name or by place, counted from 0.
-        names: of the arms, in their order.
-
-    Returns:
-        The tables, checked and complete, with the places of the arms.
-
-    Raises:
-        EvenhandError: a group names an unknown arm, or has another fault; see `evenhand.policy.groups.as_groups`.
-
     Example:
         >>> with_places([{"name": "hot", "arms": ["tea"], "at_least": 0.2}], ("coffee", "tea"))
         [{'name': 'hot', 'arms': [1], 'at_least': 0.2, 'at_most': None}]
@@ -162,16 +110,6 @@ def with_places(groups: Any, names: tuple[str, ...]) -> Any:
 def with_numbers(group: Any, place: Mapping[str, int]) -> Any:
     """The table of a group with the places of its arms, which it may name.
 
-    Args:
-        group: a table with ``arms``; what is none is returned as it is.
-        place: of each arm by its name, from 0.
-
-    Returns:
-        The table with the places of the arms.
-
-    Raises:
-        EvenhandError: it names an unknown arm.
-
     Example:
         >>> with_numbers({"arms": ["tea"], "at_least": 0.2}, {"coffee": 0, "tea": 1})
         {'arms': [1], 'at_least': 0.2}
@@ -186,18 +124,7 @@ def with_numbers(group: Any, place: Mapping[str, int]) -> Any:
 
 
 def as_plain(name: str, value: Any) -> Any:
-    """A parameter as plain JSON values, with infinity as a string.
-
-    Args:
-        name: of the parameter, for the message.
-        value: of the parameter.
-
-    Returns:
-        The value as JSON can hold it.
-
-    Raises:
-        EvenhandError: the value has no plain form.
-    """
+    """A parameter as plain JSON values, with infinity as a string."""
     try:
         return plain(value)
     except StateError as error:
@@ -205,14 +132,7 @@ def as_plain(name: str, value: Any) -> Any:
 
 
 def from_plain(value: Any) -> Any:
-    """The parameter that `as_plain` described; parts stay tables, from which algorithms build them.
-
-    Args:
-        value: what `as_plain` returned.
-
-    Returns:
-        The value, with infinities as floats.
-    """
+    """The parameter that `as_plain` described; parts stay tables, from which algorithms build them."""
     if isinstance(value, dict):
         return {name: from_plain(item) for name, item in value.items()}
     if isinstance(value, list):

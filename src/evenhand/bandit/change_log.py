@@ -52,9 +52,6 @@ class Change:
     def text(self, names: Sequence[str]) -> str:
         """What was changed, as a sentence without a full stop.
 
-        Args:
-            names: of the arms.
-
         Example:
             >>> Change(0.0, 7, "promise", shares=((1, 0.1, 0.25),)).text(["tea", "coffee"])
             'the promised share of coffee changed from 10% to 25%'
@@ -96,11 +93,7 @@ class ChangeLog(deque[Change]):
 
     @classmethod
     def restored(cls, plain: Sequence[Mapping[str, Any]], arms: int) -> ChangeLog:
-        """The changes that `dump` described, of a bandit with so many arms.
-
-        Raises:
-            StateError: they are damaged.
-        """
+        """The changes that `dump` described, of a bandit with so many arms."""
         log = cls()
         try:
             for one in plain:

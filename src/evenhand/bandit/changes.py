@@ -49,18 +49,7 @@ class Plan:
     groups_begun: tuple[str, ...] = ()
 
     def policy(self, record: Record, checked: bool = False) -> Policy:
-        """The policy from then on.
-
-        Args:
-            record: of the bandit.
-            checked: whether the promises are known to be feasible; see `Record.built`.
-
-        Returns:
-            The policy.
-
-        Raises:
-            InfeasiblePromise: the promised shares cannot be kept.
-        """
+        """The policy from then on."""
         return record.built(self.arms.names, self.parameters, checked, self.arms.retired)
 
 
@@ -249,15 +238,7 @@ def _with_shares(record: Record, name: str, given: Mapping[str, float]) -> tuple
 def with_changes(
     record: Record, given: Mapping[str, Mapping[str, Any] | None]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The groups of a bandit with some changed, and the names of those whose promise is another.
-
-    Args:
-        record: of the bandit.
-        given: what changes, by the names of groups; None ends one.
-
-    Returns:
-        The tables of all groups, and the names of the groups whose promise changed or ended.
-    """
+    """The groups of a bandit with some changed, and the names of those whose promise is another."""
     if not record.policy.fairness.traits.limits:
         raise EvenhandError(f"{record.label} has no promises to groups; use group_ucb or group_ts")
     groups: dict[str, dict[str, Any]] = {group["name"]: dict(group) for group in record.policy.groups}
@@ -297,13 +278,7 @@ def _with_fraction(record: Record, arm: str, fraction: float) -> dict[str, Any]:
 
 
 def _change(record: Record, plan: Plan, checked: bool) -> None:
-    """Use other arms and parameters, all at once or not at all; promises that begin do so with the next round.
-
-    Args:
-        record: updated in place.
-        plan: what it is from now on.
-        checked: whether the promises are known to be feasible; see `Record.built`.
-    """
+    """Use other arms and parameters, all at once or not at all; promises that begin do so with the next round."""
     policy, arms, old = plan.policy(record, checked), plan.arms, len(record.arms)
     places = [arms.place[arm] for arm in plan.begun]
     state = policy.grow(record.state, len(arms))

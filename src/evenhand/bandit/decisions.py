@@ -20,17 +20,7 @@ from evenhand.policy.claim import owed
 def decide(
     record: Record, available: Iterable[str] | None, now: float, estimate: bool = False
 ) -> tuple[answers.Decision, dict[str, Any]]:
-    """Decide the next round; see `evenhand.bandit.Bandit.decide`.
-
-    Args:
-        record: updated in place.
-        available: names of the arms that can play; None for all that are not retired.
-        now: seconds since the epoch.
-        estimate: whether the propensities of all available arms are wanted.
-
-    Returns:
-        The decision, and the facts that a log must have of it, for `evenhand.bandit.replay.replay_decision`.
-    """
+    """Decide the next round; see `evenhand.bandit.Bandit.decide`."""
     able = record.arms.all if available is None else record.arms.available(available)
     if record.leases or record.pending.window is not None:
         close(record, now)
@@ -79,17 +69,7 @@ def _decided(record: Record, mask: Mask | None) -> tuple[Decision, bool]:
 
 
 def estimated(record: Record, arms: Sequence[str], available: Iterable[str] | None, silent: bool) -> Propensities:
-    """The propensities of the next decision, of which a log says who plays; changes nothing.
-
-    Args:
-        record: before the decision.
-        arms: that play.
-        available: names of the arms that could play; None for all that are not retired.
-        silent: whether the policy had to decide without a reward of the round before.
-
-    Returns:
-        The propensity of every available arm.
-    """
+    """The propensities of the next decision, of which a log says who plays; changes nothing."""
     able, before = record.arms.available(available), _before(record, silent)
     played = np.zeros(len(record.arms), dtype=bool)
     played[[record.arms.place[arm] for arm in arms]] = True
@@ -100,16 +80,7 @@ def estimated(record: Record, arms: Sequence[str], available: Iterable[str] | No
 
 
 def decided_again(record: Record, available: Iterable[str] | None, silent: bool) -> Decision:
-    """What this computer and this version decide for the next round; changes nothing. See `estimated`.
-
-    Args:
-        record: before the decision.
-        available: names of the arms that could play; None for all that are not retired.
-        silent: whether the policy had to decide without a reward of the round before.
-
-    Returns:
-        The decision, (arms,) in its arrays.
-    """
+    """What this computer and this version decide for the next round; changes nothing. See `estimated`."""
     mask = record.arms.available(available).mask
     before = _before(record, silent)
     return record.policy.choose(before, Observation(mask), record.chance.deciding(before.clock))
@@ -132,16 +103,7 @@ def apply(
     now: float,
     given: Container[str] = (),
 ) -> None:
-    """Record a decision, whether it was just made or is read from a log.
-
-    Args:
-        record: updated in place.
-        decision: that was made.
-        places: of the arms that play, in the order in which they are named.
-        available: the arms that could play.
-        now: seconds since the epoch.
-        given: slots of the parts that do not record it; see `evenhand.Policy.apply`.
-    """
+    """Record a decision, whether it was just made or is read from a log."""
     record.policy.apply(record.state, decision, given)
     record.pending.enter(decision.round, places, now)
     if available.mask is not None:

@@ -33,17 +33,6 @@ class Counts(NamedTuple):
 def as_counts(given: Mapping[str, Any], names: Sequence[str], limits: RewardRange) -> dict[str, Counts]:
     """Counts by arm, each given as a pair or as a table with ``plays`` and ``sum``.
 
-    Args:
-        given: by the names of arms.
-        names: of all arms.
-        limits: the smallest and the largest reward.
-
-    Returns:
-        Plays, at least 0, and the sum of their rewards, by arm; only arms that are given.
-
-    Raises:
-        EvenhandError: an arm is unknown, or its counts are not possible with these rewards.
-
     Example:
         >>> as_counts({"tea": (120, 31)}, ["tea", "coffee"], RewardRange(0.0, 1.0))
         {'tea': Counts(plays=120.0, sum=31.0)}
@@ -75,12 +64,6 @@ def _counts(arm: object, value: Any, names: Sequence[str], limits: RewardRange) 
 
 def check_learns_from_counts(record: Record) -> None:
     """Refuse a policy whose evidence is more than a number of rewards per arm and their sum.
-
-    Args:
-        record: of the bandit.
-
-    Raises:
-        EvenhandError: with the reason.
 
     Example:
         >>> check_learns_from_counts(Record(["tea", "coffee"], "ars_ucb"))
@@ -118,14 +101,6 @@ def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> N
 
     Nothing is drawn, so that a replay has the same result.
 
-    Args:
-        record: updated in place.
-        counts: by arm; see `as_counts`.
-        source: where they are from, for the audit.
-
-    Raises:
-        EvenhandError: the policy cannot; nothing changes then.
-
     Example:
         >>> record = Record(["tea", "coffee"], "fucb", parameters={"fractions": 0.5})
         >>> learn_counts(record, {"tea": Counts(4.0, 1.0)}, "counts")
@@ -152,15 +127,6 @@ def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> N
 
 def counts_of(record: Record) -> dict[str, Counts]:
     """What another bandit can start from: the known rewards of every arm, and what it learned beforehand.
-
-    Args:
-        record: of the bandit.
-
-    Returns:
-        Counts by the names of arms; arms without a known reward are left out.
-
-    Raises:
-        EvenhandError: the bandit has totals only, which name no arm.
 
     Example:
         >>> from evenhand import Bandit
@@ -196,15 +162,6 @@ class Start(NamedTuple):
 
 def start_from(record: Record, names: Sequence[str], limits: RewardRange, source: str) -> Start:
     """The evidence of a bandit for another one, as far as they have the same arms.
-
-    Args:
-        record: of the bandit.
-        names: of the arms of the other one.
-        limits: its smallest and largest reward.
-        source: what to call the bandit.
-
-    Raises:
-        EvenhandError: their rewards have other limits, or they have no arm in common.
 
     Example:
         >>> from evenhand import Bandit

@@ -311,7 +311,7 @@ def _sorted_out(
     for arm, (listed, values) in rewards.items():
         record.arms.check(arm)
         positions, numbers = _checked(record, lease, arm, played, listed, values)
-        known = _known(lease, positions, record.arms.place[arm])
+        known = lease.known(positions, record.arms.place[arm])
         fresh = np.isnan(known)
         wrong = ~fresh & (known != numbers)
         if wrong.any():
@@ -357,15 +357,6 @@ def _checked(
     return positions, numbers
 
 
-def _known(lease: Lease, positions: Places, place: int) -> Array:
-    """The rewards that are known of an arm at some positions; NaN where there is none."""
-    known = np.full(len(positions), np.nan)
-    inside = positions < len(lease.rewards)
-    hit = lease.arms_of(positions[inside]) == place
-    known[inside] = lease.rewards[positions[inside]][hit]
-    return known
-
-
 def _size(rewards: Mapping[str, tuple[Places, Array]]) -> int:
     return sum(len(positions) for positions, _ in rewards.values())
 
@@ -408,11 +399,11 @@ def record_report(
         record.count_history.received = now
     for arm, some in facts["late"].items():
         statistics.late[record.arms.place[arm]] += float(len(some["positions"]))
-        _write(lease, record.arms.place[arm], some)
+        lease.fill(record.arms.place[arm], some)
     places, values = _flat(record, facts["rewards"])
     if len(places):
         for arm, some in facts["rewards"].items():
-            _write(lease, record.arms.place[arm], some)
+            lease.fill(record.arms.place[arm], some)
         received = np.bincount(places, minlength=arms).astype(float)
         statistics.received += received
         statistics.known += received
@@ -425,13 +416,6 @@ def record_report(
     if facts["finished"]:
         record_return(record, lease)
     record.leases.forget()
-
-
-def _write(lease: Lease, place: int, some: Mapping[str, Sequence[Any]]) -> None:
-    """Write rewards of an arm into the table of a lease."""
-    positions = np.array(some["positions"], dtype=np.int64)
-    rows, columns = (lease.arms_of(positions) == place).nonzero()
-    lease.rewards[positions[rows], columns] = np.array(some["values"], dtype=float)
 
 
 def _flat(record: Record, rewards: Mapping[str, Mapping[str, Sequence[Any]]]) -> tuple[Places, Array]:

@@ -141,6 +141,19 @@ class Lease:
         report.missing -= int(position >= self.closed)
         return report.time
 
+    def known(self, positions: Places, place: int) -> Array:
+        """The rewards that are known of an arm at some positions; NaN where there is none."""
+        known = np.full(len(positions), np.nan)
+        inside = positions < len(self.rewards)
+        known[inside] = self.rewards[positions[inside]][self.arms_of(positions[inside]) == place]
+        return known
+
+    def fill(self, place: int, some: Mapping[str, Sequence[Any]]) -> None:
+        """Write rewards of an arm at some positions into the table."""
+        positions = np.array(some["positions"], dtype=np.int64)
+        rows, columns = (self.arms_of(positions) == place).nonzero()
+        self.rewards[positions[rows], columns] = np.array(some["values"], dtype=float)
+
     def _report(self, position: int) -> Report:
         return next(report for report in self.reports if position < report.until)
 

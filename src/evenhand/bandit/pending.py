@@ -58,11 +58,6 @@ class PendingRewards:
     They stand in columns, a row per decision in the order of rounds: hundreds of thousands of pending decisions take
     little memory, and are saved and loaded in milliseconds.
 
-    Args:
-        arms: of the bandit; replaced where arms are added.
-        plays: arms that play per round, at most.
-        window: seconds after which a missing reward is lost; None for never.
-
     Attributes:
         arms: of the bandit.
         window: seconds after which a missing reward is lost; None for never.
@@ -102,13 +97,7 @@ class PendingRewards:
         return {str(round): self._entry(self._row(round)) for round in self._settled}
 
     def enter(self, round: int, places: Sequence[int], time: float) -> None:
-        """Add a decision; where the clock has jumped back, its time is that of the decision before.
-
-        Args:
-            round: that was decided.
-            places: of the arms that play.
-            time: in seconds.
-        """
+        """Add a decision; where the clock has jumped back, its time is that of the decision before."""
         if self.count:
             time = max(time, self._latest)
         self._latest = time
@@ -121,40 +110,17 @@ class PendingRewards:
         self.count += 1
 
     def find(self, id: str) -> RewardRecord | None:
-        """The rewards of a decision; None where there is none, or it is no longer remembered.
-
-        Args:
-            id: of the decision.
-
-        Returns:
-            The rewards by arm, None where they are missing; or None.
-        """
+        """The rewards of a decision; None where there is none, or it is no longer remembered."""
         row = self._row_of(id)
         return None if row is None else self._entry(row)
 
     def is_waiting(self, id: str) -> bool:
-        """Whether a decision has pending rewards.
-
-        Args:
-            id: of the decision.
-
-        Returns:
-            False also for a decision that is unknown or closed.
-        """
+        """Whether a decision has pending rewards."""
         row = self._row_of(id)
         return row is not None and self._status[row] == WAITING
 
     def write(self, id: str, arm: str, reward: float) -> float:
-        """Record a reward that is accepted or late; returns when the decision was made, in seconds.
-
-        Args:
-            id: of the decision.
-            arm: name of the arm, which played in it.
-            reward: in your unit.
-
-        Returns:
-            Seconds since the epoch.
-        """
+        """Record a reward that is accepted or late; returns when the decision was made, in seconds."""
         row = self._row(int(id))
         begin, end = row * self._width, (row + 1) * self._width
         self._rewards[self._places.index(self.arms.place[arm], begin, end)] = reward
@@ -164,23 +130,12 @@ class PendingRewards:
         return time
 
     def due(self, now: float) -> bool:
-        """Whether the window of the oldest waiting decision has passed.
-
-        Args:
-            now: seconds since the epoch.
-
-        Returns:
-            False also where there is no window.
-        """
+        """Whether the window of the oldest waiting decision has passed."""
         time = self.next_due()
         return time is not None and time <= now
 
     def next_due(self) -> float | None:
-        """When the window of the oldest waiting decision passes, in seconds; None where none ever does.
-
-        Returns:
-            Seconds since the epoch, or None.
-        """
+        """When the window of the oldest waiting decision passes, in seconds; None where none ever does."""
         if self.window is None or not self.count:
             return None
         while self._status[self._first] != WAITING:
@@ -188,14 +143,7 @@ class PendingRewards:
         return self._times[self._first] + self.window
 
     def overdue(self, now: float) -> dict[str, list[str]]:
-        """The decisions whose window has passed, each with the arms whose rewards are missing.
-
-        Args:
-            now: seconds since the epoch.
-
-        Returns:
-            Names of arms by the ids of decisions, the oldest first.
-        """
+        """The decisions whose window has passed, each with the arms whose rewards are missing."""
         overdue: dict[str, list[str]] = {}
         if self.window is None or not self.due(now):
             return overdue
@@ -207,11 +155,7 @@ class PendingRewards:
         return overdue
 
     def close(self, ids: Iterable[str]) -> None:
-        """Close these decisions: a reward of theirs is late from now on.
-
-        Args:
-            ids: of decisions that are remembered.
-        """
+        """Close these decisions: a reward of theirs is late from now on."""
         for id in ids:
             self._settle(self._row(int(id)), CLOSED)
 
@@ -224,11 +168,7 @@ class PendingRewards:
         self._remove_forgotten()
 
     def counts(self) -> Array:
-        """(arms,), the number of pending rewards.
-
-        Returns:
-            Counts, at least 0.
-        """
+        """(arms,), the number of pending rewards."""
         waiting = np.frombuffer(bytes(self._status), dtype=np.uint8) == WAITING
         missing = np.isnan(np.array(self._rewards)).reshape(-1, self._width) & waiting[:, None]
         places = np.array(self._places).reshape(-1, self._width)[missing]
@@ -237,11 +177,7 @@ class PendingRewards:
     # --- saving -------------------------------------------------------------------------------------------------------
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON values: columns with a row per decision, and the positions and values of the known rewards.
-
-        Returns:
-            Lists by name, from which `restored` makes the pending rewards.
-        """
+        """Plain JSON values: columns with a row per decision, and the positions and values of the known rewards."""
         status = np.frombuffer(bytes(self._status), dtype=np.uint8)
         rows = status != FORGOTTEN
         rounds, rewards = np.array(self._rounds)[rows], self._by_row(self._rewards)[rows].ravel()
@@ -259,20 +195,7 @@ class PendingRewards:
 
     @classmethod
     def restored(cls, arms: Arms, plays: int, window: float | None, plain: Mapping[str, Any]) -> PendingRewards:
-        """The pending rewards that `dump` described, of a bandit with these arms.
-
-        Args:
-            arms: of the bandit.
-            plays: arms that play per round, at most.
-            window: seconds after which a missing reward is given up; None for never.
-            plain: what `dump` returned.
-
-        Returns:
-            The pending rewards.
-
-        Raises:
-            StateError: it is damaged.
-        """
+        """The pending rewards that `dump` described, of a bandit with these arms."""
         pending = cls(arms, plays, window)
         try:
             columns = {name: np.array(plain[name], dtype=np.int64) for name in COLUMNS if name not in FLOATS}

@@ -30,20 +30,7 @@ def propensities(
     seed: Sequence[int],
     available: Sequence[str],
 ) -> Propensities:
-    """The propensities of the available arms in a decision, by name.
-
-    Args:
-        policy: that decided.
-        before: the state before the decision.
-        mask: (arms,), which arms were available; None for all.
-        decision: that was made.
-        places: of all arms, by name.
-        seed: of the lanes.
-        available: names of the available arms.
-
-    Returns:
-        For each available arm its propensity in [0, 1], with its standard error, which is 0 where it is exact.
-    """
+    """The propensities of the available arms in a decision, by name."""
     if decision.propensities is not None:
         values, stderr = np.asarray(decision.propensities, dtype=float), np.zeros(len(places))
     else:
@@ -69,14 +56,7 @@ def _mean_inclusion(policy: Policy, before: State, mask: Mask | None, seed: Sequ
 
 
 def copied(state: T) -> T:
-    """A copy of a state, as `each_array` would make it, but faster, since one is made before every draw.
-
-    Args:
-        state: a record of arrays, an array, or None.
-
-    Returns:
-        The copy, which shares no array with it.
-    """
+    """A copy of a state, as `each_array` would make it, but faster, since one is made before every draw."""
     if isinstance(state, np.ndarray):
         return state.copy()
     kind: Any = type(state)

@@ -13,7 +13,6 @@ import numpy as np
 
 from evenhand.bandit.arguments import RewardRange, as_plain, by_arm, from_plain, with_places
 from evenhand.bandit.arms import Arms, RecentAvailability, checked_names
-from evenhand.bandit.chance import Chance
 from evenhand.bandit.change_log import ChangeLog, change_between
 from evenhand.bandit.counts import CountHistory, DeficitHistory, Statistics
 from evenhand.bandit.leases import Leases
@@ -30,6 +29,7 @@ from evenhand.policy.prior import by_name as prior_by_name
 
 #: Parameters that name arms.
 WITH_NAMES = (*VALUES, "groups")
+DECIDING, LEARNING = 0, 1  # purposes of random streams
 
 
 class Record:
@@ -143,31 +143,11 @@ class Record:
         checked: bool = False,
         retired: Collection[str] = (),
     ) -> Policy:
-        """The policy for some arms.
-
-        Args:
-            names: of the arms.
-            parameters: the algorithm's.
-            checked: whether the promises are known to be feasible, as they were when they were made.
-            retired: names of the arms that do not play any more.
-
-        Returns:
-            The policy.
-
-        Raises:
-            EvenhandError: a parameter is missing, unknown or out of range.
-            InfeasiblePromise: the promised shares cannot be kept by these arms.
-        """
+        """The policy for some arms."""
         return policy_for(self.algorithm, parameters, names, self.plays, checked=checked, retired=retired)
 
     def adopt(self, arms: Arms, parameters: Mapping[str, Any], policy: Policy) -> None:
-        """Use these arms, parameters and policy from now on.
-
-        Args:
-            arms: the arms.
-            parameters: the algorithm's.
-            policy: made from these parameters, for these arms.
-        """
+        """Use these arms, parameters and policy from now on."""
         self.arms, self.parameters, self.policy = arms, dict(parameters), policy
         self.pending.arms = arms
         shares = policy.fractions
@@ -176,15 +156,7 @@ class Record:
         )
 
     def started(self, policy: Policy, arms: int) -> State:
-        """The state of a policy in which nothing has happened, and whose promises begin with round 1.
-
-        Args:
-            policy: that will decide.
-            arms: number of arms.
-
-        Returns:
-            The state before round 1.
-        """
+        """The state of a policy in which nothing has happened, and whose promises begin with round 1."""
         state = policy.start(arms, unit=self.unit)
         state.begun = Begun(np.zeros(arms), np.zeros(arms))
         return state
@@ -192,14 +164,7 @@ class Record:
     def learn_rewards(
         self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int], given: Container[str] = ()
     ) -> None:
-        """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times.
-
-        Args:
-            places: of the arms.
-            rewards: of each.
-            rounds: in which each arm played.
-            given: slots of the parts that do not learn from them; see `evenhand.Policy.observe`.
-        """
+        """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times."""
         received, sums = np.zeros(len(self.arms)), np.zeros(len(self.arms))
         scaled = [self.reward_range.scaled(reward) for reward in rewards]
         for place, reward in zip(places, scaled, strict=True):
@@ -214,26 +179,12 @@ class Record:
     def learn_sums(
         self, received: Array, sums: Array, given: Container[str] = (), answers: Answers | None = None
     ) -> None:
-        """Give the policy rewards that arrived together: (arms,) their numbers, and their sums on the scale [0, 1].
-
-        Args:
-            received: (arms,), numbers of rewards.
-            sums: (arms,), their sums on the scale [0, 1].
-            given: slots of the parts that do not learn from them, as a log has what they remember.
-            answers: which plays the rewards are of, for policies that weigh plays by their age; None for the others.
-        """
+        """Give the policy rewards that arrived together: (arms,) their numbers, and their sums on the scale [0, 1]."""
         self.learned += 1
         self.policy.observe(self.state, Feedback(received, sums, answers), self.chance.learning(self.learned), given)
 
     def find(self, decision: str) -> RewardRecord | None:
-        """The rewards of a decision, also of a leased one; None where there is none, or it is no longer remembered.
-
-        Args:
-            decision: its id.
-
-        Returns:
-            The rewards by arm, with the time of the decision, or None.
-        """
+        """The rewards of a decision, also of a leased one; None where there is none, or it is no longer remembered."""
         entry = self.pending.find(decision)
         if entry is not None or not self.leases or not (decision.isascii() and decision.isdigit()):
             return entry
@@ -241,27 +192,14 @@ class Record:
         return None if lease is None else lease.entry(int(decision), self.names)
 
     def write(self, decision: str, arm: str, reward: float) -> float:
-        """Record a reward that is accepted or late; returns when the decision was made or reported, in seconds.
-
-        Args:
-            decision: its id.
-            arm: name of the arm.
-            reward: in your unit.
-
-        Returns:
-            Seconds since the epoch.
-        """
+        """Record a reward that is accepted or late; returns when the decision was made or reported, in seconds."""
         lease = self.leases.of(int(decision))
         if lease is None:
             return self.pending.write(decision, arm, reward)
         return lease.write(int(decision), self.arms.place[arm], reward)
 
     def next_due(self) -> float | None:
-        """When the first window passes, or the first lease returns, in seconds; None for never.
-
-        Returns:
-            Seconds since the epoch, or None.
-        """
+        """When the first window passes, or the first lease returns, in seconds; None for never."""
         times = (self.pending.next_due(), *(lease.next_due(self.pending.window) for lease in self.leases.values()))
         return min((time for time in times if time is not None), default=None)
 
@@ -286,11 +224,7 @@ class Record:
             self.changes.append(change_between(before, self.policy, count, now, self.state.round, change, place))
 
     def pending_counts(self) -> Array:
-        """(arms,), the number of rewards that can still arrive.
-
-        Returns:
-            Counts, at least 0.
-        """
+        """(arms,), the number of rewards that can still arrive."""
         if self.last_total is None:
             counts = self.statistics
             return self.state.tally.pulls - counts.learned_plays - counts.received - counts.lost
@@ -302,11 +236,7 @@ class Record:
         return self.state.tally.pulls - counts.learned_plays, counts.known, counts.sums
 
     def mark(self, now: float) -> None:
-        """Continue the histories of counts and deficits after a decision or a lease.
-
-        Args:
-            now: seconds since the epoch.
-        """
+        """Continue the histories of counts and deficits after a decision or a lease."""
         round, history = self.state.round, self.count_history
         history.decided = now
         counts = self.counts() if round >= history.next else None
@@ -321,44 +251,23 @@ class Record:
         """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised.
 
         The policy makes up for these.
-
-        Returns:
-            Plays.
         """
         if self.fractions is None:
             return np.zeros(len(self.arms))
         return deficits_of(self.fractions, self.state.round, self.state)
 
     def total_deficits(self) -> Array:
-        """(arms,), the plays behind all promises since the first one: these, and what lapsed with earlier promises.
-
-        Returns:
-            Plays.
-        """
+        """(arms,), the plays behind all promises since the first one: these, and what lapsed with earlier promises."""
         return self.deficits() + self.statistics.lapsed
 
     def worst_deficits(self) -> Array:
-        """(arms,), the largest of these at the end of any round so far; −inf where no promise has seen one.
-
-        Returns:
-            Plays.
-        """
+        """(arms,), the largest of these at the end of any round so far; −inf where no promise has seen one."""
         now = np.where(self.state.round > self.state.begun.rounds, self.total_deficits(), -np.inf)
         return np.maximum(self.statistics.worst, now)
 
 
 def checked_missing(missing: str | None, window: float | None) -> str:
     """What a missing reward means, which must be said where rewards can be missing.
-
-    Args:
-        missing: as the user gave it; None for ``"never"``.
-        window: seconds after which a missing reward is given up; None for never.
-
-    Returns:
-        ``"never"``, ``"lost"`` or ``"zero"``.
-
-    Raises:
-        EvenhandError: it is none of ``"never"``, ``"lost"`` and ``"zero"``, or does not fit the window.
 
     Example:
         >>> checked_missing(None, None), checked_missing("zero", 60.0)
@@ -382,12 +291,6 @@ def checked_missing(missing: str | None, window: float | None) -> str:
 def label_of(algorithm: str | Mapping[str, Any]) -> str:
     """The name of an algorithm, or the kinds of a table of parts.
 
-    Args:
-        algorithm: a name, or a table of parts.
-
-    Returns:
-        The name, or the kinds joined by ``+``.
-
     Example:
         >>> label_of({"index": "ucb", "fairness": {"kind": "deficit_first"}})
         'ucb + deficit_first'
@@ -409,22 +312,6 @@ def policy_for(
     retired: Collection[str] = (),
 ) -> Policy:
     """The policy for some arms.
-
-    Args:
-        algorithm: a name, or a table for each part; see `split`.
-        parameters: of the algorithm; those with one value per arm as lists.
-        names: of the arms.
-        plays: m, arms that play per round.
-        importing: how to find a part or an algorithm ``module:name``; None refuses them.
-        checked: whether the promises are known to be feasible, as they were when they were made.
-        retired: names of the arms that do not play any more.
-
-    Returns:
-        The policy.
-
-    Raises:
-        EvenhandError: a parameter is missing, unknown or out of range.
-        InfeasiblePromise: the promised shares cannot be kept by these arms.
 
     Example:
         >>> policy_for("fucb", {"fractions": [0.1, 0.2]}, ["tea", "coffee"]).fractions
@@ -481,19 +368,9 @@ def _table_of(policy: Policy, parameters: Mapping[str, Any], arms: int) -> dict[
 def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str, Any], dict[str, Any]]:
     """A policy's name or table of parts, and its parameters; those with one value per arm are taken out of the table.
 
-    Args:
-        algorithm: a name, a table with ``algorithm`` and its parameters, or a table of parts.
-        parameters: further parameters.
-
-    Returns:
-        The name or the table of parts, and the parameters.
-
     Example:
         >>> split({"algorithm": "fucb", "fractions": 0.1}, {})
         ('fucb', {'fractions': 0.1})
-
-    Raises:
-        EvenhandError: it is neither, or a parameter is given twice or unknown.
     """
     if isinstance(algorithm, str):
         return algorithm, dict(parameters)
@@ -516,3 +393,36 @@ def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str
         if name not in WITH_NAMES:
             raise EvenhandError(f"unknown parameter {name!r} beside a table of parts; known: {', '.join(WITH_NAMES)}")
     return table, values
+
+
+class Chance:
+    """Independent random streams, each found by its number alone.
+
+    A bandit that reads from a log what happened need not draw what was drawn then, and goes on with the same numbers.
+
+    Example:
+        >>> chance = Chance(seed=7)
+        >>> first = chance.deciding(round=1).random()
+        >>> chance.deciding(round=2).random() == first, chance.deciding(round=1).random() == first
+        (False, True)
+    """
+
+    def __init__(self, seed: int) -> None:
+        key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+        self._bits = np.random.Philox(key=key)
+        self._generator = np.random.Generator(self._bits)
+        self._state = self._bits.state
+
+    def deciding(self, round: int) -> np.random.Generator:
+        """The stream of a round's decision; valid until the next one is asked for."""
+        return self._at(DECIDING, round)
+
+    def learning(self, time: int) -> np.random.Generator:
+        """The stream of the time-th feedback; valid until the next one is asked for."""
+        return self._at(LEARNING, time)
+
+    def _at(self, purpose: int, number: int) -> np.random.Generator:
+        counter = self._state["state"]["counter"]
+        counter[:] = 0, 0, purpose, number
+        self._bits.state = self._state
+        return self._generator

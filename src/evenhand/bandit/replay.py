@@ -30,9 +30,6 @@ def recorded_slots(record: Record) -> tuple[str, ...]:
 class Recorder:
     """Says how the memories of the parts have changed since it was last asked, for a log.
 
-    Args:
-        record: of a bandit.
-
     Example:
         >>> from evenhand import Bandit
         >>> bandit = Bandit(["tea", "coffee"], "thompson", seed=3)
@@ -74,20 +71,7 @@ def replay_decision(
     propensity: Sequence[float] | None = None,
     silent: bool = False,
 ) -> None:
-    """Record a decision of a log.
-
-    Args:
-        record: updated in place.
-        round: that was decided.
-        arms: that play.
-        now: seconds since the epoch.
-        available: names of the arms that could play; None for all that are not retired.
-        propensity: of each of ``arms``; None where it is not known.
-        silent: whether the policy had to decide without a reward of the round before.
-
-    Raises:
-        StateError: it is not the next round, or an arm cannot have played.
-    """
+    """Record a decision of a log."""
     if round != record.state.clock:
         raise StateError(f"it is of round {round}, which should be {record.state.clock}")
     given, able = recorded_slots(record), record.arms.available(available)
@@ -103,18 +87,7 @@ def replay_decision(
 
 
 def replay_rewards(record: Record, decision: str, values: Mapping[str, float], late: Sequence[str], now: float) -> None:
-    """Record the rewards of a decision of a log.
-
-    Args:
-        record: updated in place.
-        decision: its id.
-        values: by arm.
-        late: those of these arms whose rewards arrived after their window.
-        now: seconds since the epoch.
-
-    Raises:
-        StateError: there is no such decision, an arm did not play in it, or its reward is known.
-    """
+    """Record the rewards of a decision of a log."""
     entry = record.find(decision)
     if entry is None:
         raise StateError(f"there is no decision {decision!r} among those that are remembered")
@@ -126,11 +99,7 @@ def replay_rewards(record: Record, decision: str, values: Mapping[str, float], l
 
 
 def replay_total(record: Record, round: int, value: float) -> None:
-    """Record the total of a round of a log.
-
-    Raises:
-        StateError: it is not the round just decided.
-    """
+    """Record the total of a round of a log."""
     if round != record.state.round or not record.pending.is_waiting(str(round)):
         raise StateError(f"it is of round {round}, which should be {record.state.round}")
     rewards.record_total(record, value, recorded_slots(record))
@@ -142,17 +111,7 @@ def replay_expiry(
     leases: Mapping[str, int] | None = None,
     returned: Sequence[str] = (),
 ) -> None:
-    """Record that the windows of decisions have passed, by a log.
-
-    Args:
-        record: updated in place.
-        closed: the ids of the decisions, with the arms whose rewards were missing.
-        leases: those with rounds whose windows have passed, and the number of these rounds; None for none.
-        returned: the leases that were taken back.
-
-    Raises:
-        StateError: a decision is not waiting for these rewards, or a lease is not open.
-    """
+    """Record that the windows of decisions have passed, by a log."""
     for name, arms in closed.items():
         entry = record.pending.find(name) if record.pending.is_waiting(name) else None
         if entry is None or [arm for arm, reward in entry.rewards.items() if reward is None] != list(arms):
@@ -167,17 +126,7 @@ def replay_expiry(
 
 
 def replay_lease(record: Record, round: int, facts: Mapping[str, Any], now: float) -> None:
-    """Record a lease of a log.
-
-    Args:
-        record: updated in place.
-        round: its first round.
-        facts: as `evenhand.bandit.lease_rounds.lease` returned them.
-        now: seconds since the epoch.
-
-    Raises:
-        StateError: it does not begin with the next round, or its counts do not fill its rounds.
-    """
+    """Record a lease of a log."""
     if round != record.state.clock:
         raise StateError(f"it begins with round {round}, which should be {record.state.clock}")
     counts, size, plays = facts["counts"], facts["decisions"], facts["plays"]
@@ -192,11 +141,7 @@ def replay_lease(record: Record, round: int, facts: Mapping[str, Any], now: floa
 
 
 def replay_report(record: Record, id: str, facts: Mapping[str, Any], now: float) -> None:
-    """Record a report of a lease of a log.
-
-    Raises:
-        StateError: there is no such lease, or the report does not fit it.
-    """
+    """Record a report of a lease of a log."""
     lease = lease_rounds.found(record, id)
     if facts["played"] < lease.played or facts["played"] > (lease.played if lease.returned else lease.size):
         raise StateError(f"lease {id} has {lease.played} rounds that were reported, not up to {facts['played']}")
@@ -224,11 +169,7 @@ def replay_change(record: Record, change: ChangeRecord, now: float) -> None:
 
 
 def replay_memory(record: Record, patches: Mapping[str, Any]) -> None:
-    """Take over what parts of the policy remember, as a `Recorder` described it.
-
-    Raises:
-        StateError: it does not fit the policy.
-    """
+    """Take over what parts of the policy remember, as a `Recorder` described it."""
     known = recorded_slots(record)
     for slot, part in patches.items():
         if slot not in known:

@@ -14,17 +14,7 @@ from evenhand.messages.answers import RewardStatus
 
 
 def observe(record: Record, decision: str, rewards: Mapping[str, float], now: float) -> dict[str, RewardStatus]:
-    """Take the rewards of a decision; see `evenhand.bandit.Bandit.observe`.
-
-    Args:
-        record: of the bandit.
-        decision: its id.
-        rewards: by the names of arms that played in it, in your unit.
-        now: seconds since the epoch.
-
-    Returns:
-        For each arm ``"accepted"``, ``"duplicate"`` or ``"late"``.
-    """
+    """Take the rewards of a decision; see `evenhand.bandit.Bandit.observe`."""
     if not isinstance(decision, str):
         raise EvenhandError(f"a decision is identified by its id, a string such as '1'; got {decision!r}")
     if not isinstance(rewards, Mapping):
@@ -50,16 +40,7 @@ def take(
     now: float,
     given: Container[str] = (),
 ) -> None:
-    """Record rewards, whether they have just arrived or are read from a log.
-
-    Args:
-        record: updated in place.
-        decision: its id.
-        accepted: rewards that arrived in time, by arm.
-        late: those that arrived after their window.
-        now: seconds since the epoch.
-        given: slots of the parts that do not learn from them; see `evenhand.Policy.observe`.
-    """
+    """Record rewards, whether they have just arrived or are read from a log."""
     place, statistics = record.arms.place, record.statistics
     for arm, reward in late.items():
         statistics.late[place[arm]] += 1.0
@@ -102,12 +83,7 @@ def _check_learnable(record: Record, decision: str) -> None:
 
 
 def observe_total(record: Record, value: float) -> None:
-    """Take the total of the round just decided; see `evenhand.bandit.Bandit.observe_total`.
-
-    Args:
-        record: of the bandit.
-        value: the total, in your unit.
-    """
+    """Take the total of the round just decided; see `evenhand.bandit.Bandit.observe_total`."""
     value, round = validate.number("value", value), record.state.round
     if record.reward_range.low != 0.0:
         low, high = record.reward_range
@@ -131,13 +107,7 @@ def observe_total(record: Record, value: float) -> None:
 
 
 def record_total(record: Record, value: float, given: Container[str] = ()) -> None:
-    """Record the total of the round just decided, whether it has just arrived or is read from a log.
-
-    Args:
-        record: of the bandit.
-        value: the total, in your unit.
-        given: slots of the parts that do not learn from it, as a log has what they remember.
-    """
+    """Record the total of the round just decided, whether it has just arrived or is read from a log."""
     round = record.state.round
     entry = record.pending.find(str(round))
     places = [record.arms.place[arm] for arm in ({} if entry is None else entry.rewards)]
@@ -148,17 +118,7 @@ def record_total(record: Record, value: float, given: Container[str] = ()) -> No
 
 
 def close(record: Record, now: float) -> dict[str, Any]:
-    """Close the decisions whose window has passed, and take back leases whose time for reports is over.
-
-    Args:
-        record: of the bandit.
-        now: seconds since the epoch.
-
-    Returns:
-        The facts that a log must have of it: ``closed``, the ids of the decisions with the arms whose rewards are
-        missing; where there are any ``leases``, those with rounds whose windows have passed, and the number of these
-        rounds; and ``returned``, the leases that were taken back.
-    """
+    """Close the decisions whose window has passed, and take back leases whose time for reports is over."""
     facts: dict[str, Any] = {"closed": {}}
     due = record.next_due()
     if due is None or due > now:
@@ -173,13 +133,7 @@ def close(record: Record, now: float) -> dict[str, Any]:
 
 
 def record_expiry(record: Record, facts: Mapping[str, Any], given: Container[str] = ()) -> None:
-    """Record what `close` found, whether just now or by a log.
-
-    Args:
-        record: of the bandit.
-        facts: as `close` returns them.
-        given: slots of the parts that do not learn from it, as a log has what they remember.
-    """
+    """Record what `close` found, whether just now or by a log."""
     record_closed(record, facts["closed"], given)
     lease_rounds.record_closed(record, facts.get("leases", {}), given)
     for id in facts.get("returned", ()):
@@ -187,13 +141,7 @@ def record_expiry(record: Record, facts: Mapping[str, Any], given: Container[str
 
 
 def record_closed(record: Record, closed: Mapping[str, Sequence[str]], given: Container[str] = ()) -> None:
-    """Record that the windows of decisions have passed, whether just now or by a log.
-
-    Args:
-        record: updated in place.
-        closed: the ids of the decisions, with the arms whose rewards are missing.
-        given: slots of the parts that do not learn from it; see `evenhand.Policy.observe`.
-    """
+    """Record that the windows of decisions have passed, whether just now or by a log."""
     record.pending.close(closed)
     pairs = [(int(id), record.arms.place[arm]) for id, arms in closed.items() for arm in arms]
     rounds, places = [round for round, _ in pairs], [place for _, place in pairs]

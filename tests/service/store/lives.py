@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.bandit.chance import Chance
+from evenhand.bandit.record import Chance
 from evenhand.changes import AddArm
 from evenhand.service.store import Change, Decide, Reward, Store, Total
 from evenhand.service.store.database import Database
