@@ -276,7 +276,7 @@ def grid_points(table: str | Mapping[str, Any]) -> list[tuple[str, dict[str, Any
     ]
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A value as part of a label.
 
     Args:

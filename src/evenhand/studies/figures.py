@@ -297,5 +297,5 @@ def _caption(results: SweepResults, rows: pd.DataFrame, shown: Sequence[str]) ->
     return f"{after}{mean}{over}"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.core.errors import ConfigurationError, nearest, number_of
@@ -46,7 +46,7 @@ def steps(path: str) -> Path:
     return tuple(found)
 
 
-def put(tables: Any, path: Path, value: Any) -> Any:
+def put(tables: Any, path: Path, value: object) -> Any:
     """A copy of nested tables and lists with another value at a path; what it does not lead to is shared.
 
     Args:
@@ -67,7 +67,7 @@ def put(tables: Any, path: Path, value: Any) -> Any:
     return _put(tables, path, value, "")
 
 
-def _put(tables: Any, path: Path, value: Any, before: str) -> Any:
+def _put(tables: Any, path: Path, value: object, before: str) -> Any:
     if not path:
         return value
     step, *others = path
@@ -88,7 +88,7 @@ def _put(tables: Any, path: Path, value: Any, before: str) -> Any:
     return {**tables, step: _put(tables.get(step), tuple(others), value, inner)}
 
 
-def _entry(entries: list[Any], step: str | int, before: str) -> int:
+def _entry(entries: Sequence[object], step: str | int, before: str) -> int:
     """The number of an entry of a list, given by this number or by its label."""
     if isinstance(step, int):
         if step < len(entries):

@@ -15,6 +15,7 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError, nearest, number_of
 from evenhand.core.files import write_whole
+from evenhand.core.state import Array
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.results import Results, mean_and_error
 from evenhand.simulation.setup import run_information
@@ -290,7 +291,7 @@ def _start(unit: Unit) -> dict[str, Any]:
     return {"setting": unit.setting.number, **_row(unit.setting), "policy": unit.label}
 
 
-def _interval(values: Any) -> dict[str, Any]:
+def _interval(values: Array) -> dict[str, Any]:
     """Number, mean, standard error and 95% interval of the mean by Student's t."""
     from scipy.stats import t
 

@@ -116,7 +116,7 @@ def arms_of(table: Mapping[str, Any], run: RunSettings) -> tuple[int | None, tup
         return (len(means), ()) if isinstance(means, list) and means else (None, ())
 
 
-def rewards(table: Any, names: tuple[str, ...] | None, run: RunSettings) -> tuple[Rewards, tuple[str, ...]]:
+def rewards(table: object, names: tuple[str, ...] | None, run: RunSettings) -> tuple[Rewards, tuple[str, ...]]:
     """Rewards and the names of the arms; means may be drawn, and a table may come from a CSV file."""
     values = _table(table)
     if isinstance(values.get("means"), Mapping):
@@ -133,7 +133,7 @@ def rewards(table: Any, names: tuple[str, ...] | None, run: RunSettings) -> tupl
     return model, names or tuple(str(arm + 1) for arm in range(model.means.shape[-1]))
 
 
-def availability(table: Any, model: Rewards | None, names: tuple[str, ...] | None, run: RunSettings) -> Any:
+def availability(table: object, model: Rewards | None, names: tuple[str, ...] | None, run: RunSettings) -> Any:
     """Who can play; sets may name their arms, and a log may come from a CSV file or from a reward table's blanks."""
     values = _table(table)
     if values.get("kind") == "joint" and isinstance(values.get("sets"), list):
@@ -151,7 +151,7 @@ def availability(table: Any, model: Rewards | None, names: tuple[str, ...] | Non
     return build("availability", values, run.importing)
 
 
-def feedback(table: Any, names: tuple[str, ...] | None, run: RunSettings) -> Any:
+def feedback(table: object, names: tuple[str, ...] | None, run: RunSettings) -> Any:
     """When rewards become known; delays may come from a CSV file."""
     values = _table(table)
     if values.get("kind") == "empirical" and "samples" not in values:
@@ -162,7 +162,7 @@ def feedback(table: Any, names: tuple[str, ...] | None, run: RunSettings) -> Any
     return build("feedback", values, run.importing)
 
 
-def dataset(table: Any, run: RunSettings) -> Environment:
+def dataset(table: object, run: RunSettings) -> Environment:
     """A data set: figures that ship with the package, or files of the user's own."""
     values = _table(table)
     kind = values.pop("kind", None)
@@ -279,7 +279,7 @@ def _path(values: dict[str, Any], run: RunSettings) -> Path:
     return run.folder / path
 
 
-def _table(value: Any) -> dict[str, Any]:
+def _table(value: object) -> dict[str, Any]:
     if isinstance(value, str):
         return {"kind": value}
     if not isinstance(value, Mapping):
@@ -287,7 +287,7 @@ def _table(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _drawn(table: Mapping[str, Any], run: RunSettings) -> PerLane:
+def _drawn(table: Mapping[str, object], run: RunSettings) -> PerLane:
     """Means drawn anew in every lane, uniformly; the same for all policies."""
     known = {"kind", "arms", "low", "high"}
     if table.get("kind") != "uniform" or set(table) - known or "arms" not in table:
@@ -325,7 +325,7 @@ def _members(place: int, row: Any, names: tuple[str, ...]) -> Any:
     return row
 
 
-def _names(arms: Any) -> tuple[str, ...] | None:
+def _names(arms: object) -> tuple[str, ...] | None:
     """The names in the configuration; None where it has none."""
     if arms is None:
         return None

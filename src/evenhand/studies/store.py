@@ -188,7 +188,7 @@ def code_of(study: Study) -> str:
     return code_version(parse, named(strings_in(study.to_json())))
 
 
-def _write_json(value: Any, path: Path) -> None:
+def _write_json(value: object, path: Path) -> None:
     path.write_text(json.dumps(value, indent=1, default=plain), "utf-8")
 
 

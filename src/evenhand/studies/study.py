@@ -45,7 +45,7 @@ class Axis:
     spacing: str = "even"
     key: str = ""
 
-    def put(self, config: Any, value: Any) -> Any:
+    def put(self, config: Any, value: object) -> Any:
         """A configuration with a value of this axis.
 
         Args:
@@ -296,7 +296,7 @@ class Study:
                 break
 
 
-def _axes(axes: Any, mode: str) -> tuple[Axis, ...]:
+def _axes(axes: object, mode: str) -> tuple[Axis, ...]:
     if not isinstance(axes, Mapping) or not axes:
         raise ConfigurationError(f"must be a table with at least one axis, got {axes!r}", "axes")
     names = _named([key for key, value in axes.items() if not isinstance(value, Mapping)])
@@ -315,7 +315,7 @@ def _axes(axes: Any, mode: str) -> tuple[Axis, ...]:
     return tuple(made)
 
 
-def _axis(key: str, given: Any, names: Mapping[str, str], mode: str) -> Axis:
+def _axis(key: str, given: object, names: Mapping[str, str], mode: str) -> Axis:
     if not isinstance(given, Mapping):
         return Axis(names[key], (key,), _values(given), key=key)
     for one in given:
@@ -356,7 +356,7 @@ def _between(name: str, path: tuple[str, ...], given: Mapping[str, Any], mode: s
     return Axis(name, path, tuple(dict.fromkeys((rounded.astype(int) if exact else values).tolist())))
 
 
-def _values(values: Any, *path: str) -> tuple[Any, ...]:
+def _values(values: object, *path: str) -> tuple[Any, ...]:
     if isinstance(values, np.ndarray):
         values = values.tolist()
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
@@ -364,7 +364,7 @@ def _values(values: Any, *path: str) -> tuple[Any, ...]:
     return tuple(value.item() if isinstance(value, np.generic) else value for value in values)
 
 
-def _listed(settings: Any) -> tuple[dict[str, Any], ...]:
+def _listed(settings: object) -> tuple[dict[str, Any], ...]:
     if settings is None:
         return ()
     if not isinstance(settings, Sequence) or isinstance(settings, str) or not settings:

@@ -135,7 +135,7 @@ class _Digests:
         self._of_file = cache(self._read)
         self._folder = folder
 
-    def of(self, table: Mapping[str, Any]) -> str:
+    def of(self, table: Mapping[str, object]) -> str:
         files = {text: self._of_file(text) for text in strings_in(table)}
         known = {text: digest for text, digest in files.items() if digest}
         text = json.dumps([table, known], sort_keys=True, default=str)
@@ -151,7 +151,7 @@ class _Digests:
             return ""
 
 
-def strings_in(value: Any) -> Iterator[str]:
+def strings_in(value: object) -> Iterator[str]:
     """The strings in plain values, other than keys."""
     if isinstance(value, str):
         yield value
