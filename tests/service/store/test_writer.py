@@ -176,8 +176,8 @@ def broken(method: Callable[..., Any], at: int) -> Callable[..., Any]:
         ("decide", Decide(count=3)),
         ("observe", Reward((("1", {"tea": 1.0}), ("2", {"coffee": 1.0}), ("1", {"tea": 1.0})))),
         ("observe_total", Total(1.0)),
-        ("retire", Change(Retire("cocoa"))),
-        ("promise", Change(Promise({"tea": 0.5}))),
+        ("make", Change(Retire("cocoa"))),
+        ("make", Change(Promise({"tea": 0.5}))),
     ],
 )
 @pytest.mark.parametrize("key", [None, "key"])
@@ -191,7 +191,7 @@ def test_a_command_that_fails_half_way_leaves_nothing_behind(
     at = 2 if method in ("decide", "observe") else 1
     others = [Decide(key="before"), failing, Reward((("2", {"coffee": 0.5}),))]
     with monkeypatch.context() as patch:
-        owner: Any = changes if method in ("retire", "promise") else commands
+        owner: Any = changes if method == "make" else commands
         patch.setattr(owner, method, broken(getattr(owner, method), at))
         first, failed, second = drinks.group(others)
     assert isinstance(failed, ZeroDivisionError)

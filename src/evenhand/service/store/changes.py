@@ -65,10 +65,15 @@ class Change(Command[Any]):
     dry_run: bool = False
     max_arms: int | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "reads", self.dry_run)
-        object.__setattr__(self, "purges", isinstance(self.change, Erase))
+    @property
+    def reads(self) -> bool:
+        """A dry run changes nothing."""
+        return self.dry_run
+
+    @property
+    def purges(self) -> bool:
+        """An erased name must be in no file any more."""
+        return isinstance(self.change, Erase)
 
     def values(self) -> dict[str, Any]:
         """The change as JSON, for the digest."""

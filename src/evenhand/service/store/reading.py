@@ -18,13 +18,13 @@ from evenhand.messages.answers import Allocation, AllocationHealth, Arm, ArmOutc
 from evenhand.messages.audit import Audit
 from evenhand.service.store import tables
 from evenhand.service.store.changes import arm_values
-from evenhand.service.store.commands import Command, CommandContext, round_of
+from evenhand.service.store.commands import CommandContext, Reading, round_of
 from evenhand.service.store.errors import UnknownDecision
 from evenhand.service.store.events import Event, available_after, damage_as_state_error, settings_of
 
 
 @dataclass(frozen=True)
-class ReadAudit(Command[Audit]):
+class ReadAudit(Reading[Audit]):
     """Read the audit: what each arm was promised, and what it received.
 
     Args:
@@ -42,7 +42,6 @@ class ReadAudit(Command[Audit]):
         >>> store.close()
     """
 
-    reads: ClassVar[bool] = True
     kind: ClassVar[str] = "audit"
     limit: int | None = None
 
@@ -54,7 +53,7 @@ class ReadAudit(Command[Audit]):
 
 
 @dataclass(frozen=True)
-class ReadHealth(Command[AllocationHealth]):
+class ReadHealth(Reading[AllocationHealth]):
     """Read what needs attention in an allocation.
 
     Example:
@@ -68,7 +67,6 @@ class ReadHealth(Command[AllocationHealth]):
         >>> store.close()
     """
 
-    reads: ClassVar[bool] = True
     kind: ClassVar[str] = "health"
 
     def run(self, context: CommandContext) -> AllocationHealth:
@@ -95,7 +93,7 @@ class Gauges:
 
 
 @dataclass(frozen=True)
-class ReadGauges(Command[Gauges]):
+class ReadGauges(Reading[Gauges]):
     """Read numbers for monitoring.
 
     Example:
@@ -110,7 +108,6 @@ class ReadGauges(Command[Gauges]):
         >>> store.close()
     """
 
-    reads: ClassVar[bool] = True
     kind: ClassVar[str] = "gauges"
 
     def run(self, context: CommandContext) -> Gauges:
@@ -123,7 +120,7 @@ class ReadGauges(Command[Gauges]):
 
 
 @dataclass(frozen=True)
-class Describe(Command[Allocation]):
+class Describe(Reading[Allocation]):
     """Describe the allocation: its settings and its current round.
 
     Example:
@@ -138,7 +135,6 @@ class Describe(Command[Allocation]):
         >>> store.close()
     """
 
-    reads: ClassVar[bool] = True
     kind: ClassVar[str] = "describe"
 
     def run(self, context: CommandContext) -> Allocation:
@@ -158,7 +154,7 @@ class Describe(Command[Allocation]):
 
 
 @dataclass(frozen=True)
-class ReadEvidence(Command[Start]):
+class ReadEvidence(Reading[Start]):
     """Read the evidence that another allocation can start from.
 
     Args:
@@ -177,7 +173,6 @@ class ReadEvidence(Command[Start]):
         >>> store.close()
     """
 
-    reads: ClassVar[bool] = True
     kind: ClassVar[str] = "read_evidence"
     arms: Sequence[str]
     rewards: RewardRange
@@ -189,7 +184,7 @@ class ReadEvidence(Command[Start]):
 
 
 @dataclass(frozen=True)
-class ReadArms(Command[Arms]):
+class ReadArms(Reading[Arms]):
     """Read a page of the arms, in their order.
 
     Args:
@@ -210,7 +205,6 @@ class ReadArms(Command[Arms]):
         >>> store.close()
     """
 
-    reads: ClassVar[bool] = True
     kind: ClassVar[str] = "arms"
     limit: int = 100
     cursor: str | None = None
@@ -240,7 +234,7 @@ def _place_of(cursor: str) -> int:
 
 
 @dataclass(frozen=True)
-class ReadDecision(Command[DecisionOutcome]):
+class ReadDecision(Reading[DecisionOutcome]):
     """Read a decision and what came of it, from the events.
 
     Args:
@@ -260,7 +254,6 @@ class ReadDecision(Command[DecisionOutcome]):
         >>> store.close()
     """
 
-    reads: ClassVar[bool] = True
     kind: ClassVar[str] = "decision"
     id: str
 
