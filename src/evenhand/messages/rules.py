@@ -79,5 +79,4 @@ ArmName = Annotated[str, Form(pattern=ARM), MinLen(1), MaxLen(200)]
 #: A list of many wrong names is refused for the first one: describing each takes longer than accepting them.
 ArmNames = Annotated[list[ArmName], Form(fail_fast=True), MinLen(1)]
 NAMED = Form(json={"additionalProperties": False})  # no other names than valid names of arms
-Shares = Annotated[dict[ArmName, Share], MinLen(1), NAMED]
 Table = Annotated[dict[str, Any], Shallow()]
