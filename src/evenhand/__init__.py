@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from evenhand import theory as theory
     from evenhand import typing as typing
     from evenhand.bandit.bandit import Bandit as Bandit
+    from evenhand.bandit.checks import check_policy as check_policy
     from evenhand.bandit.pending import RewardError as RewardError
     from evenhand.core.errors import ConfigurationError as ConfigurationError
     from evenhand.core.errors import DataError as DataError
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from evenhand.policy.composition import Policy as Policy
     from evenhand.policy.part import Traits as Traits
     from evenhand.simulation.checks import check_environment as check_environment
-    from evenhand.simulation.checks import check_policy as check_policy
     from evenhand.simulation.metrics import Metric as Metric
     from evenhand.simulation.results import Results as Results
     from evenhand.simulation.simulate import compare as compare

@@ -14,11 +14,11 @@ import evenhand.algorithms  # fills the registry
 from evenhand import Policy
 from evenhand.algorithms import find
 from evenhand.algorithms.registry import ALGORITHMS
+from evenhand.bandit.checks import POLICY_CHECKS
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.core.parts import plain
 from evenhand.policy.hold import GeometricSize, PowerSize
 from evenhand.policy.merit import Linear, Power
-from evenhand.simulation.checks import POLICY_CHECKS
 from tests.thinned import thinned
 
 ARMS = 4

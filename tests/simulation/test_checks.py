@@ -557,7 +557,7 @@ class Called:
 
 def test_the_checks_are_run_one_and_all(monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = Called(), Called()
-    monkeypatch.setattr(checks, "POLICY_CHECKS", (one, one))
+    monkeypatch.setattr("evenhand.bandit.checks.POLICY_CHECKS", (one, one))
     monkeypatch.setattr(checks, "ENVIRONMENT_CHECKS", (two, two))
     policy, environment = Policy(index=UCB()), Environment(Bernoulli(MEANS))
     check_policy(policy, 3)

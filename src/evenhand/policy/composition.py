@@ -283,7 +283,10 @@ class Policy(Part):
         Raises:
             EvenhandError: ``observation.available`` is for another number of arms or lanes.
         """
-        decision = self.choose(state, observation, rng, propensities)
+        if propensities or self._known != GIVEN:
+            decision = self.choose(state, observation, rng)
+        else:
+            decision = self.choose(state, observation, rng, propensities=False)
         self.apply(state, decision)
         return decision
 

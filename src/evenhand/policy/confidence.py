@@ -9,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
+from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import build, part
 from evenhand.core.state import Array, Mask, Observation, State
@@ -24,7 +25,7 @@ ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles t
 class Intervals(PolicyPart, ABC):
     """A rule for an interval for the mean of every arm. An own rule needs `of`; it remembers nothing itself."""
 
-    @property
+    @by_default
     def evidence(self) -> Evidence | None:
         """The evidence that remembers for both ends; None where none does."""
         return None

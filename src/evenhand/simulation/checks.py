@@ -1,8 +1,8 @@
 """Checks of policies and environments, for parts of your own: the rules that everything else relies on.
 
-`check_policy` and `check_environment` raise ``AssertionError`` with the rule that is broken. ``POLICY_CHECKS`` and
-``ENVIRONMENT_CHECKS`` list the single checks, to be run one by one: ``@pytest.mark.parametrize("check",
-POLICY_CHECKS)``.
+`check_environment` and `evenhand.bandit.checks.check_policy` raise ``AssertionError`` with the rule that is broken.
+``POLICY_CHECKS`` and ``ENVIRONMENT_CHECKS`` list the single checks, to be run one by one:
+``@pytest.mark.parametrize("check", POLICY_CHECKS)``.
 """
 
 from __future__ import annotations
@@ -24,25 +24,6 @@ from evenhand.simulation.simulate import compare
 
 LANES, ROUNDS = 3, 60
 T = TypeVar("T")
-
-
-def check_policy(policy: Policy, arms: int) -> None:
-    """Run every check of `POLICY_CHECKS` on a policy.
-
-    Args:
-        policy: any composition of parts.
-        arms: number of arms that it is for.
-
-    Raises:
-        AssertionError: a rule is broken; the message says which.
-
-    Example:
-        >>> from evenhand import check_policy
-        >>> from evenhand.algorithms import fucb
-        >>> check_policy(fucb([0.2, 0.1, 0.0]), arms=3)
-    """
-    for check in POLICY_CHECKS:
-        check(policy, arms)
 
 
 def check_environment(environment: Environment, horizon: int = ROUNDS) -> None:
@@ -216,7 +197,7 @@ def plain_form_is_whole(environment: Environment, horizon: int) -> None:
         )
 
 
-#: The checks of `check_policy`, to be run one by one.
+#: The checks of a policy in simulations, to be run one by one.
 POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
     decisions_are_sound,
     choosing_changes_nothing,

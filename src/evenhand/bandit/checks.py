@@ -1,0 +1,190 @@
+"""Checks of a policy in a bandit: arms that come, promises that change, leases, saving, and logs that are replayed.
+
+They go through every member of the parts that a simulation does not ask for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from evenhand.bandit.bandit import Bandit
+from evenhand.bandit.decisions import decide
+from evenhand.bandit.replay import Recorder, replay_decision, replay_memory, replay_rewards
+from evenhand.core.errors import EvenhandError
+from evenhand.core.parts import plain
+from evenhand.core.state import Array, Shape, State, dump, each_array
+from evenhand.policy.composition import REMEMBERING, Policy
+from evenhand.simulation.checks import POLICY_CHECKS as SIMULATED
+
+ROUNDS = 30
+
+
+def check_policy(policy: Policy, arms: int) -> None:
+    """Run every check of ``POLICY_CHECKS`` on a policy: in simulations, and in a bandit where it can be in one.
+
+    A policy with a part that is not registered, or with a free start, has no bandit; it is checked in simulations only.
+
+    Args:
+        policy: any composition of parts.
+        arms: number of arms that it is for.
+
+    Raises:
+        AssertionError: a rule is broken; the message says which.
+
+    Example:
+        >>> from evenhand import check_policy
+        >>> from evenhand.algorithms import fucb
+        >>> check_policy(fucb([0.2, 0.1, 0.0]), arms=3)
+    """
+    for check in POLICY_CHECKS:
+        check(policy, arms)
+
+
+def arms_can_be_added(policy: Policy, arms: int) -> None:
+    """With a new arm every part remembers what it did of the others, in arrays of the shape that it starts with."""
+    bandit = _living(policy, arms)
+    if bandit is None or not policy.schedule.traits.flexible:
+        return
+    before = _values(bandit, arms)
+    penalty = {"penalty": 0.1} if isinstance(bandit.parameters.get("penalties"), list) else {}
+    try:
+        bandit.add("new", **penalty)
+    except EvenhandError as error:  # as a part has a value for each arm, which does not grow
+        if "define" not in str(error):
+            return
+        raise AssertionError(f"an arm cannot be added: {error}") from None
+    after, fresh = bandit._record.state, bandit._record.started(bandit._record.policy, arms + 1)
+    _same_shapes(after, fresh, "after an arm was added")
+    assert _values(bandit, arms) == before, "an arm that was added changes how often the others have played"
+    _live(bandit, ROUNDS)
+
+
+def promises_can_change(policy: Policy, arms: int) -> None:
+    """A promise that changes begins anew: parts remember something new, in place of what they had, not within it."""
+    bandit = _living(policy, arms)
+    shares = None if bandit is None else bandit.parameters.get("fractions")
+    if bandit is None or not policy.schedule.traits.flexible or not isinstance(shares, list):
+        return
+    record = bandit._record
+    state, written = record.state, json.dumps(dump(record.state))
+    bandit.promise({record.names[0]: shares[0] / 2.0 if shares[0] else 1e-3})
+    assert json.dumps(dump(state)) == written, "begin changes the memory that it is given; it must return a new one"
+    _same_shapes(record.state, record.started(record.policy, arms), "after a promise changed")
+    _live(bandit, ROUNDS)
+
+
+def rounds_can_be_leased(policy: Policy, arms: int) -> None:
+    """Rounds are leased, or refused with the reason; those that are given back leave no trace in the plays."""
+    bandit = _living(policy, arms)
+    if bandit is None:
+        return
+    before = bandit._record.state.tally.pulls.copy()
+    written = json.dumps(bandit.dump())
+    try:
+        lease = bandit.lease(ROUNDS, seconds=60.0, now=0.0)
+    except EvenhandError:
+        assert json.dumps(bandit.dump()) == written, "a lease that is refused changes the bandit"
+        return
+    assert sum(arm.count for arm in lease.arms) == ROUNDS * policy.plays, "a lease has not as many plays as its rounds"
+    bandit.report(lease.id, played=0, finished=True, now=0.0)
+    assert np.allclose(bandit._record.state.tally.pulls, before), "rounds that are given back are counted"
+    _live(bandit, ROUNDS)
+
+
+def saved_bandit_continues(policy: Policy, arms: int) -> None:
+    """A bandit that went through JSON decides as the bandit itself."""
+    bandit = _living(policy, arms)
+    if bandit is None:
+        return
+    again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
+    for _ in range(ROUNDS):
+        one, other = bandit.decide(now=0.0), again.decide(now=0.0)
+        assert one.names == other.names, f"round {one.round}: the saved bandit decides otherwise"
+        for each in (bandit, again):
+            each.observe(one.id, dict.fromkeys(one.names, 0.5), now=0.0)
+
+
+def log_replays(policy: Policy, arms: int) -> None:
+    """What is remembered follows from a log: decisions, rewards, and the memory of parts that are not exact."""
+    bandit, again = _bandit(policy, arms), _bandit(policy, arms)
+    if bandit is None or again is None:
+        return
+    record, copy, world = bandit._record, again._record, np.random.default_rng(3)
+    recorder = Recorder(record)
+    for _ in range(ROUNDS):
+        decision, facts = decide(record, None, 0.0)
+        given = {name: facts[name] for name in ("propensity", "silent") if name in facts}
+        replay_decision(copy, decision.round, facts["arms"], 0.0, **given)
+        replay_memory(copy, recorder.changes())
+        rewards = {arm: float(world.random() < 0.5) for arm in decision.names}
+        bandit.observe(decision.id, rewards, now=0.0)
+        replay_rewards(copy, decision.id, rewards, (), 0.0)
+        replay_memory(copy, recorder.changes())
+        assert dump(copy.state) == dump(record.state), f"round {decision.round}: a replay results in another memory"
+
+
+#: The checks of `check_policy`, to be run one by one.
+POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
+    *SIMULATED,
+    arms_can_be_added,
+    promises_can_change,
+    rounds_can_be_leased,
+    saved_bandit_continues,
+    log_replays,
+)
+
+
+def _bandit(policy: Policy, arms: int) -> Bandit | None:
+    """A bandit of the policy; None where a part has no plain form, or the policy is for simulations only."""
+    try:
+        plain(policy)
+        return Bandit([f"arm {number + 1}" for number in range(arms)], policy, seed=5)
+    except EvenhandError:
+        return None
+
+
+def _living(policy: Policy, arms: int) -> Bandit | None:
+    """A bandit of the policy after some rounds."""
+    bandit = _bandit(policy, arms)
+    if bandit is not None:
+        _live(bandit, ROUNDS)
+    return bandit
+
+
+def _live(bandit: Bandit, rounds: int) -> None:
+    world = np.random.default_rng(bandit.round)
+    for _ in range(rounds):
+        decision = bandit.decide(now=0.0)
+        assert len(decision.names) == bandit._record.plays, f"round {decision.round}: not as many arms play as can"
+        bandit.observe(decision.id, {arm: float(world.random() < 0.5) for arm in decision.names}, now=0.0)
+
+
+def _values(bandit: Bandit, arms: int) -> list[float]:
+    plays: list[float] = bandit._record.state.tally.pulls[:arms].tolist()
+    return plays
+
+
+def _same_shapes(state: State, fresh: State, when: str) -> None:
+    """Every part remembers arrays of the shape that it starts with; a window of rounds may have become longer."""
+    for slot in REMEMBERING:
+        found, wanted = _shapes(getattr(state, slot)), _shapes(getattr(fresh, slot))
+        assert len(found) == len(wanted), f"{when} the {slot} remembers another number of arrays"
+        for one, other in zip(found, wanted, strict=True):
+            longer = len(one) == len(other) and all(has >= needs for has, needs in zip(one, other, strict=True))
+            assert longer, f"{when} the {slot} remembers an array of shape {one}, not {other}"
+
+
+def _shapes(memory: Any) -> list[Shape]:
+    """The shapes of all arrays that a part remembers."""
+    shapes: list[Shape] = []
+
+    def note(array: Array) -> Array:
+        shapes.append(array.shape)
+        return array
+
+    each_array(memory, note)
+    return shapes
