@@ -40,11 +40,17 @@ def by_home() -> dict[str, str]:
     return {f"{thing.__module__}.{thing.__qualname__}": name for name, thing in things.items()}
 
 
+def is_home(name: str, thing: Any) -> bool:
+    """Whether a thing is shown under this public name, the first of those that it has."""
+    home = f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"
+    return by_home().get(home, name) == name
+
+
 def directive(name: str, thing: Any) -> str:
     """The reStructuredText that shows a public name."""
     if inspect.isclass(thing):
         return f".. autoclass:: {name}\n   :members:"
-    return f".. autofunction:: {name}" if inspect.isfunction(thing) else f".. autodata:: {name}\n   :no-value:"
+    return f".. autofunction:: {name}" if inspect.isfunction(thing) else f".. py:data:: {name}"
 
 
 def page(of: str) -> str:
@@ -55,7 +61,7 @@ def page(of: str) -> str:
             pieces.append(
                 f"## {module.__name__}\n\n```{{eval-rst}}\n.. automodule:: {module.__name__}\n   :no-members:\n```"
             )
-            own = [name for name in public() if name.rpartition(".")[0] == module.__name__]
-            shown = "\n\n".join(directive(name, public()[name]) for name in own)
+            own = {name: thing for name, thing in public().items() if name.rpartition(".")[0] == module.__name__}
+            shown = "\n\n".join(directive(name, thing) for name, thing in own.items() if is_home(name, thing))
             pieces.append(f"```{{eval-rst}}\n{shown}\n```")
     return "\n\n".join(pieces)
