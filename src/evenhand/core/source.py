@@ -176,7 +176,11 @@ class _Module:
             elif not isinstance(one, ast.Import | ast.ImportFrom):
                 others.append(one)
         for one in others:
-            for name in {node.id for node in ast.walk(one) if isinstance(node, ast.Name)} & found.keys():
+            for inner in ast.walk(one):
+                if isinstance(inner, ast.FunctionDef | ast.ClassDef):
+                    found.setdefault(inner.name, [])
+            names = {getattr(node, "id", getattr(node, "name", "")) for node in ast.walk(one)}
+            for name in names & found.keys():
                 found[name].append(one)
         return found
 
