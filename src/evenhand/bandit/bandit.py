@@ -384,6 +384,11 @@ class Bandit:
     def add(self, arm: str, *, now: float | None = None, **values: float | str) -> None:
         """Add an arm: the change `evenhand.changes.AddArm` with these values and perhaps a ``reason``.
 
+        Args:
+            arm: its name.
+            now: seconds since the epoch; None for the computer's clock.
+            **values: other fields of the change.
+
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.1])
             >>> bandit.add("mate", fraction=0.2)
@@ -393,17 +398,36 @@ class Bandit:
         self.change(change_of({"change": "add", "arm": arm, **values}), now=now)
 
     def retire(self, arm: str, *, reason: str = "", now: float | None = None) -> None:
-        """Retire an arm: the change `evenhand.changes.Retire`; its pending rewards are still taken."""
+        """Retire an arm: the change `evenhand.changes.Retire`; its pending rewards are still taken.
+
+        Args:
+            arm: its name.
+            reason: for the audit.
+            now: seconds since the epoch; None for the computer's clock.
+        """
         self.change(Retire(arm, reason=reason), now=now)
 
     def bring_back(
         self, arm: str, fraction: float | None = None, *, reason: str = "", now: float | None = None
     ) -> None:
-        """Bring back a retired arm with everything known of it: the change `evenhand.changes.BringBack`."""
+        """Bring back a retired arm with everything known of it: the change `evenhand.changes.BringBack`.
+
+        Args:
+            arm: its name.
+            fraction: its promised share of the rounds, in [0, 1].
+            reason: for the audit.
+            now: seconds since the epoch; None for the computer's clock.
+        """
         self.change(BringBack(arm, fraction, reason=reason), now=now)
 
     def rename(self, arm: str, new_name: str, *, reason: str = "", now: float | None = None) -> None:
         """Give an arm another name, with its promise, its plays and its pending rewards: `evenhand.changes.Rename`.
+
+        Args:
+            arm: its present name.
+            new_name: its new name.
+            reason: for the audit.
+            now: seconds since the epoch; None for the computer's clock.
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "ucb1")
@@ -423,7 +447,17 @@ class Bandit:
         reason: str = "",
         now: float | None = None,
     ) -> tuple[str, ...]:
-        """Change the promises of some arms and groups: the change `evenhand.changes.Promise`; returns whose changed.
+        """Change the promises of some arms and groups: the change `evenhand.changes.Promise`.
+
+        Args:
+            fractions: shares of the rounds by arm, in [0, 1].
+            caps: largest shares of the rounds by arm, in [0, 1].
+            groups: promises by the names of groups; None ends one.
+            reason: for the audit.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            The arms and groups whose promise has changed.
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.2])
