@@ -83,8 +83,8 @@ class Pool:
         """Units side by side; again, each by itself, those whose worker ended, as another one may have ended it."""
         # joblib's backends for clusters were tried (joblib 1.6, Ray 2.60, Dask 2026.8). Ray's returns nothing before
         # all is finished (ValueError for return_as="generator_unordered"), so that a sweep that is killed would lose
-        # it, and with one process it runs units in this one, which a deadly unit ends. Dask's had not returned 100 s
-        # after one of ten units of half a second had ended its worker.
+        # it, and with one process it runs units in this one, which a deadly unit ends. Dask's returned nothing
+        # in two runs of 100 and 150 s on a busy machine, in which one of ten units of half a second ended its worker.
         connect = {"local": _processes, "dask": _dask, "ray": _ray}[self.backend]
         with connect(self.address, self.jobs) as workers:
             suspects: list[tuple[Task, Exception]] = []
