@@ -69,9 +69,12 @@ class Part:
     __slots__ = ()
 
     def rules(self) -> object:
-        """A plain record by which the compiled engine does as the part does; None: it does not, and NumPy plays.
+        """How the compiled engine does as the part does.
 
         Of a class that inherits them rules are not asked: it may decide otherwise.
+
+        Returns:
+            A plain record; None: it cannot, and NumPy plays.
         """
         return None
 
