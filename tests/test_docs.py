@@ -147,7 +147,7 @@ def test_docstring_has_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", functions())
 def test_arguments_are_described(name: str) -> None:
-    """Ruff's D417 checks that an existing section names all of them; a change describes the arguments of its shortcut."""
+    """Ruff's D417 checks that an existing section names all of them; a change describes those of its shortcut."""
     function = functions()[name]
     if "`evenhand.changes." in (function.__doc__ or ""):
         return

@@ -36,8 +36,9 @@ def public() -> dict[str, Any]:
 @cache
 def by_home() -> dict[str, str]:
     """The public names by where functions and classes are defined."""
-    things = {name: thing for name, thing in reversed(public().items()) if hasattr(thing, "__qualname__")}
-    return {f"{thing.__module__}.{thing.__qualname__}": name for name, thing in things.items()}
+    things = [(name, thing) for name, thing in reversed(public().items()) if inspect.isclass(thing) or callable(thing)]
+    homes = {name: f"{thing.__module__}.{getattr(thing, '__qualname__', '')}" for name, thing in things}
+    return {home: name for name, home in homes.items() if home.startswith("evenhand.")}
 
 
 def is_home(name: str, thing: Any) -> bool:

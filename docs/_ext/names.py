@@ -49,7 +49,8 @@ class Index:
         if package in sys.modules and hasattr(sys.modules[package], name):
             thing = getattr(sys.modules[package], name)
             home = f"{getattr(thing, '__module__', package)}.{getattr(thing, '__qualname__', name)}"
-            return home if home in self.full else faces.by_home().get(home)
+            home = home if home in self.full else faces.by_home().get(home, "")
+            return home if home in self.full else None
         words = target.split(".")
         ends = self.ends.get(".".join(words[-2:]) if target.startswith("evenhand.") else target, [])
         return ends[0] if len(ends) == 1 else None
