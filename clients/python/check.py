@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from evenhand_client import AsyncClient, Client, ServiceError, Unavailable, __version__
+from evenhand_client import AddArm, AsyncClient, Client, ServiceError, Unavailable, __version__
 
 URL, KEY = os.environ["EVENHAND_URL"], os.environ["EVENHAND_KEY"]
 
@@ -24,6 +24,8 @@ def main() -> None:
         assert client.reward("drinks", first.id, {first.names[0]: 1.0})[0].learned
         error = error_of(lambda: client.decide("nothing"))
         assert (error.status, error.code) == (404, "unknown_allocation"), error
+        assert client.plan("drinks", AddArm("mate", fraction=0.5)).begins == ("mate",)
+        assert client.change("drinks", AddArm("mate", fraction=0.5), version=0).version == 1
         decisions = asyncio.run(asynchronously(first.id))
         assert client.describe("drinks").round == 1 + decisions
         audit = client.audit("drinks")
