@@ -382,12 +382,12 @@ class Bandit:
         return changes.answer(self._record, change)
 
     def add(self, arm: str, *, now: float | None = None, **values: float | str) -> None:
-        """Add an arm: the change `evenhand.changes.AddArm` with these values and perhaps a ``reason``.
+        """Add an arm: the change `evenhand.changes.AddArm` with these values.
 
         Args:
             arm: its name.
             now: seconds since the epoch; None for the computer's clock.
-            **values: other fields of the change.
+            **values: its ``fraction``, ``penalty``, ``weight``, ``cap`` or ``rate``, and a ``reason``.
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.1])
@@ -402,7 +402,7 @@ class Bandit:
 
         Args:
             arm: its name.
-            reason: for the audit.
+            reason: why, for the audit.
             now: seconds since the epoch; None for the computer's clock.
         """
         self.change(Retire(arm, reason=reason), now=now)
@@ -414,8 +414,8 @@ class Bandit:
 
         Args:
             arm: its name.
-            fraction: its promised share of the rounds, in [0, 1].
-            reason: for the audit.
+            fraction: its promised share of the rounds, in [0, 1]; None for none.
+            reason: why, for the audit.
             now: seconds since the epoch; None for the computer's clock.
         """
         self.change(BringBack(arm, fraction, reason=reason), now=now)
@@ -424,9 +424,9 @@ class Bandit:
         """Give an arm another name, with its promise, its plays and its pending rewards: `evenhand.changes.Rename`.
 
         Args:
-            arm: its present name.
-            new_name: its new name.
-            reason: for the audit.
+            arm: its name.
+            new_name: its name from now on.
+            reason: why, for the audit.
             now: seconds since the epoch; None for the computer's clock.
 
         Example:
@@ -451,9 +451,9 @@ class Bandit:
 
         Args:
             fractions: shares of the rounds by arm, in [0, 1].
-            caps: largest shares of the rounds by arm, in [0, 1].
-            groups: promises by the names of groups; None ends one.
-            reason: for the audit.
+            caps: largest shares of the rounds by arm, in [0, 1]; 1 for no limit.
+            groups: tables with ``at_least``, ``at_most`` or ``exactly``, and ``arms``, by name; None ends one.
+            reason: why, for the audit.
             now: seconds since the epoch; None for the computer's clock.
 
         Returns:

@@ -144,17 +144,32 @@ class OfArm(ChangeRecord):
 
 @change("add", {"arm": "mate", "fraction": 0.1})
 class AddArm(ArmValues, OfArm):
-    """Add an arm, whose promise begins with the next round; where it is there with the same values, nothing changes."""
+    """Add an arm, whose promise begins with the next round; where it is there with the same values, nothing changes.
+
+    Example:
+        >>> AddArm("mate", fraction=0.2, reason="new in the shop").fraction
+        0.2
+    """
 
 
 @change("retire", {"arm": "cocoa", "reason": "out of stock"})
 class Retire(OfArm):
-    """Retire an arm: it plays no more and its promise ends; its rewards are still accepted."""
+    """Retire an arm: it plays no more and its promise ends; its rewards are still accepted.
+
+    Example:
+        >>> Retire("cocoa").to_json()
+        {'change': 'retire', 'arm': 'cocoa'}
+    """
 
 
 @change("bring_back", {"arm": "cocoa", "fraction": 0.1})
 class BringBack(OfArm):
-    """Bring a retired arm back, with everything known of it and a promise that begins with the next round."""
+    """Bring a retired arm back, with everything known of it and a promise that begins with the next round.
+
+    Example:
+        >>> BringBack("cocoa", 0.1).fraction
+        0.1
+    """
 
     fraction: Share | None = None
     """its promised share of the rounds; null: none"""
@@ -162,7 +177,12 @@ class BringBack(OfArm):
 
 @change("rename", {"arm": "tea", "new_name": "green tea"})
 class Rename(OfArm):
-    """Rename an arm: it stays the same arm, also in earlier decisions and answers."""
+    """Rename an arm: it stays the same arm, also in earlier decisions and answers.
+
+    Example:
+        >>> Rename("tea", "green tea").new_name
+        'green tea'
+    """
 
     new_name: ArmName
     """its name from now on"""
@@ -170,7 +190,12 @@ class Rename(OfArm):
 
 @change("erase", {"arm": "cocoa"})
 class Erase(OfArm):
-    """Retire an arm and erase its name, which may be that of a person: everywhere, it is called `erased-3` or so."""
+    """Retire an arm and erase its name, which may be that of a person: everywhere, it is called `erased-3` or so.
+
+    Example:
+        >>> Erase("Ann Smith").arm
+        'Ann Smith'
+    """
 
 
 class GroupTerms(TypedDict, total=False):
@@ -237,12 +262,22 @@ class Promise(ChangeRecord):
 
 @change("close", {})
 class Close(ChangeRecord):
-    """Close an allocation: it decides no more; rewards are still accepted."""
+    """Close an allocation: it decides no more; rewards are still accepted.
+
+    Example:
+        >>> Close(reason="the sale is over").reason
+        'the sale is over'
+    """
 
 
 @change("reopen", {})
 class Reopen(ChangeRecord):
-    """Reopen a closed allocation: it decides again."""
+    """Reopen a closed allocation: it decides again.
+
+    Example:
+        >>> Reopen().change
+        'reopen'
+    """
 
 
 Change = AddArm | Retire | BringBack | Rename | Erase | Promise | Close | Reopen
