@@ -65,15 +65,10 @@ class Change(Command[Any]):
     dry_run: bool = False
     max_arms: int | None = None
 
-    @property
-    def reads(self) -> bool:
-        """A dry run changes nothing."""
-        return self.dry_run
-
-    @property
-    def purges(self) -> bool:
-        """An erased name must be in no file any more."""
-        return isinstance(self.change, Erase)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # A dry run changes nothing, and an erased name must be in no file any more: asked often, so found out once.
+        vars(self).update(reads=self.dry_run, purges=isinstance(self.change, Erase))
 
     def values(self) -> dict[str, Any]:
         """The change as JSON, for the digest."""

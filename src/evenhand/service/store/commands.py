@@ -114,6 +114,8 @@ class Command(ABC, Generic[Answer]):
     """A command of an allocation.
 
     Attributes:
+        reads: whether it changes nothing.
+        purges: whether what it has removed must be in no file of the database any more, not even in unused parts.
         kind: what it is called in `digest`, which is stored.
         answer: class of its answer.
         key: idempotency key: repeated with the same key, a command is not carried out again and has the same answer.
@@ -123,6 +125,8 @@ class Command(ABC, Generic[Answer]):
         done: called with the answer after the command was carried out and committed; not for a repetition.
     """
 
+    reads: ClassVar[bool] = False
+    purges: ClassVar[bool] = False
     kind: ClassVar[str]
     answer: ClassVar[type]
     key: str | None = field(default=None, kw_only=True)
@@ -133,16 +137,6 @@ class Command(ABC, Generic[Answer]):
     def __post_init__(self) -> None:
         if self.key is not None and not matches(IDEMPOTENCY_KEY, self.key):
             raise EvenhandError(f"an idempotency key {SENTENCES[IDEMPOTENCY_KEY]}, got {self.key!r}")
-
-    @property
-    def reads(self) -> bool:
-        """Whether it changes nothing."""
-        return False
-
-    @property
-    def purges(self) -> bool:
-        """Whether what it has removed must be in no file of the database any more, not even in unused parts."""
-        return False
 
     @abstractmethod
     def run(self, context: CommandContext) -> Answer:
@@ -168,10 +162,7 @@ class Command(ABC, Generic[Answer]):
 class Reading(Command[Answer]):
     """A command that changes nothing."""
 
-    @property
-    def reads(self) -> bool:
-        """It does."""
-        return True
+    reads: ClassVar[bool] = True
 
 
 def canonical(value: Any) -> str:
