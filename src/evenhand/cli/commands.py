@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import typer
 
@@ -107,9 +107,9 @@ class Commands(Group):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands = Loading()
+        self.commands = cast("dict[str, Any]", Loading())
 
-    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands with their lines, under their headings."""
         for heading, entries in COMMANDS.items():
             with formatter.section(heading):
