@@ -13,7 +13,7 @@ from evenhand.policy.best_chance import BestChance
 from evenhand.policy.composition import Policy
 from evenhand.policy.evidence import EvidenceLike
 from evenhand.policy.fairness import DeficitFirst, Mixing
-from evenhand.policy.floors import FloorShares
+from evenhand.policy.floor_shares import FloorShares
 from evenhand.policy.groups import BoundedShares, GroupLike
 from evenhand.policy.mixing import Constant
 from evenhand.policy.prior import UNIFORM, PriorLike

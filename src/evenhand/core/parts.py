@@ -35,7 +35,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     ),
     "evidence": ("evenhand.policy.evidence", "evenhand.policy.forgetting", "evenhand.policy.since_change"),
     "confidence": ("evenhand.policy.confidence", "evenhand.policy.doubt"),
-    "fairness": ("evenhand.policy.fairness", "evenhand.policy.groups", "evenhand.policy.floors"),
+    "fairness": ("evenhand.policy.fairness", "evenhand.policy.groups", "evenhand.policy.floor_shares"),
     "merit": ("evenhand.policy.merit",),
     "selection": ("evenhand.policy.selection", "evenhand.policy.exploration_floor"),
     "schedule": ("evenhand.policy.schedule",),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from evenhand.policy.fairness import Mixing as Mixing
     from evenhand.policy.fairness import NoPromise as NoPromise
     from evenhand.policy.fairness import VirtualQueue as VirtualQueue
-    from evenhand.policy.floors import FloorShares as FloorShares
+    from evenhand.policy.floor_shares import FloorShares as FloorShares
     from evenhand.policy.forgetting import Forgetting as Forgetting
     from evenhand.policy.groups import BoundedShares as BoundedShares
     from evenhand.policy.hold import CustomSize as CustomSize

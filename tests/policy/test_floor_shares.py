@@ -16,7 +16,7 @@ from evenhand.core.state import ALL_AVAILABLE
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.best_chance import best_chances
-from evenhand.policy.floors import FloorShares
+from evenhand.policy.floor_shares import FloorShares
 from evenhand.policy.reward_rates import RewardRates
 
 
