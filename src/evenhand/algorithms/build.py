@@ -25,17 +25,7 @@ SHARED = ("fractions", "penalties", "weights", "merit")
 
 @frozen
 class Surroundings:
-    """What a table of a policy leaves to its surroundings.
-
-    Attributes:
-        arms: number of arms.
-        plays: m, arms played per round, where a selection does not say it.
-        horizon: T, rounds; None where there is none, as in a bandit in use.
-        shared: the environment's fractions, penalties, weights and merit, for policies without their own.
-        means: (arms,) or (lanes, arms), mean rewards, for penalties of half their range; None where they are unknown.
-        importing: how to find a part or an algorithm ``module:name``; None refuses them.
-        names: (arms,), of the arms, by which groups may name them; empty where they have none.
-    """
+    """What a table of a policy leaves to its surroundings."""
 
     arms: int
     plays: int = 1
@@ -80,17 +70,6 @@ def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Pol
 
     What is not given comes from the surroundings, or is the default of the part.
 
-    Args:
-        table: of a policy, as in a configuration.
-        surroundings: what is known of the arms and the run.
-
-    Returns:
-        The policy.
-
-    Raises:
-        ConfigurationError: an algorithm, a kind or a parameter is unknown, missing or out of range; every fault has a
-            line.
-
     Example:
         >>> build_policy({"algorithm": "fucb", "fractions": 0.1}, Surroundings(arms=2)).fractions
         array([0.1, 0.1])
@@ -105,12 +84,6 @@ def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Pol
 
 def half_range(means: Array) -> Array:
     """Half the distance between the best and the worst mean, (1,) or (lanes, 1).
-
-    Args:
-        means: (…, arms), mean rewards.
-
-    Returns:
-        The half distance in the unit of the means, at least 0.
 
     Example:
         >>> import numpy as np
@@ -147,16 +120,6 @@ def _by_algorithm(table: Mapping[str, object], surroundings: Surroundings) -> Po
 
 def entry_of(name: object, importing: Callable[[str], object] | None = None) -> Algorithm:
     """The algorithm of a name, or the user's own function ``module:name``.
-
-    Args:
-        name: of a registered algorithm, or ``module:name``.
-        importing: how to find ``module:name``; None refuses it.
-
-    Returns:
-        The algorithm.
-
-    Raises:
-        ConfigurationError: there is none.
 
     Example:
         >>> entry_of("fucb").source
@@ -259,12 +222,6 @@ def _missing(algorithm: str, name: str, surroundings: Surroundings) -> EvenhandE
 
 def importing_from(folder: Path | None) -> Callable[[str], Any]:
     """How to find ``module:name`` beside a file of the user's own.
-
-    Args:
-        folder: in which a module that is not installed is looked for; None for the present one.
-
-    Returns:
-        A function from ``module:name`` to the object.
 
     Example:
         >>> importing_from(None)("math:floor")(2.5)

@@ -21,14 +21,7 @@ ACCENTS = {"`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", '"': "\u0
 
 @dataclass(frozen=True)
 class Paper:
-    """A publication.
-
-    Attributes:
-        entry: the BibTeX entry, as in the file.
-        key: its name here and in BibTeX.
-        kind: the type of the entry, such as ``"article"``.
-        fields: the fields of the entry, with accents in Unicode.
-    """
+    """A publication."""
 
     entry: str
     key: str
@@ -85,12 +78,6 @@ class Paper:
 
 def parse(text: str) -> dict[str, Paper]:
     r"""The entries of a BibTeX file in the format of ``citations.bib``, by key.
-
-    Args:
-        text: of the file.
-
-    Returns:
-        The papers by their keys, in the order of the file.
 
     Example:
         >>> print(parse("@misc{hart2022,\n  author = {Hart, Ann B.},\n}\n")["hart2022"].fields)

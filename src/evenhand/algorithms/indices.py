@@ -14,10 +14,6 @@ def beta_under(evidence: EvidenceLike, prior: PriorLike = UNIFORM) -> Index:
     """Thompson sampling under some evidence, from a prior.
 
     ``"both"`` is the mean of an optimistic and a pessimistic draw, ``"mature"`` the same from old pulls.
-
-    Args:
-        evidence: what to believe of missing rewards, by name or as a part.
-        prior: a and b of ``Beta(a, b)``, or such a pair per arm.
     """
     if isinstance(evidence, str) and evidence == "both":
         return Mean(BetaSample("optimistic", prior), BetaSample("pessimistic", prior))
@@ -29,11 +25,5 @@ def beta_under(evidence: EvidenceLike, prior: PriorLike = UNIFORM) -> Index:
 
 
 def ucb_under(exploration: float, evidence: EvidenceLike, clip: bool = False) -> Index:
-    """The upper confidence bound under some evidence.
-
-    Args:
-        exploration: c ≥ 0.
-        evidence: what to believe of missing rewards, by name or as a part.
-        clip: whether to cut the bound at 1.
-    """
+    """The upper confidence bound under some evidence."""
     return UCB(exploration, clip, evidence)

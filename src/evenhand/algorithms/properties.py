@@ -30,12 +30,6 @@ ANY_DELAY = ("op_fcucb_d", "op_fcts_d", "m_fcucb_d", "m_fcts_d", "q_fcucb_d", "q
 def promise_of(entry: Algorithm) -> str:
     """What an algorithm promises, a key of `PROMISES`; by the parameter that says how much.
 
-    Args:
-        entry: the algorithm.
-
-    Returns:
-        The key.
-
     Example:
         >>> from evenhand.algorithms import find
         >>> [promise_of(find(name)) for name in ("fucb", "fcts_d", "group_ts", "thompson")]
@@ -52,12 +46,6 @@ def feedback_of(entry: Algorithm) -> tuple[str, ...]:
     """The kinds of feedback that an algorithm is made for, keys of `FEEDBACK`; empty: immediate rewards.
 
     Any policy runs with any feedback, and learns from what arrives.
-
-    Args:
-        entry: the algorithm.
-
-    Returns:
-        Keys, in the order of `FEEDBACK`.
 
     Example:
         >>> from evenhand.algorithms import find

@@ -36,14 +36,7 @@ SAMPLE: dict[str, object] = {
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A published algorithm: a function from its parameters to a policy.
-
-    Attributes:
-        name: its name in configurations.
-        build: the function.
-        paper: where it was published; None for one's own.
-        bound: a theorem's bound on one of its measures, with the premises; None where there is none to draw.
-    """
+    """A published algorithm: a function from its parameters to a policy."""
 
     name: str
     build: Callable[..., Policy]
@@ -76,20 +69,12 @@ class Algorithm:
         return dict(inspect.signature(self.build).parameters)
 
     def example(self) -> Policy:
-        """The algorithm with the values of `SAMPLE` for the parameters that have no default.
-
-        Raises:
-            KeyError: there is no sample value for a parameter.
-        """
+        """The algorithm with the values of `SAMPLE` for the parameters that have no default."""
         needed = [name for name, parameter in self.parameters.items() if parameter.default is parameter.empty]
         return self.build(**{name: SAMPLE[name] for name in needed})
 
     def parameter_help(self) -> dict[str, str]:
-        """What each parameter is, from the docstring.
-
-        Returns:
-            A description by parameter, in the order of the docstring, each in one line.
-        """
+        """What each parameter is, from the docstring."""
         text = self._labelled("Args", keep_lines=True)
         found = re.findall(r"^(\w+): (.+?)(?=^\w+: |\Z)", text, flags=re.MULTILINE | re.DOTALL)
         return {name: " ".join(words.split()) for name, words in found}
@@ -166,11 +151,7 @@ def find(name: str) -> Algorithm:
 
 
 def algorithms() -> dict[str, Algorithm]:
-    """All algorithms by name, with those of installed packages (entry points ``evenhand.algorithms``).
-
-    Returns:
-        The algorithms by the name that configurations use; the registry itself, not a copy.
-    """
+    """All algorithms by name, with those of installed packages (entry points ``evenhand.algorithms``)."""
     for entry in _installed():  # the package's own have registered themselves: it is loaded before this module
         ALGORITHMS.setdefault(entry.name, Algorithm(entry.name, entry.load()))
     return ALGORITHMS

@@ -25,19 +25,7 @@ Moved = tuple[int, float, float]  # the place of an arm, its share before and af
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change; arms are given by their places, so that their present names are shown.
-
-    Attributes:
-        time: when it was made, in seconds.
-        round: after which it took effect.
-        kind: its name in `evenhand.messages.changes.CHANGES`.
-        arm: that was added, retired, brought back or renamed; None for others.
-        shares: promised shares that changed, at most five.
-        caps: largest shares that changed, at most five.
-        more: number of other arms whose shares changed.
-        groups: names of groups whose promise changed, at most five.
-        reason: why; empty where none was given.
-    """
+    """A change; arms are given by their places, so that their present names are shown."""
 
     time: float
     round: int

@@ -34,14 +34,7 @@ from evenhand.policy.prior import UNIFORM
 
 @dataclass(frozen=True)
 class Plan:
-    """What a change would make of a bandit.
-
-    Attributes:
-        arms: from then on.
-        parameters: of the algorithm from then on.
-        begun: names of the arms whose promise begins.
-        groups_begun: names of the groups whose promise begins or ends.
-    """
+    """What a change would make of a bandit."""
 
     arms: Arms
     parameters: Mapping[str, Any]

@@ -23,12 +23,6 @@ FOLLOWED = 200  # arms up to which there are values for each arm
 class Intervals:
     """Intervals of equally many rounds since the first; when there are 256, they are merged in pairs.
 
-    Attributes:
-        stride: rounds per interval.
-        rounds: the last round of each interval.
-        times: when those rounds were decided, in seconds; never decreasing, even where the clock jumps back.
-        next: the last round of the current interval.
-
     Example:
         >>> intervals = Intervals()
         >>> ends = (round for round in range(1, 513) if round == intervals.next)
@@ -88,11 +82,6 @@ class CountHistory(Intervals):
     """The counts of each arm since the first round, at the ends of intervals.
 
     With more than 200 arms there are counts at fewer of these rounds, so that they take no more memory.
-
-    Attributes:
-        counts: plays, known rewards and their sums at these times, each (arms at that time,); None where left out.
-        decided: when the last round was decided, in seconds; None before the first.
-        received: when the last reward was received, in time or late, in seconds; None before the first.
 
     Example:
         >>> history = CountHistory()
@@ -223,11 +212,6 @@ class DeficitHistory(Intervals):
     """The largest deficits in intervals of equally many rounds.
 
     With more than 200 arms only the largest deficit of all arms is kept.
-
-    Attributes:
-        largest: the largest deficit of any arm at the end of any round of each interval; NaN without any promise.
-        deficits: the same for each arm, (arms at that time,), NaN without a promise; empty with more than 200 arms.
-        peaks: the largest deficits in the current interval, by the places of the arms that have played in it.
 
     Example:
         >>> history, promised = DeficitHistory(), np.array([True, False])

@@ -145,11 +145,6 @@ def counts_of(record: Record) -> dict[str, Counts]:
 class Start(NamedTuple):
     """Evidence to start from.
 
-    Attributes:
-        counts: by arm.
-        source: where they are from, in words.
-        unused: arms of the source that the new allocation does not have.
-
     Example:
         >>> Start({"tea": Counts(4.0, 1.0)}, "allocation drinks").unused
         ()

@@ -223,10 +223,6 @@ def note_deficits(record: Record) -> None:
 class LeaseError(EvenhandError):
     """A lease is unknown, or what was reported of it cannot be.
 
-    Attributes:
-        status: ``"unknown"`` where there is no such lease; ``"over"`` where its time for reports is over;
-            ``"conflict"`` where something else was reported before.
-
     Example:
         >>> LeaseError("there is no lease '7'", "unknown").status
         'unknown'

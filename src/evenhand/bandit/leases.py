@@ -36,27 +36,7 @@ class Report:
 
 @dataclass
 class Lease:
-    """A lease, and what is known of its rounds.
-
-    Attributes:
-        first: its first round.
-        size: n, the number of its rounds.
-        plays: arms per round.
-        places: (arms of the lease,), of the arms that it has.
-        counts: (arms of the lease,), how many rounds of the table each plays.
-        start: column of the first round.
-        step: columns from one round to the next.
-        salt: of the hash of units; None where rounds go through the columns in order.
-        expires: until when its rounds may be played, in seconds since the epoch.
-        report_by: until when they may be reported; what is not reported by then is returned.
-        available: (arms at that time,), the arms that could play.
-        fresh: places of arms whose promise has begun since.
-        reports: of its rounds, in order.
-        closed: number of its rounds whose window has passed.
-        returned: whether the rounds that were not reported have been returned.
-        rewards: (rounds reported, plays), NaN where a reward is missing.
-        columns: (rounds reported,), of a lease for units.
-    """
+    """A lease, and what is known of its rounds."""
 
     first: int
     size: int

@@ -58,11 +58,6 @@ class PendingRewards:
     They stand in columns, a row per decision in the order of rounds: hundreds of thousands of pending decisions take
     little memory, and are saved and loaded in milliseconds.
 
-    Attributes:
-        arms: of the bandit.
-        window: seconds after which a missing reward is lost; None for never.
-        count: number of decisions with pending rewards.
-
     Example:
         >>> from evenhand.bandit.arms import Arms
         >>> pending = PendingRewards(Arms(("tea", "coffee")), plays=2, window=60.0)

@@ -33,31 +33,7 @@ DECIDING, LEARNING = 0, 1  # purposes of random streams
 
 
 class Record:
-    """The data of a `evenhand.bandit.Bandit`; see there for the arguments.
-
-    Attributes:
-        algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy.
-        plays: arms that play per round.
-        seed: of all randomness.
-        missing: what a missing reward means, ``"never"``, ``"lost"`` or ``"zero"``.
-        reward_range: the smallest and the largest reward.
-        arms: their names, and which are retired.
-        parameters: the algorithm's; those with one value per arm as lists.
-        policy: made from the algorithm and its parameters.
-        state: of the policy, in a single lane; its rewards are scaled to [0, 1].
-        chance: the random streams of the policy.
-        learned: how often the policy was given feedback.
-        version: changes of arms and promises so far.
-        pending: rewards that can still arrive, and the last that have.
-        leases: rounds that clients decide themselves, and their rewards.
-        statistics: counts per arm, in the user's unit.
-        deficit_history: the deficits over time.
-        count_history: plays and rewards over time.
-        changes: the last changes of arms and promises.
-        availability: which arms were available in the last rounds.
-        last_total: the last round whose total is known; None where no total was ever given.
-        sources: where the evidence is from that the policy learned beforehand; see `evenhand.bandit.history`.
-    """
+    """The data of a `evenhand.bandit.Bandit`; see there for the arguments."""
 
     def __init__(
         self,

@@ -20,11 +20,6 @@ RANGE = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 class App(typer.Typer):
     """A group of commands of the command line.
 
-    Args:
-        text: what the group is for.
-        group: of Click, which finds the commands.
-        options: of Typer.
-
     Example:
         >>> App("Maintain the database.", name="db").info.help
         'Maintain the database.'

@@ -225,14 +225,6 @@ class LeasedDecisions:
 def column_of(unit: str, salt: int, size: int) -> int:
     """The column of a unit in a lease of some decisions: FNV-1a of its UTF-8 bytes, mixed as in MurmurHash3, scaled.
 
-    Args:
-        unit: such as the id of a user.
-        salt: of the lease, from 0 to 2³² − 1.
-        size: columns of the lease.
-
-    Returns:
-        The column, from 0 to ``size`` − 1.
-
     Example:
         >>> column_of("user-17", salt=1, size=1000), column_of("user-17", salt=2, size=1000)
         (364, 650)

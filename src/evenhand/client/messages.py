@@ -30,13 +30,6 @@ SECRET = r"[!-~]+"  # printable ASCII characters without spaces
 class Call:
     """A call of the service.
 
-    Attributes:
-        method: of HTTP.
-        url: without the query.
-        body: sent as JSON; None for none.
-        query: parameters; those that are None are left out.
-        idempotency_key: by which the service recognises the call when it is repeated; None if it changes nothing.
-
     Example:
         >>> call = Call("GET", "http://localhost:8000/v1/allocations/tea/audit", query={"limit": 10})
         >>> print(call)

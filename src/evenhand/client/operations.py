@@ -517,34 +517,12 @@ def algorithms() -> Steps[tuple[AlgorithmInfo, ...]]:
 
 
 def event_page(name: str, after: int) -> Steps[answers.Events]:
-    """A page of events.
-
-    Args:
-        name: of the allocation.
-        after: sequence of the last event that is known; 0 for none.
-
-    Returns:
-        The next events, and the sequence after which to continue, None at the end.
-    """
+    """A page of events."""
     return _get(path_to(name, "events"), answers.Events, after=after, limit=PAGE)
 
 
 def log(name: str, path: str | PathLike[str], since: int, until: int | None, estimate: bool) -> tuple[Path, Call, str]:
-    """Where the log of an allocation goes, the call, and the media type of its answer.
-
-    Args:
-        name: of the allocation.
-        path: file to write, which ends in ``.csv`` or ``.parquet``.
-        since: the first round.
-        until: the last round; None for the last one decided.
-        estimate: whether to estimate propensities that have no closed form.
-
-    Returns:
-        The path, the call, and the media type.
-
-    Raises:
-        DataError: the name of the file says no format.
-    """
+    """Where the log of an allocation goes, the call, and the media type of its answer."""
     target = Path(fspath(path))
     format = target.suffix.removeprefix(".").lower()
     if format not in LOG_TYPES:

@@ -38,12 +38,6 @@ REASONS = {
 class Limits:
     """How often and for how long a call is tried.
 
-    Attributes:
-        timeout: seconds per try.
-        retries: further tries after one that failed and may succeed when repeated.
-        patience: seconds per call, with all its tries.
-        wait: whether a call is tried again where nothing accepts connections, as while a service restarts.
-
     Example:
         >>> Limits(timeout=0.0)
         Traceback (most recent call last):

@@ -28,18 +28,6 @@ class InvalidSignature(EvenhandError):
 def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
     """The value of the header ``webhook-signature``.
 
-    Args:
-        secret: ``whsec_`` and base64, of the endpoint.
-        id: of the message, its header ``webhook-id``.
-        timestamp: seconds since the epoch, its header ``webhook-timestamp``.
-        body: as it is sent.
-
-    Returns:
-        ``v1,`` and the HMAC-SHA256 of id, timestamp and body in base64.
-
-    Raises:
-        EvenhandError: it is not the secret of an endpoint.
-
     Example:
         >>> signature("whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_1", 1614265330, b"{}")
         'v1,ZztYR0IIDCBCUcYzh8ZE+qsQWpIgtHU7R1hpe8htaD4='

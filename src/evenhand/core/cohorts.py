@@ -44,18 +44,7 @@ class Answers:
 
     @classmethod
     def at_once(cls, received: NDArray[np.generic], rewards: NDArray[np.generic]) -> Answers:
-        """Rewards of the round that ends now, from how many there are and their sum, (…, arms) each.
-
-        Args:
-            received: (…, arms), number of rewards per arm, 0 or 1.
-            rewards: (…, arms), their sums, on the scale [0, 1].
-
-        Returns:
-            Answers with an age of 0.
-
-        Raises:
-            EvenhandError: several rewards arrived for one arm, so that some belong to earlier rounds.
-        """
+        """Rewards of the round that ends now, from how many there are and their sum, (…, arms) each."""
         if np.any(np.asarray(received, dtype=float) > 1.0):
             raise EvenhandError(
                 "rewards arrived for pulls of earlier rounds, without their pulls: counts by age need feedback that "
@@ -86,24 +75,12 @@ class Delays:
 
     @classmethod
     def empty(cls, shape: tuple[int, ...]) -> Delays:
-        """Nothing has arrived.
-
-        Args:
-            shape: (…, arms).
-
-        Returns:
-            Counts of 0.
-        """
+        """Nothing has arrived."""
         bins, no = (*shape[:-1], BINS, shape[-1]), np.zeros(shape, dtype=bool)
         return cls(np.zeros(bins), np.zeros(bins), np.zeros(shape), np.full(shape, FIRST_LOOK), no, no.copy())
 
     def add(self, answers: Answers, received: Array) -> None:
-        """Count rewards, and test again the arms with twice as many as at their last test.
-
-        Args:
-            answers: that arrived.
-            received: (…, arms), rewards that have arrived by now.
-        """
+        """Count rewards, and test again the arms with twice as many as at their last test."""
         lanes, arms = np.divmod(answers.places, self.tests.shape[-1])
         bins = np.frexp(answers.delays)[1].clip(0, BINS - 1)
         np.add.at(_by_lane(self.counts, 2), (lanes, bins, arms), 1.0)
@@ -159,25 +136,13 @@ class Cohorts:
 
     @classmethod
     def empty(cls, shape: tuple[int, ...], tested: bool = False) -> Cohorts:
-        """Nothing has happened, for arrays of such a shape (…, arms).
-
-        Args:
-            shape: (…, arms).
-            tested: whether to watch if rewards depend on their delays.
-
-        Returns:
-            Counts of 0.
-        """
+        """Nothing has happened, for arrays of such a shape (…, arms)."""
         # Segments come first in memory, so that sums over them are fast for many lanes.
         counts = np.moveaxis(np.zeros((SEGMENTS, 3, *shape)), (0, 1), (-3, -2))
         return cls(counts, Delays.empty(shape) if tested else None)
 
     def pull(self, played: Mask) -> None:
-        """Count the pulls of a new round, (…, arms); two old segments of one length become one.
-
-        Args:
-            played: (…, arms), who plays.
-        """
+        """Count the pulls of a new round, (…, arms); two old segments of one length become one."""
         counts, before, level = self.counts, self.round, 0
         self.round += 1
         carried = np.zeros(counts[..., 0, :, :].shape)
@@ -194,15 +159,7 @@ class Cohorts:
         counts[..., -1, :, :] += carried
 
     def receive(self, answers: Answers, received: Array) -> None:
-        """Count rewards at the end of a round.
-
-        Args:
-            answers: that arrived.
-            received: (…, arms), rewards that have arrived by now, these included.
-
-        Raises:
-            EvenhandError: a reward belongs to a pull before round 1.
-        """
+        """Count rewards at the end of a round."""
         if not answers.places.size:
             return
         edges = ages(self.round)
@@ -219,11 +176,7 @@ class Cohorts:
             self.delays.add(answers, received)
 
     def by_age(self) -> Array:
-        """Pulls that are at least so old, those of them whose rewards have arrived, and the sum of these.
-
-        Returns:
-            (3, ages, …, arms), all pulls first and the oldest last; `ages` of them.
-        """
+        """Pulls that are at least so old, those of them whose rewards have arrived, and the sum of these."""
         used = max(len(ages(self.round)), 1)
         counts = np.moveaxis(self.counts, (-3, -2), (0, 1))[:used]
         sums = np.add.accumulate(counts[::-1], axis=0)[::-1]

@@ -28,14 +28,6 @@ BASES: dict[str, tuple[str, str]] = {
 def check_definition(slot: str, cls: type) -> None:
     """Refuse a class that cannot be a part of the slot, with the remedy.
 
-    Args:
-        slot: of the part, such as ``"index"``.
-        cls: the class.
-
-    Raises:
-        EvenhandError: it has another base class, takes arguments without being a frozen attrs class, lacks a method, or
-            has a method that takes other arguments.
-
     Example:
         >>> check_definition("index", dict)
         Traceback (most recent call last):

@@ -125,15 +125,7 @@ class StateError(EvenhandError):
 
 
 def nearest(name: str, known: Iterable[object]) -> str:
-    """A hint at the nearest known name, or at all of them where none is near.
-
-    Args:
-        name: that is unknown.
-        known: the names that there are.
-
-    Returns:
-        The end of a message, from its semicolon on.
-    """
+    """A hint at the nearest known name, or at all of them where none is near."""
     names = {str(one).lower(): one for one in known}
     close = difflib.get_close_matches(str(name).lower(), list(names), n=1, cutoff=0.5)
     return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(map(str, names.values()))}"
@@ -141,14 +133,6 @@ def nearest(name: str, known: Iterable[object]) -> str:
 
 def number_of(count: int, one: str, many: str = "") -> str:
     """A number with its noun.
-
-    Args:
-        count: how many there are.
-        one: the noun in the singular.
-        many: its plural; empty for the singular with an s.
-
-    Returns:
-        Both, with commas between thousands.
 
     Example:
         >>> number_of(1, "entry", "entries"), number_of(2, "entry", "entries"), number_of(1200, "arm")
@@ -160,14 +144,6 @@ def number_of(count: int, one: str, many: str = "") -> str:
 def there_are(count: int, one: str, many: str = "") -> str:
     """That there are so many of something.
 
-    Args:
-        count: how many there are.
-        one: the noun in the singular.
-        many: its plural; empty for the singular with an s.
-
-    Returns:
-        A clause, such as that of a message.
-
     Example:
         >>> there_are(1, "arm"), there_are(3, "arm")
         ('there is 1 arm', 'there are 3 arms')
@@ -177,13 +153,6 @@ def there_are(count: int, one: str, many: str = "") -> str:
 
 def shown(value: object, limit: int = 200) -> str:
     """A value as a message quotes it: its repr on one line, cut where it is long.
-
-    Args:
-        value: the value.
-        limit: characters, at most.
-
-    Returns:
-        At most ``limit`` characters, the last of them ``…`` where the text is cut.
 
     Example:
         >>> shown([0.5, "a"]), shown("x" * 300, limit=10)

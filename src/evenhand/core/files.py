@@ -14,13 +14,6 @@ from .errors import EvenhandError, shown
 def path_of(path: str | os.PathLike[str], name: str = "path") -> Path:
     """The path of a file or a folder.
 
-    Args:
-        path: as given.
-        name: of the argument, for the message.
-
-    Raises:
-        EvenhandError: it is not a path.
-
     Example:
         >>> path_of(3)
         Traceback (most recent call last):
@@ -34,11 +27,6 @@ def path_of(path: str | os.PathLike[str], name: str = "path") -> Path:
 
 def write_whole(path: Path, write: Callable[[Path], object], private: bool = False) -> None:
     """Let ``write(temporary path)`` write a file, and move it to its place when it is complete.
-
-    Args:
-        path: where the file goes.
-        write: writes to the path that it is given, in the same folder and with the same ending.
-        private: whether only its owner may read it.
 
     Example:
         >>> import tempfile
@@ -54,10 +42,6 @@ def write_whole(path: Path, write: Callable[[Path], object], private: bool = Fal
 @contextmanager
 def whole(path: Path, private: bool = False) -> Iterator[Path]:
     """A temporary path, which is moved to ``path`` after the block; a block that fails leaves nothing.
-
-    Args:
-        path: where the file goes.
-        private: whether only its owner may read it.
 
     Example:
         >>> import tempfile
@@ -83,12 +67,6 @@ def whole(path: Path, private: bool = False) -> Iterator[Path]:
 def check_folder(folder: Path) -> None:
     """Make the folder, and complain before any work if nothing can be written there.
 
-    Args:
-        folder: to make, with the folders that it is in.
-
-    Raises:
-        EvenhandError: the folder cannot be made or written to.
-
     Example:
         >>> check_folder(Path("/dev/null/results"))
         Traceback (most recent call last):
@@ -112,13 +90,6 @@ def alone_in(folder: Path, shared: bool = False) -> Iterator[None]:
     """Keep other processes that ask for it out of a folder during the block; a process that dies lets go.
 
     Where the system has no locks on folders, nothing is locked.
-
-    Args:
-        folder: that exists.
-        shared: whether others that share it, too, may be in it at the same time.
-
-    Raises:
-        EvenhandError: another process is in it.
 
     Example:
         >>> import tempfile

@@ -16,11 +16,6 @@ LINK = re.compile(r"\{term\}`([^`<]+?)(?: <[^`>]*>)?`")
 class Term:
     """A word and what it means.
 
-    Attributes:
-        name: the word.
-        text: its meaning, in Markdown; ``{term}`` links to another word.
-        forms: other forms of the word, such as its plural.
-
     Example:
         >>> Term("index", "The part that gives each arm its {term}`score`.").plain
         'The part that gives each arm its score.'
@@ -39,9 +34,6 @@ class Term:
 def terms() -> dict[str, Term]:
     """All words, in the order of the alphabet.
 
-    Returns:
-        The words by their names.
-
     Example:
         >>> terms()["horizon"].text
         'T, the number of rounds.'
@@ -52,15 +44,6 @@ def terms() -> dict[str, Term]:
 
 def find(word: str) -> Term:
     """The term for a word, or for a word of the literature that stands in brackets.
-
-    Args:
-        word: in any case.
-
-    Returns:
-        The term.
-
-    Raises:
-        EvenhandError: there is none.
 
     Example:
         >>> find("Shares").name, find("pull").name

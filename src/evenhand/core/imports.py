@@ -16,13 +16,6 @@ from evenhand.core.errors import ConfigurationError, nearest
 def import_source(source: str, folder: Path | None = None) -> ModuleType:
     """Load a module that the user names, a file or an importable module, so that it registers its parts.
 
-    Args:
-        source: path of a ``.py`` file, or the name of a module.
-        folder: in which a relative path, or a module that is not installed, is looked for; None for the present one.
-
-    Raises:
-        ConfigurationError: there is no such file or module, or it fails when it is loaded.
-
     Example:
         >>> import_source("math").__name__
         'math'
@@ -51,16 +44,6 @@ def import_source(source: str, folder: Path | None = None) -> ModuleType:
 def import_object(name: str, folder: Path | None = None) -> Any:
     """The object ``module:name``; for a module that the user names, never one that data from elsewhere name.
 
-    Args:
-        name: ``module:name``, or the path of a Python file before the colon.
-        folder: in which a module that is not installed is looked for; None for the present one.
-
-    Returns:
-        The object.
-
-    Raises:
-        ConfigurationError: there is no such module, or it has no such object.
-
     Example:
         >>> import_object("math:floor")(1.5)
         1
@@ -75,13 +58,6 @@ def import_object(name: str, folder: Path | None = None) -> Any:
 
 def same_definition(one: type | Callable[..., Any], other: type | Callable[..., Any]) -> bool:
     """Whether two classes or functions are one definition, loaded twice: again, or as a script and as a module.
-
-    Args:
-        one: a class or function.
-        other: another.
-
-    Returns:
-        True where name and file agree.
 
     Example:
         >>> from evenhand.policy import Categorical, TopM

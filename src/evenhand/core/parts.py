@@ -156,12 +156,6 @@ def register(slot: str, kind: str, cls: type) -> None:
 def kinds(slot: str) -> dict[str, type]:
     """The classes of a slot by their names, with those of installed packages (entry points ``evenhand.parts``).
 
-    Args:
-        slot: such as ``"index"``.
-
-    Returns:
-        The classes by their names, in the order of `HOMES` and of their definition; others last.
-
     Example:
         >>> sorted(kinds("merit"))
         ['linear', 'power', 'softmax', 'table', 'threshold']
@@ -277,17 +271,6 @@ def class_of(
 ) -> tuple[type, dict[str, Any]]:
     """The class that a table names, and the other keys of the table; see `build`.
 
-    Args:
-        slot: such as ``"fairness"``.
-        table: with ``kind``, and the arguments of the constructor.
-        importing: loads what a kind such as ``mine:Rule`` names; None refuses such kinds.
-
-    Returns:
-        The class, and the table without ``kind``.
-
-    Raises:
-        ConfigurationError: the kind is missing or unknown, or names something else than a part.
-
     Example:
         >>> class_of("fairness", {"kind": "deficit_first", "fractions": 0.1})[1]
         {'fractions': 0.1}
@@ -328,11 +311,7 @@ def rules_of(part: Part | None) -> Any:
 
 
 def parameters_of(cls: type) -> dict[str, attrs.Attribute[Any]]:
-    """The arguments of a part's class, by the names that the constructor takes.
-
-    Returns:
-        Fields of attrs, each with its default and converter; empty for a class without parameters.
-    """
+    """The arguments of a part's class, by the names that the constructor takes."""
     fields = attrs.fields(cls) if attrs.has(cls) else ()  # a class without parameters need not be attrs'
     return {parameter.alias: parameter for parameter in fields if parameter.init}
 

@@ -50,12 +50,7 @@ class Root(NamedTuple):
 
 
 def roots_of(value: object, seen: set[int] | None = None) -> Iterator[Root]:
-    """Where classes, functions, and the classes of instances and of all that is in them are defined.
-
-    Args:
-        value: a class, a function, an instance, or several.
-        seen: what has been looked at.
-    """
+    """Where classes, functions, and the classes of instances and of all that is in them are defined."""
     seen = set() if seen is None else seen
     if id(value) in seen:
         return
@@ -79,31 +74,19 @@ def _own(definitions: Iterable[Any], fields: bool) -> list[Root]:
 
 
 class Source:
-    """The source of a package.
-
-    Args:
-        folder: of the package.
-    """
+    """The source of a package."""
 
     def __init__(self, folder: Path = Path(__file__).parents[1]) -> None:
         self._folder = folder
         self.module, self._read = cache(self._module), cache(self._definition)
 
     def digest(self, roots: Iterable[Root]) -> str:
-        """A digest of all definitions that some use.
-
-        Args:
-            roots: to begin with.
-        """
+        """A digest of all definitions that some use."""
         texts = sorted({text for root in self.used(roots) for text in self._read(root)[0]})
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
     def used(self, roots: Iterable[Root]) -> set[Root]:
-        """The definitions that some use, with themselves.
-
-        Args:
-            roots: to begin with.
-        """
+        """The definitions that some use, with themselves."""
         found: set[Root] = set()
         waiting = list(roots)
         while waiting:
@@ -321,9 +304,6 @@ def _is_text(line: ast.stmt) -> bool:
 
 def bare(source: bytes) -> str:
     """Code without comments and without strings that stand alone, as docstrings do.
-
-    Args:
-        source: of a Python file.
 
     Example:
         >>> bare(b"x = 1  # one")

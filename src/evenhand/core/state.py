@@ -214,27 +214,12 @@ class PerLane(np.ndarray[Any, np.dtype[np.float64]]):
 
 
 def rows(record: T, lanes: NDArray[np.intp]) -> T:
-    """A copy of a record with only the given lanes in its arrays.
-
-    Args:
-        record: whose arrays have the lanes on the first axis.
-        lanes: (some lanes,), their numbers from 0.
-
-    Returns:
-        The copy.
-    """
+    """A copy of a record with only the given lanes in its arrays."""
     return each_array(record, lambda array: array[lanes])
 
 
 def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
     """A copy of a record with every array in it changed; what is no array stays as it is.
-
-    Args:
-        record: an array, a record of arrays and records, or anything else.
-        change: from an array to its replacement.
-
-    Returns:
-        The copy.
 
     Example:
         >>> each_array(Tally.empty((2,)), lambda array: array + 1.0).pulls
@@ -249,13 +234,6 @@ def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
 
 def grown(old: T, fresh: T) -> T:
     """A record with the values of ``old``, and those of ``fresh`` for the arms that ``old`` does not have.
-
-    Args:
-        old: record of arrays with the arms on the last axis.
-        fresh: a record of the same class at its start, with as many arms or more.
-
-    Returns:
-        A new record; neither of the two is changed.
 
     Example:
         >>> grown(Tally(np.ones(2), np.ones(2), np.ones(2)), Tally.empty((3,))).pulls
@@ -275,14 +253,6 @@ def grown(old: T, fresh: T) -> T:
 
 def for_lanes(part: T, lanes: slice, keep: bool = False) -> T:
     """A copy of a part in which every `PerLane` parameter is cut to the given lanes.
-
-    Args:
-        part: with parameters of (lanes, …).
-        lanes: the lanes to keep.
-        keep: whether the parameters stay `PerLane`, to be cut again; otherwise they are plain arrays, which are faster.
-
-    Returns:
-        The copy, or the part itself where it has no such parameter.
 
     Example:
         >>> from evenhand.rewards import Bernoulli

@@ -35,10 +35,6 @@ class Streams:
     The first axis of what is drawn has the lanes, and each strand draws its rows itself. So what a strand draws does
     not depend on which others run beside it.
 
-    Args:
-        generators: one for each strand.
-        sizes: rows of each strand.
-
     Example:
         >>> streams = Streams([np.random.default_rng(1), np.random.default_rng(2)], [2, 1])
         >>> drawn = streams.random((3, 4))
@@ -58,17 +54,7 @@ class Streams:
         return list(zip(self._generators, self._spans, strict=True))
 
     def random(self, size: tuple[int, ...]) -> NDArray[np.float64]:
-        """Uniform numbers in [0, 1).
-
-        Args:
-            size: the rows of all strands, and further axes.
-
-        Returns:
-            An array of shape ``size``.
-
-        Raises:
-            NotByLaneError: it has another number of rows.
-        """
+        """Uniform numbers in [0, 1)."""
         self._check(size)
         drawn = np.empty(size)
         for generator, span in zip(self._generators, self._spans, strict=True):
@@ -76,18 +62,7 @@ class Streams:
         return drawn
 
     def beta(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-        """Draws from Beta distributions.
-
-        Args:
-            a: (rows, …), above 0.
-            b: (rows, …), above 0.
-
-        Returns:
-            An array of the shape of ``a``, in [0, 1].
-
-        Raises:
-            NotByLaneError: they have another number of rows.
-        """
+        """Draws from Beta distributions."""
         self._check(np.shape(a))
         drawn = np.empty(np.shape(a))
         for generator, span in zip(self._generators, self._spans, strict=True):
@@ -95,28 +70,13 @@ class Streams:
         return drawn
 
     def permuted(self, x: NDArray[Any], axis: int) -> NDArray[Any]:
-        """A copy in which each row is shuffled along an axis.
-
-        Args:
-            x: (rows, …).
-            axis: 1 or more.
-
-        Returns:
-            An array of the shape of ``x``.
-
-        Raises:
-            NotByLaneError: it has another number of rows, or the rows themselves would be shuffled.
-        """
+        """A copy in which each row is shuffled along an axis."""
         self._check(x.shape if axis else ())
         pairs = zip(self._generators, self._spans, strict=True)
         return np.concatenate([generator.permuted(x[span], axis=axis) for generator, span in pairs])
 
     def among(self, mask: Mask) -> Streams:
-        """The same generators, for as many rows as a mask has true entries in the lanes of each strand.
-
-        Args:
-            mask: (lanes, …).
-        """
+        """The same generators, for as many rows as a mask has true entries in the lanes of each strand."""
         return Streams(self._generators, [int(np.count_nonzero(mask[span])) for span in self._spans])
 
     def __getattr__(self, name: str) -> Callable[..., NDArray[Any]]:
@@ -156,12 +116,6 @@ class Streams:
 def spans(sizes: Sequence[int]) -> list[slice]:
     """Slices of the given sizes, one after another.
 
-    Args:
-        sizes: of each.
-
-    Returns:
-        As many slices as there are sizes; the first one starts at 0.
-
     Example:
         >>> spans([2, 1])
         [slice(0, 2, None), slice(2, 3, None)]
@@ -173,13 +127,6 @@ def spans(sizes: Sequence[int]) -> list[slice]:
 def strand_sizes(lanes: int, strands: int) -> list[int]:
     """Lanes of each strand: `STRAND`, and in the last one what is left.
 
-    Args:
-        lanes: in all.
-        strands: their number; one strand has all lanes, however many.
-
-    Returns:
-        One number per strand; their sum is ``lanes``.
-
     Example:
         >>> strand_sizes(250, 3)
         [100, 100, 50]
@@ -190,13 +137,6 @@ def strand_sizes(lanes: int, strands: int) -> list[int]:
 def strand_seeds(seed: int, lanes: int) -> list[np.random.SeedSequence]:
     """A seed for each strand; those of the first strands do not depend on how many there are.
 
-    Args:
-        seed: of all randomness, ≥ 0.
-        lanes: in all.
-
-    Returns:
-        One seed for every `STRAND` lanes, rounded up.
-
     Example:
         >>> len(strand_seeds(1, lanes=250))
         3
@@ -206,13 +146,6 @@ def strand_seeds(seed: int, lanes: int) -> list[np.random.SeedSequence]:
 
 def joined(generators: Sequence[np.random.Generator], lanes: int) -> np.random.Generator:
     """One generator for all strands.
-
-    Args:
-        generators: one for each strand.
-        lanes: in all.
-
-    Returns:
-        The generator itself if there is one; otherwise `Streams`, which have its methods for distributions.
 
     Example:
         >>> rng = joined([np.random.default_rng(1), np.random.default_rng(2)], lanes=150)
@@ -227,10 +160,6 @@ def joined(generators: Sequence[np.random.Generator], lanes: int) -> np.random.G
 def among(rng: np.random.Generator, mask: Mask) -> np.random.Generator:
     """The generator for draws that are needed in some entries only: one row for each true entry.
 
-    Args:
-        rng: of the policy.
-        mask: (lanes, …) or (arms,), True where a draw is needed.
-
     Example:
         >>> mask = np.array([[True, False], [True, True]])
         >>> among(np.random.default_rng(1), mask).random((3,)).shape
@@ -244,13 +173,6 @@ def over_arms(values: NDArray[Any], weights: NDArray[Any] | None = None) -> NDAr
 
     A product of matrices is faster than a sum over a short last axis, but rounds a row differently when there are
     others. So every strand is multiplied by itself.
-
-    Args:
-        values: (lanes, arms) or (arms,).
-        weights: (arms,) or (arms, columns); None for ones.
-
-    Returns:
-        (lanes,) or (lanes, columns), or without the lanes.
 
     Example:
         >>> over_arms(np.array([[1.0, 2.0], [3.0, 4.0]]))

@@ -112,16 +112,7 @@ def read_delays(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], list[Arr
 
 @dataclass(frozen=True, eq=False)
 class _Log:
-    """The cells of a log.
-
-    Attributes:
-        sheet: the file.
-        value: what a cell is; also the name of its column in a long log.
-        arms: names of the arms.
-        cells: (rounds, arms), without blanks around them; empty where there is none.
-        rows: (rounds, arms), the row of the file that a cell is in; 0 for a pair that a long log lacks.
-        long: whether the file has one row per round and arm.
-    """
+    """The cells of a log."""
 
     sheet: Sheet
     value: str

@@ -31,13 +31,6 @@ BLOCK = 1_000_000  # rows read at a time
 class Layout:
     """How the cells of a file are written.
 
-    Attributes:
-        separator: between two cells; cells may be quoted where it is a comma.
-        columns: names of the columns of a file without a header; None where the first row names them.
-        more: whether a row may have cells after those of ``columns``.
-        encoding: of the text.
-        remedy: what to do if the file is missing, in a few words.
-
     Example:
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "u.item"
@@ -56,10 +49,6 @@ class Layout:
 class Sheet:
     """A file of cells in columns; rows are counted from 1 as in the file, with header and blank lines.
 
-    Args:
-        path: of the file.
-        layout: how it is written; a CSV file with a header unless given.
-
     Example:
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "tea.csv"
@@ -76,29 +65,11 @@ class Sheet:
         self.layout = layout or Layout()
 
     def names(self) -> tuple[str, ...]:
-        """The names of the columns.
-
-        Returns:
-            The header, or the columns of a layout that has none.
-
-        Raises:
-            DataError: the file is missing, empty or cannot be read.
-        """
+        """The names of the columns."""
         return self._named(self._numbered())
 
     def rows(self, *columns: str) -> Iterator[tuple[int, Sequence[str]]]:
-        """The number and the cells of each row; blank lines are skipped.
-
-        Args:
-            columns: which cells to return, in this order; all of them if none is given.
-
-        Returns:
-            Pairs of the row's number in the file, the first one being 1, and its cells as strings.
-
-        Raises:
-            DataError: the file is missing, empty or cannot be read, a column is missing, or a row has more or fewer
-                cells than there are columns.
-        """
+        """The number and the cells of each row; blank lines are skipped."""
         numbered = self._numbered()
         names = self._named(numbered)
         self._check_columns(columns, names)
@@ -111,14 +82,7 @@ class Sheet:
             yield row, [cells[place] for place in places] if places else cells
 
     def blocks(self, *columns: str) -> Iterator[Block]:
-        """The rows in blocks of `BLOCK`, for numeric columns of large files; blank lines are skipped.
-
-        Args:
-            columns: those that will be read.
-
-        Raises:
-            DataError: as `rows`; a row with too few cells has blanks in their place.
-        """
+        """The rows in blocks of `BLOCK`, for numeric columns of large files; blank lines are skipped."""
         import pandas as pd
 
         header = self.layout.columns is None
@@ -149,55 +113,21 @@ class Sheet:
             raise self._unreadable(error) from None
 
     def whole(self, row: int, column: str, cell: str) -> int:
-        """The whole number of at least 0 in a cell.
-
-        Args:
-            row: of the file, for the message.
-            column: of the cell, for the message.
-            cell: what it holds.
-
-        Returns:
-            The number.
-
-        Raises:
-            DataError: there is none.
-        """
+        """The whole number of at least 0 in a cell."""
         text = cell.strip()
         if not (text.isascii() and text.isdecimal()):
             raise self.fault(row, column, cell, "not a whole number of at least 0")
         return int(text)
 
     def number(self, row: int, column: str, cell: str) -> float:
-        """The finite number in a cell.
-
-        Args:
-            row: of the file, for the message.
-            column: of the cell, for the message.
-            cell: what it holds.
-
-        Returns:
-            The number.
-
-        Raises:
-            DataError: there is none.
-        """
+        """The finite number in a cell."""
         value = number_or_nan(cell)
         if not math.isfinite(value):
             raise self.fault(row, column, cell, "not a finite number")
         return value
 
     def fault(self, row: int, column: str, cell: str, why: str) -> DataError:
-        """The error that a cell is wrong, to be raised.
-
-        Args:
-            row: of the file.
-            column: of the cell.
-            cell: what it holds.
-            why: what is wrong with it, after "is".
-
-        Returns:
-            The error.
-        """
+        """The error that a cell is wrong, to be raised."""
         return DataError(f"{self.path}, row {row}, column {column}: {cell!r} is {why}")
 
     def _numbered(self) -> Iterator[tuple[int, list[str]]]:
@@ -253,10 +183,6 @@ class Sheet:
 class Block:
     """Some rows of a sheet.
 
-    Attributes:
-        sheet: of which these are rows.
-        frame: the cells; its index is the number of the row.
-
     Example:
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "tea.csv"
@@ -269,17 +195,7 @@ class Block:
     frame: pd.DataFrame
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """The finite numbers of a column, (rows,).
-
-        Args:
-            column: its name.
-
-        Returns:
-            The numbers.
-
-        Raises:
-            DataError: a cell holds none.
-        """
+        """The finite numbers of a column, (rows,)."""
         import pandas as pd
 
         values = np.asarray(pd.to_numeric(self.frame[column], errors="coerce").to_numpy(dtype=float))
@@ -287,32 +203,13 @@ class Block:
         return values
 
     def whole(self, column: str) -> NDArray[np.int64]:
-        """The whole numbers of a column, (rows,).
-
-        Args:
-            column: its name.
-
-        Returns:
-            The numbers, smaller than 2⁵³ in absolute value.
-
-        Raises:
-            DataError: a cell holds none.
-        """
+        """The whole numbers of a column, (rows,)."""
         values = self.numbers(column)
         self.refuse(column, (values != np.floor(values)) | (np.abs(values) >= 2**53), "not a whole number")
         return values.astype(np.int64)
 
     def refuse(self, column: str, wrong: NDArray[np.bool_], why: str) -> None:
-        """Raise an error for the first of the rows (rows,) that are wrong.
-
-        Args:
-            column: its name.
-            wrong: whether each row is wrong.
-            why: what is wrong, after "is".
-
-        Raises:
-            DataError: a row is wrong.
-        """
+        """Raise an error for the first of the rows (rows,) that are wrong."""
         if wrong.any():
             row = self.frame.index[wrong][0]
             value = self.frame[column].loc[row]
@@ -321,12 +218,6 @@ class Block:
 
 def number_or_nan(cell: str) -> float:
     """The number in a cell; NaN where there is none.
-
-    Args:
-        cell: what it holds.
-
-    Returns:
-        The number, which may be infinite, or NaN.
 
     Example:
         >>> number_or_nan(" 2.5"), number_or_nan("tea")

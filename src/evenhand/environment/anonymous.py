@@ -31,14 +31,7 @@ class Flow(Protocol):
     """A profile at work on some lanes."""
 
     def step(self, earned: Array, played: Mask, chance: Array | None) -> Array:
-        """The sum that arrives in this round, (lanes,).
-
-        Args:
-            earned: (lanes,), the totals of the plays of this round; (lanes, arms) for a profile that depends on the
-                arm.
-            played: (lanes, arms), which arms play.
-            chance: (lanes, arms), uniform numbers in [0, 1); None for a profile that is not random.
-        """
+        """The sum that arrives in this round, (lanes,)."""
         ...
 
 
@@ -91,16 +84,7 @@ class Sums:
         self._under_way = np.zeros(math.prod(shape[:-1]))
 
     def send(self, played: Mask, earned: NDArray[Any], chance: Array | None) -> Feedback:
-        """Take the plays and totals of a round, (…, arms); return the round's sum, credited to the arms that play.
-
-        Args:
-            played: who plays.
-            earned: totals of the arms that play, 0 for the others.
-            chance: (…, arms), uniform numbers in [0, 1); None where the profile draws nothing.
-
-        Returns:
-            The feedback of the round.
-        """
+        """Take the plays and totals of a round, (…, arms); return the round's sum, credited to the arms that play."""
         totals = np.reshape(over_arms(earned), -1)
         arms = (-1, self._shape[-1])
         spread = np.reshape(earned, arms) if self._by_arm else totals
@@ -111,16 +95,7 @@ class Sums:
         return Feedback(received=played, rewards=played * share[..., np.newaxis])
 
     def send_all(self, played: Mask, earned: NDArray[Any], chance: Array | None) -> Array:
-        """What `send` returns as rewards, for rounds in which the same arms play.
-
-        Args:
-            played: (lanes, arms), who plays.
-            earned: (rounds, lanes, arms), totals of the arms that play, 0 for the others.
-            chance: (rounds, lanes, arms), uniform numbers in [0, 1); None where the profile draws nothing.
-
-        Returns:
-            (rounds, lanes, arms).
-        """
+        """What `send` returns as rewards, for rounds in which the same arms play."""
         totals = earned.sum(axis=-1, dtype=float)
         spread = earned if self._by_arm else totals
         chances = [None] * len(earned) if chance is None else chance
@@ -147,16 +122,7 @@ class Delayed:
         self._delays, self._wheel = delays, TimingWheel(lanes, rounds, np.dtype(float))
 
     def step(self, earned: Array, played: Mask, chance: Array | None) -> Array:
-        """The sum that arrives in this round, (lanes,).
-
-        Args:
-            earned: (lanes,) or (lanes, arms), totals of the round.
-            played: (lanes, arms), who plays.
-            chance: (lanes, arms), uniform numbers in [0, 1); None where no delay is drawn.
-
-        Returns:
-            Sums in the unit of the totals.
-        """
+        """The sum that arrives in this round, (lanes,)."""
         plays = np.flatnonzero(earned)
         delays = self._delays(plays, played, chance)
         self._wheel.put(delays, plays // played.shape[1], earned.reshape(-1)[plays])

@@ -165,12 +165,6 @@ def best_dynamic(gains: Array, plays: int, fractions: PerArm | None = None, avai
     Without promises the m largest gains; with promised shares each arm first plays with its share, and what is left
     goes to the largest gains, no arm above one.
 
-    Args:
-        gains: (…, arms), expected reward of a play.
-        plays: m.
-        fractions: (arms,), promised shares; None for none.
-        available: (…, arms), the arms that can play, for no promises; None for all.
-
     Example:
         >>> gains = np.array([0.5, 0.9])
         >>> best_dynamic(gains, 1).item(), round(best_dynamic(gains, 1, [0.25, 0.0]).item(), 3)

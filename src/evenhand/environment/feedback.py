@@ -176,16 +176,7 @@ class Scaled:
         self._channel, self._unit = channel, unit
 
     def send(self, played: Mask, earned: NDArray[Any], chance: Array | None) -> Feedback:
-        """Take rewards in the unit; return feedback on the scale [0, 1].
-
-        Args:
-            played: (…, arms), who plays.
-            earned: (…, arms), rewards in the unit, 0 for arms that do not play.
-            chance: (…, arms), uniform numbers in [0, 1); None where the model draws nothing.
-
-        Returns:
-            The feedback of the round.
-        """
+        """Take rewards in the unit; return feedback on the scale [0, 1]."""
         return self._channel.send(played, (earned - self._unit.low * played) / self._unit.width, chance)
 
 

@@ -190,16 +190,7 @@ class Late:
         self._wheel: TimingWheel | None = None
 
     def send(self, played: Mask, earned: NDArray[Any], chance: Array | None) -> Feedback:
-        """Take the plays and rewards of a round, (…, arms); return what becomes known at its end.
-
-        Args:
-            played: who plays.
-            earned: rewards, 0 for arms that do not play.
-            chance: (…, arms), uniform numbers in [0, 1); None where no delay is drawn.
-
-        Returns:
-            The feedback of the round, on the scale [0, 1].
-        """
+        """Take the plays and rewards of a round, (…, arms); return what becomes known at its end."""
         places = np.flatnonzero(played)
         rewards = earned.ravel()[places]
         level = np.zeros(len(places)) if chance is None else chance.ravel()[places]
@@ -232,9 +223,5 @@ class Late:
         return delays
 
     def under_way(self) -> int:
-        """Number of rewards that will become known before the horizon.
-
-        Returns:
-            A count over all lanes and arms, at least 0.
-        """
+        """Number of rewards that will become known before the horizon."""
         return 0 if self._wheel is None else self._wheel.under_way()

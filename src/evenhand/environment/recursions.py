@@ -10,14 +10,6 @@ import numpy as np
 def evenly(low: Any, high: Any, chance: Any) -> Any:
     """A delay for which all of ``low … high`` rounds are as likely.
 
-    Args:
-        low: rounds ≥ 0.
-        high: rounds ≥ low.
-        chance: a uniform number in [0, 1).
-
-    Returns:
-        A whole number of rounds in ``low … high``, as a float.
-
     Example:
         >>> float(evenly(1, high=2, chance=0.7))
         2.0
@@ -28,14 +20,6 @@ def evenly(low: Any, high: Any, chance: Any) -> Any:
 def running(total: Any, new: Any, old: Any) -> Any:
     """A running sum, which gains a total and loses another.
 
-    Args:
-        total: the sum so far.
-        new: what it gains.
-        old: what it loses.
-
-    Returns:
-        The new sum, ``total + new − old``.
-
     Example:
         >>> running(3.0, new=1.0, old=2.0)
         2.0
@@ -45,17 +29,6 @@ def running(total: Any, new: Any, old: Any) -> Any:
 
 def slid(length: Any, rising: bool, total: Any, weighted: Any, new: Any, old: Any) -> tuple[Any, Any]:
     """The sum of the last d totals, and their sum with weights on a line from d to 1 or from 1 to d, a round on.
-
-    Args:
-        length: d.
-        rising: whether the oldest total has the weight d; otherwise the newest has it.
-        total: the sum so far.
-        weighted: the weighted sum so far.
-        new: the total of the round before.
-        old: the total of d + 1 rounds ago.
-
-    Returns:
-        The sum and the weighted sum.
 
     Example:
         >>> slid(2, True, total=5.0, weighted=8.0, new=1.0, old=3.0)  # of 2, 3 to 1, 2
@@ -69,14 +42,6 @@ def slid(length: Any, rising: bool, total: Any, weighted: Any, new: Any, old: An
 
 def fading(total: Any, factor: Any, new: Any) -> Any:
     """A discounted sum, a round on.
-
-    Args:
-        total: the sum so far.
-        factor: by which it shrinks.
-        new: what it gains.
-
-    Returns:
-        The new sum, ``factor · total + new``.
 
     Example:
         >>> fading(2.0, factor=0.5, new=1.0)

@@ -110,12 +110,6 @@ class RewardRules(NamedTuple):
 def below(rng: np.random.Generator, probabilities: Array, rounds: int, lanes: int) -> Mask:
     """True with the probability of each arm, (rounds, lanes, arms).
 
-    Args:
-        rng: the random stream.
-        probabilities: (arms,) or (lanes, arms), in [0, 1].
-        rounds: number of rounds.
-        lanes: number of replications.
-
     Example:
         >>> import numpy as np
         >>> below(np.random.default_rng(0), np.array([0.0, 1.0]), rounds=1, lanes=1)

@@ -34,13 +34,7 @@ class TimingWheel:
     """
 
     def __init__(self, places: int, rounds: int, kind: np.dtype[Any]) -> None:
-        """An empty wheel.
-
-        Args:
-            places: number of places.
-            rounds: turns until the horizon.
-            kind: type of the rewards; booleans are summed as whole numbers.
-        """
+        """An empty wheel."""
         self._now, self._rounds = 0, rounds
         self._block = int(np.clip(2 ** int(np.log2(max(RING / (2 * places), 1))), SHORTEST, LONGEST))
         self._counts = np.zeros((2 * self._block, places), dtype=np.int32)
@@ -49,13 +43,7 @@ class TimingWheel:
         self._later: dict[int, list[Parcel]] = {}
 
     def put(self, delays: NDArray[np.float64], places: NDArray[np.intp], rewards: NDArray[Any]) -> None:
-        """Rewards of the present round that become known after ``delays`` whole rounds; each place at most once.
-
-        Args:
-            delays: (n,), whole rounds, at least 0.
-            places: (n,), where the rewards belong, counted flat.
-            rewards: (n,), their values.
-        """
+        """Rewards of the present round that become known after ``delays`` whole rounds; each place at most once."""
         due = delays + self._now
         edge = (self._now // self._block + 2) * self._block
         near = due < min(edge, self._rounds)
@@ -74,11 +62,7 @@ class TimingWheel:
         np.add.at(self._sums.reshape(-1), cells, rewards.astype(self._sums.dtype, copy=False))
 
     def turn(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """End the present round: how many rewards become known in each place, and their sums.
-
-        Returns:
-            Two arrays, with one entry for each place.
-        """
+        """End the present round: how many rewards become known in each place, and their sums."""
         row = self._now % (2 * self._block)
         counts, sums = self._counts[row].copy(), self._sums[row].copy()
         self._counts[row], self._sums[row] = 0, 0
@@ -106,11 +90,7 @@ class TimingWheel:
             self._later.setdefault(first, []).append((a.copy(), b.copy(), c.copy()))
 
     def under_way(self) -> int:
-        """Number of rewards that will become known before the horizon.
-
-        Returns:
-            A count over all places, at least 0.
-        """
+        """Number of rewards that will become known before the horizon."""
         filed = (parcel for parcels in self._later.values() for parcel in parcels)
         return int(self._counts.sum()) + sum(len(due) for due, _, _ in (*self._inbox, *filed))
 

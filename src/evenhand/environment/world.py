@@ -294,9 +294,6 @@ class World:
         """Every arm is pulled once before round 1; returns what becomes known of it before that round.
 
         Rewards and delays come from a stream of their own, so that those of the rounds stay the same.
-
-        Raises:
-            EvenhandError: rewards come from a log, or round 1 has begun.
         """
         environment, shape = self.environment, (self.lanes, self.environment.arms)
         if environment.rewards.rows is not None:
@@ -312,11 +309,7 @@ class World:
         return self._channel.send(played, earned[0], None if chance is None else chance[0])
 
     def observe(self) -> Observation:
-        """What is known before the next round: which arms are available, (lanes, arms).
-
-        Raises:
-            EvenhandError: the round has been observed already, or the horizon has been reached.
-        """
+        """What is known before the next round: which arms are available, (lanes, arms)."""
         if self._observed:
             raise EvenhandError(f"round {self.round + 1} has already been observed; call step(decision) next")
         if self.round == self.horizon:
@@ -330,17 +323,7 @@ class World:
         return ALL_AVAILABLE if self._available is None else Observation(self._available[self._place])
 
     def step(self, decision: Decision) -> Outcome:
-        """The end of the round: what the played arms earned, in the user's unit, and the feedback, on [0, 1].
-
-        Args:
-            decision: who plays.
-
-        Returns:
-            The outcome of the round.
-
-        Raises:
-            EvenhandError: the round has not been observed, or a reward is outside the given range.
-        """
+        """The end of the round: what the played arms earned, in the user's unit, and the feedback, on [0, 1]."""
         if not self._observed:
             raise EvenhandError(f"round {self.round + 1} has not been observed; call observe() before step(decision)")
         self._observed = False
@@ -361,13 +344,6 @@ class World:
         """Several rounds in which the same arms play, as if `observe` and `step` were called in each.
 
         For a world that `can_hold`.
-
-        Args:
-            played: (lanes, arms), who plays.
-            rounds: at most `drawn_ahead`.
-
-        Returns:
-            What the arms earned, and what becomes known, both (rounds, lanes, arms).
         """
         self.observe()
         self._observed = False
@@ -391,14 +367,7 @@ class World:
         return self._limits is None
 
     def ahead(self, stop: int) -> Iterator[Drawn]:
-        """Many rounds at a time, instead of `observe` and `step`, for a world that is `plain`.
-
-        Args:
-            stop: the last round, counted from 1.
-
-        Returns:
-            What is drawn, for strand after strand and some rounds after others.
-        """
+        """Many rounds at a time, instead of `observe` and `step`, for a world that is `plain`."""
         for strand in self._strands:
             size = (strand.lanes.stop - strand.lanes.start) * self.environment.arms
             step = max(1, DRAWN_AHEAD // size)

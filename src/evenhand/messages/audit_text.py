@@ -16,12 +16,6 @@ FOLDED = 9  # characters to which the first column can shrink, since its cells c
 def fitting(columns: Mapping[str, Sequence[str]], width: int, gap: int, dispensable: Sequence[str]) -> list[str]:
     """The columns that fit into a width; dispensable ones are left out in their order until the others fit.
 
-    Args:
-        columns: the cells of each column, by its head; the first column can be folded to 9 characters.
-        width: in characters.
-        gap: characters between two columns.
-        dispensable: columns that may be left out, the first one first.
-
     Example:
         >>> fitting({"arm": ["tea"], "plays": ["1,000,000"], "lost": ["17"]}, width=17, gap=2, dispensable=["lost"])
         ['arm', 'plays']

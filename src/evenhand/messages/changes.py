@@ -75,12 +75,7 @@ def _plain(value: Any) -> Any:
 
 
 def per_arm(parameter: str, new: float | None = None) -> Any:
-    """A field with a value of an arm, and the parameter of algorithms in which it stands for all arms.
-
-    Args:
-        parameter: its name, such as ``fractions``.
-        new: the value of a new arm for which none is given; None where one must be.
-    """
+    """A field with a value of an arm, and the parameter of algorithms in which it stands for all arms."""
     return field(default=None, kw_only=True, metadata={"parameter": parameter, "new": new})
 
 
@@ -112,10 +107,6 @@ Record = TypeVar("Record", bound=type[ChangeRecord])
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def change(name: str, *examples: dict[str, Any]) -> Callable[[Record], Record]:
     """Make a change of a class with fields.
-
-    Args:
-        name: the value of ``change`` in JSON.
-        *examples: of the other fields in JSON.
 
     Example:
         >>> CHANGES["retire"]
@@ -285,9 +276,6 @@ Change = AddArm | Retire | BringBack | Rename | Erase | Promise | Close | Reopen
 
 def change_of(plain: Mapping[str, Any]) -> ChangeRecord:
     """The change that `ChangeRecord.to_json` described.
-
-    Raises:
-        EvenhandError: there is no such change, or it has other fields.
 
     Example:
         >>> change_of({"change": "retire", "arm": "tea"})

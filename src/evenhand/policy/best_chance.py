@@ -73,11 +73,6 @@ class BestChance(Index):
 def best_chances(a: Array, b: Array, available: Mask | None = None) -> Array:
     """The probability that each of some independent ``Beta(a_i, b_i)`` variables is the largest, (…, arms).
 
-    Args:
-        a: (…, arms), above 0.
-        b: (…, arms), above 0.
-        available: (…, arms), which of them count; None for all. Where none does, all chances are 0.
-
     Example:
         >>> best_chances(np.array([3.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0])).round(6)
         array([0.6, 0.2, 0.2])

@@ -73,14 +73,6 @@ def owed(fractions: Any, rounds: Any, pulls: Any) -> Any:
 def deficits(fractions: Array, rounds: int, state: State) -> Array:
     """The plays owed to each arm, its deficit, after ``rounds`` rounds, counted from when its promise began.
 
-    Args:
-        fractions: (arms,), promised shares r_i of the rounds.
-        rounds: rounds played.
-        state: of the policy, whose tally has the plays.
-
-    Returns:
-        (…, arms), plays; negative where an arm is ahead.
-
     Example:
         >>> import numpy as np
         >>> from evenhand import State, Tally
@@ -101,13 +93,6 @@ def deficits(fractions: Array, rounds: int, state: State) -> Array:
 
 def weighed(weights: Array, score: Array) -> Array:
     """``w_i score_i``, and 0 where the weight is 0, however large the score.
-
-    Args:
-        weights: (arms,) or (lanes, arms), at least 0.
-        score: (…, arms), which may be infinite.
-
-    Returns:
-        (…, arms).
 
     Example:
         >>> weighed(np.array([2.0, 0.0]), np.array([0.5, np.inf])).tolist()

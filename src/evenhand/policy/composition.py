@@ -590,12 +590,6 @@ def _has_rows(part: Any) -> bool:
 def parts_in(part: Any) -> Iterator[PolicyPart]:
     """All parts that a part is made of, however deep inside.
 
-    Args:
-        part: a part, or anything else.
-
-    Returns:
-        The parts, outer ones before those inside them.
-
     Example:
         >>> list(parts_in(UCB(evidence="optimistic")))
         [Optimistic()]

@@ -152,17 +152,7 @@ def _ratio(merit: Merit, means: Array, available: Mask | None) -> Array:
 
 
 def as_confidence(value: Intervals | Mapping[str, object]) -> Intervals:
-    """Confidence intervals, given as such or by their plain form.
-
-    Args:
-        value: the intervals.
-
-    Returns:
-        The intervals.
-
-    Raises:
-        EvenhandError: they are not.
-    """
+    """Confidence intervals, given as such or by their plain form."""
     intervals = build("confidence", value)
     if not isinstance(intervals, Intervals):
         raise EvenhandError(f"must be an object such as ConfidenceIntervals(inside=1000), got {shown(value)}")

@@ -146,14 +146,6 @@ def largest_between(values: Array, first: NDArray[np.int64], last: NDArray[np.in
     The largest values of all stretches of 1, 2, 4, … places are computed once per lane. Two of them cover a stretch,
     and halving the better one leads to the place. So a stretch costs as many steps as its length has binary digits.
 
-    Args:
-        values: (lanes, places).
-        first: (lanes, stretches), first place of each.
-        last: (lanes, stretches), its last place, at least ``first``.
-
-    Returns:
-        (lanes, stretches), places.
-
     Example:
         >>> import numpy as np
         >>> values = np.array([[3.0, 1.0, 4.0, 1.0, 5.0]])
@@ -178,15 +170,6 @@ def largest_between(values: Array, first: NDArray[np.int64], last: NDArray[np.in
 
 def as_merit(value: MeritLike) -> Merit:
     """A merit function, given as one, by its plain form, or as any function of the mean (`Custom`).
-
-    Args:
-        value: the merit function.
-
-    Returns:
-        The merit function.
-
-    Raises:
-        EvenhandError: it is none of them, or not positive.
 
     Example:
         >>> as_merit(lambda mean: 1.0 + mean).maximum

@@ -119,13 +119,6 @@ class MatureBeta(Index):
 def doubted(tally: Tally, untestable: str) -> Mask:
     """The arms whose rewards may depend on their delay, (…, arms).
 
-    Args:
-        tally: with rewards by their delay.
-        untestable: ``"trust"`` or ``"doubt"``, for arms of which too few delays are known to tell.
-
-    Raises:
-        EvenhandError: the tally has no rewards by their delay.
-
     Example:
         >>> from evenhand.core.cohorts import Cohorts
         >>> tally = Tally.empty((2,), Cohorts.empty((2,), tested=True))

@@ -136,14 +136,6 @@ class Optimistic(Evidence):
 def at_best(rewards: Any, pulls: Any, received: Any) -> Any:
     """The sum of rewards in which every missing one counts as 1, elementwise, for arrays and numbers alike.
 
-    Args:
-        rewards: S, the sum of those that arrived.
-        pulls: N.
-        received: M, how many arrived.
-
-    Returns:
-        ``S + (N − M)``, between S and N for rewards in [0, 1].
-
     Example:
         >>> at_best(3.0, pulls=5.0, received=4.0)
         4.0
@@ -223,20 +215,11 @@ class Mature(Evidence):
 def counts_by_age(tally: Tally) -> Array:
     """See `evenhand.core.cohorts.Cohorts.by_age`.
 
-    Args:
-        tally: with cohorts.
-
-    Returns:
-        (3, ages, …, arms), pulls, those with a reward, and the sum of these.
-
     Example:
         >>> from evenhand import Tally
         >>> from evenhand.core.cohorts import Cohorts
         >>> counts_by_age(Tally.empty((2,), Cohorts.empty((2,)))).shape  # pulls, received, rewards; all of one age
         (3, 1, 2)
-
-    Raises:
-        EvenhandError: the tally has no counts by age.
     """
     if tally.cohorts is None:
         raise EvenhandError("the tally has no counts by age; start the state with the policy that has this evidence")
@@ -247,12 +230,6 @@ def at_best_age(tally: Tally) -> Array:
     """Pulls n, those with a reward f, and the sum of these y, at the age of each arm of which most is known.
 
     It is the age with the smallest ``(n − f)/n + 1/sqrt(n)``, the youngest of equal ones.
-
-    Args:
-        tally: with cohorts.
-
-    Returns:
-        (3, …, arms)
 
     Example:
         >>> import numpy as np
@@ -280,15 +257,6 @@ EvidenceLike = Evidence | str | Mapping[str, object]
 def as_evidence(value: EvidenceLike) -> Evidence:
     """A piece of evidence, given as one, by its kind, or by its plain form.
 
-    Args:
-        value: the evidence.
-
-    Returns:
-        The evidence.
-
-    Raises:
-        EvenhandError: there is no such kind.
-
     Example:
         >>> as_evidence("optimistic")
         Optimistic()
@@ -301,14 +269,6 @@ def as_evidence(value: EvidenceLike) -> Evidence:
 
 def shared_evidence(one: Evidence | None, other: Evidence | None, names: str) -> Evidence | None:
     """The evidence whose memory two parts read; each may have none.
-
-    Args:
-        one: evidence of the first part.
-        other: evidence of the second part.
-        names: of both parts, for the message.
-
-    Raises:
-        EvenhandError: both remember something, and not the same.
 
     Example:
         >>> shared_evidence(Received(), Optimistic(), "first and second")

@@ -20,15 +20,6 @@ from evenhand.policy.selection import Selected, Selection, TopM
 def as_selection(value: Selection | str | Mapping[str, object]) -> Selection:
     """A selection, given as one, by its kind, or by its plain form.
 
-    Args:
-        value: the selection.
-
-    Returns:
-        The selection.
-
-    Raises:
-        EvenhandError: there is no such kind.
-
     Example:
         >>> as_selection("top_m")
         TopM(plays=1, ties='first')

@@ -92,13 +92,6 @@ class DeficitFirst(Fairness):
 def linear(deficit: Any, due: Any) -> Any:
     """``d``, the bonus of the shape ``linear``; elementwise, for arrays and numbers alike.
 
-    Args:
-        deficit: d, plays owed; negative where an arm is ahead.
-        due: r_i n, plays due so far.
-
-    Returns:
-        ``deficit`` as it is.
-
     Example:
         >>> linear(-2.0, due=4.0)
         -2.0
@@ -108,13 +101,6 @@ def linear(deficit: Any, due: Any) -> Any:
 
 def hinge(deficit: Any, due: Any) -> Any:
     """``max(d, 0)``, the bonus of the shape ``hinge``; elementwise, for arrays and numbers alike.
-
-    Args:
-        deficit: d, plays owed; negative where an arm is ahead.
-        due: r_i n, plays due so far.
-
-    Returns:
-        0 or more, in the shape of ``deficit``.
 
     Example:
         >>> float(hinge(-2.0, due=4.0))
@@ -126,13 +112,6 @@ def hinge(deficit: Any, due: Any) -> Any:
 def hard(deficit: Any, due: Any) -> Any:
     """``1(d > 0)``, the bonus of the shape ``hard``; elementwise, for arrays and numbers alike.
 
-    Args:
-        deficit: d, plays owed; negative where an arm is ahead.
-        due: r_i n, plays due so far.
-
-    Returns:
-        0 or 1, in the shape of ``deficit``.
-
     Example:
         >>> hard(1.0, due=4.0)
         1.0
@@ -142,13 +121,6 @@ def hard(deficit: Any, due: Any) -> Any:
 
 def soft(deficit: Any, due: Any) -> Any:
     """``max(d, 0)/(r_i n)``, and 0 where nothing is due, the bonus of the shape ``soft``; elementwise as the others.
-
-    Args:
-        deficit: d, plays owed; negative where an arm is ahead.
-        due: r_i n, plays due so far.
-
-    Returns:
-        In [0, 1], in the shape of ``deficit``.
 
     Example:
         >>> float(soft(1.0, due=4.0))

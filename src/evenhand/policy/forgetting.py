@@ -160,12 +160,6 @@ def unforgotten(state: State) -> Tally:
 
     Rewards that are missing are counted in full, as it is not known which of them are old, but never more of them than
     plays that are not forgotten.
-
-    Args:
-        state: of the policy, with a memory of this evidence.
-
-    Returns:
-        The tally, (…, arms) in its arrays.
     """
     memory, tally = state.evidence, state.tally
     missing = np.minimum(tally.pulls - tally.received, memory.pulls)
@@ -174,12 +168,6 @@ def unforgotten(state: State) -> Tally:
 
 def refuse_memory(evidence: Evidence | None) -> None:
     """Refuse inner evidence that remembers something itself.
-
-    Args:
-        evidence: the inner evidence; None is accepted.
-
-    Raises:
-        EvenhandError: it does.
 
     Example:
         >>> Forgetting(Forgetting(window=10), discount=0.9)

@@ -28,15 +28,6 @@ KEYS = ("name", "arms", "at_least", "at_most", "exactly")
 def as_groups(values: Iterable[GroupLike]) -> tuple[Group, ...]:
     """Groups from tables with ``name``, ``arms`` and ``at_least``, ``at_most`` or, for both, ``exactly``.
 
-    Args:
-        values: the tables.
-
-    Returns:
-        The groups, with all their keys.
-
-    Raises:
-        EvenhandError: a key is unknown or missing, a value is out of range, or two groups have one name.
-
     Example:
         >>> as_groups([{"name": "north", "arms": [0, 2], "exactly": 0.3}])
         ({'name': 'north', 'arms': [0, 2], 'at_least': 0.3, 'at_most': 0.3},)
@@ -92,16 +83,6 @@ class GroupsBegun:
 def membership(groups: Sequence[Group], arms: int) -> Array:
     """(arms, groups), 1 where an arm is in a group.
 
-    Args:
-        groups: with the places of their arms, from 0.
-        arms: number of arms.
-
-    Returns:
-        0 or 1.
-
-    Raises:
-        EvenhandError: a group has an arm that does not exist.
-
     Example:
         >>> membership(as_groups([{"name": "north", "arms": [0, 2]}]), arms=3).ravel()
         array([1., 0., 1.])
@@ -120,12 +101,6 @@ def membership(groups: Sequence[Group], arms: int) -> Array:
 def floors_of(groups: Sequence[Group]) -> Array:
     """(groups,), what each is promised at least, in plays per round.
 
-    Args:
-        groups: the groups.
-
-    Returns:
-        Plays per round, at least 0.
-
     Example:
         >>> floors_of(as_groups([{"name": "north", "arms": [0], "exactly": 0.5}]))
         array([0.5])
@@ -135,12 +110,6 @@ def floors_of(groups: Sequence[Group]) -> Array:
 
 def caps_of(groups: Sequence[Group]) -> Array:
     """(groups,), the most that each may have, in plays per round; the number of its arms where there is no cap.
-
-    Args:
-        groups: the groups.
-
-    Returns:
-        Plays per round.
 
     Example:
         >>> caps_of(as_groups([{"name": "north", "arms": [0, 2]}]))
@@ -278,13 +247,6 @@ class BoundedShares(Fairness):
 
 def group_deficits(groups: Sequence[Group], state: State) -> tuple[Array, Array]:
     """The plays owed to each group by its floor, and those left under its cap, since its promise began.
-
-    Args:
-        groups: of the policy.
-        state: of the policy, whose fairness part remembers when the promises began.
-
-    Returns:
-        ``L_g n − N_g`` and ``U_g n − N_g``, each (…, groups); both are negative for a group that is ahead of its cap.
 
     Example:
         >>> from evenhand.algorithms import group_ts

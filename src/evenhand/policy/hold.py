@@ -209,15 +209,6 @@ SizeLike = Size | Callable[[Array], Array] | Mapping[str, object]
 def as_size(value: SizeLike) -> Size:
     """A size, given as one, by its plain form, or as any function of k.
 
-    Args:
-        value: the size.
-
-    Returns:
-        The size.
-
-    Raises:
-        EvenhandError: it is none of them, or the function does not rise.
-
     Example:
         >>> as_size({"kind": "power", "exponent": 3})
         PowerSize(exponent=3.0)

@@ -72,17 +72,7 @@ class Index(PolicyPart, ABC):
 
 
 def as_index(value: Index | str | Mapping[str, object]) -> Index:
-    """An index, given as one, by its kind, or by its plain form.
-
-    Args:
-        value: the index.
-
-    Returns:
-        The index.
-
-    Raises:
-        EvenhandError: there is no such kind.
-    """
+    """An index, given as one, by its kind, or by its plain form."""
     index = build("index", value)
     if not isinstance(index, Index):
         raise EvenhandError(f"must be an object such as UCB(), got {shown(value)}")
@@ -143,14 +133,6 @@ class UCB(Index):
 def upper_bound(sums: Any, counts: Any, growth: Any) -> Any:
     """``S/M + sqrt(g/M)``, elementwise, for arrays and numbers alike.
 
-    Args:
-        sums: S, of rewards.
-        counts: M > 0, of rewards.
-        growth: g ≥ 0, c ln t.
-
-    Returns:
-        In the shape of ``sums``, which is not cut at 1.
-
     Example:
         >>> float(upper_bound(2.0, counts=4.0, growth=1.0))
         1.0
@@ -159,26 +141,14 @@ def upper_bound(sums: Any, counts: Any, growth: Any) -> Any:
 
 
 def log_time(clock: str, state: State, counts: Array) -> Any:
-    """``ln t`` by a clock; see `UCB`. A number, or (…, 1).
-
-    Args:
-        clock: ``"round"``, ``"played"`` or ``"evidence"``.
-        state: of the policy.
-        counts: (…, arms), plays that the index counts.
-    """
+    """``ln t`` by a clock; see `UCB`. A number, or (…, 1)."""
     if clock == "evidence":
         return np.log(np.maximum(counts.sum(axis=-1, keepdims=True) / state.plays, 1.0))
     return np.log(float(state.time if clock == "round" else max(state.time - 1.0, 1.0)))
 
 
 def at_least_one(counts: Array, tally: Tally, state: State) -> Array:
-    """The number of rewards to divide by: at least 1, or what is left of a play that is partly forgotten, (…, arms).
-
-    Args:
-        counts: (…, arms), of the evidence.
-        tally: that the evidence goes by.
-        state: read, never changed.
-    """
+    """The number of rewards to divide by: at least 1, or what is left of a play that is partly forgotten, (…, arms)."""
     if tally is state.tally:
         return np.maximum(counts, 1.0)
     return np.maximum(counts, np.where(tally.pulls > 0.0, np.minimum(tally.pulls, 1.0), 1.0))

@@ -18,13 +18,6 @@ STEPS = 12  # of Newton's iteration, which is then as exact as the numbers
 def log_likelihood(sums: Array, counts: Array) -> Array:
     """``S ln(S/n) + (n − S) ln(1 − S/n)``, the largest log-likelihood of n trials with S successes; 0 where n = 0.
 
-    Args:
-        sums: S, in [0, n].
-        counts: n, at least 0.
-
-    Returns:
-        At most 0, of the common shape.
-
     Example:
         >>> log_likelihood(np.array([1.0, 0.0]), np.array([2.0, 5.0])).round(4)
         array([-1.3863,  0.    ])
@@ -41,10 +34,6 @@ def kl_upper_bound(means: Array, budget: Array) -> Array:
 
     Newton's iteration from above, which stays above the bound since kl is convex: it begins at the smaller one of
     ``p + sqrt(d/2)`` (Pinsker) and ``1 − exp(−(d + h(p))/(1 − p))``, h being the entropy.
-
-    Args:
-        means: (…, arms), in [0, 1].
-        budget: (…, arms), ≥ 0.
 
     Example:
         >>> kl_upper_bound(np.array([0.0, 0.5]), np.array([0.1, 0.1])).round(6)

@@ -68,14 +68,6 @@ class Merit(Part, ABC):
 def better(merit: Merit, level: Array, *candidates: Array) -> Array:
     """The candidate at which ``f(x)(x − λ)`` is largest, place by place.
 
-    Args:
-        merit: f.
-        level: (…, 1), λ in [0, 1].
-        candidates: x in [0, 1], each (…, arms) or (…, 1); of equal ones the first.
-
-    Returns:
-        (…, arms).
-
     Example:
         >>> import numpy as np
         >>> better(Linear(slope=2.0), np.array([0.5]), np.array([0.6, 0.2]), np.array([0.4, 0.7]))
@@ -408,14 +400,6 @@ class Tabulated(Merit):
 def share_limit(merit: Merit, arms: int, plays: int) -> None:
     """Refuse a merit function under which a share could exceed one: ``max f / min f ≤ (K − 1)/(m − 1)``.
 
-    Args:
-        merit: f.
-        arms: K.
-        plays: m, arms played per round.
-
-    Raises:
-        EvenhandError: says by how much, and what would be right.
-
     Example:
         >>> share_limit(Power(beta=2.0), arms=7, plays=3)
         >>> share_limit(Power(beta=3.0), arms=7, plays=3)
@@ -455,13 +439,6 @@ def _power(x: Array, exponent: float) -> Array:
 
 def check_positive(what: str, smallest: float) -> None:
     """Refuse a merit function whose smallest value is not above 0.
-
-    Args:
-        what: the function, for the message.
-        smallest: its smallest value.
-
-    Raises:
-        EvenhandError: names the function and the value.
 
     Example:
         >>> check_positive("a linear merit", -0.5)

@@ -274,15 +274,6 @@ class DoubledHorizon(MixingRule):
 def as_doubled(value: DoubledHorizon | Mapping[str, object]) -> DoubledHorizon:
     """Phases of doubled length, given as such or by their plain form.
 
-    Args:
-        value: the phases.
-
-    Returns:
-        The phases.
-
-    Raises:
-        EvenhandError: they are not.
-
     Example:
         >>> as_doubled({"kind": "doubled_horizon", "first_horizon": 100}).horizon_of(101)
         200
@@ -295,15 +286,6 @@ def as_doubled(value: DoubledHorizon | Mapping[str, object]) -> DoubledHorizon:
 
 def as_mixing(value: MixingRule | float | Mapping[str, object]) -> MixingRule:
     """A mixing rule, given as one, as a number in [0, 1], or by its plain form.
-
-    Args:
-        value: the rule.
-
-    Returns:
-        The rule.
-
-    Raises:
-        EvenhandError: it is neither.
 
     Example:
         >>> as_mixing(0.1)
@@ -318,17 +300,7 @@ def as_mixing(value: MixingRule | float | Mapping[str, object]) -> MixingRule:
 
 
 def as_phases(value: Phases | Mapping[str, object]) -> Phases:
-    """Phases, given as such or by their plain form.
-
-    Args:
-        value: the phases.
-
-    Returns:
-        The phases.
-
-    Raises:
-        EvenhandError: they are not.
-    """
+    """Phases, given as such or by their plain form."""
     phases = build("mixing", value)
     if not isinstance(phases, Phases):
         raise EvenhandError(f"must be phases such as OnePhase(longest=10, horizon=1000), got {shown(value)}")

@@ -22,15 +22,6 @@ UNIFORM: Pair = (1.0, 1.0)
 def as_prior(value: PriorLike) -> Prior:
     """A pair of positive numbers a and b, or one such pair per arm.
 
-    Args:
-        value: the pair or pairs.
-
-    Returns:
-        The pair, or (arms,) pairs.
-
-    Raises:
-        EvenhandError: it is neither.
-
     Example:
         >>> as_prior([2, 8]), as_prior([[2, 8], [1, 1]])
         ((2.0, 8.0), ((2.0, 8.0), (1.0, 1.0)))
@@ -51,16 +42,6 @@ def as_prior(value: PriorLike) -> Prior:
 def by_name(pairs: Mapping[str, Sequence[float]], names: Sequence[str]) -> list[Sequence[float]]:
     """Pairs in the order of the arms, from pairs by their names; the others are uniform.
 
-    Args:
-        pairs: a and b by the names of arms.
-        names: of all arms.
-
-    Returns:
-        (arms,), pairs.
-
-    Raises:
-        EvenhandError: there is no such arm.
-
     Example:
         >>> by_name({"tea": [2, 8]}, ["coffee", "tea"])
         [(1.0, 1.0), [2, 8]]
@@ -80,12 +61,6 @@ def _positive(array: Array) -> bool:
 def shapes(prior: Prior) -> tuple[float | Array, float | Array]:
     """a and b, for all arms or (arms,).
 
-    Args:
-        prior: the pair or pairs.
-
-    Returns:
-        Positive numbers.
-
     Example:
         >>> shapes(((2.0, 8.0), (1.0, 1.0)))
         (array([2., 1.]), array([8., 1.]))
@@ -99,13 +74,6 @@ def shapes(prior: Prior) -> tuple[float | Array, float | Array]:
 
 def check_arms(prior: Prior, arms: int) -> None:
     """Refuse pairs for another number of arms.
-
-    Args:
-        prior: the pair or pairs.
-        arms: number of arms.
-
-    Raises:
-        EvenhandError: there are pairs per arm, but not for these.
 
     Example:
         >>> check_arms(((2.0, 8.0), (1.0, 1.0)), arms=3)

@@ -54,14 +54,7 @@ def proportional(weights: Array, plays: int | Array, available: Mask | None = No
 
 
 def require_finite(totals: Array) -> None:
-    """Refuse weights whose sum is infinite or NaN.
-
-    Args:
-        totals: sums of weights.
-
-    Raises:
-        EvenhandError: one is infinite or NaN.
-    """
+    """Refuse weights whose sum is infinite or NaN."""
     if not np.isfinite(totals).all():
         raise EvenhandError("the weights of the arms must be finite; a fairness part gave infinity or NaN")
 

@@ -36,15 +36,6 @@ class SinceChange:
 def glr(sums: Array, counts: Array, total: Array, number: Array) -> Array:
     """How much better two means explain rewards than one: ``s kl(μ_1, μ) + (n − s) kl(μ_2, μ)``, Bernoulli's kl.
 
-    Args:
-        sums: of the first s rewards.
-        counts: s.
-        total: sum of all rewards.
-        number: n, of all rewards.
-
-    Returns:
-        At least 0, but for rounding, in the shape of ``sums``; 0 where both means are equal.
-
     Example:
         >>> values = (np.array([one]) for one in (0.0, 10.0, 10.0, 20.0))  # ten rewards of 0, then ten of 1
         >>> glr(*values).round(3)  # 20 ln 2
@@ -60,13 +51,6 @@ def threshold(number: Array, delta: float) -> Array:
     This is the form used in practice; the proven one is larger by a factor that goes to 1 as δ goes to 0. In 500 runs
     of 3000 Bernoulli rewards it was exceeded in 1.8% (mean 0.5) and 0.8% (mean 0.1) with δ = 0.1, in none with
     δ = 0.01.
-
-    Args:
-        number: n, rewards so far.
-        delta: δ in (0, 1), probability of a false alarm.
-
-    Returns:
-        Of the shape of ``number``.
 
     Example:
         >>> threshold(np.array([100.0]), delta=0.01).round(2)
@@ -205,16 +189,7 @@ class SinceLastChange(Evidence):
 def _remember(
     counts: Array, sums: Array, moments: NDArray[np.int64], places: Places, number: Array, total: Array
 ) -> None:
-    """Remember the present sums of some arms; where there is no place left, another moment goes.
-
-    Args:
-        counts: (lanes, points, arms), changed in place.
-        sums: the same.
-        moments: (lanes · arms,), changed in place.
-        places: lanes and arms, (n,) each, of the arms.
-        number: (n,), their rewards so far.
-        total: (n,), the sums of these.
-    """
+    """Remember the present sums of some arms; where there is no place left, another moment goes."""
     points, arms = counts.shape[-2:]
     lanes, at = places
     flat = lanes * arms + at

@@ -170,10 +170,6 @@ class Room:
 
     So a round costs one number per lane, and only every so many rounds a copy of the window.
 
-    Attributes:
-        room: (…, twice the rounds), from the first round on.
-        end: how many rounds of it are filled.
-
     Example:
         >>> import numpy as np
         >>> Room().moved(np.array([1.0, 2.0, 3.0]), np.array(4.0))
@@ -187,15 +183,7 @@ class Room:
         self.end = 0
 
     def moved(self, recent: Array, latest: Array) -> Array:
-        """The window of a round later, as part of the room.
-
-        Args:
-            recent: (…, rounds), the window, the latest round last.
-            latest: (…), what follows; the earliest round drops out.
-
-        Returns:
-            (…, rounds).
-        """
+        """The window of a round later, as part of the room."""
         rounds = recent.shape[-1]
         if recent.base is not self.room or self.end == self.room.shape[-1]:
             self.room, self.end = np.empty((*recent.shape[:-1], 2 * rounds)), rounds

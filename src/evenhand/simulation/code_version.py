@@ -13,9 +13,6 @@ from evenhand.core.version import __version__
 def code_version(*parts: object) -> str:
     """The version, and a digest of the code that a simulation with some parts runs, wherever it stands.
 
-    Args:
-        parts: policies, an environment and metrics, or classes and functions that make them; by default all there are.
-
     Example:
         >>> code_version().startswith(__version__)
         True

@@ -18,11 +18,7 @@ FORMAT = 2
 
 
 def read_table(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
-    """A table that `Results.save` wrote, with its information.
-
-    Raises:
-        DataError: the file is missing, damaged or not Evenhand's.
-    """
+    """A table that `Results.save` wrote, with its information."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -64,13 +60,7 @@ def without_infinities(value: Any) -> Any:
 
 
 def write_table(table: pd.DataFrame, information: dict[str, Any], path: Path) -> None:
-    """Write a table with its information as Parquet.
-
-    Args:
-        table: the rows.
-        information: of the run, as plain JSON values.
-        path: of the file.
-    """
+    """Write a table with its information as Parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -18,18 +18,7 @@ FEWEST = 4  # rounds that are worth playing at a time
 
 
 def play_on(policy: Policy, world: World, recorder: MetricRecorder, state: State, stop: int) -> bool:
-    """Play the rounds up to the next in which a lane chooses anew, with the results of playing them one by one.
-
-    Args:
-        policy: for which `applies` holds.
-        world: before its next round.
-        recorder: of the measures.
-        state: of the policy.
-        stop: the last round that may be played.
-
-    Returns:
-        Whether there were at least `FEWEST` such rounds; otherwise nothing is done.
-    """
+    """Play the rounds up to the next in which a lane chooses anew, with the results of playing them one by one."""
     hold: Held = state.hold
     rounds = min(int(hold.left.min()), stop - state.round, world.drawn_ahead)
     if rounds < FEWEST:
@@ -52,13 +41,7 @@ def play_on(policy: Policy, world: World, recorder: MetricRecorder, state: State
 
 
 def applies(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
-    """Whether rounds in which nobody chooses can be played many at a time: nothing else goes by single rounds.
-
-    Args:
-        policy: what decides.
-        world: before its first round.
-        recorder: of the measures.
-    """
+    """Whether rounds in which nobody chooses can be played many at a time: nothing else goes by single rounds."""
     return policy.only_holds and world.can_hold(policy.plays) and all(by_sums(metric) for metric, _ in recorder.metrics)
 
 

@@ -43,9 +43,6 @@ def measure(cls: type[M]) -> type[M]:
 def by_sums(metric: Metric) -> bool:
     """Whether a metric is one of these and takes its values from sums, without a look at single rounds.
 
-    Args:
-        metric: any.
-
     Example:
         >>> by_sums(MEASURES["reward"]), by_sums(MEASURES["fairness_regret"])
         (True, False)

@@ -266,14 +266,7 @@ class Metric(Part, ABC):
 
 
 class MetricRecorder:
-    """Runs metrics over one block of lanes.
-
-    Attributes:
-        pulls: (checkpoints, lanes, arms), plays at the checkpoints.
-        curves: (checkpoints, lanes) of each measure.
-        run: that the metrics read.
-        metrics: with the memory of each.
-    """
+    """Runs metrics over one block of lanes."""
 
     def __init__(self, baseline: Baseline, metrics: Sequence[Metric], checkpoints: int, lanes: int, arms: int) -> None:
         """Nothing has happened yet."""
@@ -285,24 +278,14 @@ class MetricRecorder:
         self.curves: dict[str, Array] = {metric.name: np.zeros((checkpoints, lanes)) for metric in metrics}
 
     def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
-        """Take in one round; ``pulls`` (lanes, arms) are the plays up to and including it.
-
-        Args:
-            pulls: plays so far.
-            decision: of the round.
-            outcome: of the round.
-        """
+        """Take in one round; ``pulls`` (lanes, arms) are the plays up to and including it."""
         run = self.run
         run.see(pulls, decision, outcome)
         for see, memory in self._watching:
             see(memory, run)
 
     def record(self) -> None:
-        """Write down the value of every metric at a checkpoint.
-
-        Raises:
-            EvenhandError: a metric does not return one number per lane.
-        """
+        """Write down the value of every metric at a checkpoint."""
         run = self.run
         place = len(run.checkpoints)
         self.pulls[place] = run.pulls
@@ -319,13 +302,6 @@ class MetricRecorder:
 
 def chosen(metrics: Sequence[Metric], baseline: Baseline) -> tuple[list[Metric], dict[str, str]]:
     """The metrics that can be measured, and the reasons for those that apply but cannot.
-
-    Args:
-        metrics: those that were requested.
-        baseline: what the policy is measured against.
-
-    Returns:
-        The metrics, and the reasons by the names of the others.
 
     Example:
         >>> from evenhand import Environment
@@ -351,13 +327,6 @@ MetricLike: TypeAlias = Metric | str | Mapping[str, object]
 def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> None:
     """Refuse what is not a metric, and names that are taken.
 
-    Args:
-        metrics: the user's own.
-        taken: names of other metrics.
-
-    Raises:
-        EvenhandError: names the metric and the remedy.
-
     Example:
         >>> check_metrics(["regret"])
         Traceback (most recent call last):
@@ -380,13 +349,6 @@ def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> Non
 
 def weighted(values: Array, weights: Array) -> Array:
     """Sums over the arms, weighted by (arms,) or (lanes, arms).
-
-    Args:
-        values: (lanes, arms).
-        weights: of the arms.
-
-    Returns:
-        (lanes,).
 
     Example:
         >>> weighted(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 0.5]))

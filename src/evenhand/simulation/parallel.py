@@ -30,9 +30,6 @@ PLAIN = (str, bytes, int, float, complex, np.ndarray, np.generic, np.ufunc)  # v
 def processes(jobs: int) -> int:
     """How many processes run at the same time.
 
-    Args:
-        jobs: −1 takes every core; a backend of joblib that is active may have another number.
-
     Example:
         >>> processes(1)
         1
@@ -52,19 +49,7 @@ def run(
     progress: bool | None,
     finished: Callable[[int, R], None],
 ) -> None:
-    """``function(*unit, tick)`` for every unit; ``tick(done)`` reports how many of its steps a unit has done.
-
-    Args:
-        function: what to run; with several jobs it must be importable.
-        units: arguments of each call.
-        steps: steps of each unit, for the progress bar.
-        jobs: processes; 1 runs everything in this one, −1 takes every core.
-        progress: whether to show a bar on standard error; None for only where that is a terminal.
-        finished: called in this process with each unit's number and result, as soon as it is there.
-
-    Raises:
-        KeyboardInterrupt: interrupted, with a message on how much was done.
-    """
+    """``function(*unit, tick)`` for every unit; ``tick(done)`` reports how many of its steps a unit has done."""
     total = sum(steps)
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         path = Path(folder) / "done"
@@ -121,9 +106,6 @@ def carry(*parts: object) -> None:
     """Send the code of the user's own classes and functions along to other processes, which may be unable to import it.
 
     Parts of your own may be defined in scripts, notebooks and test modules; installed packages are imported.
-
-    Args:
-        parts: that will be sent.
 
     Example:
         >>> from evenhand import Policy

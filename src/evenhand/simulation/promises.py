@@ -23,14 +23,6 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
     probabilities are promised, none is below its share. Shares by merit: in the choices of the second half of the run
     every arm's mean probability is within 0.2 of its share. Quotas: they are filled.
 
-    Args:
-        policy: any choice of parts.
-        arms: number of arms to try it with.
-        rounds: how many to play, at least; more where a schedule takes longer, or merits must be learned.
-
-    Raises:
-        AssertionError: the promise is broken; the message names the round, the arm and the plays that are missing.
-
     Example:
         >>> from evenhand.algorithms import fucb
         >>> promise_is_kept(fucb([0.3, 0.1, 0.1]), arms=3)

@@ -61,9 +61,6 @@ class PolicyResult:
 class JoinedResult:
     """The results of blocks of lanes, side by side; each is copied as it comes, and is not needed any more then.
 
-    Args:
-        spans: the lanes of each block, from the first lane to the last.
-
     Example:
         >>> import numpy as np
         >>> def block(lanes):
@@ -82,15 +79,7 @@ class JoinedResult:
         self._whole: dict[str, NDArray[Any]] = {}
 
     def put(self, place: int, block: PolicyResult) -> PolicyResult | None:
-        """Take in a block.
-
-        Args:
-            place: its place among the blocks.
-            block: its results, of the same policy and the same checkpoints as the others.
-
-        Returns:
-            The result of all lanes where this was the last block, else None.
-        """
+        """Take in a block."""
         if len(self._spans) == 1:
             return block
         for name, array in block.arrays.items():
@@ -389,14 +378,7 @@ class Results:
 
 
 def mean_and_error(values: NDArray[Any]) -> tuple[Array, Array]:
-    """Mean and standard error over the last axis; the error is NaN for a single lane.
-
-    Args:
-        values: (…, lanes).
-
-    Returns:
-        (…,), means and standard errors.
-    """
+    """Mean and standard error over the last axis; the error is NaN for a single lane."""
     lanes = values.shape[-1]
     spread = np.full(values.shape[:-1], np.nan) if lanes < 2 else values.std(axis=-1, ddof=1) / np.sqrt(lanes)
     return values.mean(axis=-1), spread

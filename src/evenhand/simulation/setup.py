@@ -27,17 +27,7 @@ CHECKPOINTS = 200
 
 @frozen
 class FiguresSettings:
-    """What the figures show.
-
-    Attributes:
-        bounds: whether theorems' bounds are drawn where their premises hold.
-        log: which axes are logarithmic: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
-        title: above every figure.
-        band: around curves: ``"95%"``, ``"standard error"``, ``"lanes"`` or ``"none"``.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
-        formats: of the files: ``"png"``, ``"svg"``, ``"pdf"``.
-        kinds: which figures are drawn, see `evenhand.simulation.figures.KINDS`.
-    """
+    """What the figures show."""
 
     bounds: bool = False
     log: str = ""
@@ -50,19 +40,7 @@ class FiguresSettings:
 
 @frozen(eq=False)
 class Setup:
-    """What a configuration or a result file describes, ready to run.
-
-    Attributes:
-        policies: by label.
-        environment: what they face.
-        horizon: T, rounds.
-        lanes: independent replications.
-        seed: of all randomness.
-        checkpoints: how many rounds to look at, or which.
-        spacing: ``"even"`` or ``"log"``.
-        figures: what the figures show.
-        metrics: the user's own.
-    """
+    """What a configuration or a result file describes, ready to run."""
 
     policies: dict[str, Policy]
     environment: Environment
@@ -76,16 +54,7 @@ class Setup:
 
 
 def read_setup(path: Path, **overrides: int | None) -> Setup:
-    """The setup of the simulation that wrote a result file.
-
-    Args:
-        path: of a Parquet file that `evenhand.Results.save` wrote.
-        overrides: ``seed``, ``lanes`` or ``horizon`` in place of the file's; None keeps the file's.
-
-    Raises:
-        DataError: the file is missing, damaged or not Evenhand's.
-        ConfigurationError: a part is not registered here, or an override does not fit what was run.
-    """
+    """The setup of the simulation that wrote a result file."""
     information, _ = read_table(path)
     try:
         return setup_of(information, **overrides)
@@ -94,18 +63,7 @@ def read_setup(path: Path, **overrides: int | None) -> Setup:
 
 
 def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
-    """The setup that `run_information` wrote down; see `evenhand.Results.setup`.
-
-    Args:
-        information: what the results' files say of the run.
-        **overrides: other ``lanes``, ``horizon`` or ``seed``; None keeps the written one.
-
-    Returns:
-        The setup.
-
-    Raises:
-        ConfigurationError: a part is not registered, or does not fit other lanes or another horizon.
-    """
+    """The setup that `run_information` wrote down; see `evenhand.Results.setup`."""
     run = dict(information) | {name: value for name, value in overrides.items() if value is not None}
     environment = environment_of(information)
     policies = {label: _built("policy", repr(label), table) for label, table in information["policies"].items()}
@@ -131,15 +89,6 @@ def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
 def environment_of(information: Mapping[str, Any]) -> Environment:
     """The environment that `run_information` wrote down.
 
-    Args:
-        information: what the results' files say of the run.
-
-    Returns:
-        The environment.
-
-    Raises:
-        ConfigurationError: a part of it is not registered.
-
     Example:
         >>> from evenhand.rewards import Bernoulli
         >>> world = Environment(Bernoulli([0.8, 0.2]))
@@ -161,18 +110,6 @@ def run_information(
     """All that is needed to run a simulation again, as plain JSON values.
 
     A part that is not registered is written down as the reason why it cannot be built again.
-
-    Args:
-        policies: by label.
-        environment: what they face.
-        lanes: number of replications.
-        seed: of all randomness.
-        rounds: (checkpoints,), the last one the horizon.
-        metrics: the user's own.
-
-    Returns:
-        ``format``, ``horizon``, ``lanes``, ``seed``, ``rounds``, ``environment``, ``policies``, ``metrics`` and
-        ``versions``.
     """
     import pandas
     import scipy
@@ -200,12 +137,6 @@ def run_information(
 
 def lane_rows(*parts: Any) -> list[int]:
     """The number of rows of every parameter that is given per lane, in parts and the parts within them.
-
-    Args:
-        *parts: the parts.
-
-    Returns:
-        Numbers of lanes.
 
     Example:
         >>> from evenhand.rewards import Bernoulli

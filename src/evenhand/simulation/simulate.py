@@ -207,21 +207,7 @@ def run_block(
     metrics: Sequence[Metric] = (),
     tick: Callable[[int], None] = lambda rounds: None,
 ) -> PolicyResult:
-    """One policy in one block of lanes.
-
-    Args:
-        policy: what decides.
-        environment: what it faces.
-        baseline: what it is measured against.
-        lanes: replications in this block.
-        rounds: (checkpoints,), ascending, the last one being the horizon.
-        seeds: of the random streams, one for each strand of lanes; one alone is for all lanes.
-        metrics: of the user's own.
-        tick: called with the number of rounds played since the last call.
-
-    Returns:
-        Plays and measures at the checkpoints, of these lanes.
-    """
+    """One policy in one block of lanes."""
     try:
         return _run(policy, environment, baseline, lanes, rounds, seeds, metrics, tick)
     except streams.NotByLaneError:  # a part of the user's own draws in another shape
@@ -284,15 +270,6 @@ def cut(lanes: int, arms: int, policies: int, processes: int) -> list[slice]:
 
     A round of a block takes as long as `CALLS` + lanes × arms; the processes share the blocks of all policies.
 
-    Args:
-        lanes: of each policy.
-        arms: K.
-        policies: their number.
-        processes: that run at the same time.
-
-    Returns:
-        The lanes of each block.
-
     Example:
         >>> cut(lanes=250, arms=10, policies=1, processes=1)
         [slice(0, 250, None)]
@@ -319,14 +296,6 @@ def checkpoint_rounds(
     horizon: int, checkpoints: int | Sequence[int] = CHECKPOINTS, spacing: str = "even"
 ) -> NDArray[np.int64]:
     """The rounds at which measures are taken, (checkpoints,), ascending, the last one being the horizon.
-
-    Args:
-        horizon: T ≥ 1, rounds.
-        checkpoints: how many, or which rounds.
-        spacing: ``"even"`` or ``"log"``, if ``checkpoints`` is a number.
-
-    Raises:
-        EvenhandError: the spacing is unknown, or a checkpoint is not one of the rounds.
 
     Example:
         >>> checkpoint_rounds(1000, 4)

@@ -80,13 +80,6 @@ def load(path: str | os.PathLike[str], **overrides: int | None) -> Setup:
 
     Parts and algorithms of one's own, ``module:name``, are imported from files beside it or from installed modules.
 
-    Args:
-        path: of a TOML file; paths in it are relative to its folder.
-        overrides: ``seed``, ``lanes`` or ``horizon`` to put in place of the file's; None keeps the file's.
-
-    Raises:
-        ConfigurationError: the file is missing, is not TOML, or cannot be run; every fault has its place in the file.
-
     Example:
         >>> load("nowhere.toml")
         Traceback (most recent call last):
@@ -105,18 +98,6 @@ def parse(
     **overrides: int | None,
 ) -> Setup:
     """The setup that a configuration, as nested dictionaries, describes; see `load`.
-
-    Args:
-        data: the configuration.
-        folder: that paths of files are relative to.
-        world: the environment, if it has been built from the same tables, lanes and seed before.
-        **overrides: ``seed``, ``lanes`` or ``horizon`` to put in place of the configuration's; None keeps it.
-
-    Returns:
-        The setup.
-
-    Raises:
-        ConfigurationError: it cannot be run; every fault has its path.
 
     Example:
         >>> setup = parse({
@@ -241,15 +222,6 @@ def _policies(
 def grid_points(table: str | Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The tables of a policy by label: one, or one for every point of its grid.
 
-    Args:
-        table: of a policy, perhaps with a ``grid``, or the name of an algorithm.
-
-    Returns:
-        Pairs of label and table, without the keys ``label`` and ``grid``.
-
-    Raises:
-        ConfigurationError: the label or the grid is not one.
-
     Example:
         >>> [label for label, _ in grid_points({"algorithm": "eta_fucb", "grid": {"eta": [1, 2.5]}})]
         ['eta_fucb eta=1', 'eta_fucb eta=2.5']
@@ -278,9 +250,6 @@ def grid_points(table: str | Mapping[str, Any]) -> list[tuple[str, dict[str, Any
 
 def short(value: object) -> str:
     """A value as part of a label.
-
-    Args:
-        value: number, string, list or table.
 
     Example:
         >>> short(0.50), short({"kind": "power", "exponent": 2})

@@ -43,11 +43,6 @@ def located(error: EvenhandError, text: str, name: str) -> EvenhandError:
 
     A fault that is about no value in the file, as about one that is missing, has the file's name only.
 
-    Args:
-        error: of `evenhand.studies.configuration.parse`.
-        text: of the file.
-        name: of the file.
-
     Example:
         >>> error = ConfigurationError("must be at least 1, got 0", "lanes")
         >>> print(located(error, "horizon = 5\\nlanes = 0\\n", "run.toml"))
@@ -62,11 +57,6 @@ def located(error: EvenhandError, text: str, name: str) -> EvenhandError:
 
 def not_toml(error: tomllib.TOMLDecodeError, text: str, name: str) -> ConfigurationError:
     """The error for a file that is not TOML, with the line.
-
-    Args:
-        error: of `tomllib`.
-        text: of the file.
-        name: of the file.
 
     Example:
         >>> try:

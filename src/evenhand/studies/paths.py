@@ -16,16 +16,6 @@ Path = tuple[str | int, ...]
 def steps(path: str) -> Path:
     """The names and numbers that a path consists of.
 
-    Args:
-        path: such as ``environment.feedback.delay``, ``policies[0].eta`` or ``policies["F-TS"].tolerance``, where the
-            first policy has number 0.
-
-    Returns:
-        Names of keys, numbers of entries, and labels.
-
-    Raises:
-        ConfigurationError: it is no path.
-
     Example:
         >>> steps('policies["F-TS"].fractions[1]')
         ('policies', 'F-TS', 'fractions', 1)
@@ -48,17 +38,6 @@ def steps(path: str) -> Path:
 
 def put(tables: Any, path: Path, value: object) -> Any:
     """A copy of nested tables and lists with another value at a path; what it does not lead to is shared.
-
-    Args:
-        tables: a configuration.
-        path: of `steps`; its last key may be new.
-        value: to put there.
-
-    Returns:
-        The changed tables.
-
-    Raises:
-        ConfigurationError: the path leads nowhere.
 
     Example:
         >>> put({"policies": [{"label": "a", "eta": 1}], "lanes": 5}, ("policies", "a", "eta"), 2)

@@ -20,12 +20,7 @@ PLAIN = re.compile(r"[^,\]}#\n]*[^,\]}#\s]")  # numbers, dates, true and false
 
 @dataclass(frozen=True)
 class Span:
-    """A key and its value, as places in the text; a table that has a header has its header in place of both.
-
-    Attributes:
-        key: where the key begins, and where it ends.
-        value: where the value begins, and where it ends.
-    """
+    """A key and its value, as places in the text; a table that has a header has its header in place of both."""
 
     key: tuple[int, int]
     value: tuple[int, int]
@@ -33,9 +28,6 @@ class Span:
 
 def positions(text: str) -> dict[Path, Span]:
     """The place of every value of a TOML file by its path, such as ``("policies", 0, "fractions", 1)``.
-
-    Args:
-        text: of a valid TOML file.
 
     Example:
         >>> found = positions('lanes = 5\\n[[policies]]\\nfractions = [0.1, 0.2]\\n')

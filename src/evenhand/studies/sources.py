@@ -22,14 +22,7 @@ from evenhand.environment.world import Environment
 
 @frozen
 class RunSettings:
-    """What the tables may need of the run.
-
-    Attributes:
-        folder: of the configuration file; paths in it are relative to this.
-        lanes: number of replications.
-        seed: of all randomness.
-        importing: how to find a part ``module:Class`` of the user's own.
-    """
+    """What the tables may need of the run."""
 
     folder: Path
     lanes: int
@@ -47,13 +40,6 @@ KEYS = (
 
 def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
     """The environment that the section ``[environment]`` describes.
-
-    Args:
-        table: the section.
-        run: folder, lanes and seed.
-
-    Raises:
-        EvenhandError: a key or value is unknown, missing or out of range; every fault has a line with its path.
 
     Example:
         >>> table = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}, "arms": ["tea", "coffee"]}

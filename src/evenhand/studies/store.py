@@ -30,11 +30,7 @@ RUN = ("horizon", "lanes", "seed", "rounds", "versions")  # that is kept of the 
 
 @dataclass(frozen=True)
 class Store:
-    """The folder of a sweep: ``study.json``, ``units/`` with results and ``failed/`` with errors.
-
-    Args:
-        folder: which is made where it is written to.
-    """
+    """The folder of a sweep: ``study.json``, ``units/`` with results and ``failed/`` with errors."""
 
     folder: Path
 
@@ -50,16 +46,7 @@ class Store:
 
     @contextmanager
     def writing(self, study: Study, again: bool = False, shared: bool = False) -> Iterator[None]:
-        """Hold the folder for a run of a study.
-
-        Args:
-            study: that will be run.
-            again: whether results that are there are removed.
-            shared: whether other parts of the same study may write to it at the same time.
-
-        Raises:
-            EvenhandError: another run is writing to it, or it holds results of another version.
-        """
+        """Hold the folder for a run of a study."""
         check_folder(self.folder)
         with alone_in(self.folder, shared):
             for folder in (self.units, self.failed):
@@ -73,11 +60,7 @@ class Store:
             yield
 
     def study(self) -> Study:
-        """The study that was run last.
-
-        Raises:
-            DataError: there is none.
-        """
+        """The study that was run last."""
         description = self._description()
         if description is None:
             raise DataError(f"{self.folder} is not the folder of a sweep: it has no study.json")
@@ -94,12 +77,7 @@ class Store:
         return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(self.failed.glob("[!.]*.json"))}
 
     def save(self, unit: Unit, result: UnitResult | Failure) -> None:
-        """Keep what became of a unit.
-
-        Args:
-            unit: that was run.
-            result: of it.
-        """
+        """Keep what became of a unit."""
         error = self.failed / f"{unit.key}.json"
         if isinstance(result, Failure):
             facts = {"error": result.error, "setting": str(unit.setting), "policy": unit.label, "trace": result.trace}
@@ -109,14 +87,7 @@ class Store:
             error.unlink(missing_ok=True)
 
     def load(self, key: str) -> UnitResult:
-        """The result of a unit.
-
-        Args:
-            key: of the unit.
-
-        Raises:
-            DataError: it is missing or damaged.
-        """
+        """The result of a unit."""
         path = self.units / f"{key}.npz"
         try:
             return _read(path)
@@ -126,17 +97,7 @@ class Store:
             raise DataError(f"{path} is damaged ({error}); remove it, and the sweep runs it again") from None
 
     def take(self, other: Store) -> int:
-        """Copy the results of another folder that are not here.
-
-        Args:
-            other: of a part of the same study.
-
-        Returns:
-            How many.
-
-        Raises:
-            DataError: the other folder is none of a sweep, or its results are of other code.
-        """
+        """Copy the results of another folder that are not here."""
         theirs = other._description()
         if theirs is None:
             raise DataError(f"{other.folder} is not the folder of a sweep: it has no study.json")

@@ -24,10 +24,6 @@ from evenhand.studies.units import Builder, Unit, units_of
 class Shard:
     """A part of the units of a study, for a queue that runs each part as a job of its own.
 
-    Attributes:
-        number: from 1.
-        of: parts in all.
-
     Example:
         >>> Shard.parse("3/10")
         Shard(number=3, of=10)
@@ -38,14 +34,7 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """The part that a text such as ``3/10`` names.
-
-        Args:
-            text: number of the part and number of parts.
-
-        Raises:
-            EvenhandError: it is no such text.
-        """
+        """The part that a text such as ``3/10`` names."""
         match = re.fullmatch(r"(\d+)/(\d+)", text)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise EvenhandError(f"must have the form 3/10, the third of ten parts, got {text!r}", "shard")
@@ -163,16 +152,6 @@ def _missing(units: list[Unit], store: Store) -> list[Unit]:
 def merge(out: str | os.PathLike[str], *folders: str | os.PathLike[str]) -> SweepResults:
     """Join the results of the parts of a study and write its tables.
 
-    Args:
-        out: folder of the joined results, which may be the one that all parts were written to.
-        *folders: of the parts; none if all were written to ``out``.
-
-    Returns:
-        The results of all finished units.
-
-    Raises:
-        EvenhandError: a folder is none of a sweep, or holds results of other code or another study.
-
     Example:
         >>> import tempfile
         >>> from evenhand import sweep
@@ -199,16 +178,7 @@ def merge(out: str | os.PathLike[str], *folders: str | os.PathLike[str]) -> Swee
 
 @dataclass(frozen=True)
 class Status:
-    """How far a sweep is.
-
-    Attributes:
-        settings: of the study.
-        units: that differ.
-        finished: of these.
-        failed: error by key.
-        other: kept results that belong to no unit of the study, as after a change of it.
-        missing: units that are neither finished nor failed.
-    """
+    """How far a sweep is."""
 
     settings: int
     units: int
@@ -220,12 +190,6 @@ class Status:
 
 def status(out: str | os.PathLike[str]) -> Status:
     """How far the sweep in a folder is; it may be running.
-
-    Args:
-        out: folder of the results.
-
-    Raises:
-        EvenhandError: it is not the folder of a sweep.
 
     Example:
         >>> import tempfile

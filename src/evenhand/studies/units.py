@@ -28,14 +28,7 @@ DECIDING = ("horizon", "lanes", "seed", "plays", "checkpoints", "spacing", "metr
 
 @dataclass(frozen=True)
 class Unit:
-    """One policy in one setting.
-
-    Attributes:
-        key: digest of all that the result depends on besides the code; equal units are run once.
-        setting: that it belongs to.
-        label: of the policy.
-        table: of the policy, as in a configuration.
-    """
+    """One policy in one setting."""
 
     key: str
     setting: Setting
@@ -58,12 +51,7 @@ class Unit:
 
 @dataclass(frozen=True, eq=False)
 class Failure:
-    """What a unit that failed says.
-
-    Attributes:
-        error: its message.
-        trace: of the program, where the fault may be Evenhand's or in a part of the user's own.
-    """
+    """What a unit that failed says."""
 
     error: str
     trace: str = ""
@@ -71,12 +59,7 @@ class Failure:
 
 @dataclass(frozen=True, eq=False)
 class UnitResult:
-    """The result of a unit.
-
-    Attributes:
-        results: of a simulation with one policy.
-        seconds: of processor time.
-    """
+    """The result of a unit."""
 
     results: Results
     seconds: float
@@ -90,12 +73,6 @@ class UnitResult:
 
 def units_of(study: Study) -> Iterator[Unit]:
     """The units of every setting, in order; some may be equal.
-
-    Args:
-        study: with its settings.
-
-    Raises:
-        ConfigurationError: the policies of a setting are no list of tables, or two have one label.
 
     Example:
         >>> config = {
@@ -164,25 +141,14 @@ def strings_in(value: object) -> Iterator[str]:
 
 
 class Builder:
-    """Makes units ready to run, with the environment of the one before where it is the same.
-
-    Args:
-        folder: of the configuration.
-    """
+    """Makes units ready to run, with the environment of the one before where it is the same."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._last: tuple[str, Environment] | None = None
 
     def setup(self, unit: Unit) -> Setup:
-        """What a unit simulates.
-
-        Args:
-            unit: of a sweep.
-
-        Raises:
-            EvenhandError: its configuration cannot be run.
-        """
+        """What a unit simulates."""
         config = {"checkpoints": 1, **unit.config()}
         fields = Config.model_fields
         lanes, seed = (config.get(name, fields[name].default) for name in ("lanes", "seed"))

@@ -36,14 +36,6 @@ def inclusion_of(plays: int, availability: Availability, arms: int) -> Inclusion
 
     Arms of priority 0 or less never play.
 
-    Args:
-        plays: m ≥ 1, arms played per round.
-        availability: who can play; its own formula (`Availability.inclusion`) comes before the sum over its sets.
-        arms: number of arms.
-
-    Raises:
-        UnknownDistribution: the availability has neither.
-
     Example:
         >>> import numpy as np
         >>> from evenhand.availability import Independent
@@ -67,13 +59,7 @@ def _listed_inclusion(priority: Array, sets: Mask, chance: Array, plays: int) ->
 
 
 def played_by(priority: Array, sets: Mask, plays: int) -> Mask:
-    """The arms that play in each availability set, (sets, arms), when the m available ones of highest priority do.
-
-    Args:
-        priority: (arms,), the larger the sooner.
-        sets: (sets, arms), True where an arm is available.
-        plays: m, arms played per round.
-    """
+    """The arms that play in each availability set, (sets, arms), when the m available ones of highest priority do."""
     order = np.argsort(-priority, kind="stable")[: np.count_nonzero(priority > 0.0)]
     ordered = sets[:, order]
     played = np.zeros_like(sets)
@@ -98,12 +84,6 @@ def cutting_planes(gains: Array, fractions: Array, inclusion: Inclusion, limit: 
     Each step finds the best order at some prices and adds it as a cut of a linear program (Kelley's method). The prices
     lie between the best ones so far and those of the program, which takes far fewer steps than the latter alone. It
     ends when the order for the program's own prices is known already, or the bounds meet within `GAP`.
-
-    Args:
-        gains: (arms,), g_i, value of a play of each arm.
-        fractions: (arms,), promised shares r_i.
-        inclusion: the best response x to a priority, from `inclusion_of`.
-        limit: (arms,), largest price of each promise.
     """
     prices = best = proposed = np.zeros_like(gains)
     orders: list[Array] = []

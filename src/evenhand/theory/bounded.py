@@ -24,14 +24,7 @@ NAMED = 20  # arms and groups that an error names
 
 @dataclass(frozen=True)
 class Bounds:
-    """Floors and caps of plays per round: of each arm, then of each group.
-
-    Attributes:
-        names: of what is bounded, for messages.
-        members: (arms, bounds), 1 where an arm counts.
-        floors: (bounds,), plays per round at least.
-        caps: (bounds,), plays per round at most.
-    """
+    """Floors and caps of plays per round: of each arm, then of each group."""
 
     names: tuple[str, ...]
     members: csr_array
@@ -43,13 +36,6 @@ def bounds_of(
     arms: int, fractions: Array | None, caps: Array | None, groups: Sequence[Group], names: Sequence[str] = ()
 ) -> Bounds:
     """The bounds that a policy promises to keep; those of arms that cannot be broken are left out.
-
-    Args:
-        arms: number of arms.
-        fractions: (arms,) or (1,), floors of the arms; None for none.
-        caps: (arms,) or (1,), caps of the arms; None for none.
-        groups: of the policy.
-        names: of the arms; by default their numbers, counted from 1.
 
     Example:
         >>> both = Group(name="g", arms=[0, 1], at_least=1.0, at_most=None)
@@ -79,15 +65,6 @@ def check_bounds(bounds: Bounds, plays: int, availability: Availability, whose: 
     Every round ``min(m, |Z|)`` of the available arms Z play. The program minimises the sum of what the floors lack and
     of what the caps have too much; the bounds with a price at its optimum are those that contradict each other. Where
     more sets of arms can be available than a program can hold, all arms count as available.
-
-    Args:
-        bounds: of arms and groups.
-        plays: m, arms played per round.
-        availability: who can play.
-        whose: name of the policy that promises, for the message.
-
-    Raises:
-        InfeasiblePromise: names the arms and groups, and by how many plays per round they contradict each other.
 
     Example:
         >>> north = Group(name="north", arms=[0, 1], at_least=0.0, at_most=0.5)

@@ -22,16 +22,6 @@ from evenhand.core.state import Array, Mask
 def tightest(fractions: Array, plays: int, chance: Array, must: Mask, may: Mask) -> tuple[Array, NDArray[np.intp]]:
     """The smallest ``f(B) − r(B)`` over the sets B between two given ones; see the module.
 
-    Args:
-        fractions: (arms,), promised shares r.
-        plays: m ≥ 1, arms played per round.
-        chance: (arms,), probability that each is available.
-        must: (rows, arms), the smallest set, for each row.
-        may: (rows, arms), the largest one.
-
-    Returns:
-        (rows,), the smallest values, and how many arms of the order of ``r/p`` the smallest set takes in.
-
     Example:
         >>> none, every = np.zeros((1, 2), dtype=bool), np.ones((1, 2), dtype=bool)
         >>> tightest(np.array([0.4, 0.5]), 1, np.array([0.5, 0.5]), none, every)[0].round(3)
@@ -62,13 +52,6 @@ def tightest(fractions: Array, plays: int, chance: Array, must: Mask, may: Mask)
 def by_ratio(fractions: Array, chance: Array) -> NDArray[np.intp]:
     """The arms with a promise, in the order of ``r/p``, the largest first.
 
-    Args:
-        fractions: (arms,), promised shares r.
-        chance: (arms,), probability that each is available.
-
-    Returns:
-        Positions of arms; those without a promise are left out.
-
     Example:
         >>> by_ratio(np.array([0.4, 0.0, 0.5]), np.array([0.5, 1.0, 1.0])).tolist()
         [0, 2]
@@ -82,16 +65,6 @@ def best_shares(gains: Array, fractions: Array, penalties: Array | None, plays: 
     """The shares of the rounds of the best policy that keeps promises, or pays for what is missing.
 
     ``max Σ_i (g_i x_i − A_i max(r_i − x_i, 0))`` over all achievable x; without prices, over those with ``x ≥ r``.
-
-    Args:
-        gains: (arms,), expected reward g of a play of each arm.
-        fractions: (arms,), promised shares r, which can be kept if there are no prices.
-        penalties: (arms,), price A ≥ 0 of a missing play; None for promises that must be kept.
-        plays: m ≥ 1, arms played per round.
-        chance: (arms,), probability that each is available.
-
-    Returns:
-        (arms,), shares x.
 
     Example:
         >>> best_shares(np.array([0.9, 0.5]), np.array([0.0, 0.25]), None, 1, np.ones(2))

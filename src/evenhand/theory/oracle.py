@@ -190,18 +190,7 @@ def optimal_penalized(
 
 
 def merits_of(merit: Merit, means: Array) -> Array:
-    """The merit of every arm, (…, arms).
-
-    Args:
-        merit: the merit function.
-        means: (…, arms), mean rewards in [0, 1].
-
-    Returns:
-        Of the shape of ``means``, above 0.
-
-    Raises:
-        EvenhandError: a mean is not in [0, 1], where merit is defined.
-    """
+    """The merit of every arm, (…, arms)."""
     outside = ~((means >= 0.0) & (means <= 1.0))
     if outside.any():
         place = tuple(int(i) for i in np.argwhere(outside)[0])

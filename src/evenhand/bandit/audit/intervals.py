@@ -61,17 +61,6 @@ def mean_rewards(
     For the lower end these are the smallest reward, for the upper end the largest. So the interval also holds where a
     reward's value decides whether and when it arrives, as where successes alone are reported.
 
-    Args:
-        plays: (arms,), number of plays.
-        certain: (arms,), number of rewards that are certain: neither pending nor lost, and no zero that counts for a
-            late reward.
-        sums: (arms,), their sums.
-        limits: the smallest and the largest reward.
-        confidence: as of `mean_interval`.
-
-    Returns:
-        (arms,), the lower and the upper ends, in the unit of the rewards; NaN where no reward is certain.
-
     Example:
         >>> hundred, sums = np.array([100.0]), np.array([500.0])
         >>> low, high = mean_rewards(hundred, hundred, sums, (0.0, 10.0))

@@ -55,15 +55,7 @@ def verdict(account: Account, promised: Array | None, bounds: Sequence[BoundLine
 
 
 class Breach(NamedTuple):
-    """By how much a promise is not kept.
-
-    Attributes:
-        plays: behind a share, or above a largest one; at most 0 where it is kept.
-        name: of the arm or group.
-        bound: what the plays are behind or above.
-        share: promised, or the largest one, in plays per round.
-        rounds: since the promise began.
-    """
+    """By how much a promise is not kept."""
 
     plays: float
     name: str

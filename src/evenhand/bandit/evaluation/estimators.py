@@ -208,12 +208,7 @@ def evaluate(log: Log, target: Target | Mapping[str, float] | str, clip: float |
 
 
 def _followed(log: Log, target: Target) -> tuple[Array, Array, Array, Array]:
-    """The target's propensities and the model of rewards, round by round.
-
-    Returns:
-        (rows,) the target's propensity of each play; (rounds,) its expected reward by the means so far; (rows,) the
-        mean so far of each play's item; (items,) its shares.
-    """
+    """The target's propensities and the model of rewards, round by round."""
     propensity, guess, model = np.zeros(log.rows), np.zeros(log.rows), np.zeros(log.rounds)
     shares, counts, sums = (np.zeros(len(log.items)) for _ in range(3))
     start = 0

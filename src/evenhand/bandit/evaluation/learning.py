@@ -44,14 +44,6 @@ class Learned:
 def learn_log(record: Record, log: Log | str | os.PathLike[str], missing: str | None = None) -> Learned:
     """Let a bandit learn from a log; see `evenhand.bandit.Bandit.learn`.
 
-    Args:
-        record: the bandit, or what it remembers.
-        log: of decisions, or the path of one.
-        missing: as for `evenhand.bandit.evaluation.log.read_log`; None takes what the bandit itself does.
-
-    Returns:
-        How many plays of each arm were learned from.
-
     Example:
         >>> import pandas as pd
         >>> rows = {"timestamp": [1, 2], "item_id": ["tea", "tea"], "reward": [0, 1], "propensity_score": [1, 1]}

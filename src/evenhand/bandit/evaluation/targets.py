@@ -270,15 +270,6 @@ def _logged(chosen: Decision, inclusion: Array, items: NDArray[np.intp], propens
 def as_target(target: Target | Mapping[str, float] | str) -> Target:
     """A target, from one, from shares by item, or from ``"uniform"``.
 
-    Args:
-        target: a `Target`, shares by item with a sum of 1, or ``"uniform"``.
-
-    Returns:
-        The target.
-
-    Raises:
-        EvenhandError: it is another string, or the shares do not sum to 1.
-
     Example:
         >>> as_target({"a": 1.0}).name, as_target("uniform").name
         ('fixed shares', 'uniform')

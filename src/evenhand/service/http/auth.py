@@ -38,15 +38,7 @@ class KeyStore(Protocol):
 
 @dataclass(frozen=True)
 class Caller:
-    """The sender of a request.
-
-    Attributes:
-        name: of the key; None where there are no keys.
-        scopes: what it may do.
-        id: of the key; None where there are no keys.
-        allocations: that it may use; None for all.
-        expires: when its key expires, in seconds since the epoch; None for never.
-    """
+    """The sender of a request."""
 
     name: str | None
     scopes: frozenset[str]

@@ -38,14 +38,7 @@ SWITCH_INTERVAL = 0.001  # seconds between switches of the threads that write an
 
 @dataclass(frozen=True)
 class Upkeep:
-    """How a server opens its database and takes care of it.
-
-    Attributes:
-        upgrade: whether to bring the tables of an earlier version to this one.
-        wait: seconds to wait for a database that cannot be reached yet.
-        idle: seconds without a command after which an allocation leaves memory; None for never.
-        retention: seconds for which events are kept; None for ever.
-    """
+    """How a server opens its database and takes care of it."""
 
     upgrade: bool = False
     wait: float = 0.0

@@ -27,17 +27,7 @@ PARSERS = 2
 
 
 class Service:
-    """What the routes of a server use.
-
-    Attributes:
-        store: the allocations.
-        settings: the limits.
-        authenticator: checks keys and scopes.
-        metrics: counts requests, decisions and rewards.
-        quotas: what each key may request at a time.
-        webhooks: the addresses to which events are sent.
-        parsers: threads that read large bodies.
-    """
+    """What the routes of a server use."""
 
     def __init__(self, store: Store, settings: Settings, metrics: Metrics) -> None:
         self.store, self.settings, self.metrics = store, settings, metrics

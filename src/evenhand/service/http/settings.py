@@ -10,20 +10,6 @@ from dataclasses import dataclass
 class Settings:
     """The address of a server, and its limits.
 
-    Attributes:
-        host: name or address that it listens on.
-        max_body: bytes per request body.
-        max_batch: decisions or rewards per request.
-        max_arms: arms per allocation.
-        max_work: decisions × arms per request.
-        max_rate: requests per second and key.
-        max_concurrent: requests at a time per key.
-        max_logs: logs at a time per key; of logs with estimates always one.
-        max_seconds: that a log may take to write.
-        max_connections: at a time.
-        private_webhooks: whether webhooks may be sent to private networks, and without TLS.
-        no_keys: whether requests from this computer need no key as long as there is none.
-
     Example:
         >>> Settings().local, Settings(host="0.0.0.0").local
         (True, False)

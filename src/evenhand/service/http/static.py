@@ -27,13 +27,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(public)])
 
 @dataclass(frozen=True)
 class File:
-    """A file to be sent.
-
-    Attributes:
-        content: its bytes.
-        kind: its media type.
-        etag: identifies its content.
-    """
+    """A file to be sent."""
 
     content: bytes
     kind: str

@@ -34,23 +34,7 @@ ROWS = select(*(tables.allocations.c[name] for name in ("id", "sequence", "chain
 
 @dataclass(slots=True)
 class Allocation:
-    """An allocation in memory.
-
-    Attributes:
-        id: of the allocation in the database.
-        name: of the allocation.
-        names: of the arms that are in the database.
-        bandit: the record of its bandit after the event ``sequence``.
-        sequence: of the last event.
-        closed: whether it decides no more.
-        chain: of the last event; see `evenhand.service.store.events.chained`.
-        versions: of the package that have made this state, since all events were replayed.
-        snapshot: sequence of the event after which the last snapshot was written.
-        work: seconds of processor time since then, about as many as a replay would take.
-        recorder: says what events must record of the memories of the policy's parts.
-        unwritten: events that are not yet in the database.
-        flushed: whether something was written before the end of the present transaction.
-    """
+    """An allocation in memory."""
 
     id: int
     name: str

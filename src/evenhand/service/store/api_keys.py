@@ -21,17 +21,7 @@ from evenhand.service.store.database import Database
 
 @dataclass(frozen=True)
 class Key:
-    """A key, without its secret.
-
-    Attributes:
-        id: identifies it in lists and in events, and when it is revoked.
-        name: of its user.
-        scopes: some of ``administer``, ``decide``, ``reward``, ``read``.
-        allocations: names of those that it is for; None for all.
-        created: seconds since the epoch, as all times.
-        expires: when it is refused; None for never.
-        revoked: when it was revoked; None if it was not.
-    """
+    """A key, without its secret."""
 
     id: str
     name: str

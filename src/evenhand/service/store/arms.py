@@ -69,11 +69,6 @@ FORMS: dict[str, Form] = {
 def numbered(form: Form, value: Any, place: Mapping[str, int]) -> Any:
     """A value with the numbers of arms in place of their names.
 
-    Args:
-        form: of the value.
-        value: plain JSON values.
-        place: the number of each name.
-
     Example:
         >>> numbered(FORMS["reward"], {"rewards": {"coffee": 0.5}, "late": ["coffee"]}, {"tea": 0, "coffee": 1})
         {'rewards': {'1': 0.5}, 'late': [1]}
@@ -83,14 +78,6 @@ def numbered(form: Form, value: Any, place: Mapping[str, int]) -> Any:
 
 def named(form: Form, value: Any, names: Sequence[str]) -> Any:
     """A value with the names of arms in place of their numbers.
-
-    Args:
-        form: of the value.
-        value: plain JSON values; the numbers of arms are integers, also as keys.
-        names: of the arms, in their order.
-
-    Raises:
-        StateError: an arm has no name.
 
     Example:
         >>> named(FORMS["reward"], {"rewards": {1: 0.5}, "late": [1]}, ["tea", "coffee"])
@@ -110,11 +97,7 @@ def named(form: Form, value: Any, names: Sequence[str]) -> Any:
 
 
 def read_names(connection: Connection, allocation: int) -> tuple[str, ...]:
-    """The names of the arms of an allocation, by its id, in their order.
-
-    Raises:
-        StateError: one is missing or damaged.
-    """
+    """The names of the arms of an allocation, by its id, in their order."""
     table = tables.arms.c
     query = select(table.number, table.name).where(table.allocation == allocation).order_by(table.number)
     rows = connection.execute(query).all()

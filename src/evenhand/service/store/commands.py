@@ -44,17 +44,7 @@ def _uncounted(answer: object) -> None:
 
 @dataclass
 class CommandContext:
-    """What the commands of an allocation run on in a transaction.
-
-    Attributes:
-        allocation: in memory.
-        now: seconds since the epoch.
-        connection: of the transaction.
-        api_key: id of the API key of the command that is carried out; None for none.
-        before: sequence of the last event before the transaction.
-        answers: rows of answers with an idempotency key, to be written with the events.
-        carried_out: commands that were carried out now, and not repeated, with their answers.
-    """
+    """What the commands of an allocation run on in a transaction."""
 
     allocation: Allocation
     now: float
@@ -65,25 +55,11 @@ class CommandContext:
     carried_out: list[tuple[Command[Any], Any]] = field(default_factory=list)
 
     def record(self, kind: str, round: int, body: Mapping[str, Any]) -> None:
-        """Record an event that the bandit has applied.
-
-        Args:
-            kind: of the event, such as ``"decide"``.
-            round: that it is about.
-            body: what happened.
-        """
+        """Record an event that the bandit has applied."""
         self.allocation.record(kind, self.now, round, body, self.api_key)
 
     def earlier(self, kind: str, round: int) -> list[Event]:
-        """All events of a kind about a round, in order.
-
-        Args:
-            kind: of the events, such as ``"reward"``.
-            round: that they are about.
-
-        Returns:
-            The events, those that are not yet written to the database among them.
-        """
+        """All events of a kind about a round, in order."""
         table = tables.events.c
         where = (table.allocation == self.allocation.id, table.round == round, table.kind == kind)
         rows = self.connection.execute(EVENTS.where(*where).order_by(table.sequence)).all()
@@ -91,14 +67,7 @@ class CommandContext:
         return [event_of(row, self.allocation.names) for row in rows] + unwritten
 
     def decided(self, round: int) -> tuple[Event | None, list[Event]]:
-        """The decision of a round, also of a leased one that was played, and its rewards; None where there is none.
-
-        Args:
-            round: the round.
-
-        Returns:
-            The decision, and the events with its rewards.
-        """
+        """The decision of a round, also of a leased one that was played, and its rewards; None where there is none."""
         decisions, rewards = self.earlier("decide", round), self.earlier("reward", round)
         if decisions:
             return decisions[0], rewards
@@ -111,19 +80,7 @@ class CommandContext:
 
 @dataclass(frozen=True)
 class Command(ABC, Generic[Answer]):
-    """A command of an allocation.
-
-    Attributes:
-        reads: whether it changes nothing.
-        purges: whether what it has removed must be in no file of the database any more, not even in unused parts.
-        kind: what it is called in `digest`, which is stored.
-        answer: class of its answer.
-        key: idempotency key: repeated with the same key, a command is not carried out again and has the same answer.
-        request: the request as it was received, as plain JSON values, by which a repetition is recognised; None for the
-            command's own values.
-        api_key: id of the API key that it was sent with, which the events name; None for none.
-        done: called with the answer after the command was carried out and committed; not for a repetition.
-    """
+    """A command of an allocation."""
 
     reads: ClassVar[bool] = False
     purges: ClassVar[bool] = False
@@ -167,12 +124,6 @@ class Reading(Command[Answer]):
 
 def canonical(value: Any) -> str:
     """JSON with sorted names, without spaces, and with whole numbers as integers: equal values are equal texts.
-
-    Args:
-        value: of JSON.
-
-    Returns:
-        The text.
 
     Example:
         >>> canonical({"value": 1.0, "round": 3}) == canonical({"round": 3.0, "value": 1})
@@ -362,15 +313,7 @@ def _observe_forgotten(
 
 
 def round_of(bandit: Record, decision: str) -> int | None:
-    """The round of a decision by its id; None if there is no such decision.
-
-    Args:
-        bandit: that decided.
-        decision: its id.
-
-    Returns:
-        The round, from 1, or None.
-    """
+    """The round of a decision by its id; None if there is no such decision."""
     round = int(decision) if decision.isascii() and decision.isdigit() and len(decision) < 19 else 0
     return round if 0 < round <= bandit.state.round and str(round) == decision else None
 

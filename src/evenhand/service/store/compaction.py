@@ -17,12 +17,7 @@ from evenhand.service.store.events import Event, fold, stated
 
 @dataclass(frozen=True)
 class Compacted:
-    """What became of the events of an allocation.
-
-    Attributes:
-        removed: number of events that were removed.
-        since: the first round of which there are events.
-    """
+    """What became of the events of an allocation."""
 
     removed: int
     since: int

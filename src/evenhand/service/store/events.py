@@ -191,18 +191,7 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
 class Event(NamedTuple):
-    """Something that happened to an allocation.
-
-    Attributes:
-        sequence: 1, 2, … per allocation.
-        time: seconds since the epoch, by the clock of the process that wrote it.
-        kind: ``create``, ``decide``, ``lease``, ``report``, ``reward``, ``total``, ``expire``, ``change`` or ``state``.
-        round: of a decision, reward or total; the first one of a lease, or of the lease of a report; the round after
-            which a change took effect, or of a state; else None.
-        body: what happened, as plain JSON values, with the names of arms.
-        chain: from which the next event goes on; empty where this one is not in the database yet.
-        key: id of the API key that caused it; None for none. The bandit knows nothing of it.
-    """
+    """Something that happened to an allocation."""
 
     sequence: int
     time: float
@@ -213,13 +202,7 @@ class Event(NamedTuple):
     key: str | None = None
 
     def row(self, allocation: int, before: str, place: Mapping[str, int]) -> dict[str, Any]:
-        """The event as a row of its table.
-
-        Args:
-            allocation: its id.
-            before: the chain of the event before; empty for the first.
-            place: the number of each arm.
-        """
+        """The event as a row of its table."""
         plain = numbered(FORMS[self.kind], self.body, place) if self.kind in FORMS else self.body
         body = fast.encode(plain).decode() if self.kind in ORDINARY else encode(plain)
         return {
@@ -250,15 +233,7 @@ def chained(before: str, *row: Any) -> str:
 
 
 def event_of(row: Any, names: Sequence[str]) -> Event:
-    """The event of a row of its table, brought up to the present version.
-
-    Args:
-        row: of the table of events.
-        names: of the arms.
-
-    Raises:
-        StateError: its body is damaged, or was written by a later version.
-    """
+    """The event of a row of its table, brought up to the present version."""
     label = f"event {row.sequence} ({row.kind})"
     if row.kind not in BODIES:
         raise StateError(f"{label} has an unknown kind; this version of Evenhand knows {', '.join(KINDS)}")
@@ -291,17 +266,7 @@ def _body(kind: str, text: str, names: Sequence[str]) -> Any:
 
 
 def linked(rows: Iterable[Any], sequence: int, chain: str, names: Sequence[str]) -> Iterator[Event]:
-    """The events of rows that follow each other.
-
-    Args:
-        rows: of the table of events.
-        sequence: of the event before them; 0 for none.
-        chain: of that event; empty for none.
-        names: of the arms.
-
-    Raises:
-        StateError: a row is missing, edited or damaged.
-    """
+    """The events of rows that follow each other."""
     for row in rows:
         states = row.kind == "state"
         if row.sequence != sequence + 1 and not states:
@@ -364,15 +329,7 @@ def settings_of(bandit: Record) -> dict[str, Any]:
 
 
 def stated(bandit: Record, closed: bool, last: Event, first: Event, replaces: int) -> Event:
-    """The event that replaces events.
-
-    Args:
-        bandit: after the last of them.
-        closed: whether the allocation is closed then.
-        last: the last of them.
-        first: of the allocation, whose settings it keeps.
-        replaces: the sequence of the first of them.
-    """
+    """The event that replaces events."""
     body = {
         "evenhand": __version__,
         "replaces": replaces,
@@ -392,11 +349,7 @@ def created_by(first: Event) -> dict[str, Any]:
 
 
 def bandit_from(event: Event) -> Record:
-    """The bandit that a first event creates.
-
-    Raises:
-        StateError: the event does not create one.
-    """
+    """The bandit that a first event creates."""
     if event.kind == "state":
         try:
             return saved.restored(event.body["bandit"])
@@ -419,16 +372,7 @@ def bandit_from(event: Event) -> Record:
 
 
 def fold(bandit: Record | None, event: Event, closed: bool) -> tuple[Record, bool]:
-    """The bandit after an event, and whether its allocation is closed then.
-
-    Args:
-        bandit: after the previous event, changed in place; None before the first.
-        event: the next one.
-        closed: whether the allocation was closed before it.
-
-    Raises:
-        StateError: the event is damaged, or does not follow the one before.
-    """
+    """The bandit after an event, and whether its allocation is closed then."""
     if bandit is None or event.kind == "state":
         return bandit_from(event), bool(event.body.get("closed"))
     try:

@@ -52,13 +52,7 @@ def _go_on() -> None:
 
 @dataclass(frozen=True)
 class LogLimits:
-    """The limits of a log.
-
-    Attributes:
-        work: rounds × arms of which propensities are estimated.
-        characters: of available arms, which every row repeats.
-        proceed: called often while the log is written; raises to stop it.
-    """
+    """The limits of a log."""
 
     work: int | None = None
     characters: int | None = None

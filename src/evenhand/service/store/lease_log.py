@@ -74,12 +74,7 @@ def _of_state(state: Event, lease: Mapping[str, Any]) -> Event:
 
 
 class _Played:
-    """The rounds of a lease that were played.
-
-    Attributes:
-        since: number of rounds of which the events were replaced by a state.
-        until: number of rounds that were reported.
-    """
+    """The rounds of a lease that were played."""
 
     def __init__(self, event: Event, reports: Sequence[Event]) -> None:
         body, self._event, self._reports = event.body, event, reports

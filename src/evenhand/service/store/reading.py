@@ -77,14 +77,7 @@ class ReadHealth(Reading[AllocationHealth]):
 
 @dataclass(frozen=True)
 class Gauges:
-    """Numbers for monitoring.
-
-    Attributes:
-        pending: decisions with a pending reward.
-        leased: decisions of leases that are neither reported nor returned.
-        largest_deficit: in plays; None if nothing is promised.
-        round: the last one.
-    """
+    """Numbers for monitoring."""
 
     pending: int
     leased: int
@@ -157,10 +150,6 @@ class Describe(Reading[Allocation]):
 class ReadEvidence(Reading[Start]):
     """Read the evidence that another allocation can start from.
 
-    Args:
-        arms: names of the arms of the other allocation.
-        rewards: its smallest and its largest reward.
-
     Example:
         >>> import tempfile
         >>> from evenhand.bandit.arguments import RewardRange
@@ -219,11 +208,7 @@ class ReadArms(Reading[Arms]):
 
 
 def _place_of(cursor: str) -> int:
-    """The place at which a page begins.
-
-    Raises:
-        EvenhandError: it is not the cursor of a page.
-    """
+    """The place at which a page begins."""
     try:
         place = int(cursor, 16)
     except ValueError:

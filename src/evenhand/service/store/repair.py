@@ -47,12 +47,7 @@ class _Sound:
 
 @dataclass(frozen=True)
 class Restored:
-    """What became of a damaged allocation.
-
-    Attributes:
-        last: sequence of the event after which it stands.
-        removed: number of events that were removed.
-    """
+    """What became of a damaged allocation."""
 
     last: int
     removed: int

@@ -25,15 +25,7 @@ LINE = "$line"  # the number of that line
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state of an allocation after an event.
-
-    Attributes:
-        sequence: of that event.
-        chain: of that event; see `evenhand.service.store.events.chained`.
-        closed: whether the allocation decides no more.
-        bandit: as `Bandit.dump` describes it.
-        versions: of the package that have made this state, since all events were replayed.
-    """
+    """The state of an allocation after an event."""
 
     sequence: int
     chain: str

@@ -43,11 +43,7 @@ RETENTION_CHECK = 3600.0  # seconds between looks for old events
 def _exists(
     connection: Connection, name: str, settings: Mapping[str, Any], learned: Mapping[str, Any], any_seed: bool
 ) -> bool:
-    """Whether there is an allocation of that name.
-
-    Raises:
-        Conflict: it has other settings.
-    """
+    """Whether there is an allocation of that name."""
     table = tables.allocations.c
     existing = connection.execute(select(table.id).where(table.name == name)).scalar()
     if existing is None:

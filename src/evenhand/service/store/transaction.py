@@ -79,17 +79,7 @@ class PartialFailure(Exception):
 
 @dataclass
 class Batch:
-    """Commands of one allocation, to be carried out in order.
-
-    Attributes:
-        name: of the allocation.
-        allocation: in memory; None if it is not.
-        age: of its answers; None if it is not in memory.
-        queued: the commands that have no outcome yet.
-        outcomes: of the first of them in the present transaction, answers or errors.
-        context: of the commands in the present transaction.
-        wrote: whether there can be new events.
-    """
+    """Commands of one allocation, to be carried out in order."""
 
     name: str
     allocation: Allocation | None

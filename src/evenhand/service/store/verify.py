@@ -28,13 +28,7 @@ from evenhand.service.store.snapshots import Snapshot, unpacked
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found.
-
-    Attributes:
-        events: number of events of each allocation that is in order, by name.
-        since: the first round of which there are events, of each of these allocations.
-        faults: a sentence for each fault; empty if all is in order.
-    """
+    """What was found."""
 
     events: dict[str, int]
     since: dict[str, int]
@@ -110,12 +104,7 @@ def _database_faults(connection: Connection) -> Iterator[str]:
 
 
 class _Replay:
-    """Applies the events of an allocation again, and compares.
-
-    Attributes:
-        events: how many there are.
-        since: the first round of which there are events.
-    """
+    """Applies the events of an allocation again, and compares."""
 
     def __init__(self, connection: Connection, row: Row[Any], redecide: bool) -> None:
         self._connection, self._row, self._redecide = connection, row, redecide

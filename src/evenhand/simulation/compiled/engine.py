@@ -53,16 +53,6 @@ def engine(
     It is used where Numba is installed, every part has a rule in the kernel, and so much is to be done in this process
     that compiling pays. The environment variable ``EVENHAND_ENGINE`` forbids it (``numpy``) or has it used for
     whatever it can do (``compiled``). The results are the same.
-
-    Args:
-        policy: what decides.
-        world: before its first round.
-        recorder: of the measures.
-        state: of the policy, before the first round.
-        rng: of the policy.
-
-    Raises:
-        EvenhandError: the environment variable names no engine, or Numba is wanted and not installed.
     """
     choice = validate.one_of(CHOICE, os.environ.get(CHOICE, "auto"), CHOICES)
     if choice == "numpy" or not (_installed(choice) and _able(policy, world, recorder)):
@@ -73,15 +63,7 @@ def engine(
 
 
 class Engine:
-    """Plays the rounds of a block compiled; state and measures are those that NumPy would have.
-
-    Args:
-        policy: see `engine`, as for the rest.
-        world: before its first round.
-        recorder: of the measures.
-        state: of the policy.
-        rng: of the policy.
-    """
+    """Plays the rounds of a block compiled; state and measures are those that NumPy would have."""
 
     def __init__(
         self, policy: Policy, world: World, recorder: MetricRecorder, state: State, rng: np.random.Generator
@@ -95,11 +77,7 @@ class Engine:
         }
 
     def play(self, stop: int) -> None:
-        """Play on, up to and including a round.
-
-        Args:
-            stop: the round.
-        """
+        """Play on, up to and including a round."""
         with interrupts_wait():
             from evenhand.simulation.compiled import kernel
 

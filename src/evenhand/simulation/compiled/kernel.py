@@ -296,11 +296,7 @@ def earn(rules, counts, holds, arrivals, draws, scratch, place, done, lane):  # 
 
 
 def loop(version: str) -> Any:
-    """The loop over rounds and lanes, compiled.
-
-    Args:
-        version: of the code, by which Numba keeps the machine code: it would not notice that a formula has changed.
-    """
+    """The loop over rounds and lanes, compiled."""
 
     def play(rules, counts, holds, arrivals, draws, scratch, before, rng):  # type: ignore[no-untyped-def]
         version  # noqa: B018

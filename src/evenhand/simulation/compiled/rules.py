@@ -131,16 +131,7 @@ def rules_for(policy: PolicyRules, shape: tuple[int, ...], lanes: slice) -> Rule
 
 
 def counts_of(state: State, recorder: MetricRecorder, lanes: slice) -> Counts:
-    """The sums of a state and of its measures, in some lanes.
-
-    Args:
-        state: of a policy.
-        recorder: of the measures.
-        lanes: of the strand.
-
-    Returns:
-        Views of them.
-    """
+    """The sums of a state and of its measures, in some lanes."""
     run, tally = recorder.run, state.tally
     worst = next((memory for metric, memory in recorder.metrics if type(metric) is MaxViolation), None)
     by_set = run.baseline.by_set
@@ -201,15 +192,7 @@ def arrivals_of(feedback: FeedbackRules, lanes: int, rounds: int) -> Arrivals:
 
 
 def with_room(arrivals: Arrivals, rewards: int) -> Arrivals:
-    """The arrivals with free places for so many more rewards under way.
-
-    Args:
-        arrivals: of a strand.
-        rewards: that may be sent.
-
-    Returns:
-        The arrivals.
-    """
+    """The arrivals with free places for so many more rewards under way."""
     first, free = arrivals.free.tolist()
     if arrivals.kind != SINGLY or free >= rewards:
         return arrivals
@@ -224,16 +207,7 @@ def with_room(arrivals: Arrivals, rewards: int) -> Arrivals:
 
 
 def scratch_for(lanes: int, arms: int, plays: int) -> Scratch:
-    """Room to work in.
-
-    Args:
-        lanes: of the strand.
-        arms: K.
-        plays: m.
-
-    Returns:
-        All arms can play, and none does.
-    """
+    """Room to work in."""
     size = lanes * arms
     masks = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
     return Scratch(np.empty(size), np.full(size, -np.inf), np.empty(size), *masks, np.full((lanes, plays), -1))

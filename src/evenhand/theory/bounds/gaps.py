@@ -19,12 +19,6 @@ Numbers = float | Sequence[float] | NDArray[Any]
 def gaps_of(means: Numbers) -> tuple[Array, Array]:
     """The checked means, and ``Δ_i = max_j μ_j − μ_i``, both (arms,).
 
-    Args:
-        means: (arms,), μ_i.
-
-    Raises:
-        EvenhandError: a mean is not a finite number.
-
     Example:
         >>> gaps_of([0.75, 0.25])[1]
         array([0. , 0.5])
@@ -35,15 +29,6 @@ def gaps_of(means: Numbers) -> tuple[Array, Array]:
 
 def rounds_of(rounds: Numbers) -> Array:
     """The checked numbers of rounds, in the shape in which they are given.
-
-    Args:
-        rounds: T ≥ 1.
-
-    Returns:
-        Floats of at least 1.
-
-    Raises:
-        EvenhandError: one of them is not a finite number of at least 1.
 
     Example:
         >>> rounds_of([10, 100])
@@ -61,18 +46,6 @@ def rounds_of(rounds: Numbers) -> Array:
 
 def for_arms(name: str, numbers: Numbers, gaps: Array, high: float = np.inf) -> Array:
     """Checked numbers in the shape of the gaps.
-
-    Args:
-        name: of the argument, for the message.
-        numbers: at least 0; one number, or one per arm.
-        gaps: (arms,), of the arms.
-        high: the largest value that is possible.
-
-    Returns:
-        (arms,), each between 0 and ``high``.
-
-    Raises:
-        EvenhandError: one is out of range, or there are too many or too few.
 
     Example:
         >>> import numpy as np

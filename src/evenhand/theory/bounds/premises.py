@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 class Premise:
     """One condition of a theorem.
 
-    Attributes:
-        name: short, for messages.
-        sentence: the condition in words, to follow "if".
-        holds: whether it is true of a policy, an environment and their baseline.
-
     Example:
         >>> one_play.name, one_play.sentence
         ('one_play', 'one arm plays per round')
@@ -41,12 +36,6 @@ class Premise:
 def premise(sentence: str) -> Callable[[Test], Premise]:
     """Turns a test into a premise, named after the function.
 
-    Args:
-        sentence: the premise in words.
-
-    Returns:
-        A decorator for the test.
-
     Example:
         >>> @premise("there are two arms")
         ... def two_arms(policy, environment, baseline):
@@ -59,11 +48,6 @@ def premise(sentence: str) -> Callable[[Test], Premise]:
 
 def parameter(path: str, value: object, sentence: str) -> Premise:
     """The premise that a parameter of one of the policy's parts has a certain value.
-
-    Args:
-        path: part and parameter, such as ``"index.exploration"``.
-        value: of the parameter, as the theorem has it.
-        sentence: the condition in words.
 
     Example:
         >>> from evenhand.algorithms import fucb
@@ -83,12 +67,6 @@ def parameter(path: str, value: object, sentence: str) -> Premise:
 
 def default_exploration(value: float) -> Premise:
     """The premise that the exploration of a UCB index is the theorem's.
-
-    Args:
-        value: of the theorem.
-
-    Returns:
-        The premise.
 
     Example:
         >>> default_exploration(2.0).sentence
