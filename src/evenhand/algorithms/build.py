@@ -69,13 +69,6 @@ def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Pol
     """The policy that a table describes: ``algorithm`` with its parameters, or a table for each slot.
 
     What is not given comes from the surroundings, or is the default of the part.
-
-    Example:
-        >>> build_policy({"algorithm": "fucb", "fractions": 0.1}, Surroundings(arms=2)).fractions
-        array([0.1, 0.1])
-        >>> own = {"index": "empirical_mean", "fairness": {"kind": "deficit_first", "fractions": 0.1}}
-        >>> build_policy(own, Surroundings(arms=2, plays=2)).selection
-        TopM(plays=2, ties='first')
     """
     policy = _by_algorithm(table, surroundings) if "algorithm" in table else _by_parts(table, surroundings)
     policy.start(surroundings.arms)
@@ -83,13 +76,7 @@ def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Pol
 
 
 def half_range(means: Array) -> Array:
-    """Half the distance between the best and the worst mean, (1,) or (lanes, 1).
-
-    Example:
-        >>> import numpy as np
-        >>> half_range(np.array([0.9, 0.5]))
-        array([0.2])
-    """
+    """Half the distance between the best and the worst mean, (1,) or (lanes, 1)."""
     return np.asarray((means.max(axis=-1, keepdims=True) - means.min(axis=-1, keepdims=True)) / 2.0)
 
 

@@ -35,25 +35,14 @@ class Paper:
 
     @property
     def short(self) -> str:
-        """Authors and year in a few words.
-
-        Example:
-            >>> PAPERS["patil2019"].short, PAPERS["agrawal2012"].short
-            ('Patil et al. 2019', 'Agrawal & Goyal 2012')
-        """
+        """Authors and year in a few words."""
         names = [author.split(",")[0] for author in self.fields["author"].split(" and ")]
         several = f"{names[0]} et al." if len(names) > 2 else " & ".join(names)
         return f"{several} {self.fields['year']}"
 
     @property
     def citation(self) -> str:
-        """The publication in one line: authors, title, venue, year.
-
-        Example:
-            >>> PAPERS["auer2002"].citation
-            'P. Auer, N. Cesa-Bianchi, P. Fischer: Finite-time Analysis of the Multiarmed Bandit Problem. Machine
-            Learning 47(2–3), 2002'
-        """
+        """The publication in one line: authors, title, venue, year."""
         authors = ", ".join(_initials(author) for author in self.fields["author"].split(" and "))
         return f"{authors}: {self.title}. {self._venue}, {self.fields['year']}"
 
@@ -67,22 +56,12 @@ class Paper:
         return f"{self.fields['archiveprefix']}:{self.fields['eprint']}"
 
     def bibtex(self) -> str:
-        """The BibTeX entry.
-
-        Example:
-            >>> print(PAPERS["auer2002"].bibtex().splitlines()[0])
-            @article{auer2002,
-        """
+        """The BibTeX entry."""
         return self.entry
 
 
 def parse(text: str) -> dict[str, Paper]:
-    r"""The entries of a BibTeX file in the format of ``citations.bib``, by key.
-
-    Example:
-        >>> print(parse("@misc{hart2022,\n  author = {Hart, Ann B.},\n}\n")["hart2022"].fields)
-        {'author': 'Hart, Ann B.'}
-    """
+    r"""The entries of a BibTeX file in the format of ``citations.bib``, by key."""
     return {
         found["key"]: Paper(
             entry=found[0],

@@ -29,13 +29,7 @@ class Available(NamedTuple):
 
 
 class Arms:
-    """The arms of a bandit, in their order.
-
-    Example:
-        >>> arms = Arms(("tea", "coffee", "mate"), ["mate"])
-        >>> arms.place["coffee"], arms.active, arms.available(["tea"]).arms
-        (1, array([ True,  True, False]), array([ True, False, False]))
-    """
+    """The arms of a bandit, in their order."""
 
     def __init__(self, names: tuple[str, ...], retired: Collection[str] = ()) -> None:
         self.names = names

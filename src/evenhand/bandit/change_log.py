@@ -38,12 +38,7 @@ class Change:
     reason: str = ""
 
     def text(self, names: Sequence[str]) -> str:
-        """What was changed, as a sentence without a full stop.
-
-        Example:
-            >>> Change(0.0, 7, "promise", shares=((1, 0.1, 0.25),)).text(["tea", "coffee"])
-            'the promised share of coffee changed from 10% to 25%'
-        """
+        """What was changed, as a sentence without a full stop."""
         arm = "" if self.arm is None else names[self.arm]
         match self.kind:
             case "add" | "bring_back":

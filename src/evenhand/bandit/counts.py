@@ -21,15 +21,7 @@ FOLLOWED = 200  # arms up to which there are values for each arm
 
 @dataclass(slots=True)
 class Intervals:
-    """Intervals of equally many rounds since the first; when there are 256, they are merged in pairs.
-
-    Example:
-        >>> intervals = Intervals()
-        >>> ends = (round for round in range(1, 513) if round == intervals.next)
-        >>> merged = [round for round in ends if intervals.end(round, 60.0 * round)]
-        >>> merged, intervals.stride, len(intervals.rounds), intervals.rounds[:3]
-        ([256, 512], 4, 128, [4, 8, 12])
-    """
+    """Intervals of equally many rounds since the first; when there are 256, they are merged in pairs."""
 
     stride: int = 1
     rounds: list[int] = field(default_factory=list)
@@ -212,14 +204,6 @@ class DeficitHistory(Intervals):
     """The largest deficits in intervals of equally many rounds.
 
     With more than 200 arms only the largest deficit of all arms is kept.
-
-    Example:
-        >>> history, promised = DeficitHistory(), np.array([True, False])
-        >>> for round in range(1, 1001):
-        ...     if round == history.next:
-        ...         history.mark(round, 60.0 * round, np.array([0.5 * (round % 3), 0.0]), promised)
-        >>> len(history.rounds), history.rounds[:3], history.largest[:3]
-        (250, [4, 8, 12], [1.0, 1.0, 1.0])
     """
 
     largest: list[float] = field(default_factory=list)

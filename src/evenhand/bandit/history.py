@@ -19,12 +19,7 @@ LARGEST = 1e15  # plays, beyond which they are no whole numbers any more
 
 
 class Counts(NamedTuple):
-    """Plays of an arm whose rewards are known, and the sum of these, in the user's unit.
-
-    Example:
-        >>> Counts(120, 31.0).sum
-        31.0
-    """
+    """Plays of an arm whose rewards are known, and the sum of these, in the user's unit."""
 
     plays: float
     sum: float
@@ -126,13 +121,7 @@ def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> N
 
 
 def counts_of(record: Record) -> dict[str, Counts]:
-    """What another bandit can start from: the known rewards of every arm, and what it learned beforehand.
-
-    Example:
-        >>> from evenhand import Bandit
-        >>> counts_of(Bandit(["tea", "coffee"], "ucb1", start_from={"tea": (4, 1)})._record)
-        {'tea': Counts(plays=4.0, sum=1.0)}
-    """
+    """What another bandit can start from: the known rewards of every arm, and what it learned beforehand."""
     if record.last_total is not None:
         raise EvenhandError("totals name no arm, so that there are no counts to start from")
     statistics = record.statistics
@@ -143,12 +132,7 @@ def counts_of(record: Record) -> dict[str, Counts]:
 
 
 class Start(NamedTuple):
-    """Evidence to start from.
-
-    Example:
-        >>> Start({"tea": Counts(4.0, 1.0)}, "allocation drinks").unused
-        ()
-    """
+    """Evidence to start from."""
 
     counts: dict[str, Counts]
     source: str
@@ -156,14 +140,7 @@ class Start(NamedTuple):
 
 
 def start_from(record: Record, names: Sequence[str], limits: RewardRange, source: str) -> Start:
-    """The evidence of a bandit for another one, as far as they have the same arms.
-
-    Example:
-        >>> from evenhand import Bandit
-        >>> first = Bandit(["tea", "coffee"], "ucb1", start_from={"tea": (4, 1), "coffee": (2, 2)})
-        >>> start_from(first._record, ["tea", "mate"], RewardRange(0.0, 1.0), "the first").unused
-        ('coffee',)
-    """
+    """The evidence of a bandit for another one, as far as they have the same arms."""
     if limits != record.reward_range:
         raise EvenhandError(
             f"{source} has rewards in [{record.reward_range.low:g}, {record.reward_range.high:g}], not in "

@@ -221,12 +221,7 @@ def note_deficits(record: Record) -> None:
 
 
 class LeaseError(EvenhandError):
-    """A lease is unknown, or what was reported of it cannot be.
-
-    Example:
-        >>> LeaseError("there is no lease '7'", "unknown").status
-        'unknown'
-    """
+    """A lease is unknown, or what was reported of it cannot be."""
 
     def __init__(self, message: str, status: str) -> None:
         super().__init__(message)

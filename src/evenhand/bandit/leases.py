@@ -219,15 +219,7 @@ PLAIN = ("first", "size", "plays", "start", "step", "salt", "expires", "report_b
 
 
 class Leases(dict[int, Lease]):
-    """The leases of a bandit by their first rounds: those of which something is awaited, and the last of the others.
-
-    Example:
-        >>> from evenhand import Bandit
-        >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.2)
-        >>> lease = bandit.lease(100)
-        >>> [(one.arm, one.count) for one in lease.arms], bandit._record.leases.open
-        ([('tea', 80), ('coffee', 20)], 100)
-    """
+    """The leases of a bandit by their first rounds: those of which something is awaited, and the last of the others."""
 
     @property
     def open(self) -> int:
@@ -266,12 +258,7 @@ class Leases(dict[int, Lease]):
 
 
 def golden_step(size: int) -> int:
-    """The number of columns from one round to the next: near ``size``/1.618, and without a common divisor with it.
-
-    Example:
-        >>> golden_step(1), golden_step(10), golden_step(1000)
-        (1, 7, 617)
-    """
+    """The number of columns from one round to the next: near ``size``/1.618, and without a common divisor with it."""
     near = round(size * GOLDEN)
     steps = (near + sign * away for away in range(size) for sign in (-1, 1))
     return next((step for step in steps if 0 < step < size and math.gcd(step, size) == 1), 1)

@@ -57,15 +57,6 @@ class PendingRewards:
 
     They stand in columns, a row per decision in the order of rounds: hundreds of thousands of pending decisions take
     little memory, and are saved and loaded in milliseconds.
-
-    Example:
-        >>> from evenhand.bandit.arms import Arms
-        >>> pending = PendingRewards(Arms(("tea", "coffee")), plays=2, window=60.0)
-        >>> pending.enter(1, [0, 1], time=0.0)
-        >>> pending.write("1", "tea", 0.5)
-        0.0
-        >>> pending.counts(), pending.overdue(now=60.0)
-        (array([0., 1.]), {'1': ['coffee']})
     """
 
     def __init__(self, arms: Arms, plays: int, window: float | None = None) -> None:

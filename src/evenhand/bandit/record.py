@@ -342,12 +342,7 @@ def _table_of(policy: Policy, parameters: Mapping[str, Any], arms: int) -> dict[
 
 
 def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str, Any], dict[str, Any]]:
-    """A policy's name or table of parts, and its parameters; those with one value per arm are taken out of the table.
-
-    Example:
-        >>> split({"algorithm": "fucb", "fractions": 0.1}, {})
-        ('fucb', {'fractions': 0.1})
-    """
+    """A policy's name or table of parts, and its parameters; those with one value per arm are not in the table."""
     if isinstance(algorithm, str):
         return algorithm, dict(parameters)
     if not isinstance(algorithm, Mapping):
@@ -375,12 +370,6 @@ class Chance:
     """Independent random streams, each found by its number alone.
 
     A bandit that reads from a log what happened need not draw what was drawn then, and goes on with the same numbers.
-
-    Example:
-        >>> chance = Chance(seed=7)
-        >>> first = chance.deciding(round=1).random()
-        >>> chance.deciding(round=2).random() == first, chance.deciding(round=1).random() == first
-        (False, True)
     """
 
     def __init__(self, seed: int) -> None:

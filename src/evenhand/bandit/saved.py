@@ -144,11 +144,6 @@ def difference(old: Any, new: Any) -> dict[str, Any] | None:
     ``{"array": …}``           a whole array, as it may have another shape
     ``{"value": …}``           a number, a string, or None
     =========================  ===================================================
-
-    Example:
-        >>> from evenhand import Tally
-        >>> difference(Tally(*np.zeros((3, 2))), Tally(np.array([0.0, 1.0]), *np.zeros((2, 2))))
-        {'fields': {'pulls': {'at': [1], 'to': {'dtype': 'float64', 'values': [1.0]}}}}
     """
     if isinstance(new, np.ndarray):
         return _array_difference(old, new)
@@ -174,14 +169,7 @@ def _array_difference(old: Any, new: NDArray[Any]) -> dict[str, Any] | None:
 
 
 def changed(old: T, patch: Any) -> T:
-    """The record that ``old`` becomes with a `difference`; arrays are changed in place.
-
-    Example:
-        >>> from evenhand import Tally
-        >>> patch = {"fields": {"pulls": {"at": [1], "to": {"dtype": "float64", "values": [1.0]}}}}
-        >>> changed(Tally(*np.zeros((3, 2))), patch).pulls
-        array([0., 1.])
-    """
+    """The record that ``old`` becomes with a `difference`; arrays are changed in place."""
     match patch:
         case None:
             return old

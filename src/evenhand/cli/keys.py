@@ -167,12 +167,7 @@ def _moment(expires: str | None) -> float | None:
 
 
 def _seconds(text: str) -> float:
-    """A time in seconds.
-
-    Example:
-        >>> _seconds("90s"), _seconds("24h"), _seconds("7d")
-        (90.0, 86400.0, 604800.0)
-    """
+    """A time in seconds."""
     match = TIME.fullmatch(text)
     if match is None:
         raise EvenhandError(f"a time must be a whole number with s, m, h or d, such as 24h, got {text!r}")

@@ -55,13 +55,7 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command; the exit status. An error is one line on standard error, never a traceback.
-
-    Example:
-        >>> run(["--version"])
-        evenhand 0.1.0
-        0
-    """
+    """Run a command; the exit status. An error is one line on standard error, never a traceback."""
     try:
         with typer.main.get_command(app).make_context("evenhand", [*arguments]) as context:
             context.command.invoke(context)

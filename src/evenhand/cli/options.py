@@ -97,25 +97,13 @@ def format_of(path: Path) -> str:
 def parameters(
     settings: Sequence[str], option: str = "--set", form: str = "NAME=VALUE", example: str = "exploration=2.0"
 ) -> dict[str, Any]:
-    """Parameters of an algorithm from ``--set``, whose values are written as in a configuration; others are strings.
-
-    Example:
-        >>> parameters(["exploration=2.0", "evidence=optimistic"])
-        {'exploration': 2.0, 'evidence': 'optimistic'}
-    """
+    """Parameters of an algorithm from ``--set``, whose values are written as in a configuration; others are strings."""
     pairs = [pair(option, form, example, text) for text in settings]
     return {name: _value(text) for name, text in pairs}
 
 
 def policy(text: str) -> tuple[str | dict[str, Any], Path]:
-    """A policy from the command line, as in a configuration, and the folder of its own modules ``module:name``.
-
-    Example:
-        >>> policy("fucb")[0], policy("{index = 'ucb', selection = {kind = 'top_m'}}")[0]
-        ('fucb', {'index': 'ucb', 'selection': {'kind': 'top_m'}})
-        >>> policy('{"algorithm": "fucb", "fractions": 0.1}')[0]
-        {'algorithm': 'fucb', 'fractions': 0.1}
-    """
+    """A policy from the command line, as in a configuration, and the folder of its own modules ``module:name``."""
     path = Path(text)
     if text.lstrip().startswith("{"):
         return table(text, text), Path()
@@ -131,12 +119,7 @@ def policy(text: str) -> tuple[str | dict[str, Any], Path]:
 
 
 def numbers(option: str, form: str, example: str, settings: Sequence[str]) -> dict[str, float]:
-    """Numbers by name; a name may contain equals signs.
-
-    Example:
-        >>> numbers("REWARDS", "ARM=REWARD", "tea=1", ["tea=1", "a=b=0.5"])
-        {'tea': 1.0, 'a=b': 0.5}
-    """
+    """Numbers by name; a name may contain equals signs."""
     by_name: dict[str, float] = {}
     for text in settings:
         name, value = pair(option, form, example, text, last=True)
@@ -150,12 +133,7 @@ def numbers(option: str, form: str, example: str, settings: Sequence[str]) -> di
 
 
 def pair(option: str, form: str, example: str, text: str, *, last: bool = False) -> tuple[str, str]:
-    """The two sides of the first equals sign, or of the last one.
-
-    Example:
-        >>> pair("--column", "COLUMN=NAME", "reward=bought", "reward = sold")
-        ('reward', 'sold')
-    """
+    """The two sides of the first equals sign, or of the last one."""
     name, equals, value = (part.strip() for part in (text.rpartition("=") if last else text.partition("=")))
     if not (name and equals and value):
         raise _malformed(option, form, example, text)

@@ -223,12 +223,7 @@ class LeasedDecisions:
 
 
 def column_of(unit: str, salt: int, size: int) -> int:
-    """The column of a unit in a lease of some decisions: FNV-1a of its UTF-8 bytes, mixed as in MurmurHash3, scaled.
-
-    Example:
-        >>> column_of("user-17", salt=1, size=1000), column_of("user-17", salt=2, size=1000)
-        (364, 650)
-    """
+    """The column of a unit in a lease of some decisions: FNV-1a of its UTF-8 bytes, mixed as in MurmurHash3, scaled."""
     value = salt
     for byte in unit.encode():
         value = ((value ^ byte) * PRIME) & BITS

@@ -62,12 +62,7 @@ class Call:
 
 
 def address(url: str) -> str:
-    """The validated address of a service.
-
-    Example:
-        >>> address("http://localhost:8000/")
-        'http://localhost:8000'
-    """
+    """The validated address of a service."""
     rule = "must be the address of a service, such as 'http://127.0.0.1:8000'"
     try:
         parsed = httpx.URL(url)
@@ -107,12 +102,7 @@ def bearer(key: str) -> str:
 
 
 def read(call: Call, response: httpx.Response, body: bytes, shape: type[Record]) -> Record:
-    """The body of an answer as a record.
-
-    Example:
-        >>> read(Call("GET", "http://localhost:8000/"), httpx.Response(200), b'{"round": 7}', dict[str, int])
-        {'round': 7}
-    """
+    """The body of an answer as a record."""
     try:
         record: Record = _adapter(cast(Hashable, shape)).validate_json(body, strict=True)
     except ValidationError as error:
@@ -160,13 +150,7 @@ def service_error(call: Call, response: httpx.Response, body: bytes) -> ServiceE
 
 
 def unexpected(call: Call, response: httpx.Response, body: bytes, reason: str = "") -> UnexpectedAnswer:
-    """The error for an answer that is not one of an Evenhand service.
-
-    Example:
-        >>> print(unexpected(Call("GET", "http://localhost/v1/access"), httpx.Response(200), b"<p>Welcome!</p>"))
-        GET http://localhost/v1/access was answered with 200 OK, but not as an Evenhand service answers:
-        '<p>Welcome!</p>'. Is this the address of the service, and does it have the version of this client?
-    """
+    """The error for an answer that is not one of an Evenhand service."""
     text = body.decode("utf-8", errors="replace")
     shown = repr(text[:MAX_SHOWN]) + "…" * (len(text) > MAX_SHOWN) if text else "the answer is empty"
     return UnexpectedAnswer(
@@ -178,12 +162,7 @@ def unexpected(call: Call, response: httpx.Response, body: bytes, reason: str = 
 
 
 def status(response: httpx.Response) -> str:
-    """The status of an answer, in words.
-
-    Example:
-        >>> status(httpx.Response(503))
-        '503 Service Unavailable'
-    """
+    """The status of an answer, in words."""
     try:
         return f"{response.status_code} {HTTPStatus(response.status_code).phrase}"
     except ValueError:

@@ -26,14 +26,7 @@ INCOMPLETE = "the answer began, but was not complete in time"
 
 
 class Connection:
-    """Connections to a service, kept open between calls; threads may share them.
-
-    Example:
-        >>> answer = httpx.Response(200, json={"round": 7})
-        >>> connection = Connection(transport=httpx.MockTransport(lambda request: answer))
-        >>> connection.send(Call("GET", "http://localhost:8000/v1/anything"), dict[str, int])
-        (200, {'round': 7})
-    """
+    """Connections to a service, kept open between calls; threads may share them."""
 
     def __init__(
         self,

@@ -31,12 +31,7 @@ HALVING = 0.6931471805599453  # ln 2, since the j-th test has level δ/2^j
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Rewards that arrived, each with the pull that it belongs to.
-
-    Example:
-        >>> Answers(places=np.array([2]), delays=np.array([5]), rewards=np.array([1.0])).delays
-        array([5])
-    """
+    """Rewards that arrived, each with the pull that it belongs to."""
 
     places: NDArray[np.intp]  # (n,) flat place of the pull, lane · arms + arm
     delays: Numbers  # (n,) rounds since the pull; 0 for the round that ends now
@@ -56,15 +51,7 @@ class Answers:
 
 @dataclass(slots=True)
 class Delays:
-    """Rewards by their delay, and whether the two were found to depend on each other.
-
-    Example:
-        >>> delays = Delays.empty((1,))
-        >>> rewards = np.repeat([0.0, 1.0], 20)  # zeros at once, ones after 50 rounds
-        >>> delays.add(Answers(np.zeros(40, dtype=int), np.repeat([0, 50], 20), rewards), received=np.array([40.0]))
-        >>> delays.disproved
-        array([ True])
-    """
+    """Rewards by their delay, and whether the two were found to depend on each other."""
 
     counts: Array  # (…, bins, arms) rewards that arrived after such a delay
     rewards: Array  # (…, bins, arms) their sum
@@ -118,17 +105,7 @@ class Delays:
 
 @dataclass(slots=True)
 class Cohorts:
-    """Pulls, rewards received and their sums, by segments of rounds.
-
-    Example:
-        >>> cohorts = Cohorts.empty((1,))
-        >>> for _ in range(3):  # rounds with a pull each
-        ...     cohorts.pull(np.array([True]))
-        >>> cohorts.receive(Answers(np.array([0]), np.array([1]), np.array([0.5])), np.ones(1))  # of the second one
-        >>> pulls, received, rewards = cohorts.by_age()
-        >>> pulls[:, 0], received[:, 0], rewards[:, 0]  # of all three, and of the first two
-        (array([3., 2., 2.]), array([1., 1., 1.]), array([0.5, 0.5, 0.5]))
-    """
+    """Pulls, rewards received and their sums, by segments of rounds."""
 
     counts: Array  # (…, segments, 3, arms) pulls, rewards received and their sum, the youngest segment first
     delays: Delays | None = None  # None where it is not asked whether rewards depend on their delay
@@ -185,12 +162,7 @@ class Cohorts:
 
 @lru_cache(maxsize=4)
 def ages(round: int) -> Numbers:
-    """The age at which the pulls of each segment end, in rounds, (segments in use,): the sums of their lengths.
-
-    Example:
-        >>> ages(3), ages(10)
-        (array([1, 1, 3]), array([ 1,  2,  4,  6, 10]))
-    """
+    """The age at which the pulls of each segment end, in rounds, (segments in use,): the sums of their lengths."""
     lengths, added, level = [], round, 0
     while added and level < LEVELS:
         double = added > 1 and added % 2 == 0

@@ -26,15 +26,7 @@ BASES: dict[str, tuple[str, str]] = {
 
 
 def check_definition(slot: str, cls: type) -> None:
-    """Refuse a class that cannot be a part of the slot, with the remedy.
-
-    Example:
-        >>> check_definition("index", dict)
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: dict cannot be a part in slot 'index': derive it from Index
-        (evenhand.policy.index)
-    """
+    """Refuse a class that cannot be a part of the slot, with the remedy."""
     fault = _wrong_base(slot, cls) or _not_frozen(cls) or _missing_method(cls) or _wrong_arguments(cls)
     if fault:
         raise EvenhandError(f"{cls.__name__} cannot be a part in slot {slot!r}: {fault}")

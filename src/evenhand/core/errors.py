@@ -30,12 +30,7 @@ class Fault:
 
 
 def written(path: Path) -> str:
-    """A path as text.
-
-    Example:
-        >>> written(("policies", 2, "fairness"))
-        'policies[2].fairness'
-    """
+    """A path as text."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
@@ -152,12 +147,7 @@ def there_are(count: int, one: str, many: str = "") -> str:
 
 
 def shown(value: object, limit: int = 200) -> str:
-    """A value as a message quotes it: its repr on one line, cut where it is long.
-
-    Example:
-        >>> shown([0.5, "a"]), shown("x" * 300, limit=10)
-        ("[0.5, 'a']", "'xxxxxxxx…")
-    """
+    """A value as a message quotes it: its repr on one line, cut where it is long."""
     try:
         text = repr(value)
     except Exception:  # a whole number of more than 4300 digits, or a class whose repr fails

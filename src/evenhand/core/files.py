@@ -12,45 +12,21 @@ from .errors import EvenhandError, shown
 
 
 def path_of(path: str | os.PathLike[str], name: str = "path") -> Path:
-    """The path of a file or a folder.
-
-    Example:
-        >>> path_of(3)
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: path must be a string or a Path, got 3
-    """
+    """The path of a file or a folder."""
     if not isinstance(path, str | os.PathLike):
         raise EvenhandError(f"{name} must be a string or a Path, got {shown(path)}")
     return Path(path)
 
 
 def write_whole(path: Path, write: Callable[[Path], object], private: bool = False) -> None:
-    """Let ``write(temporary path)`` write a file, and move it to its place when it is complete.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "numbers.txt"
-        >>> write_whole(path, lambda temporary: temporary.write_text("1 2 3"))
-        >>> path.read_text()
-        '1 2 3'
-    """
+    """Let ``write(temporary path)`` write a file, and move it to its place when it is complete."""
     with whole(path, private) as temporary:
         write(temporary)
 
 
 @contextmanager
 def whole(path: Path, private: bool = False) -> Iterator[Path]:
-    """A temporary path, which is moved to ``path`` after the block; a block that fails leaves nothing.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "numbers.txt"
-        >>> with whole(path) as temporary:
-        ...     size = temporary.write_text("1 2 3")
-        >>> path.read_text()
-        '1 2 3'
-    """
+    """A temporary path, which is moved to ``path`` after the block; a block that fails leaves nothing."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
     os.close(handle)
     temporary = Path(name)
@@ -90,12 +66,6 @@ def alone_in(folder: Path, shared: bool = False) -> Iterator[None]:
     """Keep other processes that ask for it out of a folder during the block; a process that dies lets go.
 
     Where the system has no locks on folders, nothing is locked.
-
-    Example:
-        >>> import tempfile
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> with alone_in(folder):
-        ...     size = (folder / "numbers.txt").write_text("1 2 3")
     """
     try:
         import fcntl

@@ -14,12 +14,7 @@ LINK = re.compile(r"\{term\}`([^`<]+?)(?: <[^`>]*>)?`")
 
 @dataclass(frozen=True)
 class Term:
-    """A word and what it means.
-
-    Example:
-        >>> Term("index", "The part that gives each arm its {term}`score`.").plain
-        'The part that gives each arm its score.'
-    """
+    """A word and what it means."""
 
     name: str
     text: str
@@ -32,23 +27,13 @@ class Term:
 
 
 def terms() -> dict[str, Term]:
-    """All words, in the order of the alphabet.
-
-    Example:
-        >>> terms()["horizon"].text
-        'T, the number of rounds.'
-    """
+    """All words, in the order of the alphabet."""
     tables = tomllib.loads(files("evenhand.core").joinpath("glossary.toml").read_text(encoding="utf-8"))
     return {name: Term(name, one["text"], tuple(one.get("forms", ()))) for name, one in tables.items()}
 
 
 def find(word: str) -> Term:
-    """The term for a word, or for a word of the literature that stands in brackets.
-
-    Example:
-        >>> find("Shares").name, find("pull").name
-        ('share', 'play')
-    """
+    """The term for a word, or for a word of the literature that stands in brackets."""
     known, wanted = terms(), word.lower()
     for term in known.values():
         if wanted in (name.lower() for name in (term.name, *term.forms)):

@@ -14,16 +14,7 @@ from evenhand.core.errors import ConfigurationError, nearest
 
 
 def import_source(source: str, folder: Path | None = None) -> ModuleType:
-    """Load a module that the user names, a file or an importable module, so that it registers its parts.
-
-    Example:
-        >>> import_source("math").__name__
-        'math'
-        >>> import_source("nowhere.py")
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.ConfigurationError: there is no file nowhere.py
-    """
+    """Load a module that the user names, a file or an importable module, so that it registers its parts."""
     where = (folder or Path()) / (source if source.endswith(".py") else f"{source}.py")
     try:
         if source.endswith(".py") or where.is_file():
@@ -42,12 +33,7 @@ def import_source(source: str, folder: Path | None = None) -> ModuleType:
 
 
 def import_object(name: str, folder: Path | None = None) -> Any:
-    """The object ``module:name``; for a module that the user names, never one that data from elsewhere name.
-
-    Example:
-        >>> import_object("math:floor")(1.5)
-        1
-    """
+    """The object ``module:name``; for a module that the user names, never one that data from elsewhere name."""
     source, _, attribute = name.rpartition(":")
     module = import_source(source, folder)
     if not hasattr(module, attribute):

@@ -154,12 +154,7 @@ def register(slot: str, kind: str, cls: type) -> None:
 
 
 def kinds(slot: str) -> dict[str, type]:
-    """The classes of a slot by their names, with those of installed packages (entry points ``evenhand.parts``).
-
-    Example:
-        >>> sorted(kinds("merit"))
-        ['linear', 'power', 'softmax', 'table', 'threshold']
-    """
+    """The classes of a slot by their names, with those of installed packages (entry points ``evenhand.parts``)."""
     if slot not in _loaded:
         from importlib.metadata import entry_points  # which loads readers of e-mail
 

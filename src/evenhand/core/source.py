@@ -303,12 +303,7 @@ def _is_text(line: ast.stmt) -> bool:
 
 
 def bare(source: bytes) -> str:
-    """Code without comments and without strings that stand alone, as docstrings do.
-
-    Example:
-        >>> bare(b"x = 1  # one")
-        'x = 1'
-    """
+    """Code without comments and without strings that stand alone, as docstrings do."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

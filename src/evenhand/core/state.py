@@ -129,12 +129,7 @@ class Begun:
 
 @dataclass(slots=True)
 class Unit:
-    """The user's unit of reward: what is x on the scale [0, 1], on which policies work, is ``low + width · x``.
-
-    Example:
-        >>> Unit(low=12.0, width=6.0).width
-        6.0
-    """
+    """The user's unit of reward: what is x on the scale [0, 1], on which policies work, is ``low + width · x``."""
 
     low: float
     width: float  # > 0
@@ -219,12 +214,7 @@ def rows(record: T, lanes: NDArray[np.intp]) -> T:
 
 
 def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
-    """A copy of a record with every array in it changed; what is no array stays as it is.
-
-    Example:
-        >>> each_array(Tally.empty((2,)), lambda array: array + 1.0).pulls
-        array([1., 1.])
-    """
+    """A copy of a record with every array in it changed; what is no array stays as it is."""
     if isinstance(record, np.ndarray):
         return change(record)  # type: ignore[no-any-return]
     if not dataclasses.is_dataclass(record) or isinstance(record, type):
@@ -233,12 +223,7 @@ def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
 
 
 def grown(old: T, fresh: T) -> T:
-    """A record with the values of ``old``, and those of ``fresh`` for the arms that ``old`` does not have.
-
-    Example:
-        >>> grown(Tally(np.ones(2), np.ones(2), np.ones(2)), Tally.empty((3,))).pulls
-        array([1., 1., 0.])
-    """
+    """A record with the values of ``old``, and those of ``fresh`` for the arms that ``old`` does not have."""
     if isinstance(old, np.ndarray) and isinstance(fresh, np.ndarray):
         if fresh.shape == old.shape:
             return old.copy()
@@ -252,13 +237,7 @@ def grown(old: T, fresh: T) -> T:
 
 
 def for_lanes(part: T, lanes: slice, keep: bool = False) -> T:
-    """A copy of a part in which every `PerLane` parameter is cut to the given lanes.
-
-    Example:
-        >>> from evenhand.rewards import Bernoulli
-        >>> for_lanes(Bernoulli(PerLane([[0.1, 0.9], [0.4, 0.6]])), slice(1, 2)).means
-        array([[0.4, 0.6]])
-    """
+    """A copy of a part in which every `PerLane` parameter is cut to the given lanes."""
     if isinstance(part, PerLane):
         return part[lanes] if keep else np.asarray(part)[lanes]  # type: ignore[return-value]
     if not attrs.has(type(part)):

@@ -34,12 +34,6 @@ class Streams:
 
     The first axis of what is drawn has the lanes, and each strand draws its rows itself. So what a strand draws does
     not depend on which others run beside it.
-
-    Example:
-        >>> streams = Streams([np.random.default_rng(1), np.random.default_rng(2)], [2, 1])
-        >>> drawn = streams.random((3, 4))
-        >>> bool((drawn[2] == np.random.default_rng(2).random(4)).all())
-        True
     """
 
     def __init__(self, generators: Sequence[np.random.Generator], sizes: Sequence[int]) -> None:
@@ -114,57 +108,30 @@ class Streams:
 
 
 def spans(sizes: Sequence[int]) -> list[slice]:
-    """Slices of the given sizes, one after another.
-
-    Example:
-        >>> spans([2, 1])
-        [slice(0, 2, None), slice(2, 3, None)]
-    """
+    """Slices of the given sizes, one after another."""
     ends = np.cumsum([0, *sizes]).tolist()
     return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
 
 
 def strand_sizes(lanes: int, strands: int) -> list[int]:
-    """Lanes of each strand: `STRAND`, and in the last one what is left.
-
-    Example:
-        >>> strand_sizes(250, 3)
-        [100, 100, 50]
-    """
+    """Lanes of each strand: `STRAND`, and in the last one what is left."""
     return [STRAND] * (strands - 1) + [lanes - STRAND * (strands - 1)]
 
 
 def strand_seeds(seed: int, lanes: int) -> list[np.random.SeedSequence]:
-    """A seed for each strand; those of the first strands do not depend on how many there are.
-
-    Example:
-        >>> len(strand_seeds(1, lanes=250))
-        3
-    """
+    """A seed for each strand; those of the first strands do not depend on how many there are."""
     return np.random.SeedSequence(seed).spawn(-(-lanes // STRAND))
 
 
 def joined(generators: Sequence[np.random.Generator], lanes: int) -> np.random.Generator:
-    """One generator for all strands.
-
-    Example:
-        >>> rng = joined([np.random.default_rng(1), np.random.default_rng(2)], lanes=150)
-        >>> rng.normal(size=(150, 2)).shape
-        (150, 2)
-    """
+    """One generator for all strands."""
     if len(generators) == 1:
         return generators[0]
     return cast(np.random.Generator, Streams(generators, strand_sizes(lanes, len(generators))))
 
 
 def among(rng: np.random.Generator, mask: Mask) -> np.random.Generator:
-    """The generator for draws that are needed in some entries only: one row for each true entry.
-
-    Example:
-        >>> mask = np.array([[True, False], [True, True]])
-        >>> among(np.random.default_rng(1), mask).random((3,)).shape
-        (3,)
-    """
+    """The generator for draws that are needed in some entries only: one row for each true entry."""
     return cast(np.random.Generator, rng.among(mask)) if isinstance(rng, Streams) else rng
 
 
@@ -173,10 +140,6 @@ def over_arms(values: NDArray[Any], weights: NDArray[Any] | None = None) -> NDAr
 
     A product of matrices is faster than a sum over a short last axis, but rounds a row differently when there are
     others. So every strand is multiplied by itself.
-
-    Example:
-        >>> over_arms(np.array([[1.0, 2.0], [3.0, 4.0]]))
-        array([3., 7.])
     """
     if weights is None:
         weights = np.ones(values.shape[-1])

@@ -164,11 +164,6 @@ def best_dynamic(gains: Array, plays: int, fractions: PerArm | None = None, avai
 
     Without promises the m largest gains; with promised shares each arm first plays with its share, and what is left
     goes to the largest gains, no arm above one.
-
-    Example:
-        >>> gains = np.array([0.5, 0.9])
-        >>> best_dynamic(gains, 1).item(), round(best_dynamic(gains, 1, [0.25, 0.0]).item(), 3)
-        (0.9, 0.8)
     """
     if fractions is None:
         worth = gains if available is None else np.where(available, gains, 0.0)

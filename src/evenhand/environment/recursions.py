@@ -8,22 +8,12 @@ import numpy as np
 
 
 def evenly(low: Any, high: Any, chance: Any) -> Any:
-    """A delay for which all of ``low … high`` rounds are as likely.
-
-    Example:
-        >>> float(evenly(1, high=2, chance=0.7))
-        2.0
-    """
+    """A delay for which all of ``low … high`` rounds are as likely."""
     return low + np.floor(chance * (high - low + 1))
 
 
 def running(total: Any, new: Any, old: Any) -> Any:
-    """A running sum, which gains a total and loses another.
-
-    Example:
-        >>> running(3.0, new=1.0, old=2.0)
-        2.0
-    """
+    """A running sum, which gains a total and loses another."""
     return total + new - old
 
 

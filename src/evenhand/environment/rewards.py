@@ -108,13 +108,7 @@ class RewardRules(NamedTuple):
 
 
 def below(rng: np.random.Generator, probabilities: Array, rounds: int, lanes: int) -> Mask:
-    """True with the probability of each arm, (rounds, lanes, arms).
-
-    Example:
-        >>> import numpy as np
-        >>> below(np.random.default_rng(0), np.array([0.0, 1.0]), rounds=1, lanes=1)
-        array([[[False,  True]]])
-    """
+    """True with the probability of each arm, (rounds, lanes, arms)."""
     # Broadcast to all lanes first: comparing short rows of arms one by one takes three times as long.
     thresholds = np.ascontiguousarray(np.broadcast_to(probabilities, (lanes, probabilities.shape[-1])))
     return np.asarray(rng.random((rounds, *thresholds.shape)) < thresholds)

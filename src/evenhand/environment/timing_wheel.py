@@ -23,15 +23,7 @@ Parcel = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[Any]]  # round, pla
 
 
 class TimingWheel:
-    """Sums and counts of the rewards that become known in each round, for flat places (lane · arms + arm).
-
-    Example:
-        >>> import numpy as np
-        >>> wheel = TimingWheel(places=2, rounds=10, kind=np.dtype(float))
-        >>> wheel.put(np.array([3.0]), np.array([1]), np.array([0.5]))  # three rounds from now, for place 1
-        >>> [wheel.turn()[1].tolist() for _ in range(4)]
-        [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.5]]
-    """
+    """Sums and counts of the rewards that become known in each round, for flat places (lane · arms + arm)."""
 
     def __init__(self, places: int, rounds: int, kind: np.dtype[Any]) -> None:
         """An empty wheel."""

@@ -232,15 +232,7 @@ class Environment(Part):
 
 
 class Drawn(NamedTuple):
-    """What an environment has drawn for some rounds of some lanes, for every arm.
-
-    Example:
-        >>> import numpy as np
-        >>> from evenhand.rewards import Bernoulli
-        >>> world = Environment(Bernoulli([1.0, 0.0])).start(horizon=10, lanes=1, seed=np.random.SeedSequence(7))
-        >>> [drawn.rewards.shape for drawn in world.ahead(10)]
-        [(10, 1, 2)]
-    """
+    """What an environment has drawn for some rounds of some lanes, for every arm."""
 
     lanes: slice
     before: int  # rounds
@@ -255,16 +247,6 @@ class World:
     Per round, `observe` comes first and `step` second. Rewards and availability are drawn for all arms from streams
     that no policy touches, so the same seed gives every policy the same rewards and availability. Several rounds are
     drawn at a time; how many makes no difference to the results.
-
-    Example:
-        >>> import numpy as np
-        >>> from evenhand import Environment, Policy
-        >>> from evenhand.rewards import Bernoulli
-        >>> world = Environment(Bernoulli([1.0, 0.0])).start(horizon=10, lanes=1, seed=np.random.SeedSequence(7))
-        >>> policy, rng = Policy(), np.random.default_rng(7)
-        >>> state = policy.start(arms=2, lanes=1)
-        >>> world.step(policy.decide(state, world.observe(), rng)).earned.tolist()
-        [[True, False]]
     """
 
     def __init__(self, environment: Environment, horizon: int, lanes: int, seed: Seeds) -> None:

@@ -24,33 +24,18 @@ RewardStatus = Literal["accepted", "duplicate", "conflict", "unknown", "late", "
 
 @lru_cache(64)  # the decisions of a batch have one time
 def moment(seconds: float) -> datetime:
-    """The time of a number of seconds since the epoch; the nearest one that has a date.
-
-    Example:
-        >>> moment(1_790_000_000.5).isoformat()
-        '2026-09-21T14:13:20.500000+00:00'
-    """
+    """The time of a number of seconds since the epoch; the nearest one that has a date."""
     return EPOCH + timedelta(seconds=min(max(seconds, 0.0), LATEST))
 
 
 @lru_cache(64)
 def rfc3339(time: datetime) -> str:
-    """A time as text, in UTC and with microseconds, so that texts are ordered as the times are.
-
-    Example:
-        >>> rfc3339(moment(1_790_000_000.0))
-        '2026-09-21T14:13:20.000000Z'
-    """
+    """A time as text, in UTC and with microseconds, so that texts are ordered as the times are."""
     return time.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def plain(value: Any) -> Any:
-    """An answer, or a part of one, as plain JSON values.
-
-    Example:
-        >>> plain(ArmPropensity("tea", 1.0, 0.0))
-        {'arm': 'tea', 'propensity': 1.0, 'stderr': 0.0}
-    """
+    """An answer, or a part of one, as plain JSON values."""
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, datetime):

@@ -47,12 +47,7 @@ def harmless(text: str) -> str:
 
 
 def plain(name: str) -> str:
-    """A name on one line, without control characters that a terminal would execute.
-
-    Example:
-        >>> plain("tea"), plain("green\\ntea")
-        ('tea', "'green\\\\ntea'")
-    """
+    """A name on one line, without control characters that a terminal would execute."""
     return name if name.isprintable() else repr(name)
 
 
@@ -89,24 +84,14 @@ def table(lines: Sequence[Line]) -> str:
 
 
 def learned(lines: Sequence[Line]) -> str:
-    """What the policy learned of arms beforehand, as a sentence; of the first ten.
-
-    Example:
-        >>> learned([])
-        'nothing of these arms'
-    """
+    """What the policy learned of arms beforehand, as a sentence; of the first ten."""
     known = [line for line in lines if line.learned_plays]
     parts = [f"{plain(one.arm)} {one.learned_plays:,} plays, mean {_number(one.learned_mean)}" for one in known]
     return _listed(parts) or "nothing of these arms"
 
 
 def memory(lines: Sequence[Line]) -> str:
-    """On how many rewards estimates rest and which changes were found, as a sentence; of the first ten arms.
-
-    Example:
-        >>> memory([])
-        ''
-    """
+    """On how many rewards estimates rest and which changes were found, as a sentence; of the first ten arms."""
     parts = []
     for one in lines:
         if one.counted is not None:
@@ -116,12 +101,7 @@ def memory(lines: Sequence[Line]) -> str:
 
 
 def cost(cost: Cost | None) -> str:
-    """What the promises cost, as a sentence; empty where it is not known.
-
-    Example:
-        >>> cost(Cost(per_round=0.12, low=0.024, high=0.21, total=72.0, note=""))
-        'the promises cost 0.12 [0.024, 0.21] of reward per round'
-    """
+    """What the promises cost, as a sentence; empty where it is not known."""
     if cost is None or cost.per_round is None:
         return ""
     between = "" if cost.low is None or cost.high is None else f" [{cost.low:.3g}, {cost.high:.3g}]"

@@ -106,12 +106,7 @@ Record = TypeVar("Record", bound=type[ChangeRecord])
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def change(name: str, *examples: dict[str, Any]) -> Callable[[Record], Record]:
-    """Make a change of a class with fields.
-
-    Example:
-        >>> CHANGES["retire"]
-        <class 'evenhand.messages.changes.Retire'>
-    """
+    """Make a change of a class with fields."""
 
     def register(cls: Record) -> Record:
         cls.__annotations__["change"] = Literal[name]
@@ -275,12 +270,7 @@ Change = AddArm | Retire | BringBack | Rename | Erase | Promise | Close | Reopen
 
 
 def change_of(plain: Mapping[str, Any]) -> ChangeRecord:
-    """The change that `ChangeRecord.to_json` described.
-
-    Example:
-        >>> change_of({"change": "retire", "arm": "tea"})
-        Retire(reason='', arm='tea')
-    """
+    """The change that `ChangeRecord.to_json` described."""
     values = dict(plain)
     name = values.pop("change", None)
     if name not in CHANGES:
@@ -300,12 +290,7 @@ def summary(record: type) -> str:
 
 
 def texts(record: type) -> dict[str, str]:
-    """The text below each field of a record, without pydantic.
-
-    Example:
-        >>> texts(Rename)["new_name"]
-        'its name from now on'
-    """
+    """The text below each field of a record, without pydantic."""
     found: dict[str, str] = {}
     for cls in reversed(record.__mro__[:-1]):
         body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]

@@ -26,12 +26,7 @@ SCOPES = ("administer", "decide", "reward", "read")  # of keys
 
 
 def matches(pattern: str, text: object) -> bool:
-    """Whether a value is a string that has the form of a name of an allocation or of an idempotency key.
-
-    Example:
-        >>> matches(ALLOCATION, "drinks"), matches(IDEMPOTENCY_KEY, "two words")
-        (True, False)
-    """
+    """Whether a value is a string that has the form of a name of an allocation or of an idempotency key."""
     return isinstance(text, str) and re.fullmatch(pattern, text) is not None
 
 

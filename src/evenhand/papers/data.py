@@ -27,13 +27,6 @@ def recognised(paths: Sequence[Path]) -> dict[str, Path]:
     """What the user's files and folders hold, by kind: the folder, or the file itself for a single file.
 
     A folder is recognized by the files in it; a file of another name is taken for a conversion log.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> (folder / "ratings.csv").touch()
-        >>> recognised([folder]) == {"movielens": folder}
-        True
     """
     found: dict[str, Path] = {}
     for path in paths:

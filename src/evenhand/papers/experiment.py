@@ -143,23 +143,13 @@ class Experiment:
 
 
 def experiments() -> dict[str, Experiment]:
-    """Every experiment by its id, paper by paper.
-
-    Example:
-        >>> list(experiments())[:3]
-        ['P-2a', 'P-2b', 'P-2c']
-    """
+    """Every experiment by its id, paper by paper."""
     modules = (import_module(f"evenhand.papers.{folder}.settings") for folder in FOLDERS)
     return {one.id: one for module in modules for one in module.EXPERIMENTS}
 
 
 def chosen(names: Sequence[str]) -> list[Experiment]:
-    """The experiments that are meant: by their ids, a paper's key, or ``"all"``; each once, in the order of the papers.
-
-    Example:
-        >>> [one.id for one in chosen(["patil2019", "p-2A"])]
-        ['P-2a', 'P-2b', 'P-2c', 'P-2d']
-    """
+    """The experiments that are meant by ids, a paper's key, or ``"all"``; each once, in the order of the papers."""
     known = experiments()
     wanted: set[str] = set()
     for name in names:

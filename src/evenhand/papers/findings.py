@@ -13,25 +13,13 @@ from typing import Any
 def sentences() -> dict[str, list[dict[str, Any]]]:
     """All sentences by paper: ``text``, and ``rests_on``: experiment, number of the claim, verdict, and
     perhaps the first letter of the mark of each of its numbers.
-
-    Example:
-        >>> sentences()["patil2019"][0]["rests_on"]
-        [['P-2b', 3, 'confirmed']]
     """
     text = (files("evenhand.papers") / "findings.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
 def findings(paper: str, entries: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The sentences about a paper that the verdicts bear out, each with the experiments that it rests on.
-
-    Example:
-        >>> verdicts = [{"status": "confirmed"}] * 4
-        >>> findings("patil2019", {"P-2b": {"verdicts": verdicts}})
-        [{'text': 'FUCB and F-TS keep their promises: no arm is ever a whole play behind.', 'experiments': ['P-2b']}]
-        >>> findings("patil2019", {})
-        []
-    """
+    """The sentences about a paper that the verdicts bear out, each with the experiments that it rests on."""
     return [
         {"text": one["text"], "experiments": list(dict.fromkeys(name for name, *_ in one["rests_on"]))}
         for one in sentences().get(paper, [])
@@ -41,12 +29,7 @@ def findings(paper: str, entries: Mapping[str, Mapping[str, Any]]) -> list[dict[
 
 @cache
 def terms() -> dict[str, dict[str, str]]:
-    """What the names mean that the claims use, by paper and name.
-
-    Example:
-        >>> terms()["patil2019"]["r"]
-        'the share of the rounds that every arm is promised'
-    """
+    """What the names mean that the claims use, by paper and name."""
     return tomllib.loads((files("evenhand.papers") / "terms.toml").read_text(encoding="utf-8"))
 
 

@@ -11,12 +11,7 @@ from pathlib import Path
 
 @cache
 def commit() -> str:
-    """The commit that the package was run from, ``"+"`` after it where files were changed; empty outside a checkout.
-
-    Example:
-        >>> isinstance(commit(), str)
-        True
-    """
+    """The commit that the package was run from, ``"+"`` after it where files were changed; empty outside a checkout."""
     here = Path(__file__)
     if not _git("ls-files", "--error-unmatch", here.name):
         return ""  # installed, perhaps inside another project's checkout
@@ -25,23 +20,13 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """What kind of machine this is.
-
-    Example:
-        >>> "core" in machine()
-        True
-    """
+    """What kind of machine this is."""
     cores = os.cpu_count() or 1
     return f"{cores} core{'s' if cores > 1 else ''}, {platform.machine()}, {platform.system()}"
 
 
 def load() -> float | None:
-    """How many processes ran or waited for a core over the last minute; None where the system does not tell.
-
-    Example:
-        >>> load() is None or load() >= 0.0
-        True
-    """
+    """How many processes ran or waited for a core over the last minute; None where the system does not tell."""
     return round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
 
 

@@ -172,12 +172,7 @@ def surroundings(store: Store) -> dict[str, Any]:
 
 
 def number(value: float | None) -> str:
-    """A number with four significant digits, and no decimals from 1000 on; None is shown as “none”.
-
-    Example:
-        >>> number(12345.678), number(0.0123456), number(-2.0), number(0.00001234), number(None)
-        ('12,346', '0.01235', '−2', '1.234·10⁻⁵', 'none')
-    """
+    """A number with four significant digits, and no decimals from 1000 on; None is shown as “none”."""
     if value is None:
         return "none"
     if abs(value) < 1e-9:
@@ -190,14 +185,7 @@ def number(value: float | None) -> str:
 
 
 def numbers(finding: Mapping[str, Any]) -> tuple[str, str, str]:
-    """An estimate and the ends of its interval, to two digits of half the width of the interval.
-
-    Example:
-        >>> numbers({"effect": 0.88113, "low": 0.8704, "high": 0.8918})
-        ('0.881', '0.870', '0.892')
-        >>> numbers({"effect": 526.9, "low": 488.6, "high": 565.3})
-        ('527', '489', '565')
-    """
+    """An estimate and the ends of its interval, to two digits of half the width of the interval."""
     found = [finding["effect"], finding["low"], finding["high"]]
     finite = all(value is not None and math.isfinite(value) for value in found)
     width = (found[2] - found[1]) / 2.0 if finite else 0.0

@@ -105,10 +105,6 @@ def outside(measured: tuple[float, float, float], lanes: int, claimed: tuple[flo
     """The p-value of an estimate outside of what is claimed: Student's test, two-sided; 1 where it lies inside.
 
     It is at most 0.05 exactly where the whole 95% interval lies outside.
-
-    Example:
-        >>> outside((1.0, 0.5, 1.5), lanes=10, claimed=(-math.inf, 0.5))
-        0.05
     """
     from scipy.stats import t
 
@@ -144,12 +140,7 @@ def smallest_level(contradicts: Callable[[float], bool]) -> float:
 
 
 def widened(measured: tuple[float, float, float], lanes: int, confidence: float) -> tuple[float, float, float]:
-    """A Student interval of 95% at another confidence.
-
-    Example:
-        >>> [round(number, 3) for number in widened((0.0, -1.0, 1.0), lanes=10, confidence=0.99)]
-        [0.0, -1.437, 1.437]
-    """
+    """A Student interval of 95% at another confidence."""
     mean, low, high = measured
     if lanes < 2:
         return measured
@@ -228,12 +219,7 @@ def logarithmic(run: CompletedRun, label: str, measure: str, round: float | None
 
 
 def interval(values: Any, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
-    """Mean, and the ends of its confidence interval.
-
-    Example:
-        >>> [round(number, 3) for number in interval([1.0, 2.0, 3.0])]
-        [2.0, -0.484, 4.484]
-    """
+    """Mean, and the ends of its confidence interval."""
     values = np.asarray(values, dtype=float)
     mean = float(values.mean())
     half = _half_width(values, confidence)
@@ -241,13 +227,7 @@ def interval(values: Any, confidence: float = CONFIDENCE) -> tuple[float, float,
 
 
 def ratio(over: Array, under: Array) -> tuple[float, float, float]:
-    """The ratio of two means over the same lanes, and its confidence interval by linearisation.
-
-    Example:
-        >>> import numpy as np
-        >>> ratio(np.array([2.0, 4.0]), np.array([1.0, 2.0]))
-        (2.0, 2.0, 2.0)
-    """
+    """The ratio of two means over the same lanes, and its confidence interval by linearisation."""
     if under.mean() == 0.0:
         return math.nan, -math.inf, math.inf
     mean = float(over.mean() / under.mean())

@@ -71,12 +71,7 @@ class BestChance(Index):
 
 
 def best_chances(a: Array, b: Array, available: Mask | None = None) -> Array:
-    """The probability that each of some independent ``Beta(a_i, b_i)`` variables is the largest, (…, arms).
-
-    Example:
-        >>> best_chances(np.array([3.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0])).round(6)
-        array([0.6, 0.2, 0.2])
-    """
+    """The probability that each of some independent ``Beta(a_i, b_i)`` variables is the largest, (…, arms)."""
     from scipy.special import betainc, betaln  # slow to import, and few policies need it
 
     mean = a / (a + b)

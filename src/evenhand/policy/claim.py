@@ -71,17 +71,7 @@ def owed(fractions: Any, rounds: Any, pulls: Any) -> Any:
 
 
 def deficits(fractions: Array, rounds: int, state: State) -> Array:
-    """The plays owed to each arm, its deficit, after ``rounds`` rounds, counted from when its promise began.
-
-    Example:
-        >>> import numpy as np
-        >>> from evenhand import State, Tally
-        >>> from evenhand.core.state import Begun
-        >>> pulls = np.array([6.0, 4.0])
-        >>> state = State(10, Tally(pulls, pulls, pulls), begun=Begun(np.array([0.0, 8.0]), np.array([0.0, 4.0])))
-        >>> deficits(np.array([0.5, 0.5]), 10, state)
-        array([-1.,  1.])
-    """
+    """The plays owed to each arm, its deficit, after ``rounds`` rounds, counted from when its promise began."""
     begun, pulls = state.begun, state.tally.pulls
     deficit: Array
     if begun is None:
@@ -92,12 +82,7 @@ def deficits(fractions: Array, rounds: int, state: State) -> Array:
 
 
 def weighed(weights: Array, score: Array) -> Array:
-    """``w_i score_i``, and 0 where the weight is 0, however large the score.
-
-    Example:
-        >>> weighed(np.array([2.0, 0.0]), np.array([0.5, np.inf])).tolist()
-        [1.0, 0.0]
-    """
+    """``w_i score_i``, and 0 where the weight is 0, however large the score."""
     if np.all(weights > 0.0):
         return weights * score
     with np.errstate(invalid="ignore"):

@@ -145,12 +145,6 @@ def largest_between(values: Array, first: NDArray[np.int64], last: NDArray[np.in
 
     The largest values of all stretches of 1, 2, 4, … places are computed once per lane. Two of them cover a stretch,
     and halving the better one leads to the place. So a stretch costs as many steps as its length has binary digits.
-
-    Example:
-        >>> import numpy as np
-        >>> values = np.array([[3.0, 1.0, 4.0, 1.0, 5.0]])
-        >>> largest_between(values, np.array([[0, 0, 1, 3]]), np.array([[1, 4, 3, 3]]))
-        array([[0, 4, 2, 3]])
     """
     doublings = np.frexp(last - first + 1.0)[1] - 1  # of the longest stretch that fits in
     largest = np.empty((int(doublings.max()) + 1, *values.shape))  # of 2^k places from each place on
@@ -169,12 +163,7 @@ def largest_between(values: Array, first: NDArray[np.int64], last: NDArray[np.in
 
 
 def as_merit(value: MeritLike) -> Merit:
-    """A merit function, given as one, by its plain form, or as any function of the mean (`Custom`).
-
-    Example:
-        >>> as_merit(lambda mean: 1.0 + mean).maximum
-        2.0
-    """
+    """A merit function, given as one, by its plain form, or as any function of the mean (`Custom`)."""
     merit = build("merit", value)
     if isinstance(merit, Merit):
         return merit

@@ -90,42 +90,22 @@ class DeficitFirst(Fairness):
 
 
 def linear(deficit: Any, due: Any) -> Any:
-    """``d``, the bonus of the shape ``linear``; elementwise, for arrays and numbers alike.
-
-    Example:
-        >>> linear(-2.0, due=4.0)
-        -2.0
-    """
+    """``d``, the bonus of the shape ``linear``; elementwise, for arrays and numbers alike."""
     return deficit
 
 
 def hinge(deficit: Any, due: Any) -> Any:
-    """``max(d, 0)``, the bonus of the shape ``hinge``; elementwise, for arrays and numbers alike.
-
-    Example:
-        >>> float(hinge(-2.0, due=4.0))
-        0.0
-    """
+    """``max(d, 0)``, the bonus of the shape ``hinge``; elementwise, for arrays and numbers alike."""
     return np.maximum(deficit, 0.0)
 
 
 def hard(deficit: Any, due: Any) -> Any:
-    """``1(d > 0)``, the bonus of the shape ``hard``; elementwise, for arrays and numbers alike.
-
-    Example:
-        >>> hard(1.0, due=4.0)
-        1.0
-    """
+    """``1(d > 0)``, the bonus of the shape ``hard``; elementwise, for arrays and numbers alike."""
     return (deficit > 0.0) * 1.0
 
 
 def soft(deficit: Any, due: Any) -> Any:
-    """``max(d, 0)/(r_i n)``, and 0 where nothing is due, the bonus of the shape ``soft``; elementwise as the others.
-
-    Example:
-        >>> float(soft(1.0, due=4.0))
-        0.25
-    """
+    """``max(d, 0)/(r_i n)``, and 0 where nothing is due, the bonus of the shape ``soft``; elementwise as the others."""
     return np.maximum(deficit, 0.0) / (due + (due <= 0.0))
 
 

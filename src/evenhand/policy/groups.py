@@ -26,12 +26,7 @@ KEYS = ("name", "arms", "at_least", "at_most", "exactly")
 
 
 def as_groups(values: Iterable[GroupLike]) -> tuple[Group, ...]:
-    """Groups from tables with ``name``, ``arms`` and ``at_least``, ``at_most`` or, for both, ``exactly``.
-
-    Example:
-        >>> as_groups([{"name": "north", "arms": [0, 2], "exactly": 0.3}])
-        ({'name': 'north', 'arms': [0, 2], 'at_least': 0.3, 'at_most': 0.3},)
-    """
+    """Groups from tables with ``name``, ``arms`` and ``at_least``, ``at_most`` or, for both, ``exactly``."""
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise EvenhandError(
             f"must be a list of tables such as {{ name = 'north', arms = [0, 2] }}, got {shown(values)}"
@@ -81,12 +76,7 @@ class GroupsBegun:
 
 
 def membership(groups: Sequence[Group], arms: int) -> Array:
-    """(arms, groups), 1 where an arm is in a group.
-
-    Example:
-        >>> membership(as_groups([{"name": "north", "arms": [0, 2]}]), arms=3).ravel()
-        array([1., 0., 1.])
-    """
+    """(arms, groups), 1 where an arm is in a group."""
     members = np.zeros((arms, len(groups)))
     for place, group in enumerate(groups):
         if max(group["arms"]) >= arms:
@@ -246,16 +236,7 @@ class BoundedShares(Fairness):
 
 
 def group_deficits(groups: Sequence[Group], state: State) -> tuple[Array, Array]:
-    """The plays owed to each group by its floor, and those left under its cap, since its promise began.
-
-    Example:
-        >>> from evenhand.algorithms import group_ts
-        >>> policy = group_ts(groups=[{"name": "north", "arms": [0, 1], "exactly": 0.5}])
-        >>> state = policy.start(arms=3)
-        >>> state.round, state.tally.pulls[:] = 4, [1, 0, 3]
-        >>> group_deficits(policy.groups, state)
-        (array([1.]), array([1.]))
-    """
+    """The plays owed to each group by its floor, and those left under its cap, since its promise began."""
     begun: GroupsBegun = state.fairness
     plays = state.tally.pulls @ membership(groups, state.arms) - begun.plays
     rounds = state.round - begun.rounds

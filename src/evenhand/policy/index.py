@@ -131,12 +131,7 @@ class UCB(Index):
 
 
 def upper_bound(sums: Any, counts: Any, growth: Any) -> Any:
-    """``S/M + sqrt(g/M)``, elementwise, for arrays and numbers alike.
-
-    Example:
-        >>> float(upper_bound(2.0, counts=4.0, growth=1.0))
-        1.0
-    """
+    """``S/M + sqrt(g/M)``, elementwise, for arrays and numbers alike."""
     return np.sqrt(growth / counts) + sums / counts
 
 

@@ -34,10 +34,6 @@ def kl_upper_bound(means: Array, budget: Array) -> Array:
 
     Newton's iteration from above, which stays above the bound since kl is convex: it begins at the smaller one of
     ``p + sqrt(d/2)`` (Pinsker) and ``1 − exp(−(d + h(p))/(1 − p))``, h being the entropy.
-
-    Example:
-        >>> kl_upper_bound(np.array([0.0, 0.5]), np.array([0.1, 0.1])).round(6)
-        array([0.095163, 0.712879])
     """
     entropy = -log_likelihood(means, np.ones_like(means))
     rest = np.maximum(1.0 - means, 1e-200)

@@ -66,13 +66,7 @@ class Merit(Part, ABC):
 
 
 def better(merit: Merit, level: Array, *candidates: Array) -> Array:
-    """The candidate at which ``f(x)(x − λ)`` is largest, place by place.
-
-    Example:
-        >>> import numpy as np
-        >>> better(Linear(slope=2.0), np.array([0.5]), np.array([0.6, 0.2]), np.array([0.4, 0.7]))
-        array([0.6, 0.7])
-    """
+    """The candidate at which ``f(x)(x − λ)`` is largest, place by place."""
     best = candidates[0]
     value = merit(best) * (best - level)
     for other in candidates[1:]:
@@ -399,15 +393,6 @@ class Tabulated(Merit):
 
 def share_limit(merit: Merit, arms: int, plays: int) -> None:
     """Refuse a merit function under which a share could exceed one: ``max f / min f ≤ (K − 1)/(m − 1)``.
-
-    Example:
-        >>> share_limit(Power(beta=2.0), arms=7, plays=3)
-        >>> share_limit(Power(beta=3.0), arms=7, plays=3)
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: the largest merit is 4 times the smallest; with 7 arms and plays = 3 a share
-        could exceed one from a ratio of 3 on ((K − 1)/(m − 1)): flatten the merit, or set cap = true to share the
-        excess among the other arms
 
     Source: Chen et al. 2024, Theorem 3 and Assumption 1.
     """

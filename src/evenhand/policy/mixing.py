@@ -285,12 +285,7 @@ def as_doubled(value: DoubledHorizon | Mapping[str, object]) -> DoubledHorizon:
 
 
 def as_mixing(value: MixingRule | float | Mapping[str, object]) -> MixingRule:
-    """A mixing rule, given as one, as a number in [0, 1], or by its plain form.
-
-    Example:
-        >>> as_mixing(0.1)
-        Constant(gamma=0.1)
-    """
+    """A mixing rule, given as one, as a number in [0, 1], or by its plain form."""
     if isinstance(value, int | float):
         return Constant(validate.unit(value))
     rule = build("mixing", value)

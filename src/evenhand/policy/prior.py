@@ -40,12 +40,7 @@ def as_prior(value: PriorLike) -> Prior:
 
 
 def by_name(pairs: Mapping[str, Sequence[float]], names: Sequence[str]) -> list[Sequence[float]]:
-    """Pairs in the order of the arms, from pairs by their names; the others are uniform.
-
-    Example:
-        >>> by_name({"tea": [2, 8]}, ["coffee", "tea"])
-        [(1.0, 1.0), [2, 8]]
-    """
+    """Pairs in the order of the arms, from pairs by their names; the others are uniform."""
     for name in pairs:
         if name not in names:
             raise EvenhandError(

@@ -30,12 +30,7 @@ class Credit:
 
 
 def mean_weight(logs: Array, arms: int, scale: float = 1.0) -> Array:
-    """The logarithms of weights, times the scale, with those of new arms: the mean weight, and so an equal share.
-
-    Example:
-        >>> mean_weight(np.array([1.0, 1.0]), arms=3)
-        array([1., 1., 1.])
-    """
+    """The logarithms of weights, times the scale, with those of new arms: the mean weight, and so an equal share."""
     top, new = logs.max(), np.zeros(arms)
     new[: len(logs)] = logs
     new[len(logs) :] = top + scale * np.log(np.exp((logs - top) / scale).mean())

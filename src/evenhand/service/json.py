@@ -19,13 +19,7 @@ INTEGER_LIMIT = 2**63  # integers have at most 64 bits
 
 
 def encode(value: Any) -> bytes:
-    """The JSON of an answer: of strings, finite numbers of 64 bits, times and so on.
-
-    Example:
-        >>> from evenhand.answers import ArmPropensity
-        >>> encode(ArmPropensity("tea", 1.0, 0.0))
-        b'{"arm":"tea","propensity":1.0,"stderr":0.0}'
-    """
+    """The JSON of an answer: of strings, finite numbers of 64 bits, times and so on."""
     return orjson.dumps(value, _other, OPTIONS)
 
 
@@ -60,12 +54,6 @@ def parse_json(body: bytes) -> Any:
 
     These are repeated names, numbers that are not finite or have more than 64 bits, NUL and lone surrogates. orjson and
     pydantic take the last of repeated names, so that the parser of Python is used, which can ask.
-
-    Example:
-        >>> parse_json(b'{"count": 1, "count": 2}')
-        Traceback (most recent call last):
-        ...
-        evenhand.service.json.InvalidJson: the name 'count' is repeated in an object
     """
     if not body.strip():
         raise InvalidJson("the body is empty; it must be a JSON object")

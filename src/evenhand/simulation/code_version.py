@@ -11,12 +11,7 @@ from evenhand.core.version import __version__
 
 
 def code_version(*parts: object) -> str:
-    """The version, and a digest of the code that a simulation with some parts runs, wherever it stands.
-
-    Example:
-        >>> code_version().startswith(__version__)
-        True
-    """
+    """The version, and a digest of the code that a simulation with some parts runs, wherever it stands."""
     return f"{__version__}+{digest_of(frozenset(roots_of(parts or everything())) | _rounds())}"
 
 

@@ -28,12 +28,7 @@ COLUMNS = ("policy", "lane", "round", "arm", "measure", "selection_fractions")
 
 @frozen
 class Measure:
-    """Name, label and unit of what a metric measures.
-
-    Example:
-        >>> Measure("regret", "regret", "reward").axis
-        'regret (reward)'
-    """
+    """Name, label and unit of what a metric measures."""
 
     name: str
     label: str
@@ -301,18 +296,7 @@ class MetricRecorder:
 
 
 def chosen(metrics: Sequence[Metric], baseline: Baseline) -> tuple[list[Metric], dict[str, str]]:
-    """The metrics that can be measured, and the reasons for those that apply but cannot.
-
-    Example:
-        >>> from evenhand import Environment
-        >>> from evenhand.algorithms import ucb1
-        >>> from evenhand.metrics import MEASURES
-        >>> from evenhand.rewards import Bernoulli
-        >>> from evenhand.theory import baseline_of
-        >>> baseline = baseline_of(ucb1(), Environment(Bernoulli([0.9, 0.5])))
-        >>> [metric.name for metric in chosen(list(MEASURES.values()), baseline)[0]]
-        ['reward', 'regret', 'time_averaged_regret']
-    """
+    """The metrics that can be measured, and the reasons for those that apply but cannot."""
     meaningful = [metric for metric in metrics if metric.applies(baseline)]
     obstacles = {metric.name: metric.obstacle(baseline) for metric in meaningful}
     return (

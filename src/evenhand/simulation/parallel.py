@@ -28,12 +28,7 @@ PLAIN = (str, bytes, int, float, complex, np.ndarray, np.generic, np.ufunc)  # v
 
 
 def processes(jobs: int) -> int:
-    """How many processes run at the same time.
-
-    Example:
-        >>> processes(1)
-        1
-    """
+    """How many processes run at the same time."""
     if jobs == 1:
         return 1
     from joblib import effective_n_jobs
@@ -106,10 +101,6 @@ def carry(*parts: object) -> None:
     """Send the code of the user's own classes and functions along to other processes, which may be unable to import it.
 
     Parts of your own may be defined in scripts, notebooks and test modules; installed packages are imported.
-
-    Example:
-        >>> from evenhand import Policy
-        >>> carry(Policy())
     """
     from cloudpickle import Pickler, register_pickle_by_value
 
@@ -120,13 +111,7 @@ def carry(*parts: object) -> None:
 
 
 def kinds_in(part: object) -> set[type | FunctionType]:
-    """The classes that a part consists of, and the functions in it.
-
-    Example:
-        >>> from evenhand.policy import TopM
-        >>> [kind.__name__ for kind in kinds_in(TopM())]
-        ['TopM']
-    """
+    """The classes that a part consists of, and the functions in it."""
     if isinstance(part, FunctionType):
         return {part}
     if isinstance(part, list | tuple | set):

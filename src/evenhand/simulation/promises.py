@@ -22,10 +22,6 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
     Promised shares: no arm or group is ever further behind, or above its cap, than `Policy.allowance`, and where
     probabilities are promised, none is below its share. Shares by merit: in the choices of the second half of the run
     every arm's mean probability is within 0.2 of its share. Quotas: they are filled.
-
-    Example:
-        >>> from evenhand.algorithms import fucb
-        >>> promise_is_kept(fucb([0.3, 0.1, 0.1]), arms=3)
     """
     fractions = _shares(policy, arms)
     if fractions is None and policy.merit is None:

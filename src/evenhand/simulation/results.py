@@ -59,18 +59,7 @@ class PolicyResult:
 
 
 class JoinedResult:
-    """The results of blocks of lanes, side by side; each is copied as it comes, and is not needed any more then.
-
-    Example:
-        >>> import numpy as np
-        >>> def block(lanes):
-        ...     return PolicyResult(np.ones((1, lanes, 2), np.int32), {}, np.zeros((lanes, 2)), np.zeros((lanes, 2)))
-        >>> joined = JoinedResult([slice(0, 3), slice(3, 5)])
-        >>> joined.put(1, block(2)) is None
-        True
-        >>> joined.put(0, block(3)).pulls.shape
-        (1, 5, 2)
-    """
+    """The results of blocks of lanes, side by side; each is copied as it comes, and is not needed any more then."""
 
     def __init__(self, spans: Sequence[slice]) -> None:
         """No block is there yet."""

@@ -269,12 +269,6 @@ def cut(lanes: int, arms: int, policies: int, processes: int) -> list[slice]:
     """The lanes in blocks of whole strands, so that all policies take the least time.
 
     A round of a block takes as long as `CALLS` + lanes × arms; the processes share the blocks of all policies.
-
-    Example:
-        >>> cut(lanes=250, arms=10, policies=1, processes=1)
-        [slice(0, 250, None)]
-        >>> cut(lanes=1000, arms=10, policies=1, processes=2)
-        [slice(0, 500, None), slice(500, 1000, None)]
     """
     strands = -(-lanes // streams.STRAND)
 
@@ -295,14 +289,7 @@ def _chosen(baseline: Baseline, metrics: Sequence[Metric]) -> tuple[list[Metric]
 def checkpoint_rounds(
     horizon: int, checkpoints: int | Sequence[int] = CHECKPOINTS, spacing: str = "even"
 ) -> NDArray[np.int64]:
-    """The rounds at which measures are taken, (checkpoints,), ascending, the last one being the horizon.
-
-    Example:
-        >>> checkpoint_rounds(1000, 4)
-        array([ 250,  500,  750, 1000])
-        >>> checkpoint_rounds(1000, 4, spacing="log")
-        array([   1,   10,  100, 1000])
-    """
+    """The rounds at which measures are taken, (checkpoints,), ascending, the last one being the horizon."""
     validate.one_of("spacing", spacing, ("even", "log"))
     if isinstance(checkpoints, int | np.integer):
         number = min(validate.whole("checkpoints", checkpoints), horizon)

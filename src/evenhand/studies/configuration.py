@@ -79,12 +79,6 @@ def load(path: str | os.PathLike[str], **overrides: int | None) -> Setup:
     """Read a configuration file.
 
     Parts and algorithms of one's own, ``module:name``, are imported from files beside it or from installed modules.
-
-    Example:
-        >>> load("nowhere.toml")
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.ConfigurationError: there is no file nowhere.toml
     """
     path = Path(path)
     with toml(path) as data:
@@ -97,17 +91,7 @@ def parse(
     world: Environment | None = None,
     **overrides: int | None,
 ) -> Setup:
-    """The setup that a configuration, as nested dictionaries, describes; see `load`.
-
-    Example:
-        >>> setup = parse({
-        ...     "horizon": 100,
-        ...     "environment": {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}},
-        ...     "policies": [{"algorithm": "fucb", "fractions": 0.1}],
-        ... })
-        >>> list(setup.policies)
-        ['fucb']
-    """
+    """The setup that a configuration, as nested dictionaries, describes; see `load`."""
     if "sweep" in data:
         raise ConfigurationError("this is a study of many settings; run it with `evenhand sweep`").at("sweep")
     config, faults = _settings({**data, **{key: value for key, value in overrides.items() if value is not None}})
@@ -249,12 +233,7 @@ def grid_points(table: str | Mapping[str, Any]) -> list[tuple[str, dict[str, Any
 
 
 def short(value: object) -> str:
-    """A value as part of a label.
-
-    Example:
-        >>> short(0.50), short({"kind": "power", "exponent": 2})
-        ('0.5', 'power(exponent=2)')
-    """
+    """A value as part of a label."""
     if isinstance(value, Mapping):
         inner = ", ".join(f"{key}={short(part)}" for key, part in value.items() if key != "kind")
         return f"{value.get('kind', '')}({inner})"

@@ -14,12 +14,7 @@ Path = tuple[str | int, ...]
 
 
 def steps(path: str) -> Path:
-    """The names and numbers that a path consists of.
-
-    Example:
-        >>> steps('policies["F-TS"].fractions[1]')
-        ('policies', 'F-TS', 'fractions', 1)
-    """
+    """The names and numbers that a path consists of."""
     found: list[str | int] = []
     place = 0
     while place < len(path):
@@ -37,12 +32,7 @@ def steps(path: str) -> Path:
 
 
 def put(tables: Any, path: Path, value: object) -> Any:
-    """A copy of nested tables and lists with another value at a path; what it does not lead to is shared.
-
-    Example:
-        >>> put({"policies": [{"label": "a", "eta": 1}], "lanes": 5}, ("policies", "a", "eta"), 2)
-        {'policies': [{'label': 'a', 'eta': 2}], 'lanes': 5}
-    """
+    """A copy of nested tables and lists with another value at a path; what it does not lead to is shared."""
     return _put(tables, path, value, "")
 
 

@@ -27,13 +27,7 @@ class Span:
 
 
 def positions(text: str) -> dict[Path, Span]:
-    """The place of every value of a TOML file by its path, such as ``("policies", 0, "fractions", 1)``.
-
-    Example:
-        >>> found = positions('lanes = 5\\n[[policies]]\\nfractions = [0.1, 0.2]\\n')
-        >>> found["lanes",].value, list(found)[1:3]
-        ((8, 9), [('policies', 0), ('policies', 0, 'fractions', 0)])
-    """
+    """The place of every value of a TOML file by its path, such as ``("policies", 0, "fractions", 1)``."""
     scanner = _Scanner(text)
     scanner.file()
     return scanner.found

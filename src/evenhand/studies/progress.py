@@ -30,12 +30,7 @@ class Progress:
         self.worked += unit.steps
 
     def text(self, running: int) -> str:
-        """One line on it.
-
-        Example:
-            >>> Progress(total=40, kept=12, work=1.0).text(running=2)
-            '12 of 40 done, 2 running'
-        """
+        """One line on it."""
         parts = [f"{self.kept + self.done:,} of {self.total:,} done", f"{running:,} running"]
         if self.failed:
             parts.append(f"{self.failed:,} failed")

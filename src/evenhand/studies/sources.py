@@ -39,13 +39,7 @@ KEYS = (
 
 
 def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
-    """The environment that the section ``[environment]`` describes.
-
-    Example:
-        >>> table = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}, "arms": ["tea", "coffee"]}
-        >>> environment(table, RunSettings(Path(), lanes=1, seed=0)).names
-        ('tea', 'coffee')
-    """
+    """The environment that the section ``[environment]`` describes."""
     faults = [
         ConfigurationError(f"unknown key {key!r}{nearest(key, KEYS)}", key=key) for key in table if key not in KEYS
     ]
@@ -84,13 +78,7 @@ def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
 
 
 def arms_of(table: Mapping[str, Any], run: RunSettings) -> tuple[int | None, tuple[str, ...]]:
-    """The number of arms and their names, as far as a table says them that has faults elsewhere.
-
-    Example:
-        >>> table = {"rewards": {"kind": "bernouli", "means": [0.9, 0.5]}}
-        >>> arms_of(table, RunSettings(Path(), lanes=1, seed=0))
-        (2, ())
-    """
+    """The number of arms and their names, as far as a table says them that has faults elsewhere."""
     given = table.get("arms")
     if isinstance(given, list) and given:
         return len(given), tuple(map(str, given))

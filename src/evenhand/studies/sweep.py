@@ -150,19 +150,7 @@ def _missing(units: list[Unit], store: Store) -> list[Unit]:
 
 
 def merge(out: str | os.PathLike[str], *folders: str | os.PathLike[str]) -> SweepResults:
-    """Join the results of the parts of a study and write its tables.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand import sweep
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> world = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}}
-        >>> config = {"horizon": 50, "lanes": 4, "environment": world, "policies": [{"algorithm": "ucb1"}]}
-        >>> for part in ("1/2", "2/2"):
-        ...     results = sweep(config, {"horizon": [10, 20]}, out=folder / part[0], shard=part)
-        >>> merge(folder / "all", folder / "1", folder / "2")
-        <Results of 2 settings: 2 units finished>
-    """
+    """Join the results of the parts of a study and write its tables."""
     target, others = Store(Path(out)), [Store(Path(folder)) for folder in folders]
     study = (others[0] if others else target).study()
     for other in others:
@@ -189,18 +177,7 @@ class Status:
 
 
 def status(out: str | os.PathLike[str]) -> Status:
-    """How far the sweep in a folder is; it may be running.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand import sweep
-        >>> world = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}}
-        >>> config = {"horizon": 50, "lanes": 4, "environment": world, "policies": [{"algorithm": "ucb1"}]}
-        >>> folder = tempfile.mkdtemp()
-        >>> results = sweep(config, {"horizon": [10, 20]}, out=folder, shard="1/2")
-        >>> status(folder).missing
-        1
-    """
+    """How far the sweep in a folder is; it may be running."""
     store = Store(Path(out))
     study = store.study()
     keys = {unit.key for unit in units_of(study)}

@@ -72,20 +72,7 @@ class UnitResult:
 
 
 def units_of(study: Study) -> Iterator[Unit]:
-    """The units of every setting, in order; some may be equal.
-
-    Example:
-        >>> config = {
-        ...     "horizon": 100,
-        ...     "environment": {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}},
-        ...     "policies": [{"algorithm": "eta_fucb", "fractions": 0.1}, {"algorithm": "ucb1"}],
-        ... }
-        >>> units = list(units_of(Study.of(config, {"policies[0].eta": [1, 10]})))
-        >>> [(unit.setting.number, unit.label) for unit in units]
-        [(0, 'eta_fucb'), (0, 'ucb1'), (1, 'eta_fucb'), (1, 'ucb1')]
-        >>> len({unit.key for unit in units})  # UCB1 has no η
-        3
-    """
+    """The units of every setting, in order; some may be equal."""
     digests = _Digests(study.folder)
     for setting in study.settings():
         tables = setting.config.get("policies")

@@ -35,12 +35,6 @@ def inclusion_of(plays: int, availability: Availability, arms: int) -> Inclusion
     priority.
 
     Arms of priority 0 or less never play.
-
-    Example:
-        >>> import numpy as np
-        >>> from evenhand.availability import Independent
-        >>> inclusion_of(1, Independent([0.5, 0.5, 0.5]), 3)(np.array([3.0, 2.0, 1.0]))
-        array([0.5  , 0.25 , 0.125])
     """
     formula = availability.inclusion(plays)
     if formula is not None:

@@ -35,14 +35,7 @@ class Bounds:
 def bounds_of(
     arms: int, fractions: Array | None, caps: Array | None, groups: Sequence[Group], names: Sequence[str] = ()
 ) -> Bounds:
-    """The bounds that a policy promises to keep; those of arms that cannot be broken are left out.
-
-    Example:
-        >>> both = Group(name="g", arms=[0, 1], at_least=1.0, at_most=None)
-        >>> bounds = bounds_of(2, None, np.array([0.3, 1.0]), [both])
-        >>> bounds.names, bounds.floors, bounds.caps
-        (('arm 1', "the group 'g'"), array([0., 1.]), array([0.3, 2. ]))
-    """
+    """The bounds that a policy promises to keep; those of arms that cannot be broken are left out."""
     from scipy.sparse import csr_array, hstack
 
     low = np.broadcast_to(np.zeros(1) if fractions is None else np.asarray(fractions), arms)
@@ -65,15 +58,6 @@ def check_bounds(bounds: Bounds, plays: int, availability: Availability, whose: 
     Every round ``min(m, |Z|)`` of the available arms Z play. The program minimises the sum of what the floors lack and
     of what the caps have too much; the bounds with a price at its optimum are those that contradict each other. Where
     more sets of arms can be available than a program can hold, all arms count as available.
-
-    Example:
-        >>> north = Group(name="north", arms=[0, 1], at_least=0.0, at_most=0.5)
-        >>> bounds = bounds_of(3, np.array([0.4, 0.2, 0.0]), None, [north], ["tea", "mate", "coffee"])
-        >>> check_bounds(bounds, 1, Always())
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.InfeasiblePromise: the promises cannot be kept: arm 'tea' at least 0.4, arm 'mate' at least
-        0.2 and the group 'north' at most 0.5 of the plays per round contradict each other by 0.1 (plays = 1)
     """
     if not len(bounds.names):
         return

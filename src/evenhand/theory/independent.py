@@ -20,13 +20,7 @@ from evenhand.core.state import Array, Mask
 
 
 def tightest(fractions: Array, plays: int, chance: Array, must: Mask, may: Mask) -> tuple[Array, NDArray[np.intp]]:
-    """The smallest ``f(B) − r(B)`` over the sets B between two given ones; see the module.
-
-    Example:
-        >>> none, every = np.zeros((1, 2), dtype=bool), np.ones((1, 2), dtype=bool)
-        >>> tightest(np.array([0.4, 0.5]), 1, np.array([0.5, 0.5]), none, every)[0].round(3)
-        array([-0.15])
-    """
+    """The smallest ``f(B) − r(B)`` over the sets B between two given ones; see the module."""
     rows = len(must)
     fewer = np.zeros((plays, rows))  # the chance that 0, 1, …, m − 1 arms of B are available
     fewer[0] = 1.0
@@ -65,10 +59,6 @@ def best_shares(gains: Array, fractions: Array, penalties: Array | None, plays: 
     """The shares of the rounds of the best policy that keeps promises, or pays for what is missing.
 
     ``max Σ_i (g_i x_i − A_i max(r_i − x_i, 0))`` over all achievable x; without prices, over those with ``x ≥ r``.
-
-    Example:
-        >>> best_shares(np.array([0.9, 0.5]), np.array([0.0, 0.25]), None, 1, np.ones(2))
-        array([0.75, 0.25])
     """
     arms = len(gains)
     limits = np.full(arms, np.inf) if penalties is None else gains + penalties

@@ -72,10 +72,6 @@ def leading(keys: Sequence[Array], limit: int) -> Places:
     """The first places in the lexicographic order of some keys, the smallest first; ties keep their order.
 
     Only the places near the limit are compared by more than one key, which is fast for many arms.
-
-    Example:
-        >>> leading([np.array([1.0, 0.0, 1.0, 1.0]), np.array([5.0, 9.0, 4.0, 5.0])], limit=3)
-        array([1, 2, 0])
     """
     chosen: list[Places] = []
     tied, left = np.arange(len(keys[0])), limit

@@ -51,12 +51,7 @@ def cost_of(account: Account) -> Cost | None:
 
 
 def cost_of_shares(means: Array, fractions: Array, plays: int) -> Array:
-    """The largest expected reward per round without promised shares, less that with them.
-
-    Example:
-        >>> cost_of_shares(np.array([[0.9, 0.5]]), np.array([0.0, 0.25]), plays=1).round(3)
-        array([0.1])
-    """
+    """The largest expected reward per round without promised shares, less that with them."""
     order = np.argsort(-means, axis=1, kind="stable")
     ranked, room = np.take_along_axis(means, order, axis=1), (1.0 - fractions)[order]
     before = np.cumsum(room, axis=1) - room
@@ -74,11 +69,6 @@ def cost_interval(low: Array, high: Array, fractions: Array, plays: int) -> tupl
     intervals allow: ``μ_i = min(max(t, l_i), u_i)`` for some t. With one play the largest cost is
     ``max_j Σ_{i≠j} r_i (u_j − l_i)``. With m plays it is found by trying all sets of m arms while these are few; else
     ``Σ r_i (max_j u_j − l_i)`` without its m smallest terms bounds it.
-
-    Example:
-        >>> least, most = cost_interval(np.array([0.8, 0.4]), np.array([1.0, 0.6]), np.array([0.0, 0.25]), plays=1)
-        >>> round(least, 3), round(most, 3)
-        (0.05, 0.15)
     """
     largest = _largest_cost(low, high, fractions, plays)
     if len(low) > BOUNDED:

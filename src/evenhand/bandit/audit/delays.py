@@ -26,12 +26,7 @@ LADDER = np.array(
 
 
 def summarise(delays: Sequence[float] | Array) -> DelaySummary:
-    """The summary of some delays, at least one, in seconds.
-
-    Example:
-        >>> summarise([3.0, 8.0, 9.0]).quantiles["0.5"]
-        8.0
-    """
+    """The summary of some delays, at least one, in seconds."""
     delays = np.asarray(delays)
     edges = _growing(delays) if delays.max() >= SKEW * np.median(delays) > 0.0 else _even(delays)
     return DelaySummary(

@@ -199,12 +199,7 @@ def percent(share: float) -> str:
 
 
 def plays(number: float) -> str:
-    """A number of plays, with three digits where it is small.
-
-    Example:
-        >>> plays(2.5), plays(80.0), plays(12345.6)
-        ('2.5', '80', '12,346')
-    """
+    """A number of plays, with three digits where it is small."""
     return f"{number:.3g}" if abs(number) < 1000.0 else f"{number:,.0f}"
 
 

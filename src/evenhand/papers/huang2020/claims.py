@@ -185,11 +185,6 @@ def queue_over_index(exact: Array, recursive: Array, other_exact: Array, other_r
 
     The effect of the queue is the mean difference between recursive and exact over the two indices, the effect of the
     index that between the two indices over the queues; both without their sign.
-
-    Example:
-        >>> import numpy as np
-        >>> queue_over_index(*(np.full(2, value) for value in (1.0, 5.0, 2.0, 6.0)))
-        array([3., 3.])
     """
     queue = (recursive + other_recursive - exact - other_exact) / 2.0
     index = (other_exact + other_recursive - exact - recursive) / 2.0

@@ -57,14 +57,7 @@ def _compared(run: CompletedRun, part: str, label: str, other: str, most: float)
 
 
 def bootstrapped_below(text: str, over: Array, under: Array, bound: float) -> Finding:
-    """The ratio of two means over the same lanes is below ``bound``, by the bootstrap's percentiles.
-
-    Example:
-        >>> import numpy as np
-        >>> found = bootstrapped_below("it", np.array([1.0] * 9 + [11.0]), np.full(10, 4.0), 2.0)
-        >>> found.effect, round(found.low, 3), round(found.high, 3), found.holds
-        (0.5, 0.25, 1.0, True)
-    """
+    """The ratio of two means over the same lanes is below ``bound``, by the bootstrap's percentiles."""
     drawn = np.random.default_rng(0).integers(over.size, size=(RESAMPLES, over.size))
     tops, bottoms = over[drawn].mean(axis=1), under[drawn].mean(axis=1)
     if over.size < 2 or (bottoms <= 0.0).any():

@@ -36,13 +36,7 @@ async def algorithms(caller: Anyone) -> Response:
 
 
 def described() -> answers.Algorithms:
-    """All algorithms, by name.
-
-    Example:
-        >>> (one,) = [one for one in described().algorithms if one.promises == "reward"]
-        >>> one.name, [(parameter.name, parameter.type) for parameter in one.parameters if parameter.required]
-        ('bandit_q', [('rates', 'per_arm'), ('horizon', 'integer')])
-    """
+    """All algorithms, by name."""
     return answers.Algorithms(tuple(_algorithm(entry) for _, entry in sorted(registered().items())))
 
 

@@ -96,13 +96,6 @@ class _App(FastAPI):
 
 
 def title(endpoint: Callable[..., Any]) -> str:
-    """The first line of an endpoint's docstring, up to a colon.
-
-    Example:
-        >>> async def brew() -> None:
-        ...     '''Make tea: black or green.'''
-        >>> title(brew)
-        'Make tea'
-    """
+    """The first line of an endpoint's docstring, up to a colon."""
     first, *_ = (endpoint.__doc__ or endpoint.__name__).splitlines()
     return first.partition(":")[0].removesuffix(".")

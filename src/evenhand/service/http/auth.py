@@ -167,11 +167,6 @@ def _check_local(headers: Headers) -> None:
 
 
 def host_name(host: str) -> str:
-    """The name in a Host header, without the port; empty if the header is not valid.
-
-    Example:
-        >>> host_name("localhost:8000"), host_name("[::1]:8000"), host_name("a@b:1:2")
-        ('localhost', '::1', '')
-    """
+    """The name in a Host header, without the port; empty if the header is not valid."""
     match = HOST.fullmatch(host)
     return (match["ipv6"] or match["name"]) if match else ""

@@ -27,22 +27,12 @@ BODY = ("too_large", "unsupported_media_type", "invalid")  # errors of routes wi
 
 
 def errors(*codes: str, body: bool = False) -> dict[int | str, dict[str, Any]]:
-    """The descriptions of the error answers of a route that needs a key, beyond those of all such routes.
-
-    Example:
-        >>> errors("closed")[409]["description"]
-        'closed'
-    """
+    """The descriptions of the error answers of a route that needs a key, beyond those of all such routes."""
     return documented([*ALWAYS, *(BODY if body else ()), *codes])
 
 
 def text(description: str, *media_types: str) -> dict[int | str, dict[str, Any]]:
-    """The description of a successful answer that is not JSON.
-
-    Example:
-        >>> text("the log", "text/csv")[200]["description"]
-        'the log'
-    """
+    """The description of a successful answer that is not JSON."""
     return {
         200: {"description": description, "content": {kind: {"schema": {"type": "string"}} for kind in media_types}}
     }

@@ -71,14 +71,7 @@ def _file(content: bytes, name: str, media_type: str) -> Response:
 
 
 def as_csv(audit: Audit) -> bytes:
-    """The lines of an audit as a CSV file in UTF-8, as RFC 4180 has it.
-
-    Example:
-        >>> from evenhand import Bandit
-        >>> audit = Bandit(["tea", "=1+1"], "fucb", fractions=[0.0, 0.5]).audit()
-        >>> [row.split(",")[:4] for row in as_csv(audit).decode().splitlines()[1:]]
-        [['tea', 'False', '0.0', '0'], ["'=1+1", 'False', '0.5', '0']]
-    """
+    """The lines of an audit as a CSV file in UTF-8, as RFC 4180 has it."""
     file = io.StringIO()
     writer = csv.writer(file)  # ends lines with CR LF, so that names with either are quoted
     writer.writerow(COLUMNS)

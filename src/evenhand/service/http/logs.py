@@ -52,14 +52,7 @@ def configure(level: str, format: str = "text") -> None:
 
 
 def request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """The id of a request: its header ``X-Request-ID`` if that is well-formed, else a new one.
-
-    Example:
-        >>> request_id([(b"x-request-id", b"order-17")])
-        'order-17'
-        >>> len(request_id([(b"x-request-id", b"order 17")]))
-        32
-    """
+    """The id of a request: its header ``X-Request-ID`` if that is well-formed, else a new one."""
     given = [value for name, value in headers if name == b"x-request-id"]
     if len(given) == 1 and WELL_FORMED.fullmatch(given[0]):
         return given[0].decode("ascii")
@@ -91,14 +84,7 @@ class RequestFilter(logging.Filter):
 
 
 class JsonFormatter(logging.Formatter):
-    """A line of JSON in ASCII, in which every control character is an escape; secrets of keys are left out.
-
-    Example:
-        >>> record = logging.makeLogRecord({"name": "evenhand.service", "levelname": "ERROR", "msg": "no\\ntea"})
-        >>> record.created = 0.0
-        >>> print(JsonFormatter().format(record))
-        {"time": "1970-01-01T00:00:00.000000Z", "level": "error", "logger": "evenhand.service", "message": "no\\ntea"}
-    """
+    """A line of JSON in ASCII, in which every control character is an escape; secrets of keys are left out."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
@@ -115,14 +101,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """A line of text, with fields as ``name=value``; what cannot be printed is an escape, and a traceback is indented.
-
-    Example:
-        >>> record = logging.makeLogRecord({"name": "evenhand.service", "levelname": "ERROR", "msg": "no\\ntea"})
-        >>> record.created, record.request_id = 0.0, "order-17"
-        >>> print(TextFormatter().format(record))
-        1970-01-01T00:00:00.000000Z ERROR evenhand.service: no\\ntea request_id=order-17
-    """
+    """A line of text, with fields as ``name=value``; what cannot be printed is escaped, a traceback is indented."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""

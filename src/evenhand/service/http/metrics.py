@@ -20,14 +20,7 @@ TIMEOUT = 2.0  # seconds that a scrape waits for the allocations
 
 
 class Metrics:
-    """The metrics of a server, in a registry of its own.
-
-    Example:
-        >>> metrics = Metrics()
-        >>> metrics.committed(events=3, seconds=0.002)
-        >>> b"evenhand_commit_events_sum 3.0" in metrics.exposition()
-        True
-    """
+    """The metrics of a server, in a registry of its own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -108,12 +108,7 @@ def error_response(refused: Refused, scope: Mapping[str, Any] | None = None) -> 
 
 
 def documented(codes: Iterable[str]) -> dict[int | str, dict[str, Any]]:
-    """The error answers of a route for OpenAPI, by status.
-
-    Example:
-        >>> documented(["closed", "conflict"])[409]["description"]
-        'closed, conflict'
-    """
+    """The error answers of a route for OpenAPI, by status."""
     examples_of: dict[int | str, dict[str, Any]] = {}
     for code in codes:
         status, meaning = CODES[code]

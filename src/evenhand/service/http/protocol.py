@@ -192,10 +192,6 @@ def connection_limit(limit: int) -> tuple[int, int]:
     """The number of connections that this process can have, at most the given limit, and that can wait to be accepted.
 
     The process may open more files after this, as far as its hard limit allows.
-
-    Example:
-        >>> connection_limit(10)[0]
-        10
     """
     try:
         import resource

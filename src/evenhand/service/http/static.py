@@ -35,12 +35,7 @@ class File:
 
     @classmethod
     def of(cls, content: bytes, name: str) -> File:
-        """The file with a content and a name.
-
-        Example:
-            >>> File.of(b"let tea", "tea.js").kind
-            'text/javascript; charset=utf-8'
-        """
+        """The file with a content and a name."""
         kind = TYPES.get(_suffix(name)) or mimetypes.guess_type(name)[0] or "application/octet-stream"
         if kind.startswith("text/"):
             kind += "; charset=utf-8"

@@ -48,14 +48,7 @@ SENTENCES: dict[str, str | Callable[[dict[str, Any]], str]] = {
 
 
 def described(errors: Sequence[Mapping[str, Any]], request: Any = None, body: Any = None) -> list[tuple[str, str]]:
-    """Where a request is invalid, and why, by pydantic's errors; a union of records has the name of one in a place.
-
-    Example:
-        >>> from evenhand.messages.requests import CountedRounds
-        >>> error = {"type": "unexpected_keyword_argument", "loc": ("body", "cuont"), "msg": ""}
-        >>> described([error], CountedRounds, {"cuont": 3})
-        [('body.cuont', "there is no field 'cuont'; did you mean 'count'?")]
-    """
+    """Where a request is invalid, and why, by pydantic's errors; a union of records has the name of one in a place."""
     records = [one for one in map(_bare, get_args(_bare(request))) if _is_record(one)]
     forms: dict[str, type] = {getattr(one, "change", one.__name__): one for one in records}
     details = []
@@ -78,12 +71,7 @@ def described(errors: Sequence[Mapping[str, Any]], request: Any = None, body: An
 
 
 def sentence(kind: str, context: dict[str, Any], default: str) -> str:
-    """The message for one of pydantic's types of errors and its context.
-
-    Example:
-        >>> sentence("greater_than_equal", {"ge": 1}, "")
-        'must be at least 1'
-    """
+    """The message for one of pydantic's types of errors and its context."""
     template = SENTENCES.get(kind, "{default}")
     return template(context) if callable(template) else template.format(**{"default": default} | context)
 

@@ -37,20 +37,7 @@ class Key:
 
 
 class Keys:
-    """The keys in a database, which has only the SHA-256 of each secret, as secrets are random and long.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.service import Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> key, secret = store.keys.create("shop", ["decide", "reward"])
-        >>> store.keys.find(secret) == key, store.keys.find("evh_something else")
-        (True, None)
-        >>> revoked = store.keys.revoke(key.id)
-        >>> store.keys.find(secret), store.keys.any()
-        (None, True)
-        >>> store.close()
-    """
+    """The keys in a database, which has only the SHA-256 of each secret, as secrets are random and long."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self._database, self._clock = database, clock
@@ -81,16 +68,6 @@ class Keys:
         """A new key in place of one, which is valid for a while longer.
 
         The new key has the name, the scopes and the allocations of the old one, and is valid for as long as that was.
-
-        Example:
-            >>> import tempfile
-            >>> from evenhand.service import Store
-            >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-            >>> _, first = store.keys.create("shop", ["decide", "reward"])
-            >>> old, new, second = store.keys.roll("shop", overlap=3600.0)
-            >>> store.keys.find(first) == old, store.keys.find(second) == new, new.name
-            (True, True, 'shop')
-            >>> store.close()
         """
         if not overlap >= 0.0:
             raise EvenhandError(f"the overlap must be at least 0 seconds, got {overlap:g}")

@@ -67,22 +67,12 @@ FORMS: dict[str, Form] = {
 
 
 def numbered(form: Form, value: Any, place: Mapping[str, int]) -> Any:
-    """A value with the numbers of arms in place of their names.
-
-    Example:
-        >>> numbered(FORMS["reward"], {"rewards": {"coffee": 0.5}, "late": ["coffee"]}, {"tea": 0, "coffee": 1})
-        {'rewards': {'1': 0.5}, 'late': [1]}
-    """
+    """A value with the numbers of arms in place of their names."""
     return form(value, place.__getitem__, lambda name: str(place[name]))
 
 
 def named(form: Form, value: Any, names: Sequence[str]) -> Any:
-    """A value with the names of arms in place of their numbers.
-
-    Example:
-        >>> named(FORMS["reward"], {"rewards": {1: 0.5}, "late": [1]}, ["tea", "coffee"])
-        {'rewards': {'coffee': 0.5}, 'late': ['coffee']}
-    """
+    """A value with the names of arms in place of their numbers."""
 
     def name(number: Any) -> str:
         place = int(number)  # a key of JSON is a string

@@ -28,17 +28,6 @@ def compact(database: Database, name: str, before: float) -> Compacted:
 
     That state has the pending decisions; their rewards are taken as before. A reward of an earlier decision is answered
     with ``unknown``. The events are replayed first, so that none is removed that was damaged.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.service import Decide, Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db", clock=lambda: 100.0)
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> answer = store.run("drinks", Decide(count=3))
-        >>> compact(store.database, "drinks", before=200.0)
-        Compacted(removed=4, since=4)
-        >>> store.close()
     """
     with database.transaction(writes=False) as connection:
         row = row_of(connection, name)

@@ -64,14 +64,7 @@ POSTGRESQL = {
 
 
 class Database:
-    """An SQLite file, which needs no set-up, or a PostgreSQL database, which several servers can share.
-
-    Example:
-        >>> Database("drinks.db").name, Database("drinks.db").exists
-        ('drinks.db', False)
-        >>> Database("postgresql://evenhand:secret@db/evenhand").name
-        'postgresql://evenhand:***@db/evenhand'
-    """
+    """An SQLite file, which needs no set-up, or a PostgreSQL database, which several servers can share."""
 
     def __init__(self, name: str, read_only: bool = False) -> None:
         self.url = _url(name)

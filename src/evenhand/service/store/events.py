@@ -223,12 +223,7 @@ EVENTS = select(*(column for column in tables.events.c if column.name != "alloca
 
 
 def chained(before: str, *row: Any) -> str:
-    """A hash of a row and of all rows before it, so that a row that is edited, lost or added is noticed.
-
-    Example:
-        >>> chained("", 1, 0.0, "create", None, 1, "{}", None)
-        '858ed1ed17ec441adff19223f37a007e'
-    """
+    """A hash of a row and of all rows before it, so that a row that is edited, lost or added is noticed."""
     return blake2b(repr((before, *row)).encode(), digest_size=16).hexdigest()
 
 

@@ -59,11 +59,7 @@ class LogLimits:
     proceed: Callable[[], None] = _go_on
 
     def check(self, rounds: int, arms: int, characters: int, estimate: bool) -> None:
-        """Refuse a log that is over the limits.
-
-        Example:
-            >>> LogLimits(work=100).check(rounds=10, arms=10, characters=70, estimate=True)
-        """
+        """Refuse a log that is over the limits."""
         remedy = "request fewer rounds with since and until, or use `evenhand export`"
         if estimate and self.work is not None and rounds * arms > self.work:
             raise TooMuchWork(
@@ -100,20 +96,6 @@ def log(
     ``available``         the arms that could play, as a JSON list
     ``late``              whether the reward was received after the window, so that nothing was learned from it
     ====================  ==============================================================================================
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.service import Decide, Reward, Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> answer = store.run("drinks", Decide(count=2))
-        >>> answer = store.run("drinks", Reward([("1", {"tea": 0.5})]))
-        >>> next(log(store.database, "drinks"))[["decision_id", "item_id", "reward", "propensity_score", "late"]]
-          decision_id item_id  reward  propensity_score   late
-        0           1     tea     0.5               1.0  False
-        1           2  coffee     NaN               1.0  False
-        >>> store.close()
     """
     since = validate.whole("since", since)
     with database.transaction(writes=False) as connection:
@@ -129,20 +111,7 @@ def log(
 
 
 def write_log(database: Database, name: str, path: Path, estimate: bool = False) -> int:
-    """Write the log to a CSV or Parquet file, which is written whole or not at all.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from evenhand.service import Decide, Reward, Store
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> store = Store.open(str(folder / "drinks.db"))
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> answer = store.run("drinks", Decide(count=2))
-        >>> write_log(store.database, "drinks", folder / "log.csv")
-        2
-        >>> store.close()
-    """
+    """Write the log to a CSV or Parquet file, which is written whole or not at all."""
     if path.suffix not in (".csv", ".parquet"):
         raise EvenhandError(f"the name of a log must end in .csv or .parquet, got {path.name!r}")
     frames, rows = log(database, name, estimate=estimate), 0
@@ -179,20 +148,7 @@ def stream_log(
 
 
 def read_event_page(database: Database, name: str, after: int = 0, limit: int = 100) -> answers.Events:
-    """A page of the events of an allocation, without the state of the policy.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.service import Decide, Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> answer = store.run("drinks", Decide(count=2))
-        >>> page = read_event_page(store.database, "drinks", after=1, limit=1)
-        >>> page.events[0].kind, page.events[0].data, page.next
-        ('decide', {'arms': ['tea'], 'propensity': [1.0]}, 2)
-        >>> store.close()
-    """
+    """A page of the events of an allocation, without the state of the policy."""
     table = tables.events.c
     try:
         with database.transaction(writes=False) as connection, damage_as_state_error():

@@ -220,22 +220,7 @@ def _read(path: Path) -> tuple[list[str], list[SimpleNamespace]]:
 
 
 def backup(database: Database, path: Path) -> int:
-    """Copy a database to a file as it is at one moment; servers go on writing meanwhile.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.service import Store
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> store = Store.open(str(folder / "drinks.db"))
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> copied = backup(store.database, folder / "copy.db")
-        >>> store.close()
-        >>> store = Store.open(str(folder / "copy.db"))
-        >>> [allocation.name for allocation in store.allocations().allocations]
-        ['drinks']
-        >>> store.close()
-    """
+    """Copy a database to a file as it is at one moment; servers go on writing meanwhile."""
     if database.url.get_backend_name() != "sqlite":
         raise EvenhandError(f"{database.name} is a database of PostgreSQL; back it up with pg_dump")
     if path.exists():

@@ -28,22 +28,7 @@ PATIENCE = 5 * 86_400.0  # seconds without a success after which a webhook is di
 
 
 class WebhookStore:
-    """The webhooks in a database. Their secrets are stored as they are, as each message is signed with them.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.service import Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> hooks = WebhookStore(store.database)
-        >>> hook = hooks.add("drinks", "https://example.org/hook", ["decide"])
-        >>> hook.kinds, hook.sequence, hook.secret[:6]
-        (('decide',), 1, 'whsec_')
-        >>> [one.url for one in hooks.listed("drinks").webhooks]
-        ['https://example.org/hook']
-        >>> store.close()
-    """
+    """The webhooks in a database. Their secrets are stored as they are, as each message is signed with them."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
         self.database, self._clock = database, clock

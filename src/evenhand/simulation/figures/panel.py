@@ -227,13 +227,7 @@ def scale(axes: Axes, log: str) -> None:
 
 
 def limits(values: Array, band: str = "95%") -> tuple[Array, Array]:
-    """The lower and the upper edge of a band of `BANDS` around the mean over lanes, (points, lanes).
-
-    Example:
-        >>> low, high = limits(np.array([[1.0, 3.0]]), "standard error")
-        >>> float(low[0]), float(high[0])
-        (1.0, 3.0)
-    """
+    """The lower and the upper edge of a band of `BANDS` around the mean over lanes, (points, lanes)."""
     if band == "lanes":
         low, high = np.quantile(values, [0.1, 0.9], axis=1)
         return low, high
@@ -273,12 +267,7 @@ def visible(shown: Mapping[str, Array]) -> list[Mapping[str, Array]]:
 
 
 def mean_of(lanes: int, interval: str = "") -> str:
-    """What a curve is the mean of, for a caption; a single lane has no interval.
-
-    Example:
-        >>> mean_of(100, "band: standard error"), mean_of(1, "band: standard error")
-        ('mean of 100 lanes; band: standard error', 'mean of 1 lane')
-    """
+    """What a curve is the mean of, for a caption; a single lane has no interval."""
     if lanes == 1:
         return "mean of 1 lane"
     return f"mean of {lanes:,} lanes{'; ' * bool(interval)}{interval}"

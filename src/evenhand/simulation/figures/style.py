@@ -49,12 +49,7 @@ SMALL = {"font.size": 8, "lines.linewidth": 1.2, "axes.linewidth": 0.6, "xtick.m
 
 
 def look(place: int, points: int, log: str = "") -> dict[str, Any]:
-    """Colour, dashes and sparse markers of the curve at a place, counted from 0; two on each other both show.
-
-    Example:
-        >>> look(1, 100)["linestyle"], look(1, 100)["marker"], look(1, 100)["markevery"]
-        ('--', 's', (3, 12))
-    """
+    """Colour, dashes and sparse markers of the curve at a place, counted from 0; two on each other both show."""
     step = max(min(points, 3), points // 8)
     # On a logarithmic axis markers are spread by distance: rounds that are evenly spread are not so there.
     by_distance = (0.02 * (place % 6), 0.14)
@@ -108,10 +103,6 @@ def plain(name: str, longest: int = LONGEST[""]) -> str:
 
     Letters that steer the direction of text become blanks, as a name must not look like another one; a letter that no
     font has is drawn as a box.
-
-    Example:
-        >>> plain("tea\\u202e of the\\nhouse"), plain("a" * 50, longest=8)
-        ('tea of the house', 'aaaaaaa…')
     """
     drawn = _drawable(name)
     if extent(drawn) > longest:
@@ -122,12 +113,7 @@ def plain(name: str, longest: int = LONGEST[""]) -> str:
 
 
 def apart(names: Sequence[str], longest: int = LONGEST[""]) -> list[str]:
-    """Names like `plain`; those that would look the same are cut in the middle instead of at the end.
-
-    Example:
-        >>> apart(["drama 1", "drama 2", "a comedy"], longest=6)
-        ['dra… 1', 'dra… 2', 'a com…']
-    """
+    """Names like `plain`; those that would look the same are cut in the middle instead of at the end."""
     shown = [plain(name, longest) for name in names]
     return [
         _without_middle(name, longest) if shown.count(text) > 1 else text

@@ -34,26 +34,12 @@ class Premise:
 
 
 def premise(sentence: str) -> Callable[[Test], Premise]:
-    """Turns a test into a premise, named after the function.
-
-    Example:
-        >>> @premise("there are two arms")
-        ... def two_arms(policy, environment, baseline):
-        ...     return environment.arms == 2
-        >>> two_arms.name
-        'two_arms'
-    """
+    """Turns a test into a premise, named after the function."""
     return lambda test: Premise(test.__name__, sentence, test)
 
 
 def parameter(path: str, value: object, sentence: str) -> Premise:
-    """The premise that a parameter of one of the policy's parts has a certain value.
-
-    Example:
-        >>> from evenhand.algorithms import fucb
-        >>> no_tolerance.holds(fucb([0.1, 0.1], tolerance=5.0), None, None)
-        False
-    """
+    """The premise that a parameter of one of the policy's parts has a certain value."""
     get = attrgetter(path)
 
     def holds(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
