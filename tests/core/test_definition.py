@@ -61,7 +61,7 @@ FAULTS = [
     ("index", OwnConstructor, "put @frozen (from attrs import frozen) below @part, for its parameters"),
     ("index", OtherName, "it needs score(self, state, observation, rng); did you mean 'scores'?"),
     ("index", TooFew, "score must take the arguments of score(self, state, observation, rng)"),
-    ("index", NoBase, "derive it from Index (evenhand.policy.index)"),
+    ("index", NoBase, "derive it from evenhand.policy.Index"),
     ("fairness", Good, "it derives from Index, the base class of slot 'index'"),
 ]
 

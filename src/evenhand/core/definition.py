@@ -7,6 +7,10 @@ from typing import ClassVar, get_origin
 
 from evenhand.core.errors import EvenhandError, nearest
 
+#: Where users find the base classes that are not in `evenhand.policy`.
+PUBLIC = {slot: f"evenhand.{slot}" for slot in ("merit", "rewards", "availability", "feedback")} | {
+    "metric": "evenhand"
+}
 #: The module and the name of the base class of each slot.
 BASES: dict[str, tuple[str, str]] = {
     "index": ("evenhand.policy.index", "Index"),
@@ -40,8 +44,7 @@ def _wrong_base(slot: str, cls: type) -> str:
     for other, base in BASES.items():
         if base in bases:
             return f"it derives from {base[1]}, the base class of slot {other!r}"
-    module, name = BASES[slot]
-    return f"derive it from {name} ({module})"
+    return f"derive it from {PUBLIC.get(slot, 'evenhand.policy')}.{BASES[slot][1]}"
 
 
 def _not_frozen(cls: type) -> str:
