@@ -30,6 +30,7 @@ from evenhand.simulation.measures import MEASURES
 from evenhand.studies import configuration as config
 from evenhand.studies import sources
 from evenhand.studies.study import Study
+from tests.thinned import thinned
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -375,8 +376,14 @@ def test_a_slow_machine_adds_no_notice_to_an_example(monkeypatch: pytest.MonkeyP
     assert "no answer from" not in got
 
 
+#: Pages whose examples take more than ten seconds.
+LONG = ("howto/spread.md", "reference/command-line.md")
+
+
 @pytest.mark.usefixtures("workplace")
-@pytest.mark.parametrize("path", [path for path in PAGES if EXAMPLES.blocks(page(path))])
+@pytest.mark.parametrize(
+    "path", thinned([path for path in PAGES if EXAMPLES.blocks(page(path))], lambda path: path not in LONG)
+)
 def test_examples_run_and_print_what_is_shown(path: str) -> None:
     for output in EXAMPLES.run(page(path)):
         assert output.agrees, (
@@ -394,7 +401,10 @@ def test_complete_configurations_run(path: str) -> None:
                 run_small(file)
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.toml")), ids=lambda file: file.name)
+@pytest.mark.parametrize(
+    "file",
+    thinned(sorted((ROOT / "examples").glob("*.toml")), lambda file: file.name != "study.toml", lambda file: file.name),
+)
 def test_example_configurations_run(file: Path) -> None:
     run_small(file)
 

@@ -82,7 +82,8 @@ def test_what_can_be_one_is_not(cls: type) -> None:
 @pytest.mark.parametrize("slot", HOMES)
 def test_the_shipped_parts_are_as_they_must_be(slot: str) -> None:
     for cls in kinds(slot).values():
-        check_definition(slot, cls)
+        if cls.__module__.startswith("evenhand."):  # those of other tests are registered here too
+            check_definition(slot, cls)
 
 
 def test_base_classes_are_where_they_are_said_to_be() -> None:

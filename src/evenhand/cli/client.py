@@ -462,6 +462,8 @@ def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
         limits, hint = {"metavar": "NAME=TABLE" if one.name == "groups" else "ARM=SHARE"}, list[str] | None
     elif default is None:
         hint = hint | None
+    elif isinstance(default, str):
+        limits = {"metavar": "NAME" if option == "debt" else option.upper()} | limits
     annotation = Annotated[hint, typer.Option(f"--{option.replace('_', '-')}", help=help, **limits)]
     return Parameter(f"field_{one.name}", Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 

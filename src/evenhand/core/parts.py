@@ -283,7 +283,6 @@ def class_of(
         cls = importing(kind)
         if not isinstance(cls, type) or not (attrs.has(cls) or issubclass(cls, Part)):
             raise ConfigurationError(f"kind {kind!r} must name the class of a part, got {cls!r}", key="kind")
-        check_definition(slot, cls)
         if cls not in _NAMES:
             register(slot, kind, cls)
         return cls, arguments

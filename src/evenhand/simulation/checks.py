@@ -15,7 +15,18 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.parts import build, plain
-from evenhand.core.state import ALL_AVAILABLE, Decision, Feedback, Mask, Observation, Outcome, State, dump, restore
+from evenhand.core.state import (
+    ALL_AVAILABLE,
+    Array,
+    Decision,
+    Feedback,
+    Mask,
+    Observation,
+    Outcome,
+    State,
+    dump,
+    restore,
+)
 from evenhand.environment.rewards import Bernoulli
 from evenhand.environment.world import Environment, World
 from evenhand.policy.composition import Policy
@@ -91,19 +102,26 @@ def scores_are_sound(policy: Policy, arms: int) -> None:
 
 
 def probabilities_are_sound(policy: Policy, arms: int) -> None:
-    """Inclusion probabilities are in [0, 1], sum to the number of arms played, and are above 0 for the arms played;
-    propensities, where they are given, are equal to them."""
+    """Inclusion probabilities and propensities are in [0, 1], sum to the number of arms played, and are above 0 for the
+    arms played; they are equal where chance decides in the selection only."""
     for asleep in (False, True):
         for decision, _ in _trial(policy, arms, asleep):
-            inclusion = np.asarray(decision.inclusion, dtype=float)
-            assert inclusion.shape == decision.played.shape, f"the inclusion probabilities have shape {inclusion.shape}"
-            if decision.propensities is not None:
-                assert np.array_equal(decision.propensities, inclusion), "propensities differ from the inclusion"
-            assert (inclusion >= 0).all(), "a probability is negative"
-            assert (inclusion <= 1 + 1e-12).all(), "a probability exceeds 1"
-            played = decision.played.sum(axis=-1)
-            assert np.allclose(inclusion.sum(axis=-1), played), "the probabilities do not sum to the arms played"
-            assert (inclusion[decision.played] > 0).all(), "an arm of probability 0 plays"
+            _check_chance(np.asarray(decision.inclusion, dtype=float), decision.played)
+            if decision.propensities is None:
+                continue
+            if not policy.draws:
+                same = np.array_equal(decision.propensities, decision.inclusion)
+                assert same, "propensities differ from the inclusion"
+            _check_chance(np.asarray(decision.propensities, dtype=float), decision.played)
+
+
+def _check_chance(chance: Array, played: Mask) -> None:
+    """Probabilities with which arms were selected."""
+    assert chance.shape == played.shape, f"the inclusion probabilities have shape {chance.shape}"
+    assert (chance >= 0).all(), "a probability is negative"
+    assert (chance <= 1 + 1e-12).all(), "a probability exceeds 1"
+    assert np.allclose(chance.sum(axis=-1), played.sum(axis=-1)), "the probabilities do not sum to the arms played"
+    assert (chance[played] > 0).all(), "an arm of probability 0 plays"
 
 
 def tallies_are_sound(policy: Policy, arms: int) -> None:

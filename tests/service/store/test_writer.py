@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -186,7 +187,7 @@ def test_a_command_that_fails_half_way_leaves_nothing_behind(
 ) -> None:
     """The others of its group are answered as if it had not been there, and so is whatever comes later."""
     drinks.run(Decide(count=2))
-    failing = type(command)(**{**vars(command), "key": key})
+    failing = replace(command, key=key)
     # Where the others of the group use the same method, the first call is theirs.
     at = 2 if method in ("decide", "observe") else 1
     others = [Decide(key="before"), failing, Reward((("2", {"coffee": 0.5}),))]
