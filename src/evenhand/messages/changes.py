@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform
 
@@ -293,9 +294,15 @@ def texts(record: type) -> dict[str, str]:
     """The text below each field of a record, without pydantic."""
     found: dict[str, str] = {}
     for cls in reversed(record.__mro__[:-1]):
-        body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
-        found |= dict(_texts(body.body if isinstance(body, ast.ClassDef) else ()))
+        found |= _classes(cls.__module__).get(cls.__name__, {})
     return found
+
+
+@cache
+def _classes(module: str) -> dict[str, dict[str, str]]:
+    """The texts below the fields of each class of a module, which is parsed once: class by class takes 0.2 s."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {one.name: dict(_texts(one.body)) for one in ast.walk(tree) if isinstance(one, ast.ClassDef)}
 
 
 def _texts(body: Iterable[ast.stmt]) -> Iterable[tuple[str, str]]:
