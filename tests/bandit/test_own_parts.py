@@ -11,7 +11,7 @@ from attrs import field, frozen
 from evenhand import Bandit, EvenhandError, Policy
 from evenhand.core import validate
 from evenhand.core.parts import part
-from evenhand.core.state import Array, Decision, State
+from evenhand.core.state import Array, Decision, Observation, State
 from evenhand.policy.claim import Fairness, Ranking
 from evenhand.policy.index import Index
 from evenhand.policy.part import Traits
@@ -90,3 +90,23 @@ def test_one_that_counts_rounds_together_is_leased_and_its_memory_goes_along(nam
     assert bandit._record.state.index.tolist() == [one.count for one in lease.arms]
     bandit.report(lease.id, played=30, finished=True)
     assert bandit._record.state.index.sum() == 30.0
+
+
+@part("index", "own_boosts")
+@frozen(eq=False)
+class Boosted(Index):
+    """Has a value for each arm."""
+
+    boosts: Any = field(converter=np.asarray)
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        return np.asarray(state.tally.rewards + self.boosts)
+
+
+def test_an_arm_with_which_an_own_part_cannot_decide_is_refused() -> None:
+    bandit = Bandit(["a", "b"], {"index": {"kind": "own_boosts", "boosts": [0.1, 0.2]}})
+    bandit.decide()
+    with pytest.raises(EvenhandError, match=r"cannot decide with the new arm 'c' .*a value for each arm"):
+        bandit.add("c")
+    assert bandit.names == ("a", "b")
+    assert bandit.decide().names == ("b",)

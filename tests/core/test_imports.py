@@ -55,3 +55,12 @@ def test_files_that_cannot_be_loaded(tmp_path: Path, name: str, text: str | None
     with pytest.raises(ConfigurationError, match=message):
         import_source(name, tmp_path)
     assert Path(name).stem not in sys.modules
+
+
+def test_a_module_may_import_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "beside_it.py").write_text("VALUE = 7\n")
+    (tmp_path / "beside_it_too.py").write_text("from beside_it import VALUE\n")
+    assert import_source("beside_it_too.py", tmp_path).VALUE == 7
+    (tmp_path / "beside_it_three.py").write_text("import beside_it_none\n")
+    with pytest.raises(ConfigurationError, match="cannot be loaded: No module named 'beside_it_none'"):
+        import_source("beside_it_three", tmp_path)

@@ -14,7 +14,7 @@ from evenhand.bandit.counts import Statistics
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
-from evenhand.core.state import grown
+from evenhand.core.state import ALL_AVAILABLE, State, grown
 from evenhand.messages import answers
 from evenhand.messages.changes import (
     VALUES,
@@ -277,6 +277,8 @@ def _change(record: Record, plan: Plan, checked: bool) -> None:
     state = policy.grow(record.state, len(arms))
     state.fairness = policy.fairness.regroup(state.fairness, record.policy.groups, state, plan.groups_begun)
     policy.begin(state, places, np.zeros(len(arms)))
+    if len(arms) > old and not checked:
+        _check_decides(policy, state, plan.begun[0])
     statistics = grown(record.statistics, Statistics.empty(len(arms)))
     _lapse(record, statistics, [place for place in places if place < old])
     statistics.missed[old:] = state.round  # the rounds before an arm was added
@@ -284,6 +286,19 @@ def _change(record: Record, plan: Plan, checked: bool) -> None:
     record.adopt(arms, plan.parameters, policy)
     record.state, record.statistics = state, statistics
     record.version += 1
+
+
+def _check_decides(policy: Policy, state: State, arm: str) -> None:
+    """Refuse an arm with which a part of the user's own cannot decide, as it has a value for each of the others."""
+    try:
+        policy.choose(state, ALL_AVAILABLE, np.random.default_rng(0))
+    except EvenhandError:
+        return  # a decision says so itself, such as beyond the horizon
+    except Exception as error:
+        raise EvenhandError(
+            f"the policy cannot decide with the new arm {arm!r} ({type(error).__name__}: {error}): a part of your own "
+            "that has a value for each arm cannot have more arms; make a new bandit with start_from=this one"
+        ) from error
 
 
 def _lapse(record: Record, statistics: Statistics, places: Collection[int]) -> None:

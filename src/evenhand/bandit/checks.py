@@ -6,11 +6,12 @@ They go through every member of the parts that a simulation does not ask for.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from evenhand.algorithms.build import Surroundings, build_policy
 from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.decisions import decide
 from evenhand.bandit.replay import Recorder, replay_decision, replay_memory, replay_rewards
@@ -23,13 +24,13 @@ from evenhand.simulation.checks import POLICY_CHECKS as SIMULATED
 ROUNDS = 30
 
 
-def check_policy(policy: Policy, arms: int) -> None:
+def check_policy(policy: Policy | str | Mapping[str, Any], arms: int) -> None:
     """Run every check of ``POLICY_CHECKS`` on a policy: in simulations, and in a bandit where it can be in one.
 
     A policy with a part that is not registered, or with a free start, has no bandit; it is checked in simulations only.
 
     Args:
-        policy: any composition of parts.
+        policy: any composition of parts, the name of an algorithm, or a table.
         arms: number of arms that it is for.
 
     Raises:
@@ -40,8 +41,10 @@ def check_policy(policy: Policy, arms: int) -> None:
         >>> from evenhand.algorithms import fucb
         >>> check_policy(fucb([0.2, 0.1, 0.0]), arms=3)
     """
+    table = {"algorithm": policy} if isinstance(policy, str) else policy
+    built = table if isinstance(table, Policy) else build_policy(table, Surroundings(arms))
     for check in POLICY_CHECKS:
-        check(policy, arms)
+        check(built, arms)
 
 
 def arms_can_be_added(policy: Policy, arms: int) -> None:

@@ -23,7 +23,7 @@ def import_source(source: str, folder: Path | None = None) -> ModuleType:
     except FileNotFoundError:
         raise ConfigurationError(f"there is no file {where}") from None
     except ModuleNotFoundError as error:
-        if error.name and source.startswith(error.name):
+        if error.name and f"{source}.".startswith(f"{error.name}."):
             raise ConfigurationError(f"there is no module {source!r}, and no file {where}") from None
         raise ConfigurationError(f"{source} cannot be loaded: {error}") from error
     except ConfigurationError:
@@ -71,11 +71,15 @@ def _module_of(path: Path) -> ModuleType:
         raise ConfigurationError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # so that its classes can be pickled for worker processes
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)  # as for a script, files beside it can be imported
     try:
         spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
+    finally:
+        sys.path.remove(folder)
     return module
 
 
