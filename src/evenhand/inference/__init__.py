@@ -1,0 +1,1 @@
+"""Intervals of means, shares and rewards, from sums and counts."""

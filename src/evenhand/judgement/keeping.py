@@ -1,0 +1,91 @@
+"""How a policy keeps what it promises: by an exact count, by chance, by merit, or for a price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from evenhand.policy.composition import Policy
+
+Keeps = Literal["count", "chance", "merit", "price"]
+LATEST = 1e9  # rounds up to which a round is sought from which on arrears are small
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How the promises of a policy are kept, and what may be owed meanwhile.
+
+    Example:
+        >>> Keeping("count", allowance=lambda rounds: 3.5).owed_at_most(100)
+        3.5
+    """
+
+    keeps: Keeps = "price"
+    """``count``: what is owed is played first, or counts in a queue; ``chance``: drawn with the promised probability;
+    ``merit``: drawn in proportion to merits that are learned; ``price``: not promised, or weighed against rewards"""
+    parameter: str = ""
+    """what allows arrears, with its value, such as ``eta = 5``; empty for none"""
+    longest: float = 1.0
+    """rounds that a draw can last"""
+    allowance: Callable[[int], float | None] | None = None
+    """the most plays that may be owed after so many rounds; None for none"""
+
+    def owed_at_most(self, rounds: float) -> float:
+        """Plays that may be owed after so many rounds; 0 where nothing is allowed."""
+        allowed = None if self.allowance is None or self.keeps != "count" else self.allowance(int(rounds))
+        return 0.0 if allowed is None else float(allowed)
+
+    def to_json(self, rounds: int) -> dict[str, Any]:
+        """Plain values, with what may be owed from so many rounds on."""
+        grid = later(rounds) if self.keeps == "count" and self.allowance is not None else np.empty(0)
+        allowed = [[int(one), self.owed_at_most(one)] for one in grid]
+        return {"keeps": self.keeps, "parameter": self.parameter, "longest": self.longest, "allowed": allowed}
+
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> Keeping:
+        """What `to_json` wrote down; between the rounds written down on a straight line."""
+        allowed = np.array(values["allowed"], dtype=float).reshape(-1, 2).T
+
+        def allowance(rounds: int) -> float:
+            return float(np.interp(rounds, *allowed))
+
+        known = allowance if allowed.size else None
+        return cls(values["keeps"], values["parameter"], values["longest"], known)
+
+
+def later(rounds: float) -> Any:
+    """Rounds from so many on, each twice the one before, up to a billion."""
+    first = max(float(rounds), 1.0)
+    return np.floor(first * 2.0 ** np.arange(max(1.0, np.ceil(np.log2(LATEST / first)) + 1.0)))
+
+
+def keeping_of(policy: Policy, arms: int, rounds: int) -> Keeping:
+    """How a policy of so many arms keeps its promises within so many rounds.
+
+    Example:
+        >>> from evenhand.algorithms import lfg
+        >>> found = keeping_of(lfg([0.1, 0.2], eta=5.0), 2, 1000)
+        >>> found.keeps, found.parameter
+        ('count', 'eta = 5')
+    """
+    arrears = policy.fairness.traits.arrears
+    value = np.unique(np.asarray(getattr(policy.fairness, arrears), dtype=float)) if arrears else np.empty(0)
+    parameter = f"{arrears} = {value[0]:.6g}" if value.size == 1 and value[0] > 0.0 else arrears * (value.size > 1)
+
+    def allowance(rounds: int) -> float | None:
+        return policy.allowance(arms, rounds)
+
+    return Keeping(_keeps(policy), parameter, policy.hold.longest(max(rounds, 1)), allowance)
+
+
+def _keeps(policy: Policy) -> Keeps:
+    if policy.merit is not None:
+        return "merit"
+    if policy.schedule.fractions is not None:
+        return "count"
+    if not policy.fairness.promises:
+        return "price"
+    return "chance" if policy.fairness.traits.gives == "shares" else "count"

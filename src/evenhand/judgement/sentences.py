@@ -1,0 +1,306 @@
+"""What is said of promises: one table of sentences, each with the premise under which it is true."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from evenhand.judgement.judge import Judgement, Judgements, Verdict
+
+NAMED = 3  # arms that a sentence names
+WHOLE = 1.0 + 1e-9  # plays behind that any policy must allow which decides in whole plays
+ALL = ("both", "all three", "all four", "all five", "all six", "all seven", "all eight", "all nine", "all ten")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A promise that is spoken of: to whom, which share, and how it was judged."""
+
+    subject: str
+    share: float
+    judgement: Judgement
+    cap: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values: ``to``, ``share``, ``cap``, and those of the judgement."""
+        return {"to": self.subject, "share": self.share, "cap": self.cap, **asdict(self.judgement)}
+
+    @property
+    def name(self) -> str:
+        """The subject, by which a number cannot be taken for one of plays."""
+        return f"arm {self.subject}" if self.subject.isdigit() else self.subject
+
+    @property
+    def by_rule(self) -> bool:
+        """Whether more than the tolerance is surely missing, and the policy's rule allows it."""
+        found = self.judgement
+        return found.verdict == "undecided" and found.low > found.tolerance
+
+    @property
+    def interval(self) -> str:
+        """The ends of what is missing, such as "between 3 plays ahead and 21 behind"."""
+        low, high = self.judgement.low, self.judgement.high
+        less, more = ("below", "above") if self.cap else ("ahead", "behind")
+        if low < 0.0 < high:
+            return f"between {counted(-low)} {less} and {plays(high)} {more}"
+        near, far = sorted((abs(low), abs(high)))
+        return f"between {plays(near)} and {counted(far)} {more if low >= 0.0 else less}"
+
+    @property
+    def at_least(self) -> str:
+        """The lower end of what is missing, where it is not known exactly."""
+        found = self.judgement
+        return f", and at least {plays(found.low)} by the interval" if found.low < found.behind else ""
+
+    @property
+    def small(self) -> str:
+        """From when on the policy's rule allows no more than is tolerated."""
+        needed = self.judgement.rounds_needed
+        if needed is None:
+            return "that never becomes less than 1% of what is due"
+        return f"from about round {about(needed)} on that is less than 1% of what is due"
+
+    @property
+    def needed(self) -> str:
+        """How much more would decide."""
+        found = self.judgement
+        ways = [f"{about(found.rounds_needed)} rounds"] if found.rounds_needed is not None else []
+        ways += [f"{about(found.lanes_needed)} lanes"] if found.lanes_needed is not None else []
+        return f"; about {' or '.join(ways)} would decide" if ways else ""
+
+
+class Sentence(NamedTuple):
+    """A sentence, and when it is true."""
+
+    premise: Callable[[Case], bool]
+    text: Callable[[Case], str]
+
+
+def _when(verdict: Verdict, cap: bool, premise: Callable[[Case], bool] = lambda case: True) -> Callable[[Case], bool]:
+    return lambda case: case.judgement.verdict == verdict and case.cap == cap and premise(case)
+
+
+#: Of a promise exactly one is true.
+PROMISES = (
+    Sentence(
+        _when("kept", False, lambda case: case.judgement.behind <= WHOLE),
+        lambda case: f"{case.name} has the {percent(case.share)} that it was promised",
+    ),
+    Sentence(
+        _when("kept", False, lambda case: case.judgement.behind > WHOLE),
+        lambda case: f"{_behind(case)}, which is no more than 1% of what is due",
+    ),
+    Sentence(_when("missed", False), lambda case: f"{_behind(case)}{case.at_least}"),
+    Sentence(
+        _when("undecided", False, lambda case: case.by_rule),
+        lambda case: f"{_behind(case)}, as {case.judgement.parameter or 'its policy'} allows; {case.small}",
+    ),
+    Sentence(
+        _when("undecided", False, lambda case: not case.by_rule),
+        lambda case: (
+            f"{case.name} is {case.interval} the {percent(case.share)} that it was promised, so it is "
+            f"undecided whether that is kept{case.needed}"
+        ),
+    ),
+    Sentence(
+        _when("kept", True, lambda case: case.judgement.behind <= WHOLE),
+        lambda case: f"{case.name} keeps to its largest share of {percent(case.share)}",
+    ),
+    Sentence(
+        _when("kept", True, lambda case: case.judgement.behind > WHOLE),
+        lambda case: f"{_above(case)}, which is no more than 1% of it",
+    ),
+    Sentence(_when("missed", True), lambda case: f"{_above(case)}{case.at_least}"),
+    Sentence(
+        _when("undecided", True, lambda case: case.by_rule),
+        lambda case: f"{_above(case)}, as {case.judgement.parameter or 'its policy'} allows; {case.small}",
+    ),
+    Sentence(
+        _when("undecided", True, lambda case: not case.by_rule),
+        lambda case: (
+            f"{case.name} is {case.interval} its largest share of {percent(case.share)}, so it is undecided "
+            f"whether that is kept{case.needed}"
+        ),
+    ),
+)
+
+
+def _behind(case: Case) -> str:
+    return f"{case.name} is {counted(case.judgement.behind)} behind the {percent(case.share)} that it was promised"
+
+
+def _above(case: Case) -> str:
+    return f"{case.name} is {counted(case.judgement.behind)} above its largest share of {percent(case.share)}"
+
+
+def sentence(case: Case) -> str:
+    """What is true of a promise, without the full stop.
+
+    Example:
+        >>> found = Judgement("missed", 12.0, 12.0, 12.0, 4.0, 0.0, "", None, None)
+        >>> sentence(Case("tea", 0.4, found))
+        'tea is 12 plays behind the 40% that it was promised'
+        >>> found = Judgement("undecided", 12.0, 12.0, 12.0, 4.0, 60.0, "eta = 5", 15_100, None)
+        >>> sentence(Case("It", 0.4, found)).partition("promised")[2]
+        ', as eta = 5 allows; from about round 16,000 on that is less than 1% of what is due'
+    """
+    return next(one.text(case) for one in PROMISES if one.premise(case))
+
+
+def forecast(worst: Judgement, rounds: int) -> str:
+    """How far a policy may be behind the smallest promise after so many rounds, and what allows it.
+
+    Example:
+        >>> forecast(Judgement("undecided", 60.0, 60.0, 60.0, 4.0, 60.0, "eta = 5", 15_100, None), 1000)
+        'up to 60 plays may be missing after 1,000 rounds, as eta = 5 allows; from about round 16,000 on that is less
+         than 1% of what is due'
+    """
+    case = Case("", 0.0, worst)
+    return (
+        f"up to {counted(worst.behind)} may be missing after {rounds:,} rounds, as {worst.parameter} allows; "
+        f"{case.small}"
+    )
+
+
+def of_all(kept: int, missed: int, undecided: int) -> str:
+    """What became of all promises, as a sentence without the full stop.
+
+    Example:
+        >>> of_all(3, 0, 0), of_all(0, 1, 0)
+        ('All 3 promises are kept', 'The promise is missed')
+        >>> of_all(1, 1, 2)
+        '1 of 4 promises is kept, 1 is missed and 2 are undecided'
+    """
+    count = kept + missed + undecided
+    if count == 1 and undecided:
+        return "It is undecided whether the promise is kept"
+    for number, word in ((kept, "kept"), (missed, "missed")):
+        if number == count:
+            whole = {1: "The promise is", 2: "Both promises are"}.get(count, f"All {count:,} promises are")
+            return f"{whole} {word}"
+    if undecided == count:
+        return f"It is undecided whether {all_of(count)} promises are kept"
+    parts = [f"{kept:,} of {count:,} promises {_are(kept)} kept"]
+    parts += [
+        f"{number:,} {_are(number)} {word}" for number, word in ((missed, "missed"), (undecided, "undecided")) if number
+    ]
+    return listed(parts)
+
+
+def deed(cases: Sequence[Case], noun: str = "promise") -> str:
+    """What a policy of a simulation did with its promises, as the predicate of a sentence.
+
+    Example:
+        >>> kept = Judgement("kept", 0.0, 0.0, 0.0, 4.0, 0.0, "", None, None)
+        >>> missed = Judgement("missed", 12.0, 12.0, 12.0, 4.0, 0.0, "", None, None)
+        >>> deed([Case("tea", 0.4, kept), Case("coffee", 0.1, kept)], "share by merit")
+        'kept both shares by merit'
+        >>> deed([Case("tea", 0.4, kept), Case("coffee", 0.1, missed)])
+        'left coffee short by 12 plays (1 of 2 promises kept)'
+    """
+    several = noun.replace("promise", "promises").replace("share", "shares")
+    kept = sum(case.judgement.verdict == "kept" for case in cases)
+    undecided = [case for case in cases if case.judgement.verdict == "undecided" and not case.by_rule]
+    count, off = len(cases), _off(cases)
+    if kept == count:
+        return f"kept its {noun}" if count == 1 else f"kept {all_of(count)} {several}"
+    some = f"{kept:,} of {count:,} {several}"
+    if off:
+        aside = [f"{some} kept"] * (count > 1) + ([unsure(undecided)] if undecided else [])
+        return off + f" ({', '.join(aside)})" * bool(aside)
+    return f"may have kept its {noun} ({unsure(undecided)})" if count == 1 else f"kept {some} ({unsure(undecided)})"
+
+
+def unsure(undecided: Sequence[Case]) -> str:
+    """How many promises are undecided, and how many lanes would decide about all of them."""
+    lanes = [one.judgement.lanes_needed for one in undecided]
+    known = [one for one in lanes if one is not None]
+    more = f"; about {about(max(known))} lanes would decide" if len(known) == len(lanes) else ""
+    return f"{len(undecided):,} undecided{more}"
+
+
+def _off(cases: Sequence[Case]) -> str:
+    """Who is furthest behind or above its largest share, and by how much; empty for nobody."""
+    cases = sorted(cases, key=lambda one: -one.judgement.behind)
+    missed, by_rule = [one for one in cases if one.judgement.verdict == "missed"], [one for one in cases if one.by_rule]
+    parts = _amounts([one for one in missed if not one.cap], "left {} short by {}")
+    parts += _amounts([one for one in missed if one.cap], "let {} exceed its largest share by {}")
+    owed = _amounts([one for one in by_rule if not one.cap], "is behind with {} by {}")
+    owed += _amounts([one for one in by_rule if one.cap], "is above the largest share of {} by {}")
+    allows = [f"{listed(owed)}, as {by_rule[0].judgement.parameter or 'its rule'} allows"] if owed else []
+    return listed(parts + allows) if parts or allows else ""
+
+
+def _amounts(missed: Sequence[Case], phrase: str) -> list[str]:
+    if not missed:
+        return []
+    names = [one.name for one in missed[:NAMED]]
+    plays = [f"{one.judgement.behind:,.0f}" for one in missed]
+    parts = [f"{name} by {number}" for name, number in zip(names[1:], plays[1:NAMED], strict=True)]
+    parts.insert(0, phrase.format(names[0], f"{plays[0]} {'play' if plays[0] == '1' else 'plays'}"))
+    if (more := len(missed) - NAMED) > 0:
+        parts.append(f"1 more arm by {plays[NAMED]}" if more == 1 else f"{more} more arms by up to {plays[NAMED]}")
+    return parts
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Parts of a sentence with commas, and "and" before the last.
+
+    Example:
+        >>> listed(["tea", "coffee", "milk"])
+        'tea, coffee and milk'
+    """
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def tally(found: Sequence[Judgements]) -> tuple[int, int, int]:
+    """How many promises are kept, missed and undecided."""
+    kept, missed, undecided = (sum(int((one.verdicts == place).sum()) for one in found) for place in range(3))
+    return kept, missed, undecided
+
+
+def all_of(count: int) -> str:
+    """All of at least two, in words as far as ten."""
+    return ALL[count - 2] if count <= 10 else f"all {count:,}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage with about three digits.
+
+    Example:
+        >>> percent(0.2), percent(1 / 3), percent(0.00012)
+        ('20%', '33.3%', '0.012%')
+    """
+    return f"{100.0 * share:.3g}%"
+
+
+def plays(number: float) -> str:
+    """A number of plays, with three digits where it is small."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+
+
+def counted(number: float) -> str:
+    """The same with its noun.
+
+    Example:
+        >>> counted(1.0), counted(1.5), counted(12345.6)
+        ('1 play', '1.5 plays', '12,346 plays')
+    """
+    return f"{plays(number)} {'play' if plays(number) == '1' else 'plays'}"
+
+
+def about(number: float) -> str:
+    """A number of rounds or lanes, to two digits, rounded up.
+
+    Example:
+        >>> about(15_100), about(8), about(99.5)
+        ('16,000', '8', '100')
+    """
+    digits = 10.0 ** max(0, math.floor(math.log10(max(number, 1.0))) - 1)
+    return f"{math.ceil(number / digits - 1e-9) * digits:,.0f}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
