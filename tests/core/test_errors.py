@@ -86,3 +86,17 @@ def test_nearest_names() -> None:
     assert nearest("ucbb", ["ucb", "thompson"]) == "; did you mean 'ucb'?"
     assert nearest("UCB", ["ucb", "thompson"]) == "; did you mean 'ucb'?"
     assert nearest("zzz", ["ucb", "thompson"]) == "; known: ucb, thompson"
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("context", ["count", "time"], None),
+        ("unit", ["count"], None),
+        ("cuont", ["count", "time"], "count"),
+        ("explore", ["exploration", "plays"], "exploration"),
+        ("tee", ["coffee", "tea"], "tea"),
+    ],
+)
+def test_a_hint_names_nothing_unrelated(name: str, known: list[str], near: str | None) -> None:
+    assert nearest(name, known) == (f"; did you mean {near!r}?" if near else f"; known: {', '.join(known)}")

@@ -94,6 +94,7 @@ def test_what_every_run_uses_counts_for_all(file: str, old: str, new: str, folde
         ("simulation/figures/lines.py", "def ", "def later_"),
         ("policy/kl.py", "def ", "def later_"),
         ("simulation/results.py", "    def summary(", "    def later("),
+        ("policy/fairness.py", 'arrears="', 'arrears="later_'),
     ],
 )
 def test_what_explains_and_what_is_not_run_does_not(file: str, old: str, new: str, folder: Path) -> None:

@@ -13,8 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenhand import EvenhandError, Policy
-from evenhand.core.state import ALL_AVAILABLE, Array, Begun, Decision, Observation, State, Tally
-from evenhand.policy.claim import Fairness, Ranking, Shares, deficits, owed
+from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Observation, State, Tally
+from evenhand.policy.accounts import Accounts, owed
+from evenhand.policy.claim import Fairness, Ranking, Shares, deficits
 from evenhand.policy.custom_merit import Custom
 from evenhand.policy.fairness import (
     DeficitBonus,
@@ -93,15 +94,19 @@ def test_owed_is_worked_out_arm_by_arm_and_lane_by_lane() -> None:
     assert owed(np.array([[0.5], [0.25]]), 8, pulls).tolist() == [[3.0, 1.0], [-3.0, 2.0]]
 
 
+def begun(rounds: list[float], plays: list[float]) -> Accounts:
+    return Accounts(np.array(rounds), np.array(plays), np.zeros(2), np.zeros(2))
+
+
 def test_deficits_count_from_when_a_promise_began() -> None:
     # After 10 rounds; the second arm came after 8, with 4 plays before: 0.5 · 2 − 0 = 1.
     state = state_after(10, [6, 4])
     assert deficits(np.array([0.5, 0.5]), 10, state).tolist() == [-1.0, 1.0]
-    state.begun = Begun(np.array([0.0, 8.0]), np.array([0.0, 4.0]))
+    state.begun = begun([0.0, 8.0], [0.0, 4.0])
     assert deficits(np.array([0.5, 0.5]), 10, state).tolist() == [-1.0, 1.0]
-    state.begun = Begun(np.array([0.0, 6.0]), np.array([0.0, 3.0]))
+    state.begun = begun([0.0, 6.0], [0.0, 3.0])
     assert deficits(np.array([0.5, 0.5]), 10, state).tolist() == [-1.0, 1.0]
-    state.begun = Begun(np.array([4.0, 10.0]), np.array([0.0, 4.0]))
+    state.begun = begun([4.0, 10.0], [0.0, 4.0])
     assert deficits(np.array([0.5, 0.5]), 10, state).tolist() == [-3.0, 0.0]
 
 

@@ -7,6 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import betaln
 from scipy.stats import beta
 
 from evenhand import Environment, Feedback, compare
@@ -31,6 +32,42 @@ def exceeds(a: int, b: int, c: int, d: int) -> float:
 def test_two_arms_by_counting(a: int, b: int, c: int, d: int) -> None:
     found = best_chances(np.array([a, c], dtype=float), np.array([b, d], dtype=float))
     assert found[0] == pytest.approx(exceeds(a, b, c, d), abs=1e-7)
+
+
+def stepwise(prior: float, counts: tuple[int, int, int, int]) -> float:
+    """P(X > Y), X and Y ~ Beta(prior + counts): from 1/2 for equal arms, one count at a time (Cook 2005)."""
+    shapes, chance = [prior] * 4, 0.5
+    for place, sign in enumerate((1, -1, -1, 1)):
+        for _ in range(counts[place]):
+            a, b, c, d = shapes
+            chance += sign * float(np.exp(betaln(a + c, b + d) - betaln(a, b) - betaln(c, d))) / shapes[place]
+            shapes[place] += 1.0
+    return chance
+
+
+@pytest.mark.parametrize("prior", [0.001, 0.01, 0.1, 0.5, 0.9, 1.0, 3.0, 100.0])
+def test_any_prior_and_skewed_counts_by_a_recurrence(prior: float) -> None:
+    rng = np.random.default_rng(0)
+    drawn = (10.0 ** (rng.random((20, 4)) * rng.choice([0.5, 2.0, 3.5], (20, 1))) - 1.0).astype(int)
+    for counts in [(0, 0, 0, 1), (1, 0, 0, 1), (3000, 0, 0, 2), (2, 1268, 18, 6426), *map(tuple, drawn.tolist())]:
+        shapes = prior + np.array(counts, dtype=float)
+        found = best_chances(shapes[[0, 2]], shapes[[1, 3]])[0]
+        assert found == pytest.approx(stepwise(prior, counts), abs=1e-7), counts
+
+
+@pytest.mark.parametrize("prior", [0.5, 1.0, 100.0])
+def test_many_arms_by_adaptive_quadrature_over_the_quantiles_of_each(prior: float) -> None:
+    a, b = prior + np.array([0.0, 3.0, 40.0, 1.0, 900.0]), prior + np.array([0.0, 0.0, 7.0, 9.0, 100.0])
+    found = best_chances(np.repeat(a, [20, 1, 1, 1, 1]), np.repeat(b, [20, 1, 1, 1, 1]))[-5:]
+    for arm in range(5):
+
+        def others(level: float, arm: int = arm) -> float:
+            power = np.where(np.arange(5) == arm, 0, 1) + np.where(np.arange(5) == 0, 19, 0)
+            return float(np.prod(beta.cdf(beta.ppf(level, a[arm], b[arm]), a, b) ** power))
+
+        ends = 1.0 - 10.0 ** -np.arange(1.0, 9.0)
+        exact = quad(others, 0.0, 1.0, points=ends, limit=500, epsabs=1e-9)[0]
+        assert found[arm] == pytest.approx(exact, abs=1e-6)
 
 
 def test_many_arms_by_adaptive_quadrature_and_only_the_available_ones() -> None:

@@ -86,7 +86,8 @@ def test_what_is_owed_counts_from_when_the_promise_began() -> None:
     policy = group_ucb(groups=[NORTH])
     state = policy.start(3)
     state.round, state.tally.pulls[:] = 10, [6, 3, 1]
-    state.fairness.rounds[:], state.fairness.plays[:] = 4, 3
+    for account in (state.fairness.groups, state.fairness.group_caps):
+        account.rounds[:], account.plays[:] = 4, 3
     floors, caps = group_deficits(policy.groups, state)
     assert floors.tolist() == [0.5 * 6 - 1]
     assert caps.tolist() == [2 * 6 - 1]

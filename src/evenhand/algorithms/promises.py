@@ -174,8 +174,8 @@ def floor_ts(
 
     Args:
         fractions: (arms,), floors f_i of the chances, Σ f ≤ 1.
-        rule: ``"mix"``, or ``"clip"``: chances are raised to the floor and divided by their sum, as GrowthBook does,
-            which takes the floor away again: 7.1% for 10% with five arms.
+        rule: ``"mix"``, or ``"clip"``: chances are raised to the floor and divided by their sum, as in GrowthBook's
+            contextual bandits (2026), which takes the floor away again: 7.1% for 10% with five arms.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1) or ``"pessimistic"`` (they are 0).
         prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
@@ -185,6 +185,6 @@ def floor_ts(
         >>> floor_ts([0.1, 0.2]).fractions
         array([0.1, 0.2])
 
-    Source: ours, after Agrawal & Goyal 2012 (Thompson sampling); GrowthBook, gbstats (clip).
+    Source: ours, after Agrawal & Goyal 2012 (Thompson sampling); GrowthBook, banditWeights.ts (clip).
     """
     return Policy(BestChance(evidence, prior), FloorShares(fractions, rule), Categorical(), name="floor_ts")

@@ -119,11 +119,26 @@ class StateError(EvenhandError):
     """A saved state that does not belong to this policy."""
 
 
+class MissingPart(EvenhandError):
+    """What was saved needs a part or an algorithm of the user's own, which was not imported."""
+
+
 def nearest(name: str, known: Iterable[object]) -> str:
-    """A hint at the nearest known name, or at all of them where none is near."""
+    """A hint at the nearest known name, or at all of them where none is near.
+
+    Example:
+        >>> nearest("exploratoin", ["exploration", "plays"]), nearest("context", ["count", "time"])
+        ("; did you mean 'exploration'?", '; known: count, time')
+    """
     names = {str(one).lower(): one for one in known}
-    close = difflib.get_close_matches(str(name).lower(), list(names), n=1, cutoff=0.5)
+    close = [one for one in difflib.get_close_matches(str(name).lower(), list(names), cutoff=0.5) if _alike(name, one)]
     return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(map(str, names.values()))}"
+
+
+def _alike(name: str, known: str) -> bool:
+    """Whether a name may be meant: not by letters here and there alone, as in context and count."""
+    both = difflib.SequenceMatcher(None, str(name).lower(), known)
+    return both.ratio() >= 0.7 or both.find_longest_match().size >= min(3, len(str(name)) - 1, len(known) - 1)
 
 
 def number_of(count: int, one: str, many: str = "") -> str:

@@ -25,7 +25,8 @@ EXTRAS = {
 
 def remedy(package: str) -> str:
     """What to do about a package that is missing."""
-    return f"{package} is not installed; pip install 'evenhand[{EXTRAS[package]}]'"
+    extra = EXTRAS[package]
+    return f"{package} is not installed; the extra {extra!r} brings it: in a clone, pip install '.[{extra}]'"
 
 
 class NamesExtras:

@@ -32,6 +32,8 @@ SCOPES = (
 def aside(function: F) -> F:
     """Mark a function that decides no results: what only it uses does not count.
 
+    A field of a class that is annotated ``Annotated[str, aside]`` decides none either.
+
     Example:
         >>> @aside
         ... def done(): return "done"
@@ -125,6 +127,11 @@ class Source:
             _called(mark) == "aside" for one in self.statements(root) for mark in getattr(one, "decorator_list", ())
         )
 
+    def fields_aside(self, root: Root) -> set[str]:
+        """The fields of a class that decide no results."""
+        classes = (one for one in self.statements(root) if isinstance(one, ast.ClassDef))
+        return {name for one in classes for field in one.body if (name := _field_aside(field))}
+
     def _module(self, name: str) -> _Module | None:
         package, *path = name.split(".")
         place = self._folder.joinpath(*path)
@@ -214,6 +221,9 @@ class _Reader(ast.NodeTransformer):
             case ast.Compare():
                 node.left, node.comparators = self.visit(node.left), [*map(self._compared, node.comparators)]
                 return node
+            case ast.Call(func=ast.Name(id), keywords=[_, *_]) if isinstance(root := self._find(id), Root):
+                without = self._source.fields_aside(root)
+                node.keywords = [one for one in node.keywords if one.arg not in without]
             case ast.Name():
                 return self._use(self._find(node.id), node)
             case ast.Attribute(value=ast.Name(id)) if isinstance(module := self._find(id), str):
@@ -221,7 +231,8 @@ class _Reader(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _class(self, node: ast.ClassDef) -> Any:
-        """Without the defaults of fields where their values are known."""
+        """Without the fields that decide nothing, and without the defaults of fields where their values are known."""
+        node.body = [one for one in node.body if not _field_aside(one)]
         if not self._root.fields and any(_called(one) in RECORDS for one in node.decorator_list):
             for one in node.body:
                 if isinstance(one, ast.AnnAssign) and not _of_class(one):
@@ -290,6 +301,12 @@ def _stored(nodes: Iterable[ast.AST]) -> set[str]:
 
 def _of_class(node: ast.AnnAssign) -> bool:
     return ast.unparse(node.annotation).startswith("ClassVar")
+
+
+def _field_aside(node: ast.stmt) -> str:
+    """The name of a field that decides no results; empty for another statement."""
+    found = isinstance(node, ast.AnnAssign) and "aside" in map(_called, ast.walk(node.annotation))
+    return ast.unparse(node.target) if found and isinstance(node, ast.AnnAssign) else ""
 
 
 def _kept(value: ast.expr | None) -> ast.expr | None:

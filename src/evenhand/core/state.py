@@ -120,14 +120,6 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Begun:
-    """When the promises to the arms began, where that was not before round 1."""
-
-    rounds: Array  # (…, arms) rounds decided before
-    pulls: Array  # (…, arms) plays before
-
-
-@dataclass(slots=True)
 class Unit:
     """The user's unit of reward: what is x on the scale [0, 1], on which policies work, is ``low + width · x``."""
 
@@ -155,7 +147,7 @@ class State:
     selection: Any = None
     schedule: Any = None
     hold: Any = None
-    begun: Any = None  # `Begun`, or None where every promise holds from round 1 on
+    begun: Any = None  # `evenhand.policy.accounts.Accounts`, or None where every promise holds from round 1 on
     unit: Unit | None = None  # of the rewards; None where they are in [0, 1]
     rounds_before: float = 0.0  # that the plays learned from elsewhere would have taken
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from evenhand.core.lazy import lazy
 
 if TYPE_CHECKING:
+    from evenhand.policy.accounts import owed as owed
     from evenhand.policy.best_chance import BestChance as BestChance
     from evenhand.policy.claim import Fairness as Fairness
     from evenhand.policy.claim import Ranking as Ranking
     from evenhand.policy.claim import Shares as Shares
-    from evenhand.policy.claim import owed as owed
     from evenhand.policy.confidence import ConfidenceIntervals as ConfidenceIntervals
     from evenhand.policy.confidence import Intervals as Intervals
     from evenhand.policy.confidence import OptimisticShares as OptimisticShares

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 
 from evenhand.core.by_default import by_default
 from evenhand.core.state import Array, State
+from evenhand.policy.accounts import owed
 from evenhand.policy.merit import Merit
 from evenhand.policy.part import Composition, PolicyPart
-
-BILLION = 1e9  # what is due is counted in billionths of a play
 
 
 @dataclass(slots=True)  # frozen, it would take twice as long to make, and one is made in every round
@@ -48,36 +46,10 @@ class Shares(Claim):
     """
 
 
-def owed(fractions: Any, rounds: Any, pulls: Any) -> Any:
-    """The plays still owed to each arm: ``r_i n − N_i``; negative where an arm is ahead.
-
-    Worked out afresh from n, never by adding r up, and in whole billionths of a play. So 0.07 · 100 − 7 is 0, and equal
-    deficits of different arms compare equal (up to some million rounds, where double precision ends).
-
-    Args:
-        fractions: (…, arms), promised share of the rounds of each arm; or all three a number, for a single arm.
-        rounds: n, the rounds over which the share is due; a number, or (…, arms).
-        pulls: (…, arms), plays so far.
-
-    Returns:
-        Plays, in the shape of ``pulls``.
-
-    Example:
-        >>> import numpy as np
-        >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
-        (False, True)
-    """
-    return (np.rint(fractions * rounds * BILLION) - pulls * BILLION) / BILLION
-
-
 def deficits(fractions: Array, rounds: int, state: State) -> Array:
     """The plays owed to each arm, its deficit, after ``rounds`` rounds, counted from when its promise began."""
     begun, pulls = state.begun, state.tally.pulls
-    deficit: Array
-    if begun is None:
-        deficit = owed(fractions, rounds, pulls)
-    else:
-        deficit = owed(fractions, rounds - begun.rounds, pulls - begun.pulls)
+    deficit: Array = owed(fractions, rounds, pulls) if begun is None else begun.owed(fractions, rounds, pulls)
     return deficit
 
 
@@ -102,7 +74,7 @@ class Fairness(PolicyPart, ABC):
     """A rule for what arms are owed. An own rule needs `claim`, and ``fractions`` if it promises shares.
 
     Its traits: ``gives`` (what `claim` returns), ``takes`` (the scores that it works with), ``bounded``,
-    ``ignores_score``, ``exact``, ``limits`` and ``idle``; see `evenhand.policy.part.Traits`.
+    ``ignores_score``, ``exact``, ``limits``, ``arrears`` and ``idle``; see `evenhand.policy.part.Traits`.
     """
 
     @by_default
@@ -181,20 +153,6 @@ class Fairness(PolicyPart, ABC):
             (arms,), negative where an arm is ahead; None where no arm goes before the others for its promise.
         """
         return None
-
-    def regroup(self, memory: Any, before: Sequence[Group], state: State, begun: Collection[str]) -> Any:
-        """The memory after the promises to groups, or the arms in them, have changed.
-
-        Args:
-            memory: of a single lane, under the groups before; it stays as it is.
-            before: the groups until now.
-            state: whose tally has the arms from now on.
-            begun: names of the groups whose promise begins.
-
-        Returns:
-            A new memory, or the given one.
-        """
-        return memory
 
     def refuses(self, policy: Composition) -> str | None:
         """Scores of another kind than it works with."""

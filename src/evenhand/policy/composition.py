@@ -18,7 +18,6 @@ from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, sh
 from evenhand.core.parts import Part, build, part, rules_of
 from evenhand.core.state import (
     Array,
-    Begun,
     Decision,
     Feedback,
     Mask,
@@ -31,6 +30,7 @@ from evenhand.core.state import (
     rows,
 )
 from evenhand.core.streams import among
+from evenhand.policy.accounts import BILLION, Accounts
 from evenhand.policy.claim import Claim, Fairness, Group, Ranking, Shares
 from evenhand.policy.evidence import Evidence
 from evenhand.policy.fairness import NoPromise
@@ -176,6 +176,11 @@ class Policy(Part):
     def fractions(self) -> Array | None:
         """(arms,) or (1,), the share of the rounds promised to each arm; None where no share is promised."""
         return self.schedule.fractions if self.fairness.fractions is None else self.fairness.fractions
+
+    @property
+    def promises_shares(self) -> bool:
+        """Whether shares of the rounds are promised, and not only what the policy is measured against."""
+        return self.fractions is not None and (self.fairness.promises or self.schedule.promises)
 
     @property
     def caps(self) -> Array | None:
@@ -483,22 +488,23 @@ class Policy(Part):
             EvenhandError: a part remembers something for which it does not say what new arms start with.
         """
         tally = grown(state.tally, self.start(arms, unit=state.unit).tally)
-        begun = None if state.begun is None else grown(state.begun, Begun(np.zeros(arms), np.zeros(arms)))
+        begun = None if state.begun is None else grown(state.begun, Accounts.opened((arms,)))
         memories = {slot: one.grow(getattr(state, slot), arms) for slot, one in self.parts.items()}
         return dataclasses.replace(state, tally=tally, begun=begun, **memories)
 
-    def begin(self, state: State, places: Sequence[int], carried: Array) -> None:
+    def begin(self, state: State, changed: Mask, accounts: Accounts) -> None:
         """Begin the promises to some arms anew with the next round; updates ``state`` in place.
 
         Args:
-            state: of a single lane.
-            places: of the arms.
-            carried: (arms,), plays owed to each arm from now on; see `evenhand.policy.part.PolicyPart.begin`.
+            state: of one lane or many.
+            changed: (…, arms), whose promise begins: the same arms in all lanes.
+            accounts: of the promises to all arms from now on; see `evenhand.policy.settlement`.
 
         Raises:
             EvenhandError: plays are carried that a part cannot count; nothing changes then.
         """
-        at = np.array(places, dtype=np.intp)
+        at = np.flatnonzero(changed.reshape(-1, state.arms)[0])
+        carried = np.where(changed, accounts.carried / BILLION, 0.0)
         memories = {
             slot: one.begin(getattr(state, slot), at, carried)
             for slot, one in self.parts.items()
@@ -506,9 +512,7 @@ class Policy(Part):
         }
         for slot, memory in memories.items():
             setattr(state, slot, memory)
-        if state.begun is not None:
-            state.begun.rounds[at] = state.round
-            state.begun.pulls[at] = state.tally.pulls[at] + carried[at]
+        state.begun = accounts
 
     def advance(self, state: State, plays: Array, rounds: float, begun: Sequence[int] = ()) -> None:
         """Count rounds of which only the plays of each arm are known, in what the parts remember; in place.

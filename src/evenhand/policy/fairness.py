@@ -15,11 +15,12 @@ from evenhand.core import validate
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Shape, State
-from evenhand.policy.claim import Fairness, Ranking, Shares, deficits, owed, weighed
+from evenhand.policy.accounts import BILLION, owed
+from evenhand.policy.claim import Fairness, Ranking, Shares, deficits, weighed
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.merit import Merit, share_limit
 from evenhand.policy.mixing import MixingRule, as_mixing
-from evenhand.policy.part import Traits
+from evenhand.policy.part import Places, Traits
 from evenhand.policy.rules import FairnessRules
 
 
@@ -69,6 +70,7 @@ class DeficitFirst(Fairness):
 
     fractions: Array = field(converter=validate.fractions)
     tolerance: float = field(default=0.0, converter=validate.nonnegative)
+    traits = Traits(arrears="tolerance")
 
     def allowance(self, arms: int, rounds: int, plays: int) -> float:
         """``1 + α + Σ_{j<K} R_j/j``, R_j being the sum of the j largest shares."""
@@ -150,6 +152,7 @@ class DeficitBonus(Fairness):
     fractions: Array = field(converter=validate.fractions)
     rate: Array = field(converter=validate.nonnegatives)
     shape: str = field(default="linear", validator=validate.choice(*BONUSES))
+    traits = Traits(arrears="rate")
 
     def __attrs_post_init__(self) -> None:
         validate.same_length("rate", self.rate, self.fractions, "fractions")
@@ -187,8 +190,9 @@ class DeficitBonus(Fairness):
 class Queue:
     """The recursive virtual queues, each by what happened since it was last empty."""
 
-    rounds: Array  # (…, arms) rounds since the queue was last empty
+    rounds: Array  # (…, arms) rounds since the queue was last empty, or its promise began
     plays: Array  # (…, arms) plays of the arm in those rounds
+    carried: Array  # (…, arms) its length then, in whole billionths of a play
 
 
 @part("fairness", "virtual_queue")
@@ -225,7 +229,7 @@ class VirtualQueue(Fairness):
     eta: float = field(converter=validate.nonnegative_or_inf)
     weights: Array = field(default=1.0, converter=validate.nonnegatives)
     queue: str = field(default="exact", validator=validate.choice("exact", "recursive"))
-    traits = Traits(exact=True)
+    traits = Traits(exact=True, arrears="eta")
 
     def __attrs_post_init__(self) -> None:
         validate.same_length("weights", self.weights, self.fractions, "fractions")
@@ -242,7 +246,16 @@ class VirtualQueue(Fairness):
 
     def start(self, shape: Shape) -> Queue | None:
         """Empty queues; the exact queue needs nothing but the tally."""
-        return Queue(np.zeros(shape), np.zeros(shape)) if self.queue == "recursive" else None
+        return Queue(*np.zeros((3, *shape))) if self.queue == "recursive" else None
+
+    def begin(self, memory: Queue | None, places: Places, carried: Array) -> Queue | None:
+        """Queues that are as long as what is carried: ``Q₀ = max(C, 0)``."""
+        if memory is None:
+            return None
+        rounds, plays, lengths = memory.rounds.copy(), memory.plays.copy(), memory.carried.copy()
+        rounds[..., places] = plays[..., places] = 0.0
+        lengths[..., places] = np.rint(np.maximum(carried[..., places], 0.0) * BILLION)
+        return Queue(rounds, plays, lengths)
 
     def rules(self) -> FairnessRules:
         """The queue, or the weights alone."""
@@ -259,7 +272,7 @@ class VirtualQueue(Fairness):
         if np.isinf(self.eta):
             return Ranking(weighed(self.weights, score))
         if self.queue == "recursive":
-            lengths = owed(self.fractions, state.fairness.rounds, state.fairness.plays)
+            lengths = owed(self.fractions, state.fairness.rounds, state.fairness.plays, state.fairness.carried)
         else:
             lengths = np.maximum(deficits(self.fractions, state.round, state), 0.0)
         return Ranking(lengths + weighed(self.eta * self.weights, score))
@@ -271,9 +284,10 @@ class VirtualQueue(Fairness):
             return
         memory.rounds += 1.0
         memory.plays += decision.played
-        waiting = owed(self.fractions, memory.rounds, memory.plays) > 0.0
+        waiting = owed(self.fractions, memory.rounds, memory.plays, memory.carried) > 0.0
         memory.rounds *= waiting
         memory.plays *= waiting
+        memory.carried *= waiting
 
 
 @part("fairness", "guaranteed_shares")

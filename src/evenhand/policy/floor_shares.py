@@ -27,8 +27,8 @@ class FloorShares(Fairness):
     clip   ``p_i = max(w_i, f_i) / Σ_j max(w_j, f_j)``     broken: with one arm at 1, each other has ``f/(1 + (K−1) f)``
     =====  ==============================================  ========================================================
 
-    So clipping gives 7.1% for a floor of 10% and five arms. It is here for comparison: services for experiments ship
-    it.
+    So clipping gives 7.1% for a floor of 10% and five arms. It is here for comparison: services for experiments have
+    shipped it.
 
     Args:
         fractions: (arms,), floors f_i, in [0, 1], with a sum of at most 1; one number for all arms.
@@ -41,7 +41,7 @@ class FloorShares(Fairness):
         >>> [FloorShares(0.1, rule).claim(sure, state).score.round(4).tolist() for rule in ("mix", "clip")]
         [[0.6, 0.1, 0.1, 0.1, 0.1], [0.7143, 0.0714, 0.0714, 0.0714, 0.0714]]
 
-    Source: ours (mix); GrowthBook, gbstats, ``min_variation_weight`` (clip).
+    Source: ours (mix; GrowthBook's gbstats since June 2026, too); GrowthBook, banditWeights.ts, as of 2026 (clip).
     """
 
     fractions: Array = field(converter=validate.fractions)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
@@ -13,9 +14,10 @@ from attrs import field, frozen
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest, shown
 from evenhand.core.parts import part
-from evenhand.core.state import Array, Shape, State
+from evenhand.core.state import Array, Shape, State, grown
 from evenhand.core.streams import over_arms
-from evenhand.policy.claim import Fairness, Group, Ranking, deficits, owed, weighed
+from evenhand.policy.accounts import Accounts
+from evenhand.policy.claim import Fairness, Group, Ranking, deficits, weighed
 from evenhand.policy.part import Places, Traits
 
 NEVER = -1e18  # the score of an arm whose cap is 0, which plays only where no other can
@@ -68,11 +70,12 @@ def _group(place: int, table: object) -> Group:
 
 
 @dataclass(slots=True)
-class GroupsBegun:
-    """When the promises to the groups began: zeros where that was before round 1."""
+class Bounds:
+    """The accounts of largest shares of arms, and of what groups are promised, at least and at most."""
 
-    rounds: Array  # (…, groups) rounds decided before
-    plays: Array  # (…, groups) plays of the arms of each group before
+    caps: Accounts  # (…, arms)
+    groups: Accounts  # (…, groups)
+    group_caps: Accounts  # (…, groups)
 
 
 def membership(groups: Sequence[Group], arms: int) -> Array:
@@ -146,7 +149,7 @@ class BoundedShares(Fairness):
     caps: Array = field(default=1.0, converter=validate.fractions)
     groups: tuple[Group, ...] = field(default=(), converter=as_groups)
     eta: float = field(default=1.0, converter=validate.nonnegative)
-    traits = Traits(exact=True, limits=True)
+    traits = Traits(exact=True, limits=True, arrears="eta")
 
     def __attrs_post_init__(self) -> None:
         validate.same_length("caps", self.caps, self.fractions, "fractions")
@@ -171,50 +174,36 @@ class BoundedShares(Fairness):
         validate.one_per_arm("caps", self.caps, arms)
         membership(self.groups, arms)
 
-    def start(self, shape: Shape) -> GroupsBegun | None:
-        """All promises begin with round 1; without groups there is nothing to remember."""
-        shape = (*shape[:-1], len(self.groups))
-        return GroupsBegun(np.zeros(shape), np.zeros(shape)) if self.groups else None
+    def start(self, shape: Shape) -> Bounds:
+        """All promises begin with round 1."""
+        of_groups = (*shape[:-1], len(self.groups))
+        return Bounds(*(Accounts.opened(one) for one in (shape, of_groups, of_groups)))
 
-    def grow(self, memory: GroupsBegun | None, arms: int) -> GroupsBegun | None:
-        """As it was: it has a place for each group, not for each arm."""
+    def grow(self, memory: Bounds, arms: int) -> Bounds:
+        """With accounts of the new arms; groups have theirs."""
+        return dataclasses.replace(memory, caps=grown(memory.caps, Accounts.opened((arms,))))
+
+    def begin(self, memory: Bounds, places: Places, carried: Array) -> Bounds:
+        """As it was: `evenhand.policy.settlement` begins these accounts."""
         return memory
-
-    def begin(self, memory: GroupsBegun | None, places: Places, carried: Array) -> GroupsBegun | None:
-        """As it was: the promises to arms are counted from where the state says that they began."""
-        return memory
-
-    def regroup(
-        self, memory: GroupsBegun | None, before: Sequence[Group], state: State, begun: Collection[str]
-    ) -> GroupsBegun | None:
-        """What is owed to a group goes on where only its arms have changed."""
-        if not self.groups:
-            return None
-        plays = state.tally.pulls @ membership(self.groups, state.arms)
-        earlier = state.tally.pulls @ membership(before, state.arms)
-        places = {group["name"]: place for place, group in enumerate(before)}
-        new = GroupsBegun(np.full(len(self.groups), float(state.round)), plays)
-        for place, group in enumerate(self.groups):
-            was = places.get(group["name"])
-            if memory is not None and was is not None and group["name"] not in begun:
-                new.rounds[place] = memory.rounds[was]
-                new.plays[place] = memory.plays[was] + plays[place] - earlier[was]
-        return new
 
     def advance(self, memory: object, plays: Array, rounds: float) -> NoReturn:
         """Refused."""
         raise EvenhandError(f"{type(self).__name__} keeps caps and promises to groups by rounds")
 
-    def learn(self, memory: GroupsBegun | None, plays: Array, sums: Array) -> GroupsBegun | None:
-        """Plays elsewhere count as plays before the promises to the groups began."""
-        if memory is None:
-            return None
-        return GroupsBegun(memory.rounds.copy(), memory.plays + plays @ membership(self.groups, len(plays)))
+    def learn(self, memory: Bounds, plays: Array, sums: Array) -> Bounds:
+        """Plays elsewhere count as plays before the promises began."""
+        of_groups = plays @ membership(self.groups, len(plays))
+        new = dataclasses.replace
+        return Bounds(
+            new(memory.caps, plays=memory.caps.plays + plays),
+            *(new(one, plays=one.plays + of_groups) for one in (memory.groups, memory.group_caps)),
+        )
 
     def claim(self, score: Array, state: State) -> Ranking:
         """The score with what is owed to the arm and its groups, less what they had too much."""
         owing = np.maximum(deficits(self.fractions, state.round, state), 0.0)
-        owing += np.minimum(deficits(self.caps, state.round, state), 0.0)
+        owing += np.minimum(state.fairness.caps.owed(self.caps, state.round, state.tally.pulls), 0.0)
         barred = np.broadcast_to(self.caps == 0.0, owing.shape)
         if self.groups:
             floors, caps = group_deficits(self.groups, state)
@@ -236,8 +225,8 @@ class BoundedShares(Fairness):
 
 
 def group_deficits(groups: Sequence[Group], state: State) -> tuple[Array, Array]:
-    """The plays owed to each group by its floor, and those left under its cap, since its promise began."""
-    begun: GroupsBegun = state.fairness
-    plays = state.tally.pulls @ membership(groups, state.arms) - begun.plays
-    rounds = state.round - begun.rounds
-    return owed(floors_of(groups), rounds, plays), owed(caps_of(groups), rounds, plays)
+    """The plays owed to each group by its floor, and those left under its cap."""
+    bounds: Bounds = state.fairness
+    plays = state.tally.pulls @ membership(groups, state.arms)
+    floors = bounds.groups.owed(floors_of(groups), state.round, plays)
+    return floors, bounds.group_caps.owed(caps_of(groups), state.round, plays)

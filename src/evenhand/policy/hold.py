@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -299,12 +300,27 @@ class HoldFor(Hold):
         return held, None
 
     def longest(self, rounds: int) -> float:
-        """The size of the hold in which that many rounds end, were they all of one arm."""
-        holds, played = 1, 0.0
-        while played < rounds:
-            size = float(self.size(np.array([float(holds)]))[0])
-            holds, played = holds + 1, played + size
-        return min(size, float(rounds)) if rounds else 1.0
+        """The size of the hold in which that many rounds end, were they all of one arm.
+
+        Beyond the first 10,000 holds it is bounded: none of those that follow is shorter than the last of these.
+        """
+        if rounds < 1:
+            return 1.0
+        sizes, ends = self._first_holds
+        hold = int(np.searchsorted(ends, rounds))
+        if hold < len(ends):
+            size = sizes.item(hold)
+        else:
+            number = len(ends) + np.ceil((rounds - ends[-1]) / sizes[-1])
+            size = float(self.size(np.array([number]))[0])
+        return min(size, float(rounds))
+
+    @cached_property
+    def _first_holds(self) -> tuple[Array, Array]:
+        """(10000,), the sizes of the first holds, and the rounds after which they end."""
+        with np.errstate(over="ignore"):
+            sizes = np.asarray(self.size(np.arange(1.0, 10_001.0)), dtype=float)
+            return sizes, np.cumsum(sizes)
 
     def after_decision(self, state: State, decision: Decision) -> None:
         """A round less to go, and a new hold where a lane chose anew."""

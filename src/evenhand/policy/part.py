@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part
+from evenhand.core.source import aside
 from evenhand.core.state import Array, Decision, Feedback, Shape, State
 
 
@@ -50,6 +51,8 @@ class Traits:
     """a fairness part: whether the scores, and with them chance in the index, have no influence"""
     limits: bool = False
     """a fairness part: whether floors, caps and shares of groups can be promised at any time"""
+    arrears: Annotated[str, aside] = ""
+    """a fairness part: the parameter that allows arms to be behind their promises, if one does"""
     idle: bool = False
     """a fairness part, schedule or hold: whether it leaves everything to the other parts"""
     alone: bool = False
@@ -181,9 +184,9 @@ class PolicyPart(Part):
         owed from before overrides this; others refuse such plays.
 
         Args:
-            memory: of a single lane; it stays as it is.
+            memory: of one lane or many; it stays as it is.
             places: (n,), of the arms whose promise begins.
-            carried: (arms,), plays owed to each arm from now on, 0 for none; negative where it has had too many.
+            carried: (…, arms), plays owed to each arm from now on, 0 for none; negative where it has had too many.
 
         Returns:
             A new memory.
@@ -194,7 +197,7 @@ class PolicyPart(Part):
         if memory is None:
             return None
         name = type(self).__name__
-        if np.any(carried[places]):
+        if np.any(carried[..., places]):
             raise EvenhandError(
                 f"{name} keeps an account of its own, in which every promise begins with nothing owed: forgive what is "
                 f"owed, or define {name}.begin(memory, places, carried)"
@@ -203,7 +206,7 @@ class PolicyPart(Part):
         def begun(old: Array, fresh: Array) -> Array | None:
             if old.shape != fresh.shape:
                 return None
-            if old.shape[-1:] != carried.shape:
+            if old.shape[-1:] != carried.shape[-1:]:
                 return old.copy()
             new = old.copy()
             new[..., places] = fresh[..., places]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.state import Array
+from evenhand.inference.means import mean_and_reach
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,8 @@ def expected_fairness(
 
 def _mean_and_reach(deficits: Array, confidence: float) -> tuple[Array, Array]:
     """Means over the lanes and half their intervals, (checkpoints, arms), all of which hold together."""
-    from scipy.stats import t
-
-    lanes = deficits.shape[1]
-    error = deficits.std(axis=1, ddof=1) / math.sqrt(lanes)
-    looks = error.size
-    return deficits.mean(axis=1), float(t.ppf(1.0 - (1.0 - confidence) / (2.0 * looks), lanes - 1)) * error
+    looks = deficits.shape[0] * deficits.shape[2]
+    return mean_and_reach(np.moveaxis(deficits, 1, -1), 1.0 - (1.0 - confidence) / looks)
 
 
 def _powers(time: Array, deficits: Array) -> Array:

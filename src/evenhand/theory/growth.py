@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
+from evenhand.inference.means import mean_and_reach
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ def growth_exponent(rounds: ArrayLike, curves: ArrayLike, since: float = 0.1, co
             f"{values.shape[1]}"
         )
     slopes = _slopes(np.log(time[late]), np.log(values))
-    return _interval(slopes, confidence)
+    mean, reach = (float(one) for one in mean_and_reach(slopes, confidence))
+    return Exponent(mean, mean - reach, mean + reach, len(slopes))
 
 
 def _slopes(time: Array, values: Array) -> Array:
@@ -74,11 +76,3 @@ def _slopes(time: Array, values: Array) -> Array:
     weights = weights / weights.sum()
     centred = time - weights @ time
     return np.asarray((weights * centred) @ values / ((weights * centred) @ centred))
-
-
-def _interval(slopes: Array, confidence: float) -> Exponent:
-    from scipy.stats import t
-
-    mean, error = float(slopes.mean()), float(slopes.std(ddof=1) / np.sqrt(len(slopes)))
-    reach = float(t.ppf(0.5 + confidence / 2.0, len(slopes) - 1)) * error
-    return Exponent(mean, mean - reach, mean + reach, len(slopes))

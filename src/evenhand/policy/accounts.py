@@ -1,0 +1,167 @@
+"""What is owed under each promise, counted exactly, and what becomes of it when the promise changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evenhand.core.state import Array, Mask, Shape
+
+BILLION = 1e9  # what is due is counted in billionths of a play
+
+
+def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0) -> Any:
+    """The plays still owed to each arm: ``C + r_i n − N_i``; negative where an arm is ahead.
+
+    Worked out afresh from n, never by adding r up, and in whole billionths of a play. So 0.07 · 100 − 7 is 0, and equal
+    deficits of different arms compare equal (up to some million rounds, where double precision ends).
+
+    Args:
+        fractions: (…, arms), promised share of the rounds of each arm; or all of them a number, for a single arm.
+        rounds: n, the rounds over which the share is due; a number, or (…, arms).
+        pulls: (…, arms), plays so far.
+        carried: C, what was owed when the promise began, in whole billionths of a play.
+
+    Returns:
+        Plays, in the shape of ``pulls``.
+
+    Example:
+        >>> import numpy as np
+        >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
+        (False, True)
+    """
+    return (np.rint(fractions * rounds * BILLION) + carried - pulls * BILLION) / BILLION
+
+
+@dataclass(slots=True)
+class Accounts:
+    """When promises began, and what was owed then: an account is behind by ``D = C + r (n − n₀) − (N − N₀)`` plays.
+
+    An account whose promise is 0, or whose arm is retired, *rests*: nothing becomes due, plays count for nothing, and
+    what is owed waits for the next promise.
+    """
+
+    rounds: Array  # (…, accounts) n₀, rounds decided before
+    plays: Array  # (…, accounts) N₀, plays before
+    carried: Array  # (…, accounts) C, in whole billionths of a play; 0 where it rests
+    waiting: Array  # (…, accounts) what is owed where it rests (of a largest share: the excess); 0 elsewhere
+
+    @classmethod
+    def opened(cls, shape: Shape) -> Accounts:
+        """Accounts that begin with round 1 and nothing owed."""
+        return cls(*np.zeros((4, *shape)))
+
+    def owed(self, shares: Any, rounds: Any, plays: Array) -> Array:
+        """(…, accounts), the plays behind these promises after so many rounds, in which there were these plays.
+
+        Of an account that rests, nothing becomes due and its plays count; what waits is left out.
+        """
+        behind: Array = owed(shares, rounds - self.rounds, plays - self.plays, self.carried)
+        return behind
+
+    def owed_exactly(self, shares: Array, rounds: int, plays: Array) -> Array:
+        """The same in whole billionths of a play; a share that is NaN counts as 0."""
+        return np.asarray(np.rint(self.owed(np.nan_to_num(shares), rounds, plays) * BILLION))
+
+    def places(self, places: Sequence[int]) -> Accounts:
+        """Some of the accounts, (…, len(places))."""
+        at = list(places)
+        return Accounts(self.rounds[..., at], self.plays[..., at], self.carried[..., at], self.waiting[..., at])
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What becomes of what is owed where a promise changes.
+
+    Args:
+        debt: ``"carry"``: arrears go on in full, and advances up to what one decision can give, larger ones lapse;
+            ``"cap"``: the same, and arrears beyond the limit end; ``"forgive"``: nothing is owed from then on.
+        limit: of ``"cap"``, in plays.
+        limit_rounds: of ``"cap"``, in rounds of the new share; one of the two is given.
+    """
+
+    debt: str = "carry"
+    limit: float | None = None
+    limit_rounds: float | None = None
+
+
+CARRIED = Terms()
+
+
+@dataclass(slots=True)
+class Settled:
+    """What became of what was owed where promises changed: ``owed + lapsed = carried + ended``.
+
+    All are in whole billionths of a play, and 0 where no promise changed. Of a largest share the excess is meant.
+    """
+
+    changed: Mask  # (…, accounts), whether the promise is another
+    since: Array  # the round after which the promise before began
+    plays: Array  # since then
+    owed: Array  # before; negative where ahead
+    carried: Array  # from now on
+    ended: Array  # forgiven, or beyond the limit
+    lapsed: Array  # advances that do not count any more
+
+
+def settled(
+    accounts: Accounts,
+    before: Array,
+    after: Array,
+    rounds: int,
+    plays: Array,
+    most: Array | float,
+    terms: Terms = CARRIED,
+    sign: float = 1.0,
+    moved: Mask | bool = False,
+) -> tuple[Accounts, Settled]:
+    """The accounts when promises change after some rounds, and what became of what was owed.
+
+    ``C ← max(D, −A)``, A being what one decision can give. Arrears are never lost by a change. Larger advances lapse:
+    an arm with 9,000 of 10,000 plays whose share rises from 5% to 20% would wait 42,500 rounds for them. All advances
+    cannot lapse: ten arms at 3%, changed a little every five rounds, would have 600 of 6,000 plays each, not 180.
+
+    Args:
+        accounts: before; they stay as they are.
+        before: (accounts,), the shares until now; NaN where an account rests.
+        after: (accounts,), the shares from now on; NaN where an account rests.
+        rounds: decided so far.
+        plays: (…, accounts), so far.
+        most: A, in plays; a number, or (accounts,).
+        terms: of the change.
+        sign: 1 for shares that are promised at least; −1 for largest shares, of which the excess is carried.
+        moved: (accounts,), whether the account begins anew though its share is the same, as that of an added arm.
+
+    Example:
+        >>> accounts, shares = Accounts.opened((2,)), np.array([0.5, 0.1])
+        >>> new, found = settled(accounts, shares, shares / 2, 10, np.array([0.0, 9.0]), most=1.0)
+        >>> (found.owed / BILLION).tolist(), (new.carried / BILLION).tolist(), (found.lapsed / BILLION).tolist()
+        ([5.0, -8.0], [5.0, -1.0], [0.0, 7.0])
+    """
+    rests = np.isnan(after)
+    changed = np.broadcast_to(moved | ~((before == after) | (np.isnan(before) & rests)), plays.shape)
+    running = sign * accounts.owed_exactly(before, rounds, plays)
+    behind = np.where(np.isnan(before), accounts.waiting, running)
+    kept = np.maximum(behind, 0.0 if terms.debt == "forgive" else -np.rint(np.asarray(most) * BILLION))
+    carried = np.zeros(plays.shape) if terms.debt == "forgive" else np.minimum(kept, _limit(terms, after))
+    flows = (np.where(changed, one, 0.0) for one in (behind, carried, kept - carried, kept - behind))
+    found = Settled(changed, accounts.rounds, plays - accounts.plays, *flows)
+    new = Accounts(
+        np.where(changed, float(rounds), accounts.rounds),
+        np.where(changed, plays, accounts.plays),
+        np.where(changed, np.where(rests, 0.0, sign * found.carried), accounts.carried),
+        np.where(changed, np.where(rests, found.carried, 0.0), accounts.waiting),
+    )
+    return new, found
+
+
+def _limit(terms: Terms, after: Array) -> Array:
+    """(accounts,), the largest arrears that are carried, in billionths; those of an account that rests all wait."""
+    if terms.debt == "carry":
+        return np.full(after.shape, np.inf)
+    if terms.limit is not None:
+        return np.rint(np.full(after.shape, terms.limit) * BILLION)
+    return np.where(np.isnan(after), np.inf, np.rint((terms.limit_rounds or 0.0) * np.nan_to_num(after) * BILLION))

@@ -1,0 +1,137 @@
+"""What is carried when the promises of a policy change: of arms and of groups, at least and at most."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.core.state import Array, Mask, State, grown
+from evenhand.policy.accounts import Accounts, Settled, Terms, settled
+from evenhand.policy.claim import Group
+from evenhand.policy.composition import Policy
+from evenhand.policy.groups import Bounds, membership
+
+Waiting = MutableMapping[str, tuple[Array, Array]]  # what is owed to groups that there are no more, and their excess
+
+
+@dataclass(slots=True)
+class Settlement:
+    """What became of what was owed, for each kind of promise; None for one that the policy does not make."""
+
+    shares: Settled | None  # of arms
+    caps: Settled | None
+    group_shares: Settled | None  # of `groups`
+    group_caps: Settled | None
+    groups: tuple[str, ...]  # those before and after, by name
+    began: Mask  # (…, arms), the arms whose promise is another, or measured against another share
+
+
+def settle(
+    before: Policy,
+    after: Policy,
+    state: State,
+    active: tuple[Mask, Mask],
+    terms: Terms,
+    waiting: Waiting,
+    moved: Sequence[int] = (),
+) -> Settlement:
+    """Begin the promises that are others with the next round, in place, with what is carried of what was owed.
+
+    Args:
+        before: the policy until now.
+        after: the policy from now on.
+        state: of one lane, or of many; with the arms from now on, and accounts.
+        active: (arms,) each, the arms that are not retired, before and after.
+        terms: of the change.
+        waiting: what is owed to groups that are promised nothing any more, by name; updated in place.
+        moved: places of arms that were added, retired or brought back.
+
+    Returns:
+        What became of what was owed.
+
+    Raises:
+        EvenhandError: plays are carried that a part cannot count; nothing changes then.
+    """
+    arms, most = state.arms, before.hold.longest(state.round + 1)
+    anew = np.zeros(arms, dtype=bool)
+    anew[list(moved)] = True
+    found = Settlement(None, None, None, None, (), anew)
+    bounds = state.fairness if after.fairness.traits.limits else None
+    if bounds is not None:
+        shares = (_caps(before, arms, active[0]), _caps(after, arms, active[1]))
+        caps, found.caps = settled(bounds.caps, *shares, state.round, state.tally.pulls, most, terms, -1.0, anew)
+        bounds = Bounds(caps, *_settle_groups(before.groups, after.groups, state, most, terms, waiting, found))
+    shares = (_shares(before, arms, active[0]), _shares(after, arms, active[1]))
+    terms = terms if after.promises_shares else Terms("forgive")
+    accounts, of_arms = settled(state.begun, *shares, state.round, state.tally.pulls, most, terms, 1.0, anew)
+    after.begin(state, of_arms.changed, accounts)
+    found.shares, found.began = of_arms if after.promises_shares else None, of_arms.changed
+    if bounds is not None:
+        state.fairness = bounds
+    return found
+
+
+def _shares(policy: Policy, arms: int, active: Mask) -> Array:
+    """(arms,), the promised shares; NaN where an account rests."""
+    shares = np.zeros(arms) if policy.fractions is None else _filled(policy.fractions, arms, 0.0)
+    return np.where((shares > 0.0) & active, shares, np.nan)
+
+
+def _caps(policy: Policy, arms: int, active: Mask) -> Array:
+    """(arms,), the largest shares; NaN where there is no limit."""
+    caps = np.ones(arms) if policy.caps is None else _filled(policy.caps, arms, 1.0)
+    return np.where((caps < 1.0) & active, caps, np.nan)
+
+
+def _filled(values: Array, arms: int, new: float) -> Array:
+    """(arms,), a value per arm, or one for all; that of arms that were added later is ``new``."""
+    values = np.asarray(values, dtype=float)
+    if values.shape[-1] in (1, arms):
+        return np.broadcast_to(values, (*values.shape[:-1], arms))
+    return np.concatenate([values, np.full(arms - values.shape[-1], new)])
+
+
+def _settle_groups(
+    before: Sequence[Group],
+    after: Sequence[Group],
+    state: State,
+    most: float,
+    terms: Terms,
+    waiting: Waiting,
+    found: Settlement,
+) -> tuple[Accounts, Accounts]:
+    """The accounts of the groups from now on; a change of the arms in a group moves no debt."""
+    old, new = ([group["name"] for group in groups] for groups in (before, after))
+    names = found.groups = (*old, *(name for name in new if name not in old))
+    tables = {group["name"]: group for group in (*before, *after)}
+    plays = state.tally.pulls @ membership([tables[name] for name in names], state.arms)
+    earlier = state.tally.pulls @ membership(before, state.arms)
+    largest = np.array([most * min(state.plays, len(tables[name]["arms"])) for name in names])
+    kept, flows = list[Accounts](), list[Settled]()
+    bounds: Bounds = state.fairness
+    for kind, (accounts, sign) in enumerate(((bounds.groups, 1.0), (bounds.group_caps, -1.0))):
+        opened = grown(accounts, Accounts.opened(plays.shape))
+        opened.plays[..., : len(old)] += plays[..., : len(old)] - earlier
+        for place, name in enumerate(names):
+            if name in waiting and name not in old:
+                opened.waiting[..., place] = waiting[name][kind]
+        until, onward = (_bounds_of(groups, names, kind) for groups in (before, after))
+        account, flow = settled(opened, until, onward, state.round, plays, largest, terms, sign)
+        kept.append(account)
+        flows.append(flow)
+    found.group_shares, found.group_caps = flows
+    for place, name in enumerate(names):
+        if name in new:
+            waiting.pop(name, None)
+        else:
+            waiting[name] = (kept[0].waiting[..., place], kept[1].waiting[..., place])
+    places = [names.index(name) for name in new]
+    return kept[0].places(places), kept[1].places(places)
+
+
+def _bounds_of(groups: Sequence[Group], names: Sequence[str], kind: int) -> Array:
+    """(names,), what groups are promised at least, or at most; NaN where that is nothing, or there is no such group."""
+    bounds = {group["name"]: group["at_most"] if kind else group["at_least"] or None for group in groups}
+    return np.array([bounds.get(name) for name in names], dtype=float)  # None becomes NaN
