@@ -53,7 +53,7 @@ def test_the_posterior_of_thompson_sampling_has_the_counts() -> None:
 )
 def test_counts_change_no_promise_and_the_audit_shows_them_apart(algorithm: str, parameters: dict[str, Any]) -> None:
     bandit = Bandit(ARMS, algorithm, start_from=COUNTS, **parameters)
-    assert bandit._record.deficits().tolist() == [0.0, 0.0, 0.0]
+    assert bandit._record.owed().tolist() == [0.0, 0.0, 0.0]
     arms = played(bandit, 200)
     audit = bandit.audit(now=0.0)
     for line in audit.lines:
@@ -84,7 +84,7 @@ def test_a_bandit_starts_from_another_ones_known_rewards_and_from_what_that_lear
     assert counts_of(first._record)["tea"] == Counts(10.0 + plays, 4.0 + plays)
     second = Bandit(ARMS, "fucb", fractions=[0.0, 0.5, 0.0], start_from=first)
     assert second.audit(now=0.0).lines[0].learned_plays == 10 + plays
-    assert second._record.deficits().tolist() == [0.0, 0.0, 0.0]
+    assert second._record.owed().tolist() == [0.0, 0.0, 0.0]
     with pytest.raises(EvenhandError, match=r"another bandit has rewards in \[0, 1\], not in \[0, 5\]"):
         Bandit(ARMS, "fucb", fractions=0.1, rewards=(0, 5), start_from=first)
     with pytest.raises(EvenhandError, match="another bandit has none of these arms; its arms are tea, mate"):
@@ -138,7 +138,7 @@ def test_a_log_teaches_its_rewards_and_no_promise(tmp_path: Path) -> None:
     assert learned.plays == {"coffee": 1, "tea": 2}
     assert "without plays in the log: cocoa" in str(learned)
     assert bandit._record.state.tally.rewards.tolist() == [1.75, 0.25, 0.0]
-    assert bandit._record.deficits().tolist() == [0.0, 0.0, 0.0]
+    assert bandit._record.owed().tolist() == [0.0, 0.0, 0.0]
 
 
 def test_plays_without_a_reward_count_as_the_bandit_says(tmp_path: Path) -> None:

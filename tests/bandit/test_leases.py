@@ -101,9 +101,9 @@ def test_promises_are_kept_as_by_single_decisions(size: int, tolerance: float) -
             played = rewards.setdefault(decision.names[0], ([], []))
             played[0].append(decision.position)
             played[1].append(float(chance.random() < 0.5))
-            worst = max(worst, float(single._record.deficits().max()))
+            worst = max(worst, float(single._record.owed().max()))
         leased.report(lease.id, size, rewards)
-        assert leased._record.deficits().max() <= max(worst, tolerance) + 1e-9
+        assert leased._record.owed().max() <= max(worst, tolerance) + 1e-9
     assert leased._record.statistics.received.sum() == leased._record.state.tally.pulls.sum() == 3 * size
     assert leased._record.state.tally.received.sum() == 3 * size
 
@@ -131,7 +131,7 @@ def test_many_arms_get_what_they_are_promised() -> None:
         lease = bandit.lease(size)
         assert sum(arm.count for arm in lease.arms) == 2 * size
         assert max(arm.count for arm in lease.arms) <= size
-    assert bandit._record.deficits().max() <= 0.0
+    assert bandit._record.owed().max() <= 0.0
 
 
 def test_promises_that_cannot_be_kept_in_a_lease_are_those_of_the_arms_furthest_behind() -> None:
@@ -150,14 +150,14 @@ def test_what_was_not_played_is_taken_out_of_the_account(units: bool) -> None:
     bandit = fair(window=60.0, missing="lost")
     for _ in range(40):
         bandit.decide(now=0.0, available=["red", "blue"])
-    before, deficits = bandit.dump(), bandit._record.deficits()
+    before, deficits = bandit.dump(), bandit._record.owed()
     lease = bandit.lease(1000, seconds=10.0, available=["red", "green", "blue"], units=units, now=1.0)
     assert bandit._record.state.round == 1040
     assert bandit.expire(now=70.9) != {}  # the windows of the first decisions; the lease may still be reported
     assert bandit._record.leases.open == 1000
     bandit.expire(now=71.0)
     assert bandit._record.leases.open == 0
-    np.testing.assert_array_equal(bandit._record.deficits(), deficits)
+    np.testing.assert_array_equal(bandit._record.owed(), deficits)
     assert bandit.dump()["state"]["tally"]["pulls"] == before["state"]["tally"]["pulls"]
     assert bandit.dump()["statistics"]["missed"] == before["statistics"]["missed"]
     assert bandit._record.state.round == 1040  # its rounds are gone, and decisions go on after them
@@ -166,7 +166,7 @@ def test_what_was_not_played_is_taken_out_of_the_account(units: bool) -> None:
         bandit.report(lease.id, 1, now=72.0)
 
 
-def test_a_promise_that_began_in_the_meantime_does_not_know_of_the_lease() -> None:
+def test_rounds_that_are_returned_are_owed_at_the_shares_of_then_also_after_another_promise() -> None:
     bandit = fair()
     lease = bandit.lease(1000)
     bandit.promise({"red": 0.3})
@@ -175,14 +175,19 @@ def test_a_promise_that_began_in_the_meantime_does_not_know_of_the_lease() -> No
     bandit.report(other.id, 0, finished=True)
     for _ in range(10):
         bandit.decide()
-    before = dict(zip(bandit.names, bandit._record.deficits().tolist(), strict=True))
+    before = dict(zip(bandit.names, bandit._record.owed().tolist(), strict=True))
     black = bandit._record.state.tally.pulls[3]
     bandit.report(lease.id, 0, finished=True)
-    after = dict(zip(bandit.names, bandit._record.deficits().tolist(), strict=True))
-    assert (after["red"], after["white"]) == (before["red"], before["white"])
-    count = {arm.arm: arm.count for arm in lease.arms}["black"]
-    assert bandit._record.state.tally.pulls[3] == black - count
-    assert after["black"] == pytest.approx(before["black"] - 0.15 * 1000 + count)
+    after = dict(zip(bandit.names, bandit._record.owed().tolist(), strict=True))
+    counts = {arm.arm: arm.count for arm in lease.arms}
+    assert bandit._record.state.tally.pulls[3] == black - counts["black"]
+    for arm, share in (("red", 0.1), ("black", 0.15)):
+        assert after[arm] == pytest.approx(before[arm] - share * 1000 + counts[arm])
+    assert after["white"] == before["white"]  # which came later
+    for line in bandit.audit().lines:
+        owed = line.paid + (line.deficit or 0.0) - line.lapsed
+        assert line.due == pytest.approx(owed, abs=1e-8)
+    assert {line.arm: line.due for line in bandit.audit().lines}["red"] == pytest.approx(0.3 * 10)
 
 
 def test_part_of_a_lease() -> None:
@@ -194,7 +199,7 @@ def test_part_of_a_lease() -> None:
     bandit.report(lease.id, 0, finished=True)
     assert bandit._record.state.tally.pulls.tolist() == [names[:37].count(arm) for arm in ARMS]
     shares = np.array([0.1, 0.2, 0.0, 0.15])
-    np.testing.assert_allclose(bandit._record.deficits(), 37 * shares - bandit._record.state.tally.pulls)
+    np.testing.assert_allclose(bandit._record.owed(), 37 * shares - bandit._record.state.tally.pulls)
     position = names.index("green")
     assert bandit.report(lease.id, 37, {"green": ([position], [1.0])}).accepted == 1  # rewards are still taken
     with pytest.raises(LeaseError, match="is over"):
@@ -305,7 +310,7 @@ def test_a_heavy_unit_costs_the_promise() -> None:
     bandit.report(leased.lease.id, 100, columns=leased.body()[0]["columns"])
     assert bandit._record.state.tally.pulls[bandit.names.index(names[0])] == 100.0
     owed = {arm: 100 * share for arm, share in SHARES.items() if arm != names[0]}
-    assert bandit._record.deficits().max() == pytest.approx(max(owed.values()))  # a whole lease's
+    assert bandit._record.owed().max() == pytest.approx(max(owed.values()))  # a whole lease's
     counts = {arm.arm: arm.count for arm in bandit.lease(100).arms}
     assert all(counts[arm] >= 2 * plays for arm, plays in owed.items())  # and the next lease makes up for it
 

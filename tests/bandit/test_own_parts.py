@@ -65,7 +65,9 @@ def test_a_promise_that_changes_begins_anew_in_a_part_of_ones_own() -> None:
         bandit.decide(available=["a"])
     memory = bandit._record.state.fairness
     assert memory == pytest.approx([0.0, 1.5, 1.5])
-    bandit.promise({"b": 0.2})
+    with pytest.raises(EvenhandError, match=r"forgive what is owed, or define Debt.begin\(memory, places, carried\)$"):
+        bandit.promise({"b": 0.2})
+    bandit.promise({"b": 0.2}, debt="forgive", reason="a new season")
     assert bandit._record.state.fairness == pytest.approx([0.0, 0.0, 1.5])
     assert memory == pytest.approx([0.0, 1.5, 1.5])
     bandit.add("d", fraction=0.1)

@@ -11,7 +11,7 @@ from evenhand.bandit import changes, decisions, history, lease_rounds, saved
 from evenhand.bandit import rewards as received
 from evenhand.bandit.record import Record
 from evenhand.core import validate
-from evenhand.core.errors import StateError
+from evenhand.core.errors import MissingPart, StateError
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus
 from evenhand.messages.changes import BringBack, ChangeRecord, Promise, Rename, Retire, change_of
 from evenhand.policy.composition import Policy
@@ -334,9 +334,8 @@ class Bandit:
     def change(self, change: ChangeRecord, *, now: float | None = None) -> tuple[str, ...]:
         """Change arms or promises, all at once or not at all; what is promised anew begins with the next round.
 
-        What is owed under a promise that changes lapses, which the audit records. A promise that stays as it is goes
-        on, with what is owed under it. Closing and reopening are recorded only: a service decides no more, a bandit
-        does.
+        What is owed under a promise that changes goes on, unless the change says otherwise. Closing and
+        reopening are recorded only: a service decides no more, a bandit does.
 
         Args:
             change: one of `evenhand.changes`, such as ``Promise({"tea": 0.2}, reason="as agreed")``.
@@ -407,18 +406,16 @@ class Bandit:
         """
         self.change(Retire(arm, reason=reason), now=now)
 
-    def bring_back(
-        self, arm: str, fraction: float | None = None, *, reason: str = "", now: float | None = None
-    ) -> None:
+    def bring_back(self, arm: str, fraction: float | None = None, *, now: float | None = None, **terms: Any) -> None:
         """Bring back a retired arm with everything known of it: the change `evenhand.changes.BringBack`.
 
         Args:
             arm: its name.
             fraction: its promised share of the rounds, in [0, 1]; None for none.
-            reason: why, for the audit.
             now: seconds since the epoch; None for the computer's clock.
+            **terms: ``debt``, ``limit``, ``limit_rounds`` and a ``reason``.
         """
-        self.change(BringBack(arm, fraction, reason=reason), now=now)
+        self.change(BringBack(arm, fraction, **terms), now=now)
 
     def rename(self, arm: str, new_name: str, *, reason: str = "", now: float | None = None) -> None:
         """Give an arm another name, with its promise, its plays and its pending rewards: `evenhand.changes.Rename`.
@@ -444,8 +441,8 @@ class Bandit:
         *,
         caps: Mapping[str, float] | None = None,
         groups: Mapping[str, Mapping[str, Any] | None] | None = None,
-        reason: str = "",
         now: float | None = None,
+        **terms: Any,
     ) -> tuple[str, ...]:
         """Change the promises of some arms and groups: the change `evenhand.changes.Promise`.
 
@@ -453,8 +450,8 @@ class Bandit:
             fractions: shares of the rounds by arm, in [0, 1].
             caps: largest shares of the rounds by arm, in [0, 1]; 1 for no limit.
             groups: tables with ``at_least``, ``at_most`` or ``exactly``, and ``arms``, by name; None ends one.
-            reason: why, for the audit.
             now: seconds since the epoch; None for the computer's clock.
+            **terms: ``debt``, ``limit``, ``limit_rounds`` and a ``reason``.
 
         Returns:
             The arms and groups whose promise has changed.
@@ -464,7 +461,7 @@ class Bandit:
             >>> bandit.promise({"tea": 0.1, "coffee": 0.3}), bandit.promise({"tea": 0.1})
             (('coffee',), ())
         """
-        return self.change(Promise(fractions, caps, groups, reason=reason), now=now)
+        return self.change(Promise(fractions, caps, groups, **terms), now=now)
 
     # --- audit --------------------------------------------------------------------------------------------------------
 
@@ -560,12 +557,13 @@ class Bandit:
 
         Raises:
             StateError: the file is missing, damaged or not a saved bandit.
+            MissingPart: it needs a part of your own, whose module was not imported.
         """
         plain = saved.read(path)
         try:
             return cls.restored(plain)
-        except StateError as error:
-            raise StateError(f"{path}: {error}") from None
+        except (MissingPart, StateError) as error:
+            raise type(error)(f"{path}: {error}") from None
 
 
 def clock(now: float | None) -> float:

@@ -11,11 +11,13 @@ import numpy as np
 from evenhand.bandit.arguments import with_places
 from evenhand.bandit.arms import Arms, checked_names
 from evenhand.bandit.counts import Statistics
+from evenhand.bandit.ledger import Holder, Opening, flow_of, flows
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest
-from evenhand.core.state import ALL_AVAILABLE, State, grown
+from evenhand.core.state import ALL_AVAILABLE, Array, State, grown
 from evenhand.messages import answers
+from evenhand.messages.answers import SettledPromise
 from evenhand.messages.changes import (
     VALUES,
     AddArm,
@@ -28,8 +30,10 @@ from evenhand.messages.changes import (
     Reopen,
     Retire,
 )
+from evenhand.policy.accounts import CARRIED, Settled, Terms
 from evenhand.policy.composition import Policy
 from evenhand.policy.prior import UNIFORM
+from evenhand.policy.settlement import Settlement, settle
 
 
 @dataclass(frozen=True)
@@ -38,29 +42,30 @@ class Plan:
 
     arms: Arms
     parameters: Mapping[str, Any]
-    begun: tuple[str, ...]
-    groups_begun: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()  # arms that are added, retired or brought back
+    begun: tuple[str, ...] = ()  # arms and groups whose promise is another
 
     def policy(self, record: Record, checked: bool = False) -> Policy:
         """The policy from then on."""
         return record.built(self.arms.names, self.parameters, checked, self.arms.retired)
 
 
-def make(record: Record, change: ChangeRecord, now: float, replayed: bool = False) -> tuple[str, ...]:
+def make(record: Record, change: ChangeRecord, now: float, replayed: bool = False, key: str = "") -> tuple[str, ...]:
     """Make a change; the names of the arms and groups whose promise begins.
 
     With ``replayed`` the promises are known to be feasible, and an arm that was renamed has its present name already.
+    ``key`` is the API key with which the change was asked for.
     """
     with record.noting(change, now):
         plan = plan_of(record, change, replayed)
         if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):
-            _change(record, plan, replayed)
+            _change(record, plan, change, Opening(now, reason=change.reason, key=key), replayed)
         elif isinstance(change, Rename | Erase) and (replayed or plan.arms is not record.arms):
             record.adopt(plan.arms, record.parameters, record.policy)
             record.version += 1
         if isinstance(change, AddArm | BringBack):
             record.availability.clear()  # it is unknown whether the arm would have been available
-    return (*plan.begun, *plan.groups_begun)
+    return (*plan.moved, *plan.begun)
 
 
 def plan_of(record: Record, change: ChangeRecord, replayed: bool = False) -> Plan:
@@ -78,7 +83,7 @@ def plan_of(record: Record, change: ChangeRecord, replayed: bool = False) -> Pla
             return _erased(record, change.arm, replayed)
         case Promise():
             return _promised(record, change)
-    return Plan(record.arms, record.parameters, ())
+    return Plan(record.arms, record.parameters)
 
 
 def _with_arm(record: Record, change: AddArm) -> Plan:
@@ -126,10 +131,10 @@ def _renamed(record: Record, arm: str, name: str) -> Plan:
     record.arms.check(arm)
     (name,) = checked_names([name])
     if name == arm:
-        return Plan(record.arms, record.parameters, ())
+        return Plan(record.arms, record.parameters)
     if name in record.arms.place:
         raise EvenhandError(f"there is already an arm {name!r}")
-    return Plan(_with_names(record.arms, arm, name), record.parameters, ())
+    return Plan(_with_names(record.arms, arm, name), record.parameters)
 
 
 def _erased(record: Record, arm: str, replayed: bool) -> Plan:
@@ -140,11 +145,11 @@ def _erased(record: Record, arm: str, replayed: bool) -> Plan:
     while name in record.arms.place and name != arm:
         name, number = f"{neutral}-{number}", number + 1
     try:
-        plan = Plan(record.arms, record.parameters, ()) if arm in record.retired else _without(record, arm)
+        plan = Plan(record.arms, record.parameters) if arm in record.retired else _without(record, arm)
     except EvenhandError as error:
         raise EvenhandError(f"{error}; give it a neutral name instead, which erases its own as well") from None
     arms = plan.arms if name == arm else _with_names(plan.arms, arm, name)
-    return Plan(arms, plan.parameters, (name,) if plan.begun else ())
+    return Plan(arms, plan.parameters, (name,) if plan.moved else ())
 
 
 def _with_names(arms: Arms, arm: str, name: str) -> Arms:
@@ -169,18 +174,26 @@ def _promised(record: Record, change: Promise) -> Plan:
     begun: list[str] = []
     if change.groups is not None:
         parameters["groups"], begun = with_changes(record, change.groups)
-    return Plan(record.arms, parameters, tuple(changed), tuple(begun))
+    return Plan(record.arms, parameters, begun=(*changed, *begun))
 
 
 def answer(record: Record, change: ChangeRecord | None) -> answers.Plan:
     """What a change would do, as an answer; None for nothing."""
-    plan = Plan(record.arms, record.parameters, ()) if change is None else plan_of(record, change)
+    plan = Plan(record.arms, record.parameters) if change is None else plan_of(record, change)
     policy = plan.policy(record)
     changed = isinstance(change, Close | Reopen) or plan.arms is not record.arms or plan.parameters != record.parameters
     groups = {group["name"] for group in policy.groups}
-    begins = [arm for arm in plan.begun if arm not in plan.arms.retired]
-    begins += [name for name in plan.groups_begun if name in groups]
-    return planned(record.plays, plan.arms, policy, plan.parameters, changed, int(record.state.round), begins)
+    begins = [name for name in (*plan.moved, *plan.begun) if name in groups or name in plan.arms.place]
+    begins = [name for name in begins if name not in plan.arms.retired]
+    settlement = []
+    if change is not None and policy is not record.policy:
+        state = policy.grow(record.state, len(plan.arms))
+        terms = terms_of(change)
+        found = _settled(record, plan, policy, state, terms, dict(record.ledger.waiting))
+        settlement = [flow_of(flow, plan.arms.names) for flow in flows(found, terms)]
+    return planned(
+        record.plays, plan.arms, policy, plan.parameters, changed, int(record.state.round), begins, settlement
+    )
 
 
 def planned(
@@ -191,6 +204,7 @@ def planned(
     changed: bool,
     round: int = 0,
     begins: Collection[str] = (),
+    settlement: Collection[SettledPromise] = (),
 ) -> answers.Plan:
     """What a policy with these parameters would promise these arms, from some round on."""
     columns = {name: parameters[key] for key, (name, _) in VALUES.items() if isinstance(parameters.get(key), list)}
@@ -207,7 +221,9 @@ def planned(
         for one in policy.groups
     ]
     promised = float(np.sum(columns["fraction"])) if "fraction" in columns else None
-    return answers.Plan(changed, round, plays, promised, tuple(promises), tuple(groups), tuple(begins))
+    return answers.Plan(
+        changed, round, plays, promised, tuple(promises), tuple(groups), tuple(begins), tuple(settlement)
+    )
 
 
 def _with_shares(record: Record, name: str, given: Mapping[str, float]) -> tuple[list[float], list[str]]:
@@ -270,22 +286,42 @@ def _with_fraction(record: Record, arm: str, fraction: float) -> dict[str, Any]:
     return record.parameters | {"fractions": shares}
 
 
-def _change(record: Record, plan: Plan, checked: bool) -> None:
+def _change(record: Record, plan: Plan, change: ChangeRecord, opening: Opening, checked: bool) -> None:
     """Use other arms and parameters, all at once or not at all; promises that begin do so with the next round."""
     policy, arms, old = plan.policy(record, checked), plan.arms, len(record.arms)
-    places = [arms.place[arm] for arm in plan.begun]
-    state = policy.grow(record.state, len(arms))
-    state.fairness = policy.fairness.regroup(state.fairness, record.policy.groups, state, plan.groups_begun)
-    policy.begin(state, places, np.zeros(len(arms)))
+    state, ledger = policy.grow(record.state, len(arms)), record.ledger
+    terms, waiting = terms_of(change), dict(ledger.waiting)
+    found = _settled(record, plan, policy, state, terms, waiting)
     if len(arms) > old and not checked:
-        _check_decides(policy, state, plan.begun[0])
+        _check_decides(policy, state, plan.moved[0])
+    shares = promises_of(record)
     statistics = grown(record.statistics, Statistics.empty(len(arms)))
-    _lapse(record, statistics, [place for place in places if place < old])
-    statistics.missed[old:] = state.round  # the rounds before an arm was added
-    record.leases.begin_promises(places)
+    _note(record, statistics, found.shares)
+    statistics.added[old:] = state.round - record.returned
+    record.leases.begin_promises(np.flatnonzero(found.began).tolist(), shares["share"])
     record.adopt(arms, plan.parameters, policy)
     record.state, record.statistics = state, statistics
+    ledger.grow(len(arms))
+    ledger.waiting = waiting
+    ledger.settle(found, shares, terms, state.round, opening)
     record.version += 1
+
+
+def _settled(
+    record: Record, plan: Plan, policy: Policy, state: State, terms: Terms, waiting: dict[str, tuple[Array, Array]]
+) -> Settlement:
+    """Begin the promises of a plan in a state that is not yet the bandit's."""
+    arms, before = plan.arms, np.zeros(len(plan.arms), dtype=bool)
+    before[: len(record.arms)] = record.arms.active
+    moved = [arms.place[arm] for arm in plan.moved]
+    return settle(record.policy, policy, state, (before, arms.active), terms, waiting, moved)
+
+
+def terms_of(change: ChangeRecord) -> Terms:
+    """What becomes of what is owed: what the change says, or all is carried."""
+    if isinstance(change, Promise | BringBack):
+        return Terms(change.debt, change.limit, change.limit_rounds)
+    return CARRIED
 
 
 def _check_decides(policy: Policy, state: State, arm: str) -> None:
@@ -301,16 +337,23 @@ def _check_decides(policy: Policy, state: State, arm: str) -> None:
         ) from error
 
 
-def _lapse(record: Record, statistics: Statistics, places: Collection[int]) -> None:
-    """Record that the promises to some arms end, and with them what the policy makes up for."""
-    if record.fractions is None:
-        return
-    round, deficits = record.state.round, record.total_deficits()
-    for place in places:
-        if record.fractions.item(place) > 0.0:
-            deficit = deficits.item(place)
-            statistics.resets[place] += 1.0
-            statistics.lapsed[place] = deficit
-            if round > record.state.begun.rounds.item(place):
-                statistics.note(place, deficit)
-                record.deficit_history.note(round, place, deficit)
+def _note(record: Record, statistics: Statistics, found: Settled | None) -> None:
+    """Record how far behind arms are whose promises end."""
+    round, owed, seen = record.state.round, record.owed(), record.promised
+    for place in [] if found is None else np.flatnonzero(found.changed[: len(record.arms)]).tolist():
+        if seen[place] and round > record.state.begun.rounds.item(place):
+            statistics.note(place, owed.item(place))
+            record.deficit_history.note(round, place, owed.item(place))
+
+
+def promises_of(record: Record) -> dict[str, dict[Holder, float]]:
+    """What is promised now, by kind: to arms by their places, to groups by their names."""
+    promised, caps, groups = record.promised, record.policy.caps, record.policy.groups
+    shares = record.fractions if record.policy.promises_shares else None
+    limits = np.ones(len(record.arms)) if caps is None else np.broadcast_to(caps, len(record.arms))
+    return {
+        "share": {} if shares is None else {at: shares.item(at) for at in np.flatnonzero(promised).tolist()},
+        "cap": {place: limits.item(place) for place in np.flatnonzero((limits < 1.0) & record.arms.active).tolist()},
+        "group": {group["name"]: group["at_least"] for group in groups if group["at_least"] > 0.0},
+        "group_cap": {group["name"]: group["at_most"] for group in groups if group["at_most"] is not None},
+    }

@@ -86,15 +86,17 @@ class CountHistory(Intervals):
     """
 
     counts: list[Counts | None] = field(default_factory=list)
+    played: list[int] = field(default_factory=list)  # rounds that count, without those that leases gave back
     decided: float | None = None
     received: float | None = None
 
-    def mark(self, round: int, time: float, counts: Counts) -> None:
-        """End an interval."""
+    def mark(self, round: int, time: float, counts: Counts, returned: int = 0) -> None:
+        """End an interval; ``returned`` of the rounds were given back by leases."""
+        self.played.append(round - returned)
         self.counts += [None] * (len(self.rounds) - len(self.counts))  # of a save that left out all of them
         self.counts.append((counts[0].copy(), counts[1].copy(), counts[2].copy()))
         if self.end(round, time):
-            del self.counts[::2]
+            del self.counts[::2], self.played[::2]
         if len(counts[0]) > FOLLOWED:
             self._thin(len(counts[0]))
 
@@ -120,7 +122,7 @@ class CountHistory(Intervals):
             return None
         latest = max(time for time in (self.decided, self.received, self.times[-1]) if time is not None)
         known = [place for place, mark in enumerate(self.counts) if mark is not None]
-        rounds = [*(self.rounds[place] for place in known), round]
+        rounds = np.minimum.accumulate([round, *(self.played[place] for place in reversed(known))])[::-1].tolist()
         times = [*(self.times[place] for place in known), latest]
         marks, places = [*filter(None, self.counts), counts], _of_interest(counts[0], behind)
         plays, rewards, sums = (_courses([mark[part] for mark in marks], len(names))[places] for part in range(3))
@@ -138,6 +140,7 @@ class CountHistory(Intervals):
         """Plain JSON values."""
         return {
             **self.dump_intervals(),
+            "played": list(self.played),
             "counts": [mark and [*map(_whole, mark[:2]), np.nan_to_num(mark[2]).tolist()] for mark in self.counts],
             "decided": self.decided,
             "received": self.received,
@@ -149,12 +152,13 @@ class CountHistory(Intervals):
         try:
             stride, rounds, times = restored_intervals(plain)
             counts = [None if mark is None else _mark(*mark) for mark in plain["counts"]]
+            played = [validate.whole("a round", one, low=0) for one in plain["played"]]
             decided, received = (_time(plain[name]) for name in ("decided", "received"))
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise StateError(f"the saved history of counts is damaged: {error}") from None
-        if len(counts) not in (0, len(rounds)):
+        if len(counts) not in (0, len(rounds)) or len(played) != len(rounds):
             raise StateError("the saved history of counts is damaged: its lists have different lengths")
-        return cls(stride, rounds, times, counts, decided, received)
+        return cls(stride, rounds, times, counts, played, decided, received)
 
 
 def _of_interest(plays: Array, behind: Array) -> list[int]:
@@ -310,9 +314,8 @@ class Statistics:
     late: Array  # (arms,) rewards received after their window
     lost: Array  # (arms,) rewards missing when their window had passed
     missed: Array  # (arms,) rounds in which the arm was not available
+    added: Array  # (arms,) rounds before the arm was added
     worst: Array  # (arms,) largest deficit right before a play or a reset, in plays; −inf for none
-    resets: Array  # (arms,) promises that have ended, so that the deficit began anew
-    lapsed: Array  # (arms,) plays behind these promises when they ended, in sum; negative where ahead
     learned_plays: Array  # (arms,) plays elsewhere whose rewards the policy learned from
     learned_sums: Array  # (arms,) of these rewards
     delays: Array  # (DELAYS,) seconds from decision to reward, a ring of the last ones; NaN where there is none yet
@@ -321,9 +324,9 @@ class Statistics:
     @classmethod
     def empty(cls, arms: int) -> Statistics:
         """Nothing has happened."""
-        received, known, sums, late, lost, missed, resets, lapsed, plays, learned = np.zeros((10, arms))
+        received, known, sums, late, lost, missed, added, plays, learned = np.zeros((9, arms))
         worst, delays = np.full(arms, -np.inf), np.full(DELAYS, np.nan)
-        return cls(received, known, sums, late, lost, missed, worst, resets, lapsed, plays, learned, delays, count=0)
+        return cls(received, known, sums, late, lost, missed, added, worst, plays, learned, delays, count=0)
 
     def receive(self, place: int, reward: float, delay: float) -> None:
         """A reward of an arm has arrived in time, after a delay in seconds."""

@@ -14,7 +14,7 @@ from evenhand.bandit.rewards import close
 from evenhand.core.state import Decision, Feedback, Mask, Observation, State
 from evenhand.messages import answers
 from evenhand.messages.answers import ArmPropensity, moment
-from evenhand.policy.claim import owed
+from evenhand.policy.accounts import owed
 
 
 def decide(
@@ -127,11 +127,11 @@ def _note_deficits(record: Record, places: Sequence[int]) -> None:
     fractions, state = record.fractions, record.state
     if fractions is None:
         return
-    begun, pulls, before, lapsed = state.begun, state.tally.pulls, state.round - 1, record.statistics.lapsed
+    begun, pulls, before = state.begun, state.tally.pulls, state.round - 1
     for place in places:  # one by one: usually a single arm plays, and arrays of one element are slow
         share, rounds = fractions.item(place), before - begun.rounds.item(place)
         if share > 0.0 and rounds > 0.0:
-            plays = pulls.item(place) - 1.0 - begun.pulls.item(place)
-            deficit = owed(share, rounds, plays) + lapsed.item(place)
+            plays = pulls.item(place) - 1.0 - begun.plays.item(place)
+            deficit = owed(share, rounds, plays, begun.carried.item(place))
             record.statistics.note(place, deficit)
             record.deficit_history.note(before, place, deficit)

@@ -99,7 +99,7 @@ def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> N
     Example:
         >>> record = Record(["tea", "coffee"], "fucb", parameters={"fractions": 0.5})
         >>> learn_counts(record, {"tea": Counts(4.0, 1.0)}, "counts")
-        >>> record.state.tally.rewards, record.deficits()
+        >>> record.state.tally.rewards, record.owed()
         (array([1., 0.]), array([0., 0.]))
     """
     check_learns_from_counts(record)
@@ -114,7 +114,7 @@ def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> N
     state.tally.received += plays
     state.tally.rewards += scaled
     state.rounds_before += float(plays.sum()) / state.plays
-    state.begun.pulls += plays
+    state.begun.plays += plays
     record.statistics.learned_plays += plays
     record.statistics.learned_sums += sums
     record.sources = (*record.sources, source)

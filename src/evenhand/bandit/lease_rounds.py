@@ -21,6 +21,7 @@ from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.messages import answers
 from evenhand.messages.answers import moment, rfc3339
 from evenhand.messages.rules import MAX_LEASE, MAX_LEASE_SECONDS
+from evenhand.policy.accounts import BILLION
 
 STEPS = 128  # decisions of the policy by which a lease is planned, at most
 GRACE = 60.0  # seconds for reports after a lease has expired, at least
@@ -209,8 +210,8 @@ def note_deficits(record: Record) -> None:
     """Record the deficits as they are, before the account changes."""
     if record.fractions is None:
         return
-    counted = (record.fractions > 0.0) & (record.state.round > record.state.begun.rounds)
-    deficits = np.where(counted, record.total_deficits(), -np.inf)
+    counted = record.promised & (record.state.round > record.state.begun.rounds)
+    deficits = np.where(counted, record.owed(), -np.inf)
     np.maximum(record.statistics.worst, deficits, out=record.statistics.worst)
     places = np.flatnonzero(counted) if len(deficits) <= FOLLOWED else [deficits.argmax()] * int(counted.any())
     for place in places:
@@ -421,12 +422,27 @@ def _grown(available: Mask, arms: int) -> Mask:
     return np.concatenate([available, np.zeros(arms - len(available), dtype=bool)])
 
 
-def _recount(record: Record, lease: Lease, change: Array, rounds: float = 0.0) -> None:
-    """Count other plays of a lease; a promise that has begun since does not know of them."""
-    fresh = sorted(lease.fresh)
-    record.policy.advance(record.state, change, rounds, fresh)
+def _recount(record: Record, lease: Lease, change: Array, returned: int = 0) -> None:
+    """Count other plays of a lease, of which rounds are returned; see `_credit` for promises that began since."""
+    begun, later = record.state.begun, sorted(lease.granted)
+    record.policy.advance(record.state, change, -float(returned), later)
     record.state.tally.pulls += change
-    record.state.begun.pulls[fresh] += change[fresh]
+    begun.plays[later] += change[later]
+    for place in later:
+        _credit(record, place, lease.granted[place], -int(change[place]), returned)
+
+
+def _credit(record: Record, place: int, share: float, plays: int, rounds: int) -> None:
+    """What an arm is owed after a later promise began: its plays were charged at the share that was then in force.
+
+    ``D ← D + p − r u``, p being the plays that were charged and are not made, and u the rounds that are not played.
+    """
+    if share == 0.0:
+        return
+    begun = record.state.begun
+    account = begun.carried if record.promised[place] else begun.waiting
+    account[place] += plays * BILLION - np.rint(share * rounds * BILLION)
+    record.ledger.give_back(place, plays)
 
 
 # --- returns and windows ----------------------------------------------------------------------------------------------
@@ -441,11 +457,15 @@ def record_return(record: Record, lease: Lease) -> None:
     arms, before, unplayed = len(record.arms), lease.reserved(len(record.arms)), lease.open
     note_deficits(record)
     lease.returned = True
-    _recount(record, lease, lease.reserved(arms) - before, -float(unplayed))
+    _recount(record, lease, lease.reserved(arms) - before, unplayed)
     earlier = np.ones(arms, dtype=bool)
-    earlier[sorted(lease.fresh)] = False
+    earlier[sorted(lease.granted)] = False
     record.state.begun.rounds += unplayed * earlier
+    record.returned += unplayed
     record.statistics.missed -= unplayed * np.logical_not(_grown(lease.available, arms))
+    later = np.arange(arms) >= len(lease.available)  # arms that were added since, before which the rounds were counted
+    record.statistics.added -= unplayed * later
+    record.statistics.missed += unplayed * later
     record.leases.forget()
 
 

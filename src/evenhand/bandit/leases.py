@@ -36,7 +36,11 @@ class Report:
 
 @dataclass
 class Lease:
-    """A lease, and what is known of its rounds."""
+    """A lease, and what is known of its rounds.
+
+    ``granted`` has the arms whose promise began after it, with the share that was in force when it was granted: 0 for
+    none.
+    """
 
     first: int
     size: int
@@ -49,7 +53,7 @@ class Lease:
     expires: float
     report_by: float
     available: Mask
-    fresh: set[int] = field(default_factory=set)
+    granted: dict[int, float] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
     closed: int = 0
     returned: bool = False
@@ -185,7 +189,7 @@ class Lease:
             "places": self.places.tolist(),
             "counts": self.counts.tolist(),
             "available": self.available.tolist(),
-            "fresh": sorted(self.fresh),
+            "granted": [list(one) for one in self.granted.items()],
             "reports": [[report.until, report.time, report.missing] for report in self.reports],
             "known": known.tolist(),
             "rewards": self.rewards.ravel()[known].tolist(),
@@ -205,7 +209,7 @@ class Lease:
             **{name: plain[name] for name in PLAIN},
             **numbers,
             available=np.array(plain["available"], dtype=bool),
-            fresh=set(plain["fresh"]),
+            granted={int(place): float(share) for place, share in plain["granted"]},
             reports=reports,
             rewards=rewards.reshape(-1, plain["plays"]),
         )
@@ -234,10 +238,11 @@ class Leases(dict[int, Lease]):
         """The lease of a round."""
         return next((lease for lease in self.values() if lease.first <= round <= lease.last), None)
 
-    def begin_promises(self, places: Sequence[int]) -> None:
-        """Note that the promises to some arms begin after the leases that there are."""
+    def begin_promises(self, places: Sequence[int], shares: Mapping[Any, float]) -> None:
+        """Note that the promises to some arms begin after the leases that there are, granted at these shares."""
         for lease in self.values():
-            lease.fresh.update(places)
+            for place in places:
+                lease.granted.setdefault(place, shares.get(place, 0.0))
 
     def forget(self) -> None:
         """Forget leases of which nothing is awaited; of the last 10,000 rounds they stay, for repeated rewards."""

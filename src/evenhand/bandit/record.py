@@ -16,14 +16,15 @@ from evenhand.bandit.arms import Arms, RecentAvailability, checked_names
 from evenhand.bandit.change_log import ChangeLog, change_between
 from evenhand.bandit.counts import CountHistory, DeficitHistory, Statistics
 from evenhand.bandit.leases import Leases
+from evenhand.bandit.ledger import Ledger
 from evenhand.bandit.pending import PendingRewards, RewardRecord
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import plain
-from evenhand.core.state import Array, Begun, Feedback, State, Unit
+from evenhand.core.state import Array, Feedback, Mask, State, Unit
 from evenhand.messages.changes import VALUES, ChangeRecord, Close, Reopen
-from evenhand.policy.claim import deficits as deficits_of
+from evenhand.policy.accounts import BILLION, Accounts
 from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.prior import by_name as prior_by_name
 
@@ -75,11 +76,13 @@ class Record:
         self.chance = Chance(self.seed)
         self.learned = 0
         self.statistics = Statistics.empty(len(names))
+        self.ledger = Ledger.of(len(names))
         self.deficit_history = DeficitHistory()
         self.count_history = CountHistory()
         self.changes = ChangeLog()
         self.availability = RecentAvailability()
         self.last_total: int | None = None
+        self.returned = 0  # rounds that leases gave back, which nobody played
         self.sources: tuple[str, ...] = ()
 
     @property
@@ -134,7 +137,7 @@ class Record:
     def started(self, policy: Policy, arms: int) -> State:
         """The state of a policy in which nothing has happened, and whose promises begin with round 1."""
         state = policy.start(arms, unit=self.unit)
-        state.begun = Begun(np.zeros(arms), np.zeros(arms))
+        state.begun = Accounts.opened((arms,))
         return state
 
     def learn_rewards(
@@ -217,29 +220,31 @@ class Record:
         history.decided = now
         counts = self.counts() if round >= history.next else None
         promised = self.fractions is not None and round >= self.deficit_history.next
-        deficits = self.total_deficits() if promised else None
+        deficits = self.owed() if promised else None
         if counts is not None:
-            history.mark(round, now, counts)
+            history.mark(round, now, counts, self.returned)
         if self.fractions is not None and deficits is not None:
-            self.deficit_history.mark(round, now, deficits, self.fractions > 0.0)
+            self.deficit_history.mark(round, now, deficits, self.promised)
 
-    def deficits(self) -> Array:
-        """(arms,), the plays behind the promise since it began; negative where ahead, 0 where nothing is promised.
+    @property
+    def promised(self) -> Mask:
+        """(arms,), whether a share is promised to an arm now, so that its account does not rest."""
+        if self.fractions is None:
+            return np.zeros(len(self.arms), dtype=bool)
+        return np.asarray((self.fractions > 0.0) & self.arms.active)
 
-        The policy makes up for these.
-        """
+    def owed(self) -> Array:
+        """(arms,), the plays behind the promise, also of an account that rests; negative where ahead."""
         if self.fractions is None:
             return np.zeros(len(self.arms))
-        return deficits_of(self.fractions, self.state.round, self.state)
+        begun = self.state.begun
+        running = begun.owed(self.fractions, self.state.round, self.state.tally.pulls)
+        return np.asarray(np.where(self.promised, running, begun.waiting / BILLION))
 
-    def total_deficits(self) -> Array:
-        """(arms,), the plays behind all promises since the first one: these, and what lapsed with earlier promises."""
-        return self.deficits() + self.statistics.lapsed
-
-    def worst_deficits(self) -> Array:
-        """(arms,), the largest of these at the end of any round so far; −inf where no promise has seen one."""
-        now = np.where(self.state.round > self.state.begun.rounds, self.total_deficits(), -np.inf)
-        return np.maximum(self.statistics.worst, now)
+    def worst(self) -> Array:
+        """(arms,), the most plays behind at the end of any round so far; −inf where no promise has seen one."""
+        seen = self.promised & (self.state.round > self.state.begun.rounds)
+        return np.maximum(self.statistics.worst, np.where(seen, self.owed(), -np.inf))
 
 
 def checked_missing(missing: str | None, window: float | None) -> str:

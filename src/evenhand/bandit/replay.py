@@ -160,10 +160,10 @@ def _open_lease(record: Record, id: str) -> Lease:
     return lease
 
 
-def replay_change(record: Record, change: ChangeRecord, now: float) -> None:
+def replay_change(record: Record, change: ChangeRecord, now: float, key: str = "") -> None:
     """Record a change of arms or promises of a log; promises were feasible when they were made."""
     kept = {slot: getattr(record.state, slot) for slot in recorded_slots(record)}
-    changes.make(record, change, now, replayed=True)
+    changes.make(record, change, now, replayed=True, key=key)
     for slot, part in kept.items():
         setattr(record.state, slot, part)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,17 +18,19 @@ from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.arms import Arms
 from evenhand.bandit.change_log import ChangeLog
 from evenhand.bandit.counts import CountHistory, DeficitHistory
+from evenhand.bandit.earlier import with_ledger
 from evenhand.bandit.leases import Leases
+from evenhand.bandit.ledger import Ledger
 from evenhand.bandit.pending import PendingRewards
 from evenhand.bandit.record import Record
 from evenhand.core import validate
-from evenhand.core.errors import StateError
+from evenhand.core.errors import EvenhandError, MissingPart, StateError
 from evenhand.core.files import path_of, write_whole
 from evenhand.core.state import dump as dump_record
 from evenhand.core.state import restore as restore_record
 from evenhand.core.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 #: Errors that a damaged description leads to.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -53,11 +57,13 @@ def dump(record: Record) -> dict[str, Any]:
         "pending": record.pending.dump(),
         "leases": record.leases.dump(),
         "statistics": dump_record(record.statistics),
+        "ledger": record.ledger.dump(),
         "deficit_history": record.deficit_history.dump(),
         "count_history": record.count_history.dump(),
         "changes": record.changes.dump(),
         "available": record.availability.dump(),
         "last_total": record.last_total,
+        "returned": record.returned,
         "sources": list(record.sources),
     }
 
@@ -66,18 +72,24 @@ def restored(plain: Any) -> Record:
     """The record that `dump` described."""
     if not isinstance(plain, dict) or "evenhand" not in plain or "format" not in plain:
         raise StateError("this is not a saved bandit")
+    if plain["format"] == 1:
+        try:
+            plain = with_ledger(plain)
+        except DAMAGE as error:
+            raise damaged(error) from None
     if plain["format"] != FORMAT:
         raise StateError(f"the saved bandit has format {plain['format']!r}; this version reads format {FORMAT}")
     try:
-        record = Record(
-            plain["arms"],
-            from_plain(plain["algorithm"]),
-            parameters={name: from_plain(value) for name, value in plain["parameters"].items()},
-            **plain["options"],
-        )
+        with parts_at_hand():
+            record = Record(
+                plain["arms"],
+                from_plain(plain["algorithm"]),
+                parameters={name: from_plain(value) for name, value in plain["parameters"].items()},
+                **plain["options"],
+            )
         _fill(record, plain)
         again = dump(record)
-    except StateError:
+    except (MissingPart, StateError):
         raise
     except DAMAGE as error:
         raise damaged(error) from None
@@ -87,16 +99,35 @@ def restored(plain: Any) -> Record:
     return record
 
 
+@contextmanager
+def parts_at_hand() -> Iterator[None]:
+    """Name the parts and algorithms that are not known, where a saved policy is built: nothing is damaged then."""
+    try:
+        yield
+    except EvenhandError as error:
+        unknown = [fault.text for fault in error.faults if fault.key in ("kind", "algorithm")]
+        named = [found[1] for text in unknown if (found := re.search("'(.+?)'", text))]
+        if not named:
+            raise
+        parts = "the part" if len(named) == 1 else "the parts"
+        raise MissingPart(
+            f"needs {parts} {', '.join(map(repr, named))}, which Evenhand does not have itself: import the module that "
+            "registers it first; `serve` and other commands start with --import FILE_OR_MODULE"
+        ) from None
+
+
 def _fill(record: Record, plain: Mapping[str, Any]) -> None:
     """Give a new record what has happened."""
     record.adopt(Arms(record.names, plain["retired"]), record.parameters, record.policy)
     record.version, record.last_total = plain["version"], plain["last_total"]
     record.sources = tuple(map(str, plain["sources"]))
+    record.returned = validate.whole("returned", plain["returned"], low=0)
     record.state = restore_record(record.state, plain["state"])
     record.learned = validate.whole("learned", plain["learned"], low=0)
     record.pending = PendingRewards.restored(record.arms, record.plays, record.pending.window, plain["pending"])
     record.leases = Leases.restored(plain["leases"])
     record.statistics = restore_record(record.statistics, plain["statistics"])
+    record.ledger = Ledger.restored(plain["ledger"], len(record.arms))
     record.deficit_history = DeficitHistory.restored(plain["deficit_history"])
     record.count_history = CountHistory.restored(plain["count_history"])
     record.changes = ChangeLog.restored(plain["changes"], len(record.arms))

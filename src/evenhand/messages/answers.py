@@ -325,6 +325,8 @@ class AllocationSummary(Answer):
     """when it was created"""
     health: AllocationHealth | None = None
     """null unless requested"""
+    damaged: str | None = None
+    """what is wrong with what is stored of it, and the remedy; null where nothing is known to be"""
 
 
 @dataclass(frozen=True)
@@ -385,6 +387,29 @@ class GroupPromise(Answer):
 
 
 @dataclass(frozen=True)
+class SettledPromise(Answer):
+    """What became of what was owed where a promise changed: ``owed + lapsed = carried + forgiven + capped``, in plays.
+
+    Of a largest share, what is owed is the excess.
+    """
+
+    name: str
+    """of the arm or group"""
+    kind: Literal["share", "cap", "group", "group_cap"]
+    """what was promised: a share or a largest share, of an arm or of a group"""
+    owed: float
+    """under the promise that ends, or while it rested; negative where ahead"""
+    carried: float
+    """owed from now on, or when the next promise begins"""
+    forgiven: float
+    """not owed any more, as the change forgives it"""
+    capped: float
+    """not owed any more, as it is beyond the limit of the change"""
+    lapsed: float
+    """of an advance, what does not count any more"""
+
+
+@dataclass(frozen=True)
 class Plan(Answer):
     """What a change would do, or a request with `dry_run`; nothing has changed, and the promises can be kept."""
 
@@ -401,7 +426,9 @@ class Plan(Answer):
     groups: tuple[GroupPromise, ...]
     """that would be promised shares together"""
     begins: tuple[str, ...]
-    """arms and groups whose promise would begin with the next round, so that what they are owed lapses"""
+    """arms and groups whose promise would begin with the next round"""
+    settlement: tuple[SettledPromise, ...] = ()
+    """what would become of what is owed under promises that change"""
 
 
 @dataclass(frozen=True)
@@ -432,6 +459,24 @@ class Events(Answer):
 
 
 @dataclass(frozen=True)
+class Delivery(Answer):
+    """A try to deliver an event to a webhook."""
+
+    sequence: int
+    """of the event"""
+    attempt: int
+    """1 for the first try of this event"""
+    sent: datetime
+    """when it began"""
+    seconds: float
+    """until the answer or the error"""
+    status: int | None
+    """of the answer; null where there was none"""
+    error: str | None
+    """why it was not delivered; null where it was"""
+
+
+@dataclass(frozen=True)
 class Webhook(Answer):
     """An address to which events are sent."""
 
@@ -453,6 +498,8 @@ class Webhook(Answer):
     """why the last try failed; null where it succeeded"""
     secret: str | None = None
     """with which messages are signed; only in the answer that registers it"""
+    deliveries: tuple[Delivery, ...] = ()
+    """the last tries, at most 20, the last one first"""
 
 
 @dataclass(frozen=True)
@@ -524,9 +571,9 @@ class AlgorithmInfo(Answer):
     `reward` per round to each arm, or `none`"""
     promise: str
     """what it promises, exactly"""
-    made_for: tuple[Literal["delayed", "dependent", "anonymous", "changing"], ...]
-    """rewards that arrive late, delays that depend on the reward, sums that name no arm, means that change; none of
-    these: rewards that are immediate"""
+    made_for: Mapping[Literal["delayed", "dependent", "anonymous", "changing"], Mapping[str, str]]
+    """rewards that arrive late, delays that depend on the reward, sums that name no arm, means that change, each with
+    the parameters that it needs beside the defaults; none of these: rewards that are immediate"""
     parameters: tuple[AlgorithmParameter, ...]
     """beside those of every allocation, such as `plays`"""
 

@@ -68,7 +68,9 @@ class Audit(Answer):
     algorithm: str
     """that decided"""
     round: int
-    """rounds decided"""
+    """rounds decided, leased ones among them"""
+    rounds: int
+    """of these, without the rounds of leases that were returned and nobody played"""
     version: int
     """changes of arms and promises so far"""
     time: datetime

@@ -64,7 +64,6 @@ def table(lines: Sequence[Line]) -> str:
         "plays": [f"{line.plays:,}" for line in lines],
         "deficit": [_number(line.deficit) for line in lines],
         "worst": [_number(line.worst) for line in lines],
-        **({"lapsed": [_number(line.lapsed) for line in lines]} if any(line.resets for line in lines) else {}),
         "estimate": [_estimate(line) for line in lines],
         "pending": [f"{line.pending:,}" for line in lines],
     }
@@ -102,10 +101,19 @@ def memory(lines: Sequence[Line]) -> str:
 
 def cost(cost: Cost | None) -> str:
     """What the promises cost, as a sentence; empty where it is not known."""
-    if cost is None or cost.per_round is None:
+    if cost is None or cost.per_round is None or cost.incurred is None:
         return ""
-    between = "" if cost.low is None or cost.high is None else f" [{cost.low:.3g}, {cost.high:.3g}]"
-    return f"the promises cost {cost.per_round:.3g}{between} of reward per round" + f". {cost.note}" * bool(cost.note)
+    so_far = _money(cost.incurred, cost.incurred_low, cost.incurred_high, cost.incurred_relative, "have been")
+    price = _money(cost.per_round, cost.low, cost.high, cost.relative, "be")
+    note = f". {cost.note}" if cost.note else ""
+    return f"the promises have cost {so_far}; keeping them costs, per round, {price}{note}"
+
+
+def _money(value: float, low: float | None, high: float | None, relative: float | None, could: str) -> str:
+    """A cost with its interval, such as "1.2 [0.4, 2.1] of reward, 3.1% of what could have been earned"."""
+    between = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
+    part = "" if relative is None else f", {100.0 * relative:.2g}% of what could {could} earned"
+    return f"{value:.3g}{between} of reward{part}"
 
 
 def bounds_table(bounds: Sequence[BoundLine]) -> str:

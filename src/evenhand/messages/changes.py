@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform, get_args
 
 from annotated_types import MaxLen, MinLen
 from typing_extensions import TypedDict
 
 from ..core.errors import EvenhandError, nearest
-from .rules import NAMED, ArmName, ArmNames, Nonnegative, Share
+from .rules import NAMED, SLICED, ArmName, ArmNames, Nonnegative, Share
 
-Shares = Annotated[Mapping[ArmName, Share], MinLen(1), NAMED]
+Shares = Annotated[Mapping[ArmName, Share], MinLen(1), SLICED, NAMED]
 Reason = Annotated[str, MaxLen(1000)]
 Debt = Literal["carry", "cap", "forgive"]
 
@@ -149,9 +149,34 @@ class Retire(OfArm):
     """
 
 
+@dataclass(frozen=True)
+class OwedTerms(ChangeRecord):
+    """What becomes of what is owed where a promise changes."""
+
+    debt: Debt = field(default="carry", kw_only=True)
+    """what becomes of plays that are owed: `carry`: they go on in full, as do advances up to what one decision can
+    give; `cap`: the same, up to the limit; `forgive`: nothing is owed from then on, which needs a reason"""
+    limit: Nonnegative | None = field(default=None, kw_only=True)
+    """of `cap`: the plays that go on at most"""
+    limit_rounds: Nonnegative | None = field(default=None, kw_only=True)
+    """of `cap`, instead of `limit`: the rounds of the new share that go on at most"""
+
+    def __post_init__(self) -> None:
+        limits = sum(one is not None for one in (self.limit, self.limit_rounds))
+        if self.debt not in get_args(Debt):
+            raise EvenhandError(f"debt must be one of {', '.join(get_args(Debt))}, got {self.debt!r}")
+        if limits != (self.debt == "cap"):
+            needs = "needs limit, in plays, or limit_rounds" if self.debt == "cap" else "has no limit"
+            raise EvenhandError(
+                f"debt {self.debt!r} {needs}, got limit {self.limit} and limit_rounds {self.limit_rounds}"
+            )
+        if self.debt == "forgive" and not self.reason:
+            raise EvenhandError("debt 'forgive' needs a reason, which the ledger shows: what is owed is not paid")
+
+
 @change("bring_back", {"arm": "cocoa", "fraction": 0.1})
-class BringBack(OfArm):
-    """Bring a retired arm back, with everything known of it and a promise that begins with the next round.
+class BringBack(OwedTerms, OfArm):
+    """Bring a retired arm back, with everything known of it, a promise that begins with the next round, and what waits.
 
     Example:
         >>> BringBack("cocoa", 0.1).fraction
@@ -209,11 +234,11 @@ else:
 
 
 @change("promise", {"fractions": {"coffee": 0.1, "cocoa": 0.3}})
-class Promise(ChangeRecord):
+class Promise(OwedTerms):
     """Change promises of arms and groups, all at once or not at all; they begin with the next round.
 
-    What is owed under a promise that changes lapses, which the audit records. An arm that is promised what it has keeps
-    what it is owed, as do the arms that are not named. Promises that cannot be kept together are refused.
+    What is owed goes on unless `debt` says otherwise, which the ledger records. An arm that is promised what it has
+    keeps its account as it is, as do the arms that are not named. Promises that cannot be kept together are refused.
 
     Example:
         >>> Promise({"coffee": 0.5}, caps={"coffee": 0.6}, reason="more of what is new").caps
@@ -230,21 +255,15 @@ class Promise(ChangeRecord):
     """largest shares of the rounds, by arm; 1: no limit"""
     groups: Annotated[Mapping[str, GroupLike | None], MinLen(1), MaxLen(1000)] | None = None
     """promises of groups, by name; what is left out of one stays as it is, and null ends it"""
-    debt: Debt = "forgive"
-    """what becomes of the plays that are owed where a promise changes; so far they can only be forgiven"""
-    limit: Nonnegative | None = None
-    """plays that are carried over at most; so far none can be"""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, what in (("fractions", "arms to shares"), ("caps", "arms to shares"), ("groups", "names to tables")):
             value = getattr(self, name)
             if value is not None and not isinstance(value, Mapping):
                 raise EvenhandError(f"{name} must be a mapping from {what}, got {value!r}")
         if self.fractions is None and self.caps is None and self.groups is None:
             raise EvenhandError("a promise must have at least one of fractions, caps and groups")
-        if self.debt != "forgive" or self.limit is not None:
-            what = f"debt {self.debt!r}" if self.debt != "forgive" else "a limit"
-            raise EvenhandError(f"a promise must not have {what}: where it changes, what is owed lapses ('forgive')")
 
 
 @change("close", {})

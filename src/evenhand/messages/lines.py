@@ -66,20 +66,31 @@ class ChangeMade(Answer):
 
 @dataclass(frozen=True)
 class Cost(Answer):
-    """The reward that the promises cost: the largest expected reward without them, less the largest with them.
+    """What the promises cost in reward: the price of keeping them from now on, and what was incurred so far.
 
-    Both are computed from the estimates, for the arms and promises of today, as if every arm were always available.
+    The price is the largest expected reward per round without promises, less the largest with those of today, as if
+    every arm were always available. Incurred are, over all promises so far, the plays that these asked for and the arms
+    got, times what the best arm would have brought more. Both are computed from the estimates, and corrected for the
+    best of many noisy means being too large. Their 95% intervals hold at all times at once and whatever the missing
+    rewards are.
     """
 
     per_round: float | None
-    """expected reward per round, in the unit of the rewards; null where it is not known"""
+    """price per round, in the unit of the rewards; null where it is not known"""
     low: float | None
-    """lower end of the 95% interval of `per_round`, which holds at all times at once and whatever the missing rewards
-    are; null where no interval is known"""
+    """lower end of its interval"""
     high: float | None
     """upper end"""
-    total: float | None
-    """`per_round` times the rounds since the promises last changed"""
+    relative: float | None
+    """the same as a part of what could be earned per round without promises; null where that is not above 0"""
+    incurred: float | None
+    """reward that the promises cost so far; null where it is not known"""
+    incurred_low: float | None
+    """lower end of its interval"""
+    incurred_high: float | None
+    """upper end"""
+    incurred_relative: float | None
+    """the same as a part of what could have been earned in all rounds"""
     note: str
     """what the numbers rest on, or why there are none; can be empty"""
 
@@ -110,6 +121,8 @@ class BoundLine(Answer):
     """plays behind the promise; negative where ahead"""
     excess: float | None
     """plays above the limit; negative below it; null for no limit"""
+    verdict: str | None = None
+    """whether both are `kept`, or one is `missed` or `undecided`; null before they begin"""
 
 
 @dataclass(slots=True)  # frozen, they would take three times as long to make, and there may be many
@@ -123,6 +136,9 @@ class Line(Answer):
     promised: float | None
     """share of the rounds that it is promised now; by merit: the share that its estimate deserves; null for no
     promise"""
+    verdict: str | None
+    """whether its promises so far are `kept` or `missed`, or that is `undecided`; null where no share is promised or
+    none has begun"""
     since: int
     """the round after which that promise began"""
     rounds: int
@@ -137,19 +153,26 @@ class Line(Answer):
     high_share: float | None
     """upper end"""
     deficit: float | None
-    """plays behind all promises since the first one; negative where ahead; null where no share of the rounds is
-    promised"""
+    """plays owed to it now, also where they wait for its next promise; negative where ahead; null where no share of the
+    rounds is or was promised"""
     worst: float | None
     """the largest deficit so far; null for none"""
-    resets: int
-    """promises to it that have ended: the share was changed, or the arm retired; the last one ended with round `since`,
-    where there is a promise"""
+    promises: int
+    """shares promised to it that have ended, as the share was changed or the arm retired"""
+    due: float
+    """plays that its promises asked for so far; ``due = paid + deficit + forgiven + capped - lapsed``"""
+    paid: int
+    """plays while a share was promised"""
+    forgiven: float
+    """plays owed that changes forgave"""
+    capped: float
+    """plays owed beyond the limits of changes"""
     lapsed: float
-    """the part of the deficit from these, which the policy does not make up for; negative where ahead"""
+    """plays ahead that changes did not carry over"""
     all_plays: int
     """plays from the first round on"""
     available: float | None
-    """share of all rounds in which it was available; null before the first"""
+    """share of the rounds since it was added in which it was available; null before the first"""
     received: int
     """rewards received before their window had passed"""
     estimate: float | None

@@ -12,6 +12,7 @@ from .rules import (
     MAX_LEASE,
     MAX_LEASE_SECONDS,
     NAMED,
+    SLICED,
     AllocationName,
     ArmName,
     ArmNames,
@@ -96,7 +97,7 @@ class ListedRounds(Request):
     """Decisions for rounds with different arms available."""
 
     __pydantic_config__: ClassVar[Json] = like({"rounds": [["tea"], None, ["tea", "cocoa"]]})
-    rounds: Annotated[list[ArmNames | None], MinLen(1)]
+    rounds: Annotated[list[ArmNames | None], MinLen(1), SLICED]
     """for each round the arms that can play; null: all that are not retired"""
     propensities: Flag = False
     """also estimate propensities that have no closed form"""
@@ -108,7 +109,7 @@ class DecisionRewards(Request):
 
     decision: Annotated[str, MinLen(1), MaxLen(100)]
     """id of the decision"""
-    rewards: Annotated[dict[ArmName, Number], MinLen(1), NAMED]
+    rewards: Annotated[dict[ArmName, Number], MinLen(1), SLICED, NAMED]
     """by the names of arms that played in it"""
 
 
@@ -117,7 +118,7 @@ class RewardRequest(Request):
     """Rewards of decisions, in any order, one by one or together."""
 
     __pydantic_config__: ClassVar[Json] = like({"rewards": [{"decision": "1", "rewards": {"tea": 1.0}}]})
-    rewards: Annotated[list[DecisionRewards], MinLen(1)]
+    rewards: Annotated[list[DecisionRewards], MinLen(1), SLICED]
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class ReportRequest(Request):
     )
     played: Annotated[Whole, Ge(0), Le(MAX_LEASE)]
     """number of decisions, which are the first ones of the lease"""
-    rewards: Annotated[dict[ArmName, PositionRewards], NAMED] = field(default_factory=dict)
+    rewards: Annotated[dict[ArmName, PositionRewards], SLICED, NAMED] = field(default_factory=dict)
     """by arm"""
     columns: Positions | None = None
     """of a lease for units: the columns of the last of these decisions, at least of those that were not reported

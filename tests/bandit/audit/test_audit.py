@@ -16,8 +16,8 @@ from evenhand.bandit import Bandit
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import available_sets, leading
 from evenhand.bandit.audit.figure import audit_figure, audit_table
-from evenhand.bandit.audit.intervals import mean_interval
 from evenhand.core.errors import EvenhandError, StateError
+from evenhand.inference.sequences import mean_interval
 from evenhand.messages.answers import moment
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import DeficitExcerpt, Line
@@ -48,6 +48,7 @@ def test_an_empty_audit() -> None:
         arm="a",
         retired=False,
         promised=0.25,
+        verdict=None,
         since=0,
         rounds=0,
         plays=0,
@@ -56,7 +57,11 @@ def test_an_empty_audit() -> None:
         high_share=None,
         deficit=0.0,
         worst=None,
-        resets=0,
+        promises=0,
+        due=0.0,
+        paid=0,
+        forgiven=0.0,
+        capped=0.0,
         lapsed=0.0,
         all_plays=0,
         available=None,
@@ -121,12 +126,13 @@ def test_deficits_count_from_the_first_promise() -> None:
         bandit.decide(available=["a"])
     assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-2.0, 2.0)
     bandit.promise({"a": 0.25})
-    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-2.0, 2.0)
-    assert (line_of(bandit, "a").resets, line_of(bandit, "a").lapsed) == (1, -2.0)
+    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-1.0, 2.0)
+    line = line_of(bandit, "a")
+    assert (line.promises, line.due, line.paid, line.lapsed) == (1, 6.0, 8, 1.0)
     bandit.decide(available=["a"])
-    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-2.75, 2.0)
+    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-1.75, 2.0)
     bandit.decide(available=["b"])
-    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-2.5, 2.0)
+    assert (line_of(bandit, "a").deficit, line_of(bandit, "a").worst) == (-1.5, 2.0)
 
 
 def test_the_interval_of_a_share_counts_from_when_its_promise_began() -> None:
@@ -359,7 +365,8 @@ HOSTILE = ["$x$\n<b>", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名
 
 
 LINE = (
-    "arm retired promised since rounds plays share low_share high_share deficit worst resets lapsed all_plays "
+    "arm retired promised verdict since rounds plays share low_share high_share deficit worst "
+    "promises due paid forgiven capped lapsed all_plays "
     "available received estimate trusted low high pending lost late learned_plays learned_mean "
     "counted changes score reason catch_up_rounds catch_up_seconds"
 )
@@ -385,8 +392,8 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     assert plain == audit.to_json()
     assert (
         " ".join(plain)
-        == "algorithm round version time arms verdict fault warnings lines bounds delays deficit_history cost history "
-        "changes_made sources name sequence closed"
+        == "algorithm round rounds version time arms verdict fault warnings lines bounds delays deficit_history cost "
+        "history changes_made sources name sequence closed"
     )
     assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
     assert " ".join(plain["lines"][0]) == LINE

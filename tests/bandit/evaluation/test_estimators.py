@@ -361,7 +361,7 @@ def test_learner_refuses_infeasible_promises_and_rewards_out_of_range(log: Log) 
     with pytest.raises(InfeasiblePromise):
         evaluate(log, Learner("fucb", {"fractions": 0.5}))
     log.reward[7] = 3.5
-    with pytest.raises(EvenhandError, match=r"a simulation has a reward of 3\.5, outside rewards = \(0, 1\)"):
+    with pytest.raises(EvenhandError, match=r"has a reward of 3\.5, outside 0 to 1: .* rewards=\(0, 3\.5\)"):
         evaluate(log, Learner("ucb1"))
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.bandit.audit.bounds import bounds_of
+from evenhand.bandit.ledger import whole
 from evenhand.bandit.record import Record
+from evenhand.core.parts import rules_of
 from evenhand.core.state import Array, Observation
-from evenhand.policy.groups import membership
+from evenhand.judgement.keeping import keeping_of
 
 
 class Account:
@@ -26,17 +29,25 @@ class Account:
         self.merit = policy.merit  # of a mean scaled to [0, 1], to which a share is proportional; None for none
         self.caps = None if policy.caps is None else np.broadcast_to(policy.caps, len(self.names))
         self.since = state.begun.rounds  # rounds before each arm's promise began
-        promised = np.zeros(len(self.names), dtype=bool) if self.fractions is None else self.fractions > 0.0
-        self.deficits = np.where(promised, record.total_deficits(), -np.inf)  # behind all promises; −inf for none
-        self.worst = np.where(promised, record.worst_deficits(), -np.inf)  # the largest deficits so far
-        self.resets, self.lapsed = counts.resets, counts.lapsed  # promises that ended, and the deficits from these
+        owed, promised = record.owed(), record.promised
+        self.keeping = keeping_of(policy, len(self.names), max(self.round, 1))
+        kept = policy.promises_shares  # a share with a price has no account
+        self.kept_for_price = not kept
+        rules = rules_of(policy.fairness)
+        self.owed_first = rules is not None and rules.owed == "first"  # arms in arrears play before all others
+        running = np.where(promised, state.round - state.begun.rounds, 0.0)
+        self.rounds_promised: Array = running + record.ledger.rounds_of_shares().astype(float)  # so far
+        self.balance = record.ledger.balance(promised & kept, state.begun, whole(owed * kept), state.tally.pulls)
+        counted = promised | (owed != 0.0)
+        self.deficits = np.where(counted, owed, -np.inf)  # plays behind, also where they wait; −inf for no promise
+        self.worst = np.where(counted, record.worst(), -np.inf)  # the most so far
         past = record.deficit_history if promised.any() or record.deficit_history.any_promise() else None
         self.deficit_history = None if past is None else past.excerpt(self.names, self.worst)
 
         learned = counts.learned_plays  # elsewhere, with known rewards; no other figure counts them
         self.learned_plays, self.learned_sums, self.sources = learned, counts.learned_sums, record.sources
         self.pulls: Array = state.tally.pulls - learned
-        self.plays_before: Array = state.begun.pulls - learned  # before each arm's promise began
+        self.plays_before: Array = state.begun.plays - learned  # before each arm's promise began
         self.received, self.pending = counts.received, record.pending_counts()
         self.known, self.sums = counts.known, counts.sums  # received, and zeros for missing rewards if these count
         self.lost, self.late = counts.lost, counts.late  # missing when their window had passed; received afterwards
@@ -44,11 +55,11 @@ class Account:
         self.certain: Array = self.known - np.minimum(self.late, self.known - self.received)
 
         self.groups = policy.groups  # arms that are promised shares together, and of these promises since when
-        self.groups_since = state.fairness.rounds if policy.groups else None  # (groups,)
-        of_groups = membership(policy.groups, len(learned)) if policy.groups else None
-        self.groups_before = None if of_groups is None else state.fairness.plays - learned @ of_groups  # plays before
+        self.bounds = bounds_of(record)  # a line for each group, and for each arm with a cap
 
         self.missed = counts.missed  # rounds in which an arm was not available
+        self.seen: Array = state.round - record.returned - counts.added  # rounds that an arm has been there for
+        self.rounds = state.round - record.returned  # that count: without those that leases gave back
         self.sets, self.frequencies = record.availability.frequencies()  # of arms, packed, in the last rounds
 
         evidence = policy.evidence  # rewards that the policy's estimates rest on, and changes it found; None for none
@@ -58,7 +69,7 @@ class Account:
 
         self.delays = counts.recent_delays()  # of the last rewards received in time
         self.history = times.excerpt(
-            self.names, self.round, record.counts(), self.deficits if promised.any() else -self.pulls
+            self.names, self.rounds, record.counts(), self.deficits if promised.any() else -self.pulls
         )
         self.pace = times.pace()  # seconds per round lately; None before the second round
         self.first = times.times[0] if times.times else None  # when the first round was decided, in seconds

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.audit.account import Account
-from evenhand.bandit.audit.costing import cost_of
+from evenhand.bandit.audit.costing import cost_of, deserved_shares
 from evenhand.bandit.audit.delays import summarise
-from evenhand.bandit.audit.intervals import mean_interval, mean_rewards
-from evenhand.bandit.audit.sentences import WITHIN, health_of, owed_now, reasons, verdict
+from evenhand.bandit.audit.health import health_of
+from evenhand.bandit.audit.judged import judged, verdict
+from evenhand.bandit.audit.sentences import reasons
+from evenhand.bandit.ledger import PLAY, Whole
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask
+from evenhand.inference.sequences import mean_interval, mean_rewards
 from evenhand.messages.answers import AllocationHealth, moment
 from evenhand.messages.audit import Audit
-from evenhand.messages.lines import BoundLine, Line
-from evenhand.policy.claim import owed
-from evenhand.policy.groups import membership
-from evenhand.policy.shares import proportional
+from evenhand.messages.lines import Line
 from evenhand.theory.bounded import bounds_of, check_bounds
 from evenhand.theory.feasibility import check_shares
 
@@ -30,6 +30,7 @@ Places = NDArray[np.intp]
 SIZE = 20_000  # arms times sets of available arms up to which floors and caps of groups are checked
 BOUNDS = 1000  # lines of groups and caps, at most
 EXAMINED = 100  # arms, those with the largest promise for their availability, whose promises are checked together
+WITHIN = 1.0 + 1e-9  # plays behind that any policy must allow which decides in whole plays
 FEW = 10  # unknown rewards of an arm up to which nothing is suspected
 SMALL = 0.1  # part of an arm's rewards up to which unknown ones are not suspected, where the others are all the largest
 LARGE = 0.5  # part from which on unknown rewards are always suspected
@@ -44,21 +45,22 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         plays = account.pulls - account.plays_before
         places = leading([-account.deficits, -plays], validate.whole("limit", limit))
     trust, warnings = trusted(account)
-    promised, fault, bounds = _promised(account), _fault(account), tuple(_bounds(account))
-    lines = _lines(account, places, trust, promised)
-    for line, reason in zip(lines, reasons(lines, account), strict=True):
+    promised, fault, found = _promised(account), _fault(account), judged(account)
+    lines = _lines(account, places, trust, promised, found.words())
+    for line, reason in zip(lines, reasons(lines, account, found), strict=True):
         line.reason = reason
     return Audit(
         algorithm=account.algorithm,
         round=account.round,
+        rounds=account.rounds,
         version=account.version,
         time=moment(now),
         arms=len(account.names),
-        verdict=verdict(account, promised, bounds),
+        verdict=verdict(account, found),
         fault=fault,
         warnings=warnings,
         lines=lines,
-        bounds=bounds[:BOUNDS],
+        bounds=found.of_bounds(account.bounds[:BOUNDS]),
         delays=summarise(account.delays) if len(account.delays) else None,
         deficit_history=account.deficit_history,
         cost=cost_of(account),
@@ -87,7 +89,9 @@ def leading(keys: Sequence[Array], limit: int) -> Places:
     return places[np.lexsort([key[places] for key in reversed(keys)])]
 
 
-def _lines(account: Account, places: Places, trust: Mask, promised: Array | None) -> tuple[Line, ...]:
+def _lines(
+    account: Account, places: Places, trust: Mask, promised: Array | None, words: Sequence[str | None]
+) -> tuple[Line, ...]:
     """The lines of some arms, made column by column, which is fast for many arms."""
     round, slowly = account.round, catch_up(account, _recent(account))[places]
     pulls, since = account.pulls[places], account.since[places]
@@ -100,6 +104,7 @@ def _lines(account: Account, places: Places, trust: Mask, promised: Array | None
         names,
         np.logical_not(account.active[places]).tolist(),
         [None] * len(names) if promised is None else promised[places].tolist(),
+        [words[place] for place in places.tolist()],
         _whole(since),
         _whole(rounds),
         _whole(plays),
@@ -108,10 +113,9 @@ def _lines(account: Account, places: Places, trust: Mask, promised: Array | None
         _or_none(high_share),
         _or_none(account.deficits[places]),
         _or_none(account.worst[places]),
-        _whole(account.resets[places]),
-        account.lapsed[places].tolist(),
+        *(_plays(name, part[places]) for name, part in account.balance._asdict().items()),
         _whole(pulls),
-        _or_none(_ratio(round - account.missed[places], np.full(len(places), float(round)))),
+        _or_none(_ratio(account.seen[places] - account.missed[places], account.seen[places])),
         _whole(account.received[places]),
         _or_none(_ratio(sums, known)),
         trust[places].tolist(),
@@ -132,46 +136,10 @@ def _lines(account: Account, places: Places, trust: Mask, promised: Array | None
     return tuple(Line(*row) for row in zip(*columns, strict=True))
 
 
-def _bounds(account: Account) -> Iterator[BoundLine]:
-    """The lines of the groups, and of the arms with a cap."""
-    round, names = account.round, account.names
-    if account.groups and account.groups_since is not None and account.groups_before is not None:
-        plays = account.pulls @ membership(account.groups, len(names)) - account.groups_before
-        for group, since, played in zip(account.groups, account.groups_since, plays, strict=True):
-            arms = tuple(names[arm] for arm in group["arms"])
-            yield _bound(group["name"], "group", arms, group["at_least"], group["at_most"], round, since, played)
-    if account.caps is not None:
-        floors = np.zeros(len(names)) if account.fractions is None else account.fractions
-        for arm in np.flatnonzero(account.caps < 1.0).tolist():
-            played, since = account.pulls[arm] - account.plays_before[arm], account.since[arm]
-            cap, floor = float(account.caps[arm]), float(floors[arm])
-            yield _bound(names[arm], "arm", (names[arm],), floor, cap, round, since, played)
-
-
-def _bound(
-    name: str,
-    kind: Literal["group", "arm"],
-    arms: tuple[str, ...],
-    floor: float,
-    cap: float | None,
-    round: int,
-    since: float,
-    plays: float,
-) -> BoundLine:
-    rounds = round - since
-    return BoundLine(
-        name=name,
-        kind=kind,
-        arms=arms,
-        at_least=floor,
-        at_most=cap,
-        since=int(since),
-        rounds=int(rounds),
-        plays=int(plays),
-        share=float(plays / rounds) if rounds else None,
-        owed=float(owed(floor, rounds, plays)),
-        excess=None if cap is None else -float(owed(cap, rounds, plays)),
-    )
+def _plays(name: str, part: Whole) -> list[float] | list[int]:
+    """A part of the balance: numbers of promises and plays, and what is counted in billionths of a play."""
+    found: list[float] | list[int] = (part if name in ("promises", "paid") else part / PLAY).tolist()
+    return found
 
 
 def _whole(numbers: Array) -> list[int]:
@@ -193,23 +161,14 @@ def _ratio(parts: Array, whole: Array) -> Array:
 
 def _promised(account: Account) -> Array | None:
     """(arms,), the share that each arm is promised; by merit, the share that its estimate deserves."""
-    if account.merit is None:
-        return account.fractions
-    low, high = account.limits
-    known = account.known
-    means = np.divide(account.sums, known, out=np.full(len(known), (low + high) / 2.0), where=known > 0)
-    scaled = np.clip((means - low) / (high - low), 0.0, 1.0)
-    return np.asarray(proportional(account.merit(scaled), account.plays, account.active))
+    return account.fractions if account.merit is None else deserved_shares(account)
 
 
 def health(account: Account, closed: bool, now: float) -> AllocationHealth:
     """The health of an allocation."""
     trust, _ = trusted(account)
-    rounds, plays = account.round - account.since, account.pulls - account.plays_before
-    _, high_share = mean_interval(plays, plays, rounds)
     doubts = int(np.count_nonzero(~trust & account.active))
-    bounds = tuple(_bounds(account))
-    return health_of(account, _promised(account), bounds, high_share, _fault(account), doubts, closed, now)
+    return health_of(account, judged(account), _fault(account), doubts, closed, now)
 
 
 def _recent(account: Account) -> Array:
@@ -275,11 +234,12 @@ def catch_up(account: Account, available: Array) -> Array:
     """Rounds after which each arm can be at most one play behind its promise, at the earliest.
 
     ``⌈(owed − 1)/(a − r)⌉``: an arm that plays whenever it can gains ``a − r`` plays per round, with its availability a
-    and its promised share r.
+    and its promised share r. Known only of policies that let the arms play first that are owed something: where
+    rewards can outweigh what is owed, an arm may never catch up.
     """
-    if account.fractions is None or account.merit is not None:
+    if account.fractions is None or not account.owed_first:
         return np.full(len(account.names), np.nan)
-    behind, gain = owed_now(account), available - account.fractions
+    behind, gain = account.deficits, available - account.fractions
     late = account.active & (account.fractions > 0.0) & (behind > WITHIN)
     rounds = np.full(len(behind), np.inf)
     np.divide(behind - 1.0, gain, out=rounds, where=late & (gain > 0.0))

@@ -8,9 +8,12 @@ from itertools import combinations
 import numpy as np
 
 from evenhand.bandit.audit.account import Account
-from evenhand.bandit.audit.intervals import CONFIDENCE, mean_rewards
+from evenhand.bandit.ledger import PLAY
 from evenhand.core.state import Array
 from evenhand.environment.availability import Joint
+from evenhand.inference.means import CONFIDENCE, shrunk
+from evenhand.inference.sequences import mean_rewards
+from evenhand.judgement.merits import allowed_shares
 from evenhand.messages.lines import Cost
 from evenhand.policy.shares import proportional
 from evenhand.theory.bounded import best_bounded, bounds_of
@@ -21,7 +24,7 @@ ASLEEP = 0.995  # share of the rounds below which an arm does not count as alway
 
 
 def cost_of(account: Account) -> Cost | None:
-    """What the promises cost; None where none cost anything."""
+    """What the promises cost, and have cost; None where none cost anything."""
     active = account.active
     bounded = bool(account.groups) or (account.caps is not None and bool((account.caps[active] < 1.0).any()))
     promised = account.fractions is not None and bool((account.fractions[active] > 0.0).any())
@@ -34,20 +37,90 @@ def cost_of(account: Account) -> Cost | None:
         return _unknown(f"Unknown until every arm has a known reward; {account.names[unknown[0]]!r} has none.")
     if bounded and np.count_nonzero(active) > BOUNDED:
         return _unknown(f"Not computed for groups or caps of more than {BOUNDED} arms.")
-    low, high = account.limits
-    means = (account.sums[active] / account.known[active] - low) / (high - low)
-    ends = (math.nan, math.nan)
-    if account.merit is not None:
-        shares = proportional(account.merit(np.clip(means, 0.0, 1.0)), account.plays, None)
-        per_round = _largest(means, account.plays) - float(shares @ means)
-    elif bounded:
-        per_round = _largest(means, account.plays) - _largest_bounded(account, means)
-    else:
+    return _answer(account, _Prices(account, bounded))
+
+
+class _Prices:
+    """What is computed from the mean rewards of the arms that are not retired, scaled to [0, 1]."""
+
+    def __init__(self, account: Account, bounded: bool) -> None:
+        low, high = account.limits
+        self.account, self.bounded, active = account, bounded, account.active
+        means: Array = (account.sums[active] / account.known[active] - low) / (high - low)
+        self.low, self.high = _means(account)
+        self.given = _given(account)[active]
+        self.likely = shrunk(means, account.known[active])[np.newaxis]
+
+    def free(self, means: Array) -> Array:
+        """(draws,), the expected reward per round of the m best arms, of (draws, arms)."""
+        return np.asarray(np.sort(means, axis=1)[:, ::-1][:, : self.account.plays].sum(axis=1))
+
+    def kept(self, means: Array) -> Array:
+        """(draws,), the largest expected reward per round that keeps the promises."""
+        account = self.account
+        if account.merit is not None:
+            shares = [proportional(account.merit(np.clip(row, 0.0, 1.0)), account.plays, None) for row in means]
+            return np.array([float(share @ row) for share, row in zip(shares, means, strict=True)])
+        if self.bounded:
+            return np.array([_largest_bounded(account, row) for row in means])
         assert account.fractions is not None
-        fractions = account.fractions[active]
-        per_round = float(cost_of_shares(means[None], fractions, account.plays)[0])
-        ends = cost_interval(*_means(account), fractions, account.plays)
-    return _answer(account, max(0.0, per_round), ends)
+        return self.free(means) - cost_of_shares(means, account.fractions[account.active], account.plays)
+
+    def price(self, means: Array) -> Array:
+        """(draws,), what keeping the promises costs per round."""
+        return self.free(means) - self.kept(means)
+
+    def incurred(self, means: Array) -> Array:
+        """(draws,), what plays that were given for promises would have brought with the last of the m best arms."""
+        best = np.sort(means, axis=1)[:, -self.account.plays, np.newaxis]
+        return np.asarray(np.maximum(best - means, 0.0) @ self.given)
+
+    def price_ends(self) -> tuple[float, float]:
+        """The range of the price over all means in their intervals, or wider."""
+        account, low, high = self.account, self.low[np.newaxis], self.high[np.newaxis]
+        if account.merit is None and not self.bounded:
+            assert account.fractions is not None
+            return cost_interval(self.low, self.high, account.fractions[account.active], account.plays)
+        if account.merit is not None:
+            least, most = allowed_shares(account.merit, self.low, self.high, account.plays)
+            kept = (float(least @ self.low), float(most @ self.high))
+        else:  # both optima grow with every mean
+            kept = (float(self.kept(low)[0]), float(self.kept(high)[0]))
+        return max(0.0, float(self.free(low)[0]) - kept[1]), max(0.0, float(self.free(high)[0]) - kept[0])
+
+    def incurred_ends(self) -> tuple[float, float]:
+        """The range of what was incurred."""
+        at = -self.account.plays
+        least, most = np.sort(self.low)[at], np.sort(self.high)[at]
+        return (
+            float(np.maximum(least - self.high, 0.0) @ self.given),
+            float(np.maximum(most - self.low, 0.0) @ self.given),
+        )
+
+
+def _given(account: Account) -> Array:
+    """(arms,), the plays of each arm so far that its promises, or those of its groups, asked for."""
+    if account.merit is not None:
+        deserved = deserved_shares(account)
+        return np.minimum(account.pulls, deserved * account.rounds)
+    balance = account.balance
+    given = np.clip(np.minimum(balance.paid, balance.due / PLAY), 0.0, None)
+    for group, line in zip(account.groups, account.bounds, strict=False):
+        plays, places = account.pulls[group["arms"]], group["arms"]
+        more = min(float(line.plays), line.plays + line.owed) - float(given[places].sum())
+        if more > 0.0 and plays.sum() > 0.0:
+            given[places] += more * plays / plays.sum()
+    return np.asarray(given)
+
+
+def deserved_shares(account: Account) -> Array:
+    """(arms,), the share that the estimate of each arm deserves by merit; 0 where it is retired."""
+    assert account.merit is not None
+    low, high = account.limits
+    known = account.known
+    means = np.divide(account.sums, known, out=np.full(len(known), (low + high) / 2.0), where=known > 0)
+    scaled = np.clip((means - low) / (high - low), 0.0, 1.0)
+    return np.asarray(proportional(account.merit(scaled), account.plays, account.active))
 
 
 def cost_of_shares(means: Array, fractions: Array, plays: int) -> Array:
@@ -102,11 +175,6 @@ def _means(account: Account) -> tuple[Array, Array]:
     return (low - smallest) / (largest - smallest), (high - smallest) / (largest - smallest)
 
 
-def _largest(means: Array, plays: int) -> float:
-    """Expected reward per round of the m best arms."""
-    return float(np.sort(means)[::-1][:plays].sum())
-
-
 def _largest_bounded(account: Account, means: Array) -> float:
     """The largest expected reward per round that keeps the floors and caps of arms and groups."""
     names, arms = account.names, len(account.names)
@@ -118,26 +186,28 @@ def _largest_bounded(account: Account, means: Array) -> float:
 
 
 def _unknown(note: str) -> Cost:
-    return Cost(None, None, None, None, note)
+    return Cost(None, None, None, None, None, None, None, None, note)
 
 
-def _answer(account: Account, per_round: float, ends: tuple[float, float]) -> Cost:
+def _answer(account: Account, prices: _Prices) -> Cost:
     """The cost in the unit of the rewards."""
     low, high = account.limits
-    span, rounds = high - low, account.round - int(account.since[account.active].max())
-    if not math.isfinite(span * per_round * rounds):
+    span = high - low
+    of_best, price, incurred = (
+        span * float(one(prices.likely)[0]) for one in (prices.free, prices.price, prices.incurred)
+    )
+    best = low * account.plays + of_best  # per round, if nothing were promised
+    if not math.isfinite(price * account.round + incurred + best * account.round):
         return _unknown("Not computed: the rewards are too large.")
-    least, most = (None if math.isnan(end) else span * end for end in ends)
-    return Cost(span * per_round, least, most, span * per_round * rounds, _note(account, least))
+    least, most = (span * end for end in prices.price_ends())
+    fewest, largest = (span * end for end in prices.incurred_ends())
+    price, incurred = min(max(price, least), most), min(max(incurred, fewest), largest)
+    part, whole = (price / best, incurred / (best * account.rounds)) if best > 0.0 and account.rounds else (None, None)
+    return Cost(price, least, most, part, incurred, fewest, largest, whole, _note(account))
 
 
-def _note(account: Account, least: float | None) -> str:
-    available = 1.0 - account.missed / account.round
-    parts = []
-    if (available[account.active] < ASLEEP).any():
-        parts.append("The computation assumes that every arm is always available; here some were not.")
-    if account.merit is not None:
-        parts.append("The shares by merit follow from the present estimates, so there is no interval.")
-    elif least is None:
-        parts.append("With groups or caps, no interval is computed.")
-    return " ".join(parts)
+def _note(account: Account) -> str:
+    seen = np.maximum(account.seen, 1.0)
+    if ((account.seen - account.missed)[account.active] < ASLEEP * seen[account.active]).any():
+        return "The computation assumes that every arm is always available; here some were not."
+    return ""

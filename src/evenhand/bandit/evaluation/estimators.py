@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.evaluation.log import Log
-from evenhand.bandit.evaluation.targets import Target, as_target
+from evenhand.bandit.evaluation.targets import Learner, Target, as_target
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
+from evenhand.inference.means import NORMAL, mean_and_error
 
-NORMAL = 1.959963984540054  # 97.5% of a normal distribution lie below
 HEAVY = 0.05  # part of all weight above which there is a warning about a single play
 THIN = 0.01  # effective plays, as a part of all, below which there is a warning
 FEW = 0.1  # part of the squared error of SNIPS above which there is a warning about a single play
@@ -184,6 +184,7 @@ def evaluate(log: Log, target: Target | Mapping[str, float] | str, clip: float |
     }
     mean = float(log.reward.mean())
     squares = float(weight @ weight)
+    effective = total**2 / squares if squares > 0.0 else 0.0
     clipped = int((unclipped > weight).sum())
     played = np.bincount(log.item, minlength=len(log.items)) / log.rows
     return Evaluation(
@@ -195,12 +196,13 @@ def evaluate(log: Log, target: Target | Mapping[str, float] | str, clip: float |
         logged=_ratio(_sums(log, log.reward - mean), mean, float(log.rows)),
         shares=shares,
         logged_shares=played,
-        effective=total**2 / squares if squares > 0.0 else 0.0,
+        effective=effective,
         largest=float(unclipped.max()),
         mean_weight=total / rounds,
         clipped=clipped,
         warnings=(
             *([f"{_listed(absent)} is never available in the log; the others get its share"] if absent else []),
+            *([_one_step_ahead(target, log.rows, effective)] if isinstance(target, Learner) else []),
             *_warnings(log, shares, played, weight, weight * (log.reward - snips), _mean(by_round), clipped),
         ),
         notes=log.notes,
@@ -245,8 +247,7 @@ def _sums(log: Log, values: Array) -> Array:
 
 def _mean(values: Array) -> Estimate:
     """A mean over rounds."""
-    stderr = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return Estimate(float(values.mean()), stderr)
+    return Estimate(*(float(one) for one in mean_and_error(values)))
 
 
 def _ratio(rests: Array, value: float, total: float) -> Estimate:
@@ -255,6 +256,15 @@ def _ratio(rests: Array, value: float, total: float) -> Estimate:
     if rounds < 2 or not total > 0.0:
         return Estimate(value, math.nan)
     return Estimate(value, math.sqrt(float(rests @ rests) * rounds / (rounds - 1)) / total)
+
+
+def _one_step_ahead(target: Target, rows: int, effective: float) -> str:
+    """What the estimate of a policy that learns from the log is not."""
+    return (
+        f"in every round {target.name} has learned from the plays of the log, not from its own, and promises count the "
+        "plays of the log: this is neither what it would earn nor whom it would play if it decided itself. The "
+        f"{rows:,} plays of the log count as {effective:,.0f}"
+    )
 
 
 def _warnings(

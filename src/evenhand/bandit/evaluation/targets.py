@@ -200,8 +200,9 @@ class Learner:
         if outside.any():
             reward = float(log.reward[outside][0])
             raise EvenhandError(
-                f"{log.source} has a reward of {reward:g}, outside rewards = ({low:g}, {high:g}); give the smallest "
-                "and the largest reward"
+                f"{log.source} has a reward of {reward:g}, outside {low:g} to {high:g}: give the smallest and the "
+                f"largest reward, such as rewards=({log.reward.min():g}, {log.reward.max():g}) or --rewards "
+                f"{log.reward.min():g},{log.reward.max():g}"
             )
         scaled = (log.reward - low) / (high - low)
         policy = self._policy(log)

@@ -1,0 +1,72 @@
+"""The lines of groups, and of the arms with a cap, in an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from evenhand.bandit.record import Record
+from evenhand.messages.lines import BoundLine
+from evenhand.policy.accounts import Accounts
+from evenhand.policy.groups import Bounds, caps_of, floors_of, membership
+
+
+def bounds_of(record: Record) -> tuple[BoundLine, ...]:
+    """A line for each group, and then one for each arm with a cap."""
+    if not record.policy.fairness.traits.limits:
+        return ()
+    return (*_groups(record), *_caps(record))
+
+
+def _groups(record: Record) -> Iterator[BoundLine]:
+    groups, state, names = record.policy.groups, record.state, record.names
+    if not groups:
+        return
+    bounds: Bounds = state.fairness
+    plays = state.tally.pulls @ membership(groups, len(names))
+    owed = bounds.groups.owed(floors_of(groups), state.round, plays)
+    room = bounds.group_caps.owed(caps_of(groups), state.round, plays)
+    for place, group in enumerate(groups):
+        arms, most = tuple(names[arm] for arm in group["arms"]), group["at_most"]
+        excess = None if most is None else -room.item(place)
+        accounts = [bounds.groups] * (group["at_least"] > 0.0) + [bounds.group_caps] * (most is not None)
+        least, behind = group["at_least"], owed.item(place) if group["at_least"] else 0.0
+        yield _line(record, group["name"], "group", arms, (least, most), accounts, place, plays, behind, excess)
+
+
+def _caps(record: Record) -> Iterator[BoundLine]:
+    names, caps, state = record.names, record.policy.caps, record.state
+    if caps is None:
+        return
+    limits, bounds = np.broadcast_to(caps, len(names)), state.fairness
+    pulls, owed, fractions = state.tally.pulls, record.owed(), record.fractions
+    room = bounds.caps.owed(limits, state.round, pulls)
+    for arm in np.flatnonzero(limits < 1.0).tolist():
+        floor = 0.0 if fractions is None else fractions.item(arm)
+        accounts = [state.begun] * (floor > 0.0) + [bounds.caps]
+        limit = (floor, limits.item(arm))
+        behind = owed.item(arm) if floor else 0.0
+        yield _line(record, names[arm], "arm", (names[arm],), limit, accounts, arm, pulls, behind, -room.item(arm))
+
+
+def _line(
+    record: Record,
+    name: str,
+    kind: Literal["group", "arm"],
+    arms: tuple[str, ...],
+    bounds: tuple[float, float | None],
+    accounts: list[Accounts],
+    place: int,
+    plays: np.ndarray,
+    owed: float,
+    excess: float | None,
+) -> BoundLine:
+    """A line, counted since the last of its promises began."""
+    begun = max(accounts, key=lambda account: account.rounds.item(place), default=None)
+    since = 0 if begun is None else int(begun.rounds.item(place))
+    rounds = record.state.round - since
+    made = int(plays.item(place) - (0.0 if begun is None else begun.plays.item(place)))
+    share = made / rounds if rounds else None
+    return BoundLine(name, kind, arms, *bounds, since, rounds, made, share, owed, excess)

@@ -1,0 +1,75 @@
+"""The health of an allocation: whether something needs attention, and what."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.judged import Judged, verdict
+from evenhand.core.errors import number_of
+from evenhand.messages.answers import AllocationHealth, moment
+
+SILENT = 5.0  # times the delay of 95% of the rewards after which a reward is overdue
+SPARSE = 10.0  # times the mean time between two rewards after which the next one is overdue
+HOUR = 3600.0  # seconds, before which no reward is overdue
+DAY = 86_400.0  # seconds, taken for the usual delay before the first reward
+
+
+def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed: bool, now: float) -> AllocationHealth:
+    """The health of an allocation."""
+    _, missed, _ = judged.tally()
+    worst, silence = judged.worst(), _silence(account, now)
+    status, text = "good", verdict(account, judged)
+    if closed:
+        status, text = "closed", f"Closed after {number_of(account.round, 'round')}."
+    elif fault:
+        status, text = "bad", f"With the recent availability, {fault}"
+    elif missed:
+        status = "bad"
+    elif worst is not None and worst.by_rule:
+        status = "attention"
+    elif doubts:
+        status = "attention"
+        text = f"{doubts:,} estimates cannot be trusted." if doubts > 1 else "An estimate cannot be trusted."
+    elif silence:
+        status, text = "attention", silence
+    behind, arm = _furthest(account)
+    return AllocationHealth(
+        status=status,  # type: ignore[arg-type]
+        text=text,
+        behind=behind,
+        arm=arm,
+        warnings=doubts,
+        last_decision=None if account.decided is None else moment(account.decided),
+        last_reward=None if account.rewarded is None else moment(account.rewarded),
+    )
+
+
+def _furthest(account: Account) -> tuple[float | None, str | None]:
+    """The most plays that an arm or group is owed, and the arm; None where nothing is promised, or to no single arm."""
+    groups = [line.owed for line in account.bounds if line.kind == "group" and line.at_least > 0.0]
+    by_group = max(groups, default=-np.inf)
+    by_arm, arm = -np.inf, None
+    if account.merit is None and account.fractions is not None:
+        owed = np.where(account.active & (account.fractions > 0.0), account.deficits, -np.inf)
+        by_arm, arm = float(owed.max()), account.names[int(owed.argmax())]
+    most = max(by_arm, by_group)
+    return (
+        max(0.0, most) if np.isfinite(most) else None,
+        arm if by_arm > 0.0 and by_arm >= by_group else None,
+    )
+
+
+def _silence(account: Account, now: float) -> str:
+    """That no reward has arrived for long, while some are pending; empty where one is not overdue."""
+    received = float(account.received.sum())
+    if account.decided is None or account.first is None or (account.rewarded is not None and not received):
+        return ""  # totals say nothing of the single rewards
+    since = account.first if account.rewarded is None else account.rewarded
+    usual = float(np.quantile(account.delays, 0.95)) if len(account.delays) else DAY
+    gap = (account.rewarded - account.first) / received if account.rewarded is not None else 0.0
+    if min(now, account.decided) - since <= max(SILENT * usual, SPARSE * gap, HOUR):
+        return ""
+    if account.rewarded is None:
+        return f"No reward has arrived yet, though {number_of(account.round, 'round was', 'rounds were')} decided."
+    return "No reward has arrived for much longer than usual, though rounds were decided."

@@ -1,0 +1,129 @@
+"""The judgement of every promise of a bandit: by `evenhand.judgement`, from the whole ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.ledger import PLAY
+from evenhand.core.state import Array
+from evenhand.judgement.judge import VERDICTS, Judgement, Judgements, judge
+from evenhand.judgement.keeping import Keeping
+from evenhand.judgement.sentences import Case, of_all, sentence
+from evenhand.messages.audit_text import plain
+from evenhand.messages.lines import BoundLine
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What can be said of each promise that has begun."""
+
+    places: NDArray[np.intp]  # (n,), the arms that are promised a share
+    arms: Judgements | None  # of these
+    shares: Array  # (arms,)
+    names: tuple[str, ...]
+    bounds: tuple[tuple[int, Case], ...]  # of groups and largest shares, each with the place of its line
+
+    def tally(self) -> tuple[int, int, int]:
+        """How many promises are kept, missed and undecided."""
+        counts = np.zeros(3, dtype=int) if self.arms is None else np.bincount(self.arms.verdicts, minlength=3)
+        for _, case in self.bounds:
+            counts[VERDICTS.index(case.judgement.verdict)] += 1
+        kept, missed, undecided = counts.tolist()
+        return kept, missed, undecided
+
+    def words(self) -> list[str | None]:
+        """What became of the promised share of each arm: kept, missed or undecided; None where none has begun."""
+        found: list[str | None] = [None] * len(self.names)
+        for at, place in enumerate(self.places.tolist()):
+            found[place] = None if self.arms is None else VERDICTS[self.arms.verdicts[at]]
+        return found
+
+    def of_bounds(self, lines: Sequence[BoundLine]) -> tuple[BoundLine, ...]:
+        """The lines of groups and largest shares, each with what became of it: the worse of the two."""
+        worst = dict(sorted(self.bounds, key=lambda one: _urgency(one[1])))
+        return tuple(
+            replace(line, verdict=worst[at].judgement.verdict) if at in worst else line for at, line in enumerate(lines)
+        )
+
+    def of_arm(self, place: int) -> Judgement | None:
+        """The judgement of the share of an arm; None where none is promised, or it has not begun."""
+        at = int(np.searchsorted(self.places, place))
+        known = self.arms is not None and at < len(self.places) and self.places[at] == place
+        return self.arms[at] if known and self.arms is not None else None
+
+    def worst(self) -> Case | None:
+        """The promise that is furthest from being kept: of those that are missed, then of those that are undecided."""
+        cases = sorted(self._candidates(), key=_urgency)
+        return cases[-1] if cases else None
+
+    def _candidates(self) -> Iterator[Case]:
+        """For each verdict the arm that is furthest behind, and all bounds."""
+        yield from (case for _, case in self.bounds)
+        if self.arms is not None:
+            for verdict in range(3):
+                of_these = np.flatnonzero(self.arms.are(verdict))
+                if len(of_these):
+                    at = int(of_these[self.arms.behind[of_these].argmax()])
+                    place = int(self.places[at])
+                    yield Case(plain(self.names[place]), float(self.shares[place]), self.arms[at])
+
+
+def _urgency(case: Case) -> tuple[bool, bool, bool, float]:
+    verdict = case.judgement.verdict
+    return verdict == "missed", verdict == "undecided", case.by_rule, case.judgement.behind
+
+
+def judged(account: Account) -> Judged:
+    """Judge all promises; of arms that are retired there is none."""
+    return Judged(*_of_arms(account), account.names, tuple(_of_bounds(account)))
+
+
+def _of_arms(account: Account) -> tuple[NDArray[np.intp], Judgements | None, Array]:
+    shares = np.zeros(len(account.names)) if account.fractions is None else account.fractions
+    places = np.flatnonzero(account.active & (shares > 0.0) & (account.rounds_promised > 0))
+    if not len(places) or account.merit is not None:
+        return places[:0], None, shares
+    if account.kept_for_price:
+        plays = (account.pulls - account.plays_before)[places]
+    else:
+        plays = account.balance.paid[places].astype(float)
+    due = plays + account.deficits[places]
+    if account.keeping.keeps == "chance":  # which repays nothing: what was due, less what was forgiven
+        due = (account.balance.due - account.balance.forgiven - account.balance.capped)[places] / PLAY
+    return places, judge(account.keeping, due, plays, account.rounds_promised[places], online=True), shares
+
+
+def _of_bounds(account: Account) -> Iterator[tuple[int, Case]]:
+    """The promises to groups, and the largest shares of groups and arms, that have begun."""
+    for at, line in enumerate(account.bounds):
+        name = f"the group {plain(line.name)}" if line.kind == "group" else plain(line.name)
+        if line.rounds and line.kind == "group" and line.at_least > 0.0:
+            yield at, Case(name, line.at_least, _of_bound(account.keeping, line, line.owed, account.plays))
+        if line.rounds and line.at_most is not None and line.excess is not None:
+            found = _of_bound(account.keeping, line, -line.excess, account.plays, cap=True)
+            yield at, Case(name, line.at_most, found, cap=True)
+
+
+def _of_bound(keeping: Keeping, line: BoundLine, behind: float, plays: int, cap: bool = False) -> Judgement:
+    made = np.array([float(line.plays)])
+    return judge(keeping, made + behind, made, line.rounds, online=True, cap=cap, at_once=float(plays))[0]
+
+
+def verdict(account: Account, found: Judged) -> str:
+    """What became of the promises, and which is furthest from being kept, in a sentence."""
+    if account.round == 0:
+        return "Nothing has been decided yet."
+    if account.merit is not None:
+        return "The shares follow the merit of the arms, as it is estimated in each round."
+    kept, missed, undecided = found.tally()
+    if kept + missed + undecided == 0:
+        later = account.bounds or (account.fractions is not None and (account.fractions * account.active).any())
+        return "The promises begin with the next round." if later else "No share is promised to any arm."
+    worst = found.worst()
+    text = of_all(kept, missed, undecided)
+    return f"{text}." if worst is None or missed + undecided == 0 else f"{text}; {sentence(worst)}."

@@ -1,0 +1,222 @@
+"""The ledger of promises: all that were ever made, what was paid under each, and what became of what was owed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.core.errors import StateError
+from evenhand.core.state import Array, Mask
+from evenhand.messages.answers import SettledPromise
+from evenhand.policy.accounts import BILLION, Accounts, Terms
+from evenhand.policy.settlement import Settlement
+
+Holder = int | str  # the place of an arm, or the name of a group
+Whole = NDArray[np.int64]
+Kind = Literal["share", "cap", "group", "group_cap"]
+#: What can be promised: shares of arms, largest shares of arms, and the same of groups.
+KINDS: tuple[Kind, ...] = get_args(Kind)
+PLAY = int(BILLION)
+BEFORE = "before the ledger"
+
+
+class Opening(NamedTuple):
+    """How the present promise of an account, or its rest, began by a change."""
+
+    time: float | None = None  # seconds since the epoch; None for the start
+    carried: int = 0  # owed then, in billionths of a play
+    returned: int = 0  # plays that leases of earlier promises gave back since
+    reason: str = ""
+    key: str = ""  # of the API key by which it was made
+
+
+class Entry(NamedTuple):
+    """A promise that has ended, or a rest in which something was owed: its share is 0.
+
+    In billionths of a play ``brought + due − plays = owed`` and ``owed + lapsed = carried + forgiven + capped``. Of a
+    largest share, what is owed is the excess.
+    """
+
+    kind: Kind
+    holder: Holder
+    share: float
+    since: int  # the round after which it began
+    until: int  # its last round
+    began: float | None  # seconds since the epoch; None for the start
+    ended: float
+    plays: int
+    brought: int  # owed when it began
+    owed: int  # when it ended
+    carried: int
+    forgiven: int
+    capped: int
+    lapsed: int
+    reason: str  # of the change that began it
+    key: str
+
+    @property
+    def due(self) -> int:
+        """What became due, in billionths of a play; of a largest share, less than nothing."""
+        return self.owed - self.brought + self.plays * (PLAY if self.kind in ("share", "group") else -PLAY)
+
+
+class Balance(NamedTuple):
+    """Of all promised shares of the arms so far, (arms,) each: ``due = paid + owed + forgiven + capped − lapsed``.
+
+    In billionths of a play, but for the numbers of promises and of plays.
+    """
+
+    promises: Whole  # that have ended
+    due: Whole
+    paid: Whole  # plays while a share was promised
+    forgiven: Whole
+    capped: Whole
+    lapsed: Whole
+
+
+class Flow(NamedTuple):
+    """What became of what was owed under a promise that has changed, in billionths of a play."""
+
+    kind: Kind
+    holder: Holder
+    place: int  # in the arrays of its kind
+    owed: int
+    carried: int
+    forgiven: int
+    capped: int
+    lapsed: int
+
+
+def flows(found: Settlement, terms: Terms) -> Iterator[Flow]:
+    """What became of what was owed, promise by promise."""
+    for kind, settled in zip(KINDS, (found.shares, found.caps, found.group_shares, found.group_caps), strict=True):
+        for place in [] if settled is None else np.flatnonzero(settled.changed).tolist():
+            assert settled is not None
+            parts = (settled.owed, settled.carried, settled.ended, settled.lapsed)
+            owed, carried, ended, lapsed = (int(part[place]) for part in parts)
+            holder = found.groups[place] if kind in ("group", "group_cap") else place
+            both = (ended, 0) if terms.debt == "forgive" else (0, ended)
+            yield Flow(kind, holder, place, owed, carried, *both, lapsed)
+
+
+@dataclass
+class Ledger:
+    """The promises that have ended, in their order, and how the present ones began."""
+
+    closed: Whole  # (6, arms), the `Balance` of those shares that have ended
+    entries: list[Entry] = field(default_factory=list)
+    openings: dict[tuple[str, Holder], Opening] = field(default_factory=dict)
+    waiting: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # of groups that there are no more
+
+    @classmethod
+    def of(cls, arms: int) -> Ledger:
+        """Nothing has ended."""
+        return cls(np.zeros((len(Balance._fields), arms), dtype=np.int64))
+
+    def opening(self, kind: str, holder: Holder) -> Opening:
+        """How the present promise began."""
+        return self.openings.get((kind, holder), Opening())
+
+    def grow(self, arms: int) -> None:
+        """Count more arms."""
+        self.closed = np.pad(self.closed, [(0, 0), (0, arms - self.closed.shape[1])])
+
+    def settle(
+        self,
+        found: Settlement,
+        shares: Mapping[str, Mapping[Holder, float]],
+        terms: Terms,
+        round: int,
+        opening: Opening,
+    ) -> None:
+        """Write down what became of promises that have changed; ``shares`` are those until now."""
+        for flow in flows(found, terms):
+            settled = {"share": found.shares, "cap": found.caps, "group": found.group_shares}.get(
+                flow.kind, found.group_caps
+            )
+            assert settled is not None
+            share, began = shares[flow.kind].get(flow.holder), self.opening(flow.kind, flow.holder)
+            entry = Entry(
+                flow.kind,
+                flow.holder,
+                share or 0.0,
+                int(settled.since[flow.place]),
+                round,
+                began.time,
+                opening.time or 0.0,
+                (0 if share is None else int(settled.plays[flow.place])) - began.returned,
+                began.carried,
+                *flow[3:],
+                began.reason,
+                began.key,
+            )
+            self.openings[flow.kind, flow.holder] = opening._replace(carried=flow.carried)
+            if share is not None or entry.owed or entry.plays:
+                self.entries.append(entry)
+                if flow.kind == "share":
+                    ended = (share is not None, entry.due, entry.plays, *flow[5:])
+                    self.closed[:, flow.place] += ended
+
+    def rounds_of_shares(self) -> Whole:
+        """(arms,), the rounds of the promised shares of arms that have ended."""
+        rounds = np.zeros(self.closed.shape[1], dtype=np.int64)
+        for entry in self.entries:
+            if entry.kind == "share" and entry.share and isinstance(entry.holder, int):
+                rounds[entry.holder] += entry.until - entry.since
+        return rounds
+
+    def give_back(self, place: int, plays: int) -> None:
+        """Plays of an arm that a lease of an earlier promise gives back."""
+        opening = self.opening("share", place)
+        self.openings["share", place] = opening._replace(returned=opening.returned + plays)
+
+    def balance(self, promised: Mask, accounts: Accounts, owed: Whole, plays: Array) -> Balance:
+        """The balance of the arms, with what is owed to them now and their plays so far."""
+        totals = self.closed.copy()
+        brought, returned = np.zeros((2, self.closed.shape[1]), dtype=np.int64)
+        for (kind, place), opening in self.openings.items():
+            if kind == "share" and isinstance(place, int):
+                brought[place], returned[place] = opening.carried, opening.returned
+        paid = np.where(promised, plays - accounts.plays, 0.0).astype(np.int64) - returned
+        totals[1] += owed - brought + paid * PLAY
+        totals[2] += paid
+        return Balance(*totals)
+
+    def dump(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "closed": self.closed.tolist(),
+            "entries": [list(entry) for entry in self.entries],
+            "openings": [[*account, *opening] for account, opening in self.openings.items()],
+            "waiting": {name: [one.item() for one in both] for name, both in self.waiting.items()},
+        }
+
+    @classmethod
+    def restored(cls, plain: Mapping[str, Any], arms: int) -> Ledger:
+        """The ledger that `dump` described, of a bandit with so many arms."""
+        closed = np.array(plain["closed"], dtype=np.int64)
+        if closed.shape != (len(Balance._fields), arms):
+            raise StateError(f"the saved ledger is damaged: its totals have the shape {closed.shape}")
+        entries = [Entry(*entry) for entry in plain["entries"]]
+        for entry in entries:
+            if entry.kind not in KINDS or entry.owed + entry.lapsed != entry.carried + entry.forgiven + entry.capped:
+                raise StateError(f"the saved ledger is damaged: {entry}")
+        openings = {(kind, holder): Opening(*rest) for kind, holder, *rest in plain["openings"]}
+        waiting = {name: (np.array(one), np.array(two)) for name, (one, two) in plain["waiting"].items()}
+        return cls(closed, entries, openings, waiting)
+
+
+def whole(plays: Array) -> Whole:
+    """Plays in billionths."""
+    exact: Whole = np.rint(plays * BILLION).astype(np.int64)
+    return exact
+
+
+def flow_of(flow: Flow, names: Sequence[str]) -> SettledPromise:
+    """A flow as it is answered, in plays."""
+    name = flow.holder if isinstance(flow.holder, str) else names[flow.holder]
+    return SettledPromise(name, flow.kind, *(one / PLAY for one in flow[3:]))
