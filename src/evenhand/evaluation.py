@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from evenhand.bandit.audit.intervals import mean_interval as mean_interval
 from evenhand.bandit.evaluation.estimators import Estimate as Estimate
 from evenhand.bandit.evaluation.estimators import Evaluation as Evaluation
 from evenhand.bandit.evaluation.estimators import evaluate as evaluate
@@ -12,3 +11,4 @@ from evenhand.bandit.evaluation.log import read_log as read_log
 from evenhand.bandit.evaluation.targets import FixedShares as FixedShares
 from evenhand.bandit.evaluation.targets import Learner as Learner
 from evenhand.bandit.evaluation.targets import Target as Target
+from evenhand.inference.sequences import mean_interval as mean_interval

@@ -268,7 +268,7 @@ BREACHES: dict[str, Breach] = {
     "promised shares of the rounds": (
         lambda: Policy(index=Mean(), fairness=Ignoring()),
         promise_is_kept,
-        r"arm \d is .* plays behind its promised share",
+        r"arm \d is .* plays behind the .* that it was promised; .* are allowed",
     ),
     "promised probabilities": (
         lambda: Policy(fairness=Even(fractions=np.array([0.6, 0.1, 0.1, 0.1])), selection=Categorical()),
@@ -278,7 +278,7 @@ BREACHES: dict[str, Breach] = {
     "promised shares by merit": (
         lambda: Policy(index=Mean(), fairness=Even(merit=Power(beta=50.0, exponent=4.0)), selection=Categorical()),
         promise_is_kept,
-        r"arm 1 deserves .* of the rounds by merit",
+        r"arm \d is .* plays behind the .* that it was promised, and at least .* by the interval",
     ),
 }
 

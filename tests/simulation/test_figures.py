@@ -21,10 +21,10 @@ from evenhand.algorithms import eta_fucb, fucb, group_ts, group_ucb, lfg, thomps
 from evenhand.environment.drift import Piecewise
 from evenhand.environment.rewards import Bernoulli, Winners
 from evenhand.feedback import Bounded
+from evenhand.inference.means import mean_and_error
 from evenhand.policy.merit import Power
 from evenhand.simulation import figures
 from evenhand.simulation.measures import MEASURES
-from evenhand.simulation.results import mean_and_error
 from evenhand.theory.bounds import ucb1_regret
 
 SHARES = [0.1, 0.2, 0.3]

@@ -22,10 +22,10 @@ from evenhand.core.errors import ConfigurationError, DataError
 from evenhand.core.files import write_whole
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli, Gaussian
+from evenhand.inference.means import mean_and_error
 from evenhand.policy.merit import Linear
 from evenhand.simulation.files import read_table
 from evenhand.simulation.measures import MEASURES
-from evenhand.simulation.results import mean_and_error
 from evenhand.simulation.setup import read_setup
 
 HORIZON, LANES = 40, 3

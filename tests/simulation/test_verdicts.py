@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from evenhand import Environment, Policy, compare
+from evenhand.algorithms import lfg
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
+from evenhand.policy import BoundedShares
+from evenhand.rewards import Bernoulli
 from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.verdicts import differences, verdicts
 
@@ -34,7 +40,7 @@ def text(plays: list[list[int]], promised: list[float] | None, **curves: list[fl
 
 
 def test_a_kept_promise_and_its_cost() -> None:
-    assert text([[800, 200], [801, 199]], [0.0, 0.2], r_regret=[3.0, 4.4], regret=[9.0, 9.0]) == (
+    assert text([[800, 200], [800, 200]], [0.0, 0.2], r_regret=[3.0, 4.4], regret=[9.0, 9.0]) == (
         "A kept its promise, and earned 4 less than the fair optimum."
     )
     assert text([[800, 200]], [0.0, 0.2], r_regret=[3.0], reward=[297.0]) == (
@@ -81,9 +87,41 @@ def test_a_single_play_may_be_missing() -> None:
 
 def test_lanes_are_averaged_and_promises_may_differ_between_them() -> None:
     results = results_of({"A": [[700, 300], [900, 100]]}, [0.0, 0.2], r_regret=[0.0, 0.0])
-    assert verdicts(results)["A"].missed == ()
-    results.promised["A"] = np.array([[0.0, 0.3], [0.0, 0.2]])
-    assert verdicts(results)["A"].missing == (-800, 50)
+    verdict = verdicts(results)["A"]
+    assert (verdict.missing, verdict.missed, verdict.undecided) == ((-800, 0), (), ("coffee",))
+    assert verdict.to_json()["promises_kept"] is None
+    results.promised["A"] = np.array([[0.0, 0.3], [0.0, 0.1]])
+    verdict = verdicts(results)["A"]
+    assert (verdict.missing, verdict.undecided) == ((-800, 0), ())
+    assert verdict.to_json()["promises_kept"] is True
+
+
+def test_a_few_missing_plays_of_noisy_lanes_are_no_breach() -> None:
+    """3% of the plays are missing, by less than one standard error."""
+    plays = [[800 - extra, 200 + extra] for extra in (-40, 30, -20, 10, -25, 9)]
+    verdict = verdicts(results_of({"A": plays}, [0.0, 0.2], r_regret=[0.0] * 6))["A"]
+    assert verdict.missing == pytest.approx((-806, 6))
+    assert (verdict.missed, verdict.undecided) == ((), ("coffee",))
+    (case,) = verdict.cases
+    ends = stats.ttest_1samp([40, -30, 20, -10, 25, -9], 0.0).confidence_interval(0.9)
+    assert (case.judgement.low, case.judgement.high) == pytest.approx((ends.low, ends.high))
+
+
+def test_how_promises_are_kept_is_saved_with_the_results(tmp_path: Path) -> None:
+    world = Environment(Bernoulli([0.9, 0.5]), names=("tea", "milk"))
+    group = {"name": "cold", "arms": [1], "exactly": 0.4}
+    policies = {"owed": lfg([0.0, 0.2], eta=999.0), "both": Policy(fairness=BoundedShares(caps=0.8, groups=[group]))}
+    results = compare(policies, world, horizon=300, lanes=3)
+    found, again = (verdicts(one) for one in (results, Results.load(results.save(tmp_path))))
+    for label in policies:
+        assert found[label] == again[label]
+    assert re.match("owed is behind with milk by .* plays, as eta = 999 allows, and earned ", found["owed"].text)
+    assert [(one.subject, one.share, one.cap) for one in found["both"].cases] == [
+        ("the group cold", 0.4, False),
+        ("the group cold", 0.4, True),
+        ("tea", 0.8, True),
+        ("milk", 0.8, True),
+    ]
 
 
 def test_without_promises_the_best_policy_is_the_measure() -> None:

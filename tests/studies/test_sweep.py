@@ -19,6 +19,7 @@ import pytest
 from evenhand import compare, sweep
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.simulation.code_version import code_version
+from evenhand.simulation.verdicts import verdicts
 from evenhand.studies import store as storing
 from evenhand.studies import sweep as sweeping
 from evenhand.studies.configuration import parse
@@ -81,6 +82,14 @@ def test_the_tables_are_tidy(config: dict[str, Any]) -> None:
         "eta": [1, 1, 10, 10],
         "horizon": [40, 60] * 2,
     }
+
+
+def test_promises_of_every_setting_are_judged(config: dict[str, Any]) -> None:
+    results = sweep(config, AXES)
+    found = [verdict for number in range(4) for verdict in verdicts(results.results(number)).values()]
+    expected = [(verdict.label, *case.to_json().values()) for verdict in found for case in verdict.cases]
+    columns = ["policy", *found[0].cases[0].to_json()]
+    pd.testing.assert_frame_equal(results.promises()[columns], pd.DataFrame(expected, columns=columns))
 
 
 def test_differences_are_paired(config: dict[str, Any]) -> None:

@@ -729,7 +729,7 @@ def test_a_data_set_takes_a_feedback(tmp_path: Path) -> None:
         ({"kind": "synthetic", "rows": 0}, "environment.dataset.rows must be at least 1, got 0"),
         ({"kind": "synthetic", "seed": -1}, "environment.dataset.seed must be at least 0, got -1"),
         ({"kind": "synthetic", "burst": True}, "environment.dataset.burst must be a number, got True"),
-        ({"kind": "synthetic", "rounds": 9}, "environment.dataset: unknown key 'rounds'; did you mean 'rows'?"),
+        ({"kind": "synthetic", "row": 9}, "environment.dataset: unknown key 'row'; did you mean 'rows'?"),
     ],
 )
 def test_a_wrong_data_set_is_told_where(table: Any, complaint: str, kaggle: Path) -> None:

@@ -21,7 +21,7 @@ from evenhand.core.parts import part
 from evenhand.core.state import Array
 from evenhand.core.streams import over_arms
 from evenhand.environment.drift import best_dynamic
-from evenhand.policy.claim import owed
+from evenhand.policy.accounts import owed
 from evenhand.simulation.metrics import Metric, Run, weighted
 from evenhand.theory.baseline import Baseline
 

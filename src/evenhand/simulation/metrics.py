@@ -18,7 +18,7 @@ from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part
 from evenhand.core.state import Array, Decision, Outcome
 from evenhand.core.streams import over_arms
-from evenhand.policy.claim import owed
+from evenhand.policy.accounts import owed
 from evenhand.policy.shares import proportional
 from evenhand.theory.baseline import Baseline
 

@@ -16,6 +16,7 @@ from evenhand.core.errors import DataError
 from evenhand.core.files import path_of, write_whole
 from evenhand.core.parts import plain
 from evenhand.core.state import Array
+from evenhand.inference.means import mean_and_error
 from evenhand.simulation.files import read_table, without_infinities, write_table
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Measure
@@ -364,13 +365,6 @@ class Results:
             policies[label] = PolicyResult(pulls, measures, estimate, score)
         names, omitted = tuple(information.pop("names")), information.pop("omitted")
         return cls(policies, rounds, names, promised, information, own, omitted)
-
-
-def mean_and_error(values: NDArray[Any]) -> tuple[Array, Array]:
-    """Mean and standard error over the last axis; the error is NaN for a single lane."""
-    lanes = values.shape[-1]
-    spread = np.full(values.shape[:-1], np.nan) if lanes < 2 else values.std(axis=-1, ddof=1) / np.sqrt(lanes)
-    return values.mean(axis=-1), spread
 
 
 def _categories(codes: NDArray[Any], names: tuple[str, ...]) -> Any:

@@ -17,6 +17,7 @@ from evenhand.core.errors import ConfigurationError, EvenhandError, StateError
 from evenhand.core.parts import build, plain
 from evenhand.core.state import PerLane
 from evenhand.environment.world import Environment
+from evenhand.judgement.keeping import keeping_of
 from evenhand.policy.composition import Policy
 from evenhand.simulation.files import FORMAT, read_table
 from evenhand.simulation.metrics import Metric
@@ -124,6 +125,7 @@ def run_information(
         "rounds": rounds.tolist(),
         "environment": _plain(environment),
         "policies": {label: _plain(policy) for label, policy in policies.items()},
+        "promises": {label: _promises(policy, environment, int(rounds[-1])) for label, policy in policies.items()},
         "metrics": [_plain(metric) for metric in metrics],
         "versions": {
             "evenhand": __version__,
@@ -133,6 +135,17 @@ def run_information(
             "pandas": pandas.__version__,
         },
     }
+
+
+def _promises(policy: Policy, environment: Environment, horizon: int) -> dict[str, Any]:
+    """How promises are kept, and what is promised besides shares of arms: floors and caps of groups, caps of arms."""
+    names, caps = environment.names, np.broadcast_to(1.0 if policy.caps is None else policy.caps, environment.arms)
+    groups: list[dict[str, Any]] = [{**group, "name": f"the group {group['name']}"} for group in policy.groups]
+    capped: list[dict[str, Any]] = [
+        {"name": names[arm], "arms": [arm], "at_least": 0.0, "at_most": float(caps[arm])}
+        for arm in np.flatnonzero(caps < 1.0).tolist()
+    ]
+    return {**keeping_of(policy, environment.arms, horizon).to_json(horizon), "bounds": groups + capped}
 
 
 def lane_rows(*parts: Any) -> list[int]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from attrs import frozen
-from scipy import stats
 
 from evenhand.core.errors import EvenhandError, nearest
-from evenhand.simulation.results import PolicyResult, Results, mean_and_error
+from evenhand.core.state import Array
+from evenhand.inference.means import mean_and_reach
+from evenhand.judgement.judge import judge
+from evenhand.judgement.keeping import Keeping
+from evenhand.judgement.sentences import Case, deed
+from evenhand.simulation.files import without_infinities
+from evenhand.simulation.results import PolicyResult, Results
 
-KEPT = 0.01  # part of its promised plays that an arm may miss, on average over lanes; or a single play
-NAMED = 3  # arms that a sentence names
-CONFIDENCE = 0.95
 FAIR = "fair optimum"
 
 
@@ -27,38 +28,53 @@ class Verdict:
         label: of the policy.
         promised: (arms,) promised shares of the rounds, the mean over lanes; None where none are promised.
         missing: (arms,) promised plays that each arm did not get, the mean over lanes; negative where it got more.
-        missed: names of the arms whose promise was missed, the most missing plays first.
+        missed: names of the arms and groups whose promise was missed, the most missing plays first.
+        undecided: names of those for which the lanes and rounds are too few to decide it.
         gap: expected reward below that of the best policy that keeps the promises, or where there are none below that
             of the best policy; the mean over lanes. None where that is unknown.
         text: all of it in a sentence or two.
+        cases: a judgement of each promise.
 
     Example:
-        >>> Verdict("UCB1", (0.5, 0.25), (-40.0, 12.0), ("milk",), -3.0, "UCB1 left milk short by 12 plays.").to_json()
-        {'text': 'UCB1 left milk short by 12 plays.', 'promises_kept': False, 'missed': ['milk'], 'gap': -3.0}
+        >>> Verdict("UCB1", (0.5, 0.25), (-40.0, 12.0), ("milk",), (), -3.0, "UCB1 left milk short by 12.").to_json()
+        {'text': 'UCB1 left milk short by 12.', 'promises_kept': False, 'missed': ['milk'], 'undecided': [],
+         'gap': -3.0, 'promises': []}
     """
 
     label: str
     promised: tuple[float, ...] | None
     missing: tuple[float, ...] | None
     missed: tuple[str, ...]
+    undecided: tuple[str, ...]
     gap: float | None
     text: str
+    cases: tuple[Case, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as JSON values, without the shares.
+        """The verdict as JSON values.
 
         Returns:
-            ``text``, ``promises_kept`` (null where nothing is promised), ``missed``, a list of arms, and ``gap``.
+            ``text``; ``promises_kept``, null where nothing is promised or it is undecided; ``missed`` and
+            ``undecided``, lists of names; ``gap``; and ``promises``, a table for each with ``to``, ``share``, ``cap``
+            and its judgement.
         """
-        kept = None if self.promised is None else not self.missed
-        return {"text": self.text, "promises_kept": kept, "missed": list(self.missed), "gap": self.gap}
+        kept = False if self.missed else None if self.undecided or self.promised is None else True
+        return {
+            "text": self.text,
+            "promises_kept": kept,
+            "missed": list(self.missed),
+            "undecided": list(self.undecided),
+            "gap": self.gap,
+            "promises": without_infinities([one.to_json() for one in self.cases]),
+        }
 
 
 def verdicts(results: Results) -> dict[str, Verdict]:
     """A verdict on every policy of a run, by label.
 
-    A promise counts as kept where at most 1% of the promised plays, or one play, is missing at the horizon, on average
-    over lanes: algorithms keep long-run promises up to a number of plays that grows more slowly than the rounds.
+    A promise is kept where the interval of the plays that are missing at the horizon, on average over lanes, is at
+    most 1% of those promised, or one play; missed where the whole interval is above that, and above what the policy's
+    rule allows; and else undecided. `evenhand.judgement.judge.judge` has the intervals.
 
     Args:
         results: of a simulation.
@@ -86,40 +102,54 @@ def _verdict(results: Results, label: str) -> Verdict:
     gap_of = "r_regret" if "r_regret" in result.curves else "regret"
     gap = float(result.curves[gap_of][-1].mean()) if gap_of in result.curves else None
     ending = _cost(results, label, gap, fair=gap_of == "r_regret")
-    if shares is None or not np.any(shares > 0):
-        return Verdict(label, None, None, (), gap, f"{label} promised nothing, and {ending}.")
+    cases = cases_of(results, label)
+    if not cases:
+        return Verdict(label, None, None, (), (), gap, f"{label} promised nothing, and {ending}.")
     rounds = float(results.rounds[-1])
-    wanted = np.broadcast_to(shares, result.pulls[-1].shape).mean(axis=0) * rounds
+    wanted = np.zeros(len(results.names)) if shares is None else _each(shares, result).mean(axis=0) * rounds
     missing = wanted - result.pulls[-1].mean(axis=0)
-    short = [
-        arm
-        for arm in np.argsort(-missing, kind="stable")
-        if wanted[arm] > 0 and missing[arm] > max(KEPT * wanted[arm], 1)
-    ]
-    promises = int(np.sum(wanted > 0))
     if by_merit:
-        promise, ending = "share by merit", f"has a reward regret of {_last(result, 'reward_regret'):,.4g}"
-    else:
-        promise = "promise"
-    text = f"{label} {_about_shares(results, promise, promises, short, missing)}, and {ending}."
-    missed = tuple(results.names[arm] for arm in short)
-    return Verdict(label, tuple(wanted / rounds), tuple(missing.tolist()), missed, gap, text)
+        ending = f"has a reward regret of {_last(result, 'reward_regret'):,.4g}"
+    text = f"{label} {deed(cases, 'share by merit' if by_merit else 'promise')}, and {ending}."
+    missed, undecided = (
+        tuple(one.subject for one in sorted(cases, key=_furthest) if one.judgement.verdict == verdict)
+        for verdict in ("missed", "undecided")
+    )
+    return Verdict(
+        label, tuple((wanted / rounds).tolist()), tuple(missing.tolist()), missed, undecided, gap, text, tuple(cases)
+    )
 
 
-def _about_shares(results: Results, promise: str, promises: int, short: Sequence[int], missing: Any) -> str:
-    """Which promises were kept, as the predicate of a sentence."""
-    several = promise.replace("promise", "promises").replace("share", "shares")
-    if not short:
-        return f"kept its {promise}" if promises == 1 else f"kept {_all(promises)} {several}"
-    names = [f"arm {name}" if name.isdigit() else name for name in (results.names[arm] for arm in short[:NAMED])]
-    plays = [f"{missing[arm]:,.0f}" for arm in short]
-    parts = [f"{name} by {amount}" for name, amount in zip(names[1:], plays[1:NAMED], strict=True)]
-    parts.insert(0, f"{names[0]} short by {plays[0]} {'play' if plays[0] == '1' else 'plays'}")
-    if len(short) > NAMED:
-        more = len(short) - NAMED
-        parts.append(f"1 more arm by {plays[NAMED]}" if more == 1 else f"{more} more arms by up to {plays[NAMED]}")
-    kept = f" ({promises - len(short)} of {promises} {several} kept)" if promises > 1 else ""
-    return f"left {_listed(parts)}{kept}"
+def cases_of(results: Results, label: str) -> list[Case]:
+    """The promises of a policy, to arms and then to groups, with a judgement of each."""
+    result, shares = results.policies[label], results.promised[label]
+    how = results.information.get("promises", {}).get(label)
+    keeping = Keeping() if how is None else Keeping.of_json(how)
+    rounds, plays, cases = float(results.rounds[-1]), result.pulls[-1].astype(float), []
+    if shares is not None:
+        promised = _each(shares, result)
+        arms = np.flatnonzero((promised > 0.0).any(axis=0))
+        found = judge(keeping, promised[:, arms] * rounds, plays[:, arms], rounds)
+        cases += [
+            Case(results.names[arm], float(promised[:, arm].mean()), found[place]) for place, arm in enumerate(arms)
+        ]
+    for bound in [] if how is None else how["bounds"]:
+        played = plays[:, bound["arms"]].sum(axis=1, keepdims=True)
+        for share, cap in ((bound["at_least"], False), (bound["at_most"], True)):
+            if share is not None and (cap or share > 0.0):
+                due = np.array([share * rounds])
+                found = judge(keeping, due, played, rounds, cap=cap, at_once=float(len(bound["arms"])))
+                cases.append(Case(bound["name"], share, found[0], cap))
+    return cases
+
+
+def _each(shares: Array, result: PolicyResult) -> Array:
+    """The promised shares of each lane, (lanes, arms)."""
+    return np.broadcast_to(shares, result.pulls[-1].shape)
+
+
+def _furthest(case: Case) -> float:
+    return -case.judgement.behind
 
 
 def _last(result: PolicyResult, measure: str) -> float:
@@ -136,15 +166,6 @@ def _cost(results: Results, label: str, gap: float | None, fair: bool) -> str:
     largest = _last(results.policies[label], "reward") + gap  # but for chance
     part = f" ({abs(gap) / largest:.1%})" if largest > abs(gap) else ""
     return f"earned {abs(gap):,.0f} {'less' if gap > 0 else 'more'}{part} than {best}"
-
-
-def _all(count: int) -> str:
-    words = ("both", "all three", "all four", "all five", "all six", "all seven", "all eight", "all nine", "all ten")
-    return words[count - 2] if count <= 10 else f"all {count}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 @frozen
@@ -206,8 +227,5 @@ def differences(results: Results, against: str) -> list[Difference]:
 
 
 def _difference(label: str, measure: str, values: Any) -> Difference:
-    mean, stderr = (float(one[0]) for one in mean_and_error(values[None]))
-    if math.isnan(stderr):
-        return Difference(label, measure, mean, math.nan, math.nan)
-    width = stderr * float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(values) - 1))
-    return Difference(label, measure, mean, mean - width, mean + width)
+    mean, reach = (float(one) for one in mean_and_reach(values))
+    return Difference(label, measure, mean, mean - reach, mean + reach)

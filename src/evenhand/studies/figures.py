@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
+from evenhand.inference.means import student
 from evenhand.simulation.figures.panel import Sheet, mean_of, shade, whiskers
 from evenhand.simulation.figures.style import look, plain, styled, wrapped
 from evenhand.simulation.measures import MEASURES
@@ -221,12 +222,11 @@ def _last(results: SweepResults, measure: str) -> pd.DataFrame:
 def _mean_over(rows: pd.DataFrame, axis: str, places: Mapping[Any, float]) -> pd.DataFrame:
     """For each value of an axis its place, the mean over everything else, and half of the 95% interval."""
     import pandas as pd
-    from scipy.stats import t
 
     found = []
     for value, group in rows.groupby(axis, sort=False):
         error = np.sqrt((group["stderr"] ** 2).sum()) / len(group)  # settings have the same random numbers or others
-        reach = t.ppf(0.975, max(1, int(group["n"].iloc[0]) - 1)) * error
+        reach = student(int(group["n"].iloc[0])) * error
         found.append(
             {"value": value, "place": places[value], "mean": group["mean"].mean(), "reach": np.nan_to_num(reach)}
         )

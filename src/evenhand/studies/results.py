@@ -16,9 +16,11 @@ import numpy as np
 from evenhand.core.errors import EvenhandError, nearest, number_of
 from evenhand.core.files import write_whole
 from evenhand.core.state import Array
+from evenhand.inference.means import mean_and_error, student
 from evenhand.simulation.measures import MEASURES
-from evenhand.simulation.results import Results, mean_and_error
+from evenhand.simulation.results import Results
 from evenhand.simulation.setup import run_information
+from evenhand.simulation.verdicts import cases_of
 from evenhand.studies.configuration import short
 from evenhand.studies.store import Store
 from evenhand.studies.study import Setting, Study
@@ -219,6 +221,23 @@ class SweepResults:
         columns = ["setting", *self.axes, "policy", "round", "measure", "n", "mean", "stderr", "low", "high"]
         return pd.DataFrame(rows, columns=columns)
 
+    def promises(self) -> pd.DataFrame:
+        """A row for each promise of each policy in each setting: what became of it, at the last checkpoint.
+
+        Returns:
+            ``setting``, a column for each axis, ``policy``, ``to`` (an arm or a group), ``share``, ``cap`` (whether it
+            is the largest share), ``verdict`` (kept, missed or undecided), ``behind``, ``low``, ``high``,
+            ``tolerance`` and ``allowed`` in plays, ``parameter``, ``rounds_needed`` and ``lanes_needed``.
+        """
+        import pandas as pd
+
+        rows = []
+        for number in sorted({unit.setting.number for unit, _ in self.finished}):
+            found = self.results(number)
+            start = {unit.label: _start(unit) for unit, _ in self.finished if unit.setting.number == number}
+            rows += [start[label] | one.to_json() for label in found.policies for one in cases_of(found, label)]
+        return pd.DataFrame(rows)
+
     def results(self, setting: int) -> Results:
         """The results of one setting, as `evenhand.compare` returns them, with its plays, figures and verdicts.
 
@@ -293,10 +312,8 @@ def _start(unit: Unit) -> dict[str, Any]:
 
 def _interval(values: Array) -> dict[str, Any]:
     """Number, mean, standard error and 95% interval of the mean by Student's t."""
-    from scipy.stats import t
-
     mean, error = (float(one) for one in mean_and_error(values))
-    width = float(t.ppf(0.975, len(values) - 1)) * error if len(values) > 1 else np.nan
+    width = student(len(values)) * error
     return {"n": len(values), "mean": mean, "stderr": error, "low": mean - width, "high": mean + width}
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
+from evenhand.core.extras import remedy
 from evenhand.core.parts import rules_of
 from evenhand.core.source import aside
 from evenhand.core.state import Array, State
@@ -141,7 +142,7 @@ class _Strand:
 def _installed(choice: str) -> bool:
     found = importlib.util.find_spec("numba") is not None
     if choice == "compiled" and not found:
-        raise EvenhandError(f"{CHOICE} = 'compiled', but Numba is not installed; install evenhand[fast]")
+        raise EvenhandError(f"{CHOICE} = 'compiled', but {remedy('numba')}")
     return found
 
 

@@ -10,8 +10,7 @@ from numba import njit
 from evenhand.core.source import Root, digest_of
 from evenhand.environment import recursions
 from evenhand.environment.profiles import OFTEN
-from evenhand.policy import claim as claims
-from evenhand.policy import evidence, fairness, index
+from evenhand.policy import accounts, evidence, fairness, index
 from evenhand.simulation.compiled.rules import (
     AS_ONE,
     AT_ONCE,
@@ -41,7 +40,7 @@ from evenhand.simulation.compiled.rules import (
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 compiled = njit(inline="always", **OPTIONS)
-upper_bound, owed, at_best = compiled(index.upper_bound), compiled(claims.owed), compiled(evidence.at_best)
+upper_bound, owed, at_best = compiled(index.upper_bound), compiled(accounts.owed), compiled(evidence.at_best)
 hinge, hard, soft = compiled(fairness.hinge), compiled(fairness.hard), compiled(fairness.soft)
 running, slid = compiled(recursions.running), compiled(recursions.slid)
 fading, evenly = compiled(recursions.fading), compiled(recursions.evenly)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from evenhand.core.state import Array
+from evenhand.inference import means
+from evenhand.inference.means import mean_and_error, student
 from evenhand.simulation.figures.style import (
     COLOURS,
     HATCHES,
@@ -23,7 +24,6 @@ from evenhand.simulation.figures.style import (
     thousands,
     wrapped,
 )
-from evenhand.simulation.results import mean_and_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -232,21 +232,14 @@ def limits(values: Array, band: str = "95%") -> tuple[Array, Array]:
         low, high = np.quantile(values, [0.1, 0.9], axis=1)
         return low, high
     mean, error = mean_and_error(values)
-    reach = {"95%": _student(values.shape[-1]), "standard error": 1.0, "none": 0.0}[band]
+    reach = {"95%": student(values.shape[-1]), "standard error": 1.0, "none": 0.0}[band]
     return mean - reach * error, mean + reach * error
 
 
 def mean_and_reach(values: NDArray[Any]) -> tuple[Array, Array]:
     """Mean over the last axis, the lanes, and half the length of its 95% interval, 0 for a single lane."""
-    mean, error = mean_and_error(values)
-    return mean, np.nan_to_num(_student(values.shape[-1]) * error)
-
-
-@cache
-def _student(lanes: int) -> float:
-    from scipy import stats
-
-    return float(stats.t.ppf(0.975, lanes - 1)) if lanes > 1 else 0.0
+    mean, reach = means.mean_and_reach(values)
+    return mean, np.nan_to_num(reach)
 
 
 def visible(shown: Mapping[str, Array]) -> list[Mapping[str, Array]]:
