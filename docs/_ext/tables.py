@@ -152,7 +152,7 @@ def verdicts() -> str:
         for place, verdict in enumerate(experiment["verdicts"]):
             shown = link if place == 0 else ""
             agree = sum(finding["mark"] == "agrees" for finding in verdict["findings"])
-            status = verdict["status"] if verdict["status"] != "confirmed" else "**confirmed**"
+            status = verdict["words"] if verdict["status"] != "confirmed" else "**confirmed**"
             numbers = f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else ""
             rows.append([shown, _text(verdict["sentence"]), status, numbers])
     return _table(["experiment", "claim", "verdict", "numbers that agree"], rows)
@@ -166,19 +166,24 @@ def finding(asked: str) -> str:
     (verdict,) = (one for one in experiment["verdicts"] if one["sentence"].startswith(words))
     link = f'<a href="_static/report/{experiment["paper"]}.html#{name}">{name}</a>'
     size = f"{experiment['lanes']} lanes of {experiment['horizon']:,} rounds"
-    return f"- **{verdict['status']}**: {_text(verdict['sentence'])} ({link}, {size})"
+    return f"- **{verdict['words']}**: {_text(verdict['sentence'])} ({link}, {size})"
 
 
 def full_run() -> str:
     """When, with what and on which machine the full run was made, and how many claims have which verdict."""
-    from evenhand.papers.report import counted
+    from evenhand.papers.experiment import experiments as known
+    from evenhand.papers.report import counted, outdated
+    from evenhand.papers.runner import Store
 
     claims = json.loads(CLAIMS.read_text(encoding="utf-8"))
     about, counts = claims["about"], counted(claims["experiments"])
     total = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+    dates = sorted({one["date"] for one in claims["experiments"]})
+    stale = outdated(Store(CLAIMS.parent / "report"), known(), {one["id"]: one for one in claims["experiments"]})
     return (
-        f"Of {sum(counts.values())} claims: {total}. Run on {about['date']} with Evenhand {about['version']}, "
-        f"{about['machine']}, Python {about['python']}, NumPy {about['numpy']}."
+        f"Of {sum(counts.values())} claims: {total}. Run from {dates[0]} to {dates[-1]}, {about['machine']}, "
+        f"Python {about['python']}, NumPy {about['numpy']}. Not run again since the code changed: "
+        f"{len(stale)} of {len(claims['experiments'])} experiments."
     )
 
 

@@ -15,7 +15,8 @@ import pytest
 
 from evenhand import compare
 from evenhand.core.state import Array
-from evenhand.papers.chen2024.claims import closest, distance, lost_for_ever, part_of_plays, spread, widest
+from evenhand.judgement.claims import CONTRADICTS, OPEN, Finding
+from evenhand.papers.chen2024.claims import MEASURES, closest, distance, lost_for_ever, part_of_plays, spread, widest
 from evenhand.papers.chen2024.settings import EXPERIMENTS, on_log
 from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs
 from evenhand.papers.judging import judge
@@ -33,7 +34,7 @@ def run_of(part: str, horizon: int, lanes: int, played: Mapping[str, str] | None
     setup = config.load(FOLDER / f"{part}.toml", horizon=horizon, lanes=lanes)
     policies = setup.policies if played is None else {label: setup.policies[by] for label, by in played.items()}
     results = compare(policies, setup.environment, horizon, lanes, setup.seed, checkpoints=10)
-    return CompletedRun(results, setup, dict.fromkeys(policies, 1.0))
+    return CompletedRun(results, setup, {label: [1.0, 1.1] for label in policies})
 
 
 def claim_of(experiment: str, words: str) -> PaperClaim:
@@ -121,18 +122,42 @@ def test_regrets_that_end_do_not_grow_linearly() -> None:
     labels = ("CUCB-D", "MP-TS-D", "FGreedy-D", "FCTS-D")
     right = run_of("c2c", 1200, 6, {label: label for label in labels})
     wrong = run_of("c2c", 1200, 6, {label: "FCTS-D" if label == "MP-TS-D" else label for label in labels})
-    grows = claim_of("C-2c", "The fairness regrets of CUCB-D")
+    grows = claim_of("C-2c", "CUCB-D, MP-TS-D and FGreedy-D do not")
     assert holds(grows, right, "c2c")
     assert not holds(grows, wrong, "c2c")
 
 
 @pytest.mark.parametrize(("sampling", "confirmed"), [(1.0, True), (3.0, False)])
 def test_the_sampling_versions_must_be_the_faster_ones(sampling: float, confirmed: bool, runs: Runs) -> None:
-    seconds = {"FCUCB-D": 2.0, "OP-FCUCB-D": 2.0, "FCTS-D": sampling, "OP-FCTS-D": sampling}
+    slow, quick = [1.9, 2.0, 2.1], [0.9 * sampling, sampling, 1.1 * sampling]
+    seconds = {"FCUCB-D": slow, "OP-FCUCB-D": slow, "FCTS-D": quick, "OP-FCTS-D": quick}
     run = replace(runs["c9"], seconds=seconds)
     faster = claim_of("C-9", "FCTS-D and OP-FCTS-D take less time")
-    assert [found.effect for found in faster.test({"c9": run})] == [sampling / 2.0] * 2
+    assert [found.effect for found in faster.test({"c9": run})] == pytest.approx([sampling / 2.0] * 2)
     assert holds(faster, run, "c9") is confirmed
+    once = replace(run, seconds={label: times[:1] for label, times in seconds.items()})
+    assert [found.mark(found.p_value) for found in faster.test({"c9": once})] == [OPEN, OPEN]
+
+
+def test_a_cost_that_may_be_is_shown_by_one_regret_that_is_larger(runs: Runs) -> None:
+    cost = claim_of("C-9", "OP-FCUCB-D and OP-FCTS-D can be used").test
+    last, noise = runs["c9"].results.rounds, np.random.default_rng(2).normal(0.0, 0.1, 20)
+
+    def found(*more: float) -> Finding:
+        labels = [(label, measure) for label in ("OP-FCUCB-D", "OP-FCTS-D") for measure in MEASURES]
+        run = runs["c9"]
+        for (label, measure), by in zip(labels, more, strict=True):
+            for name, value in ((label, by + noise), (label.removeprefix("OP-"), 0.0 * noise)):
+                record = run.results.policies[name]
+                changed = replace(record, curves=record.curves | {measure: np.tile(10.0 + value, (len(last), 1))})
+                run = replace(run, results=replace(run.results, policies=run.results.policies | {name: changed}))
+        (one,) = cost({"c9": run})
+        return one
+
+    assert (found(1.0, 1.0, 1.0, -1.0).low, found(1.0, 1.0, 1.0, -1.0).holds) == (3.0, True)
+    assert found(-1.0, -1.0, -1.0, 1.0).holds
+    none = found(-1.0, -1.0, -1.0, -1.0)
+    assert none.mark(none.p_value) == CONTRADICTS
 
 
 @pytest.mark.parametrize(("late", "flat"), [(1.05, True), (1.2, False)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +15,16 @@ import pytest
 
 from evenhand import compare
 from evenhand.datasets import movielens
+from evenhand.judgement.claims import AGREES, HIDDEN
 from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs
-from evenhand.papers.huang2020.claims import HORIZONS, distance_in_stars, furthest_behind, queue_over_index, settled
+from evenhand.papers.huang2020.claims import (
+    HORIZONS,
+    distance_in_stars,
+    furthest_behind,
+    none_missing_in_the_limit,
+    queue_over_index,
+    settled,
+)
 from evenhand.papers.huang2020.settings import EXPERIMENTS, on_ratings
 from evenhand.papers.judging import judge
 from evenhand.studies import configuration as config
@@ -94,6 +103,24 @@ def test_constraints_are_kept_by_the_queue_and_ignored_without_it(
     swapped = dict(zip((*with_queue, *without), (*without, *with_queue), strict=True))
     for played, expected in ((right, True), (swapped, False)):
         assert holds(claim, part, run_of(part, horizon, 10, played)) == expected
+
+
+def test_a_promise_in_the_limit_is_kept_by_what_shrinks_and_never_broken_by_a_horizon() -> None:
+    run = run_of("h1-h3", 1000, 10, {"LFG eta=1000": "LFG eta=1000"})
+    record, rounds = run.results.policies["LFG eta=1000"], run.results.rounds
+    promised = np.asarray(run.results.promised["LFG eta=1000"])
+
+    def mark(missing: Any) -> str:
+        """Of a first arm that misses so much at each checkpoint, give or take a play over the lanes."""
+        plays = rounds[:, np.newaxis, np.newaxis] * promised + np.zeros(record.pulls.shape)
+        plays[:, :, 0] -= missing[:, np.newaxis] + np.linspace(-1.0, 1.0, 10)
+        changed = replace(run.results, policies={"LFG eta=1000": replace(record, pulls=plays)})
+        found = none_missing_in_the_limit(replace(run, results=changed), "LFG eta=1000")
+        return found.mark(found.p_value)
+
+    assert mark(0.0 * rounds) == AGREES
+    assert mark(10.0 * np.sqrt(rounds)) == AGREES
+    assert mark(0.05 * rounds) == HIDDEN
 
 
 def test_the_queue_is_told_from_the_index() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from itertools import product
 
-from evenhand.papers.experiment import Finding, Runs, of_runs
+from evenhand.core.state import Array
+from evenhand.inference.means import CONFIDENCE
+from evenhand.judgement.claims import Finding, interval, outside, widened
+from evenhand.papers.experiment import Runs, of_runs
 from evenhand.papers.verdicts import Test, alike, at, below, lower, ratio_below
 
 
@@ -55,6 +59,16 @@ def at_most_times(
         )
         for measure in measures
     ]
+
+
+def in_some(text: str, gaps: Sequence[Array]) -> Finding:
+    """Some of the gaps (lanes,) is above 0 on average: how many surely are, their intervals sharing the 5% of error."""
+    lanes, each = gaps[0].size, [interval(gap) for gap in gaps]
+    sure = [widened(one, lanes, 1.0 - (1.0 - CONFIDENCE) / len(each)) for one in each]
+    mean, low, high = (float(sum(one[end] > 0.0 for one in sure)) for end in range(3))
+    # None is above 0 only if each on its own is not.
+    p_value = max(outside(one, lanes, (0.0, math.inf)) for one in each)
+    return Finding(f"{text}, of {len(gaps)}", mean, low, high, lanes, "at least 1", (1.0, math.inf), p_value=p_value)
 
 
 @of_runs

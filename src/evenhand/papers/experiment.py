@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from evenhand.core.errors import EvenhandError, nearest
+from evenhand.judgement.claims import Finding
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,8 +28,8 @@ class CompletedRun:
 
     results: Results  # of the simulation
     setup: Setup  # what was run
-    # Processor time of each policy by its label, where the experiment is about time; else empty.
-    seconds: Mapping[str, float] = field(default_factory=dict)
+    # Processor times of each policy by its label, where the experiment is about time; else empty.
+    seconds: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 #: The runs of an experiment by the name of their configuration.
@@ -37,7 +38,20 @@ Given = ParamSpec("Given")
 Found = TypeVar("Found")
 
 
-def of_runs(find: Callable[Concatenate[Runs, Given], Found]) -> Callable[Given, Callable[[Runs], Found]]:
+@dataclass(frozen=True, eq=False)
+class OfRuns(Generic[Found]):
+    """A figure, or the test of a claim, with all that it depends on but the runs."""
+
+    find: Callable[..., Found]
+    given: tuple[Any, ...]
+    options: Mapping[str, Any]
+
+    def __call__(self, runs: Runs) -> Found:
+        """What it finds in the runs."""
+        return self.find(runs, *self.given, **self.options)
+
+
+def of_runs(find: Callable[Concatenate[Runs, Given], Found]) -> Callable[Given, OfRuns[Found]]:
     """Settle all that a figure or the test of a claim depends on but the runs, which come later.
 
     Example:
@@ -46,39 +60,15 @@ def of_runs(find: Callable[Concatenate[Runs, Given], Found]) -> Callable[Given, 
     """
 
     @wraps(find)
-    def settled(*given: Given.args, **options: Given.kwargs) -> Callable[[Runs], Found]:
-        return lambda runs: find(runs, *given, **options)
+    def settled(*given: Given.args, **options: Given.kwargs) -> OfRuns[Found]:
+        return OfRuns(find, given, options)
 
     return settled
 
 
 @dataclass(frozen=True)
-class Finding:
-    """A number that a claim stands or falls with."""
-
-    text: str  # what was measured
-    effect: float  # its estimate
-    low: float  # lower end of the 95% confidence interval over the lanes
-    high: float  # upper end
-    lanes: int  # independent replications behind it
-    expected: str  # what the claim says about the number, in words
-    # Whether the whole interval agrees with that; where one value is claimed, whether it is so narrow that it excludes
-    # all that is clearly different.
-    holds: bool
-    # In [0, 1], the chance of an estimate as far from what is claimed, or farther, were the claim true; 1 where the
-    # estimate itself agrees.
-    p_value: float = 1.0
-    # About how many lanes would decide it, were the estimate the truth; None where it is decided, or lanes do not
-    # decide it.
-    lanes_needed: int | None = None
-
-
-@dataclass(frozen=True)
 class PaperClaim:
-    """Something that a paper says its experiment shows.
-
-    It is confirmed if every finding agrees, contradicted if one surely does not, and undecided otherwise.
-    """
+    """Something that a paper says its experiment shows."""
 
     sentence: str  # the claim, in our words and as strong as the paper's
     source: str  # where the paper says it
@@ -130,7 +120,7 @@ class Experiment:
     quick: QuickSize  # the size of a quick run
     choices: tuple[str, ...] = ()  # what the paper leaves open and how it was settled, a sentence each
     data: tuple[Data, ...] = ()  # the real data that it is about; each kind changes the configurations that it concerns
-    timed: bool = False  # whether each policy is run alone to take its time
+    timed: bool = False  # whether each policy is also run alone, some times, to take its time
     # Numbers to show beside the figure; None for none.
     tables: Callable[[Runs], Sequence[ExperimentTable]] | None = None
 

@@ -1,81 +1,18 @@
-"""What becomes of a claim: confirmed, contradicted, undecided, or not runnable here."""
+"""The verdicts on an experiment's claims, and by which code their numbers were measured."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from evenhand.core.errors import EvenhandError
+from evenhand.core.source import digest_of, roots_of
+from evenhand.judgement.claims import ClaimVerdict
 from evenhand.papers.data import NEEDED
-from evenhand.papers.experiment import Experiment, Finding, PaperClaim, Runs
-
-#: Verdicts, in the order in which they are counted.
-STATUSES = ("confirmed", "contradicted", "undecided", "too small to decide", "not runnable here")
-#: What a number says of its claim.
-AGREES, CONTRADICTS, OPEN = "agrees", "contradicts", "undecided"
-ERROR = 0.05  # chance that a true claim is contradicted
-
-
-@dataclass(frozen=True)
-class ClaimVerdict:
-    """What became of a claim.
-
-    A claim is confirmed if every number agrees, contradicted if one surely does not, and undecided otherwise. The more
-    numbers a claim stands on, the more probably one of them is off by chance; so p-values are corrected by Holm's
-    method, and a true claim is contradicted with a chance of at most 5% however many they are. To be confirmed all of
-    its numbers must agree, which needs no correction.
-    """
-
-    claim: PaperClaim  # what was to be shown
-    findings: tuple[Finding, ...]  # the numbers; none if it could not be run
-    missing: str = ""  # why it could not be run; empty if it could
-    quick: bool = False  # whether it was run in a reduced size, which contradicts nothing
-
-    @cached_property
-    def marks(self) -> tuple[str, ...]:
-        """What each number says: ``"agrees"``, ``"contradicts"`` or ``"undecided"``."""
-        corrected = holm([finding.p_value for finding in self.findings])
-        return tuple(
-            CONTRADICTS if p_value <= ERROR else AGREES if finding.holds else OPEN
-            for finding, p_value in zip(self.findings, corrected, strict=True)
-        )
-
-    @property
-    def status(self) -> str:
-        """One of `STATUSES`."""
-        if self.missing:
-            return "not runnable here"
-        if all(mark == AGREES for mark in self.marks):
-            return "confirmed"
-        if self.quick:
-            return "too small to decide"
-        return "contradicted" if CONTRADICTS in self.marks else "undecided"
-
-    @property
-    def lanes_needed(self) -> int | None:
-        """About how many lanes would decide an undecided claim; None where it is decided, or lanes do not decide it."""
-        needed = [finding.lanes_needed for finding, mark in zip(self.findings, self.marks, strict=True) if mark == OPEN]
-        known = [lanes for lanes in needed if lanes is not None]
-        return max(known) if self.status == "undecided" and len(known) == len(needed) else None
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for their number by Holm's method.
-
-    Sorted, the k-th of n is multiplied by ``n + 1 − k``, and is at least the one before and at most 1.
-
-    Example:
-        >>> holm([0.01, 0.5, 0.02])
-        [0.03, 0.5, 0.04]
-
-    Source: Holm 1979, A simple sequentially rejective multiple test procedure.
-    """
-    corrected, least = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = least
-    return corrected
+from evenhand.papers.experiment import Experiment, OfRuns, Runs
+from evenhand.simulation.files import without_infinities
 
 
 def judge(
@@ -84,17 +21,43 @@ def judge(
     """The verdicts on an experiment's claims, and on what cannot be run for want of the paper's own data."""
     verdicts = []
     for claim in experiment.claims:
-        if claim.missing:
-            verdicts.append(ClaimVerdict(claim, (), claim.missing))
-            continue
-        findings = tuple(claim.test(runs))
-        if not findings:
+        findings = () if claim.missing else tuple(claim.test(runs))
+        if not findings and not claim.missing:
             raise EvenhandError(f"{experiment.id}: nothing was measured for {claim.sentence!r}")
-        verdicts.append(ClaimVerdict(claim, findings, quick=quick))
+        verdicts.append(ClaimVerdict(claim.sentence, claim.source, claim.reading, findings, claim.missing, quick=quick))
     missing = [] if given is None else [need.kind for need in experiment.data if need.kind not in given]
     return verdicts + [_not_runnable(kind) for kind in missing]
 
 
+def measured_by(experiment: Experiment) -> str:
+    """A digest of the code, and of the numbers given to it, that measure an experiment's claims."""
+    tests = [claim.test for claim in experiment.claims]
+    given = [repr(value) for test in tests for value in _plain(test)]
+    return hashlib.sha256("\n".join([digest_of(frozenset(roots_of(tests))), *given]).encode()).hexdigest()[:10]
+
+
+def judged_again(entry: Mapping[str, Any], experiment: Experiment) -> dict[str, Any]:
+    """An entry of the report by the present rules, and in the present words where its numbers are measured as now."""
+    verdicts = [ClaimVerdict.of(kept) for kept in entry["verdicts"]]
+    if entry["measured"] == measured_by(experiment):
+        claims = zip(verdicts, experiment.claims, strict=False)  # what needs data comes after them
+        verdicts[: len(experiment.claims)] = [
+            replace(one, sentence=claim.sentence, source=claim.source, reading=claim.reading) for one, claim in claims
+        ]
+    return {**entry, "verdicts": without_infinities([verdict.as_dict | {"full": ""} for verdict in verdicts])}
+
+
+def _plain(value: object) -> Iterator[object]:
+    """The texts and numbers that a test was given, and those that tests in it were given."""
+    if isinstance(value, OfRuns):
+        yield from _plain([value.given, *value.options.values()])
+    elif isinstance(value, list | tuple | dict | set):
+        for one in value.items() if isinstance(value, dict) else value:
+            yield from _plain(one)
+    elif isinstance(value, str | int | float | None):
+        yield value
+
+
 def _not_runnable(kind: str) -> ClaimVerdict:
-    claim = PaperClaim(f"The claims above on the {kind} data that the paper used.", "the paper's data", lambda runs: [])
-    return ClaimVerdict(claim, (), f"Needs {NEEDED[kind]}; give the folder or file with --data.")
+    sentence, source = f"The claims above on the {kind} data that the paper used.", "the paper's data"
+    return ClaimVerdict(sentence, source, "", (), f"Needs {NEEDED[kind]}; give the folder or file with --data.")

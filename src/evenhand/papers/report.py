@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from evenhand.algorithms.citations import PAPERS
 from evenhand.core import glossary
 from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
+from evenhand.judgement.claims import CONFIRMED, CONTRADICTED, CONTRADICTS, PARTLY, STATUSES, TOO_SMALL, ClaimVerdict
 from evenhand.papers import origin
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
 from evenhand.papers.findings import findings, terms
-from evenhand.papers.judging import CONTRADICTS, STATUSES, ClaimVerdict
+from evenhand.papers.judging import measured_by
 from evenhand.papers.runner import Store
 from evenhand.simulation import figures
 from evenhand.simulation.code_version import code_version
@@ -58,6 +60,7 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Cl
         "id": experiment.id,
         "paper": experiment.paper,
         "code": store.code(experiment),
+        "measured": measured_by(experiment),
         "date": datetime.now(UTC).date().isoformat(),
         "took": round(sum(stamp["took"] for stamp in stamps), 1),
         "processor": round(sum(stamp["processor"] for stamp in stamps), 1),
@@ -70,19 +73,8 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Cl
         "data": store.data_of(experiment),
         "tables": [asdict(table) for table in experiment.tables(runs)] if experiment.tables else [],
         "verdicts": [
-            {
-                "sentence": verdict.claim.sentence,
-                "source": verdict.claim.source,
-                "reading": verdict.claim.reading,
-                "status": verdict.status,
-                "missing": verdict.missing,
-                "lanes_needed": verdict.lanes_needed,
-                "findings": [
-                    asdict(finding) | {"mark": mark}
-                    for finding, mark in zip(verdict.findings, verdict.marks, strict=True)
-                ],
-            }
-            for verdict in verdicts
+            verdict.as_dict | {"full": full_run(experiment.id, place) if verdict.status == TOO_SMALL else ""}
+            for place, verdict in enumerate(verdicts)
         ],
     }
     text = json.dumps(without_infinities(entry), indent=1, ensure_ascii=False)
@@ -139,12 +131,41 @@ def render(
     words = {name: term.plain for name, term in glossary.terms().items() if name in WORDS}
     shared = {"papers": papers, "quick": store.quick, "words": words, **about}
     missing = [name for name in experiments if name not in entries]
+    stale = outdated(store, experiments, entries)
+    shared |= {"stale": stale}
     first = templates.get_template("report.html.j2")
     found = {"count": counted(entries.values(), ours=False), "ours": counted(entries.values(), ours=True)}
     pages = {"report.html": first.render(paper=None, statuses=STATUSES, missing=missing, **found, **shared)}
     for paper in papers:
         pages[f"{paper['key']}.html"] = templates.get_template("paper.html.j2").render(paper=paper, **shared)
     return pages
+
+
+def outdated(
+    store: Store, experiments: Mapping[str, Experiment], entries: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """The experiments whose numbers are of other code than the present: what was run, or what measured the claims."""
+    return [
+        name
+        for name, experiment in experiments.items()
+        if name in entries
+        and (entries[name]["code"], entries[name]["measured"]) != (store.code(experiment), measured_by(experiment))
+    ]
+
+
+@cache
+def full_runs() -> dict[str, dict[str, Any]]:
+    """What is kept of a full run: for each experiment the verdicts, and the processor time that each size takes."""
+    kept: dict[str, dict[str, Any]] = json.loads(
+        (files("evenhand.papers") / "full_runs.json").read_text(encoding="utf-8")
+    )
+    return kept
+
+
+def full_run(name: str, claim: int) -> str:
+    """The verdict of the kept full run on one of an experiment's claims, in words; empty for one that it has not."""
+    verdicts: list[str] = full_runs().get(name, {}).get("verdicts", [])
+    return verdicts[claim] if claim < len(verdicts) else ""
 
 
 def counted(entries: Iterable[Mapping[str, Any]], ours: bool | None = None) -> dict[str, int]:
@@ -235,13 +256,16 @@ def _paper(
         "ours": counted(shown, ours=True),
         "short_findings": findings(key, entries),
         "terms": terms()[key],
-        "confirmed": [claim for claim in claims if claim["status"] == "confirmed"],
-        "contradicted": [_with_worst(claim) for claim in claims if claim["status"] == "contradicted"],
+        "confirmed": [claim for claim in claims if claim["status"] == CONFIRMED],
+        "against": {
+            "What the runs contradict": [_with_worst(claim) for claim in claims if claim["status"] == CONTRADICTED],
+            "What holds in part": [_with_worst(claim) for claim in claims if claim["status"] == PARTLY],
+        },
     }
 
 
 def _with_worst(claim: dict[str, Any]) -> dict[str, Any]:
-    """A contradicted claim with the number that contradicts it most clearly, and how many do."""
+    """A claim with the number that contradicts it most clearly, and how many do."""
     against = [finding for finding in claim["findings"] if finding["mark"] == CONTRADICTS]
     return claim | {"worst": min(against, key=lambda one: one["p_value"]), "against": len(against)}
 

@@ -9,7 +9,7 @@ import time
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -28,6 +28,7 @@ from evenhand.simulation.setup import Setup, run_information
 from evenhand.simulation.simulate import compare
 from evenhand.studies.configuration import parse
 
+TIMINGS = 5  # of each policy, where the experiment is about time
 UNFINISHED = "unfinished"  # the folder with the policies that are finished, of a run that is not
 
 
@@ -116,11 +117,9 @@ class Store:
         if self.again:
             shutil.rmtree(place / UNFINISHED, ignore_errors=True)
         with metered() as processor:
-            if experiment.timed:
-                results, seconds = _timed(setup)
-            else:
-                finished = _Finished(place / UNFINISHED / f"{key(setup)}-{code_of(setup)}", list(setup.policies))
-                results, seconds = _simulated(setup, setup.policies, self.jobs, finished), {}
+            finished = _Finished(place / UNFINISHED / f"{key(setup)}-{code_of(setup)}", list(setup.policies))
+            results = _simulated(setup, self.jobs, finished)
+            seconds = _times(setup) if experiment.timed else {}
         stamp = {
             "key": key(setup),
             "code": code_of(setup),
@@ -193,28 +192,27 @@ def code_of(*setups: Setup) -> str:
     return code_version([(setup.policies, setup.environment, setup.metrics) for setup in setups])
 
 
-def _simulated(
-    setup: Setup, policies: Mapping[str, Any], jobs: int, finished: MutableMapping[str, PolicyResult]
-) -> Results:
+def _simulated(setup: Setup, jobs: int, finished: MutableMapping[str, PolicyResult]) -> Results:
     size = setup.horizon, setup.lanes, setup.seed
     options: dict[str, Any] = {"checkpoints": setup.checkpoints, "spacing": setup.spacing, "jobs": jobs}
-    return compare(policies, setup.environment, *size, kept=finished, **options)
+    return compare(setup.policies, setup.environment, *size, kept=finished, **options)
 
 
-def _timed(setup: Setup) -> tuple[Results, dict[str, float]]:
-    """Every policy on its own in this process, and the processor time that each took."""
-    seconds, parts = {}, []
-    # The first policy would pay for what is loaded and compiled on first use.
-    compare(setup.policies, setup.environment, min(50, setup.horizon), setup.lanes, setup.seed, progress=False)
-    for label, policy in setup.policies.items():
-        began = time.process_time()
-        parts.append(_simulated(setup, {label: policy}, jobs=1, finished={}))
-        seconds[label] = round(time.process_time() - began, 3)
-    first = parts[0]
-    information = run_information(setup.policies, setup.environment, setup.lanes, setup.seed, first.rounds)
-    policies = {label: result for part in parts for label, result in part.policies.items()}
-    promised = {label: shares for part in parts for label, shares in part.promised.items()}
-    return replace(first, policies=policies, promised=promised, information=information), seconds
+def timed_rounds(setup: Setup) -> int:
+    """How many rounds are timed."""
+    return max(50, setup.horizon // 10)
+
+
+def _times(setup: Setup) -> dict[str, list[float]]:
+    """The processor times that every policy took on its own in this process, in turn with the others."""
+    seconds: dict[str, list[float]] = {label: [] for label in setup.policies}
+    for _ in range(TIMINGS + 1):
+        for label, policy in setup.policies.items():
+            began = time.process_time()
+            compare({label: policy}, setup.environment, timed_rounds(setup), setup.lanes, setup.seed, progress=False)
+            seconds[label].append(round(time.process_time() - began, 3))
+    # The first time pays for what is loaded and compiled on first use.
+    return {label: times[1:] for label, times in seconds.items()}
 
 
 def _reduced(config: dict[str, Any], size: QuickSize) -> dict[str, Any]:

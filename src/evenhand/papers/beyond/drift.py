@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.core.state import Array
+from evenhand.judgement.claims import Finding
 from evenhand.papers.claims import less, never_behind, together
-from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, QuickSize, Runs, of_runs
 from evenhand.papers.panels import curves, finish, lanes_of
 from evenhand.papers.verdicts import below, within
 from evenhand.simulation.figures.panel import grid, mean_and_reach, whiskers

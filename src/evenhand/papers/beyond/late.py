@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+from evenhand.judgement.claims import Finding
 from evenhand.papers.claims import at_most_times, together
-from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.papers.experiment import Experiment, PaperClaim, QuickSize, Runs, of_runs
 from evenhand.papers.panels import curves, lanes_of
 from evenhand.papers.verdicts import above, at, ratio_below
 from evenhand.simulation.figures.panel import grid

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.papers.experiment import CompletedRun, Experiment, Finding, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.judgement.claims import Finding
+from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, QuickSize, Runs, of_runs
 from evenhand.papers.panels import lanes_of, name_arms
 from evenhand.papers.verdicts import above, at, below, shares, within
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
@@ -142,7 +143,7 @@ EXPERIMENTS = (
         figure="no figure: no paper has it",
         setting="Five Bernoulli arms with means 0.7, 0.4, 0.3, 0.2 and 0.1, a floor of 0.1 for each, 4,000 rounds. "
         "Floor-TS adds the floor to what is left of Thompson sampling's chances (mix), or raises chances to the floor "
-        "and divides them by their sum (clip), as GrowthBook does.",
+        "and divides them by their sum (clip), as GrowthBook's contextual bandits do in 2026.",
         parts=("v",),
         claims=(
             PaperClaim(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenhand.papers.experiment import Experiment, Finding, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.judgement.claims import Finding
+from evenhand.papers.experiment import Experiment, PaperClaim, QuickSize, Runs, of_runs
 from evenhand.papers.verdicts import above, at, below, count_lanes, ratio_below
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
 

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from evenhand.core.state import Array
-from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
-from evenhand.papers.verdicts import above, alike, at, below, linear, lower, shares, sublinear, within
+from evenhand.judgement.claims import Finding
+from evenhand.papers.claims import in_some
+from evenhand.papers.experiment import CompletedRun, Runs, of_runs
+from evenhand.papers.verdicts import above, alike, at, below, lower, ratio_below, shares, sublinear, within
 
 REWARD, FAIRNESS = MEASURES = ("reward_regret", "fairness_regret")
 POLICIES = ("FCUCB-D", "FCTS-D", "OP-FCUCB-D", "OP-FCTS-D", "CUCB-D", "MP-TS-D", "FGreedy-D")
@@ -62,12 +64,6 @@ def both_sublinear(runs: Runs, part: str, policies: Iterable[str]) -> list[Findi
     """Both regrets of each of the policies grow sublinearly."""
     order = [(label, measure) for measure in MEASURES for label in policies]
     return [sublinear(runs[part], label, measure) for label, measure in order]
-
-
-@of_runs
-def not_both_sublinear(runs: Runs, part: str) -> list[Finding]:
-    """The fairness regret of each of the others grows linearly."""
-    return [linear(runs[part], label, FAIRNESS) for label in OTHERS]
 
 
 @of_runs
@@ -325,10 +321,24 @@ def less_misled(runs: Runs) -> list[Finding]:
 def faster(runs: Runs, part: str) -> list[Finding]:
     """The sampling versions take less processor time than the UCB versions."""
     seconds = runs[part].seconds
-    found = []
-    for quick, slow in ((TS, UCB), (OP_TS, OP_UCB)):
-        times = seconds[quick] / seconds[slow]
-        text = f"processor time of {quick}, relative to that of {slow}"
-        less = times < 1.0
-        found.append(Finding(text, times, times, times, 1, "below 1", less, 1.0 if less else 0.0))
-    return found
+    return [
+        ratio_below(
+            f"processor time of {quick}, relative to that of {slow}, timed {len(seconds[quick])} times",
+            np.array(seconds[quick]),
+            np.array(seconds[slow]),
+            1.0,
+        )
+        for quick, slow in ((TS, UCB), (OP_TS, OP_UCB))
+    ]
+
+
+@of_runs
+def may_cost(runs: Runs, part: str) -> list[Finding]:
+    """Some regret of the policies that wait for late rewards is larger than that of those that do not."""
+    run = runs[part]
+    gaps = [
+        at(run, wary, measure) - at(run, fair, measure)
+        for wary, fair in zip(WARY, FAIR, strict=True)
+        for measure in MEASURES
+    ]
+    return [in_some("larger regrets of OP-FCUCB-D and OP-FCTS-D", gaps)]

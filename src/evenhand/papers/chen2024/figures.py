@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.papers.chen2024.claims import CODE, MEASURES, POLICIES, TS
 from evenhand.papers.experiment import CompletedRun, Runs, of_runs
 from evenhand.papers.panels import SIZE, curves, finish, lanes_of, name_arms
+from evenhand.papers.runner import TIMINGS, timed_rounds
 from evenhand.papers.verdicts import at, shares
 from evenhand.simulation import measures
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach, whiskers
@@ -76,7 +77,8 @@ def times(runs: Runs, parts: dict[str, str]) -> Figure:
 
     def panel(axes: Axes, part: str) -> None:
         seconds = runs[part].seconds
-        found = axes.bar(list(seconds), list(seconds.values()), 0.6, color=[_colour(name) for name in seconds])
+        means, reaches = mean_and_reach(np.array(list(seconds.values())))
+        found = axes.bar(list(seconds), means, 0.6, yerr=reaches, color=[_colour(name) for name in seconds])
         axes.bar_label(found, fmt="%.3g", padding=2, fontsize=9)
         axes.grid(axis="x", visible=False)
         axes.set_ylabel("processor time (s)")
@@ -84,7 +86,8 @@ def times(runs: Runs, parts: dict[str, str]) -> Figure:
         axes.tick_params(axis="x", labelrotation=20)
 
     setup = next(iter(runs.values())).setup
-    note = f"{setup.horizon:,} rounds in {setup.lanes} lanes side by side; one measurement"
+    rounds = timed_rounds(setup)
+    note = f"{rounds:,} rounds in {setup.lanes} lanes side by side; means of {TIMINGS} timings, whiskers: 95% intervals"
     return grid(parts, panel, columns=2, note=note)
 
 

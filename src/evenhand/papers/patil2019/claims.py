@@ -7,18 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
-from evenhand.papers.verdicts import (
-    at,
-    below,
-    count_lanes,
-    judged,
-    kept,
-    logarithmic,
-    lower,
-    smallest_level,
-    within,
-)
+from evenhand.judgement.claims import Finding, judged, smallest_level
+from evenhand.papers.experiment import CompletedRun, Runs, of_runs
+from evenhand.papers.verdicts import at, below, count_lanes, kept, logarithmic, lower, within
 from evenhand.theory.bounds import fucb_alpha
 from evenhand.theory.fairness import ExpectedFairness, expected_fairness
 
@@ -30,24 +21,25 @@ ETAS = ("0", "0.0001", "0.001", "0.01", "0.1", "1")
 
 
 @of_runs
-def r_regret_like_regret(runs: Runs, part: str, rounds: int) -> list[Finding]:
+def r_regret_like_regret(runs: Runs, part: str, rounds: int, measure: str = "regret") -> list[Finding]:
     """FUCB's r-regret is within a tenth of UCB1's regret at a round, or in the end of a shorter run."""
     run = runs[part]
     round = min(rounds, int(run.results.rounds[-1]))
-    regret = at(run, "UCB1", "regret", round)
-    gap = (at(run, "FUCB", "r_regret", round) - regret) / regret.mean()
-    text = f"r-regret of FUCB minus regret of UCB1 at round {round:,}, as a fraction of the latter"
+    regret = at(run, "UCB1", measure, round)
+    gap = (at(run, "FUCB", "r_regret", round) - regret) / abs(regret.mean())
+    name = measure.replace("_", "-")
+    text = f"r-regret of FUCB minus {name} of UCB1 at round {round:,}, as a fraction of the latter"
     return [within(text, gap, -LIKE, LIKE)]
 
 
 @of_runs
 def logarithmic_by(runs: Runs, rounds: int) -> list[Finding]:
-    """FUCB's r-regret grows like ln t over the last doubling before a round, or before the end of a shorter run."""
+    """FUCB's r-regret grows no faster than ln t before a round, or before the end of a shorter run."""
     return [logarithmic(runs["p2d"], "FUCB", "r_regret", min(rounds, int(runs["p2d"].results.rounds[-1])))]
 
 
 def logarithmic_with_shares(runs: Runs) -> list[Finding]:
-    """The r-regrets of FUCB and LFG grow like ln t."""
+    """The r-regrets of FUCB and LFG grow no faster than ln t."""
     return [logarithmic(runs["p2b"], label, "r_regret") for label in ("FUCB", "LFG")]
 
 
@@ -109,7 +101,7 @@ def satisfied(runs: Runs, surplus: str) -> list[Finding]:
 
 @of_runs
 def still_logarithmic(runs: Runs, surplus: str) -> list[Finding]:
-    """The r-regret with the largest η grows like ln t."""
+    """The r-regret with the largest η grows no faster than ln t."""
     return [logarithmic(runs["p2c"], label_of(surplus, ETAS[-1]), "r_regret")]
 
 

@@ -12,8 +12,10 @@ import numpy as np
 from evenhand.core.state import Array
 from evenhand.environment.feedback import Spread
 from evenhand.environment.profiles import lateness, lateness_variance
-from evenhand.papers.experiment import CompletedRun, Finding, Runs, of_runs
-from evenhand.papers.verdicts import CONFIDENCE, at, judged, lower, ratio, ratio_below
+from evenhand.inference.means import CONFIDENCE
+from evenhand.judgement.claims import Finding, computed, judged, ratio
+from evenhand.papers.experiment import CompletedRun, Runs, of_runs
+from evenhand.papers.verdicts import at, lower, ratio_below
 from evenhand.papers.wang2021.claims import (
     ALPHAS,
     ARS,
@@ -111,7 +113,7 @@ def theorem_says_nothing(runs: Runs, parts: Sequence[str]) -> list[Finding]:
         steps = run.setup.horizon
         text = f"{NAMES[part]}: T/c* at α = {alpha:g} (d1 = {late(run):.3g}, d2 = {variance:.3g})"
         share = steps / constant
-        found.append(Finding(text, share, share, share, 0, "below 1", share < 1.0, 1.0 if share < 1.0 else 0.0))
+        found.append(computed(text, share, "below 1", (-math.inf, 1.0)))
     return found
 
 
