@@ -21,8 +21,9 @@ from evenhand.service.store.database import Database
 from evenhand.service.store.errors import Conflict, UnknownArm
 from evenhand.service.store.export import log, read_event_page
 from evenhand.service.store.repair import export_events, import_events
+from evenhand.service.store.verify import verify
 from tests.service.databases import until
-from tests.service.store.kit import Clock, verified
+from tests.service.store.kit import Clock, count, verified
 
 ANN, CEM = 'Ann "A\'" Ünal\\%_', "Cem"
 PEOPLE = [ANN, "Ben", CEM]
@@ -180,3 +181,23 @@ def test_what_is_refused_changes_nothing(lite: Database, clock: Clock) -> None:
     assert store.run("people", Describe()).arms == ("erased-3", "erased-2", "erased-3-1", "Dan")
     assert verified(lite, "people") == 12
     store.close()
+
+
+def test_a_purge_that_a_kill_prevented_is_done_by_the_next_start(
+    lite: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of an erased arm is in the file after the commit, and is not once it was opened again."""
+    path = Path(lite.name)
+    store = Store(lite)
+    store.create("people", ["Zarathustra", "coffee"], "ucb1", seed=1)
+    store.run("people", Decide(count=2))
+    monkeypatch.setattr(Database, "purge", lambda self: None)  # it is killed before
+    store.run("people", Change(Erase("Zarathustra")))
+    store.close()
+    assert count(lite, "owed") == 1
+    monkeypatch.undo()
+    again = Store.open(str(path))
+    assert b"Zarathustra" not in b"".join(one.read_bytes() for one in path.parent.glob(path.name + "*"))
+    assert count(again.database, "owed") == 0
+    assert verify(again.database).faults == ()
+    again.close()

@@ -129,7 +129,7 @@ def test_export_keeps_the_file_that_is_there_where_it_fails(run: Run) -> None:
     database = Database("evenhand.db")
     change_rows(database, "UPDATE events SET body = 'no JSON' WHERE sequence = 10")
     database.close()
-    assert "event 10 (decide) is damaged" in refused(run, "export", "drinks", "log.csv")
+    assert "event 10 (decide) was edited" in refused(run, "export", "drinks", "log.csv")
     assert Path("log.csv").read_text() == "what was there"
     assert [path.name for path in Path().iterdir() if path.suffix == ".csv"] == ["log.csv"]
 
@@ -164,7 +164,7 @@ def test_a_database_of_a_newer_version_is_refused(run: Run) -> None:
     database = Database("evenhand.db")
     change_rows(database, "UPDATE alembic_version SET version_num = '9999'")
     database.close()
-    assert "which is later than 0001 of this Evenhand: use a later version of Evenhand" in refused(run, "verify")
+    assert "which is later than 0002 of this Evenhand: use a later version of Evenhand" in refused(run, "verify")
 
 
 def test_a_fault_of_the_database_is_printed_once(tmp_path: Path) -> None:

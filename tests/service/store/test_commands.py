@@ -377,12 +377,15 @@ def test_arms_and_promises_change(drinks: Driven, store: Store) -> None:
     changes: list[tuple[Command[ChangeResult], dict[str, Any]]] = [
         (Change(AddArm("mate", fraction=0.25)), {"change": "add", "arm": "mate", "fraction": 0.25}),
         (Change(Retire("cocoa")), {"change": "retire", "arm": "cocoa"}),
-        (Change(BringBack("cocoa", 0.125)), {"change": "bring_back", "arm": "cocoa", "fraction": 0.125}),
+        (
+            Change(BringBack("cocoa", 0.125)),
+            {"change": "bring_back", "arm": "cocoa", "fraction": 0.125, "debt": "carry"},
+        ),
         (
             Change(Promise({"tea": 0.125, "mate": 0.0})),
-            {"change": "promise", "fractions": {"tea": 0.125, "mate": 0.0}, "debt": "forgive"},
+            {"change": "promise", "fractions": {"tea": 0.125, "mate": 0.0}, "debt": "carry"},
         ),
-        (Change(Promise({"tea": 0.25})), {"change": "promise", "fractions": {"tea": 0.25}, "debt": "forgive"}),
+        (Change(Promise({"tea": 0.25})), {"change": "promise", "fractions": {"tea": 0.25}, "debt": "carry"}),
     ]
     for version, (command, body) in enumerate(changes, 1):
         assert drinks.run(command) == ChangeResult(version, 4, True)
@@ -472,7 +475,7 @@ def test_what_has_one_value_an_arm_can_be_given_by_any_mapping(drinks: Driven) -
         pass
 
     drinks.run(Change(Promise(Shares(tea=np.float64(0.5)))))
-    assert last(drinks)[-1] == {"change": "promise", "fractions": {"tea": 0.5}, "debt": "forgive"}
+    assert last(drinks)[-1] == {"change": "promise", "fractions": {"tea": 0.5}, "debt": "carry"}
 
 
 # --- What changes nothing ---------------------------------------------------------------------------------------------

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 from evenhand.changes import Retire
-from evenhand.core.errors import StateError
 from evenhand.service.store import Change, Decide, Reward, Store
-from evenhand.service.store import allocation as allocations
-from evenhand.service.store.compaction import Compacted, compact
+from evenhand.service.store.compaction import Compacted, compact, resume
 from evenhand.service.store.database import Database
+from evenhand.service.store.errors import DamagedAllocation
 from evenhand.service.store.export import log
 from evenhand.service.store.repair import erase, export_events, import_events
 from evenhand.service.store.verify import verify
-from tests.service.store.kit import START, Clock, change_rows, events_of, rebuilt
+from tests.service.store.kit import START, Clock, change_rows, count, events_of, rebuilt
 
 
 @pytest.fixture
@@ -38,7 +37,7 @@ def test_events_before_a_time_are_replaced_by_their_state(
 ) -> None:
     """Of rounds 1 to 7: creation, 7 decisions, 3 rewards, a change. They go in pieces of two, the last ones first."""
     monkeypatch.setattr("evenhand.service.store.compaction.CHUNK", 2)
-    monkeypatch.setattr(allocations, "CHUNK", 3)
+    monkeypatch.setattr("evenhand.service.store.reader.CHUNK", 3)
     before = events_of(used.database, "drinks")
     assert compact(used.database, "drinks", START + 8) == Compacted(removed=12, since=8)
     assert compact(used.database, "drinks", START + 8) == Compacted(removed=0, since=8)
@@ -48,7 +47,7 @@ def test_events_before_a_time_are_replaced_by_their_state(
     assert rebuilt(events)[0].dump() == rebuilt(before)[0].dump()
     assert verify(used.database).since == {"drinks": 8}
     file = tmp_path / "drinks.jsonl"
-    assert export_events(used.database, "drinks", file) == 6
+    assert export_events(used.database, "drinks", file) == (6, "")
 
     def goes_on(store: Store) -> None:
         """What waits still waits, what is settled is known, and what was answered is answered again."""
@@ -107,10 +106,23 @@ def test_a_store_compacts_what_is_older_than_its_retention(used: Store, clock: C
 
 def test_damaged_events_are_not_thrown_away(used: Store) -> None:
     change_rows(used.database, "UPDATE events SET time = time + 0.1 WHERE sequence = 3")
-    with pytest.raises(StateError, match=r"event 3 .* was edited"):
+    with pytest.raises(DamagedAllocation, match=r"event 3 .* was edited"):
         compact(used.database, "drinks", START + 8)
     assert len(verify(used.database).faults) == 1
 
 
 def test_nothing_is_replaced_where_nothing_is_older(used: Store) -> None:
     assert compact(used.database, "drinks", START) == Compacted(removed=0, since=1)
+
+
+def test_a_compaction_that_was_killed_is_finished_by_the_next_start(
+    used: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.service.store.compaction._remove_before", lambda *_: 0)  # it is killed before
+    compact(used.database, "drinks", START + 8)
+    monkeypatch.undo()
+    before = count(used.database, "events")
+    resume(used.database)
+    assert count(used.database, "events") < before
+    assert count(used.database, "owed") == 0
+    assert verify(used.database).faults == ()

@@ -25,7 +25,7 @@ from evenhand.service.store.database import LOCK_TIMEOUT, Database, _write_ahead
 from evenhand.service.store.errors import StoreUnavailable
 from tests.service.store.kit import change_rows, count
 
-TABLES = {"allocations", "arms", "webhooks", "events", "snapshots", "answers", "keys"}
+TABLES = {"allocations", "arms", "webhooks", "deliveries", "owed", "events", "snapshots", "answers", "keys"}
 
 
 def names(url: str) -> set[str]:
@@ -111,11 +111,11 @@ def test_a_database_of_a_newer_version_is_refused(database: str) -> None:
     Store.open(database).close()
     opened = Database(database)
     change_rows(opened, "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(EvenhandError, match="later than 0001 of this Evenhand: use a later version") as refused:
+    with pytest.raises(EvenhandError, match="later than 0002 of this Evenhand: use a later version") as refused:
         Store.open(database)
     assert "\n" not in str(refused.value)
     assert "9999" in str(refused.value)
-    change_rows(opened, "UPDATE alembic_version SET version_num = '0001'")
+    change_rows(opened, "UPDATE alembic_version SET version_num = '0002'")
     Store.open(database).close()
     opened.close()
 

@@ -24,8 +24,9 @@ from evenhand.changes import AddArm, BringBack, Close, Promise, Retire
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.store import Change, Decide, LeaseRounds, ReadAudit, ReportLease, Reward, Store, Total, tables
 from evenhand.service.store.database import Database
-from evenhand.service.store.events import KINDS, Event, bandit_from, event_of, fold, settings_of
+from evenhand.service.store.events import KINDS, Event, bandit_from, fold, settings_of
 from evenhand.service.store.export import log
+from evenhand.service.store.reader import event_of
 from evenhand.service.store.snapshots import LINE, LONG, Snapshot, unpacked
 from tests.service.store.kit import Clock, Driven, change_rows, events_of, kinds, rebuilt, verified
 

@@ -91,6 +91,7 @@ def test_answers_to_keys_and_errors(either: Database, clock: Clock) -> None:
     assert drinks.run(ReportLease(lease.id, 4, {arm: (positions[:1], [1.0])})).accepted == 1
     assert isinstance(drinks.refused(ReportLease(lease.id, 4, {arm: (positions[:1], [0.5])})), Conflict)
     assert isinstance(drinks.refused(LeaseRounds(10, max_work=20)), TooMuchWork)
+    assert "has 1 open leases; an allocation may have at most 1" in str(drinks.refused(LeaseRounds(10, max_leases=1)))
     clock.now += 200.0
     assert isinstance(drinks.refused(ReportLease(lease.id, 5)), LeaseOver)
     assert drinks.events()[-1].body == {"closed": {}, "returned": ["1"]}

@@ -51,7 +51,7 @@ def test_a_damaged_allocation_goes_back_to_its_last_sound_event(store: Store, tm
     with pytest.raises(StateError, match=r"event 14 .* was edited"):
         verified(store.database, "drinks")
     change_rows(store.database, "DELETE FROM snapshots")
-    with pytest.raises(DamagedAllocation, match="'drinks' is damaged, and answers nothing until `evenhand db`"):
+    with pytest.raises(DamagedAllocation, match="'drinks' is damaged, and answers nothing until `evenhand db"):
         again.run("drinks", Decide())
     assert again.run("films", Decide()).decisions
     assert restore(store.database, "drinks", removed) == Restored(13, len(before) - 13)
@@ -148,7 +148,7 @@ def test_a_sound_allocation_loses_nothing(store: Store, tmp_path: Path) -> None:
 def test_events_go_to_a_file_and_come_back(store: Store, tmp_path: Path) -> None:
     store.run("drinks", Change(Retire("tea")))
     file = tmp_path / "drinks.jsonl"
-    assert export_events(store.database, "drinks", file) == 22
+    assert export_events(store.database, "drinks", file) == (22, "")
     with pytest.raises(Conflict, match="already an allocation 'drinks'"):
         import_events(store.database, file, "drinks")
     assert import_events(store.database, file, "again") == 22

@@ -589,7 +589,7 @@ def test_damaged_events_stop_an_allocation_and_no_other(
     for _ in range(2):
         refused = store.submit("drinks", Decide()).exception()
         assert isinstance(refused, DamagedAllocation)
-        assert "restores or erases it" in str(refused)
+        assert "`evenhand db restore drinks` or `evenhand db erase drinks`" in str(refused)
     assert rounds(store.run("films", Decide())) == [1]
 
 

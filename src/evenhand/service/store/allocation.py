@@ -22,11 +22,11 @@ from evenhand.service.store import tables
 from evenhand.service.store.arms import read_names, write_names
 from evenhand.service.store.database import Database, insert_rows, one_of
 from evenhand.service.store.errors import UnknownAllocation
-from evenhand.service.store.events import EVENTS, Event, bandit_from, fold, linked
+from evenhand.service.store.events import Event, bandit_from, fold
+from evenhand.service.store.reader import START, Place, linked, next_rows
 from evenhand.service.store.snapshots import Snapshot, last_snapshot
 
 LOG = logging.getLogger("evenhand.store")
-CHUNK = 5_000  # events per read
 NAMING = ("change", "state")  # kinds of events after which the names of arms may be others
 AllocationRow = Row[int, int, str, int, float | None, str]  # id, sequence, chain, round, due and name
 ROWS = select(*(tables.allocations.c[name] for name in ("id", "sequence", "chain", "round", "due", "name")))
@@ -48,6 +48,7 @@ class Allocation:
     work: float = 0.0
     recorder: Recorder = field(init=False)
     unwritten: list[Event] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
     flushed: bool = False
 
     def __post_init__(self) -> None:
@@ -77,11 +78,11 @@ class Allocation:
         """Replay the events up to those that the allocation's row says, which other processes have written."""
         if row.sequence > self.sequence:
             begun = time.thread_time()
-            while rows := _rows(connection, self.id, self.sequence, row.sequence):
+            while rows := next_rows(connection, self.id, self.sequence, until=row.sequence):
                 if any(one.kind in NAMING for one in rows):
                     self.names = read_names(connection, self.id)
                     use_names(self.bandit, self.names[: len(self.bandit.names)])
-                for event in linked(rows, self.sequence, self.chain, self.names):
+                for event in linked(rows, Place(self.sequence, self.chain), self.names):
                     self.bandit, self.closed = fold(self.bandit, event, self.closed)
                     self.sequence, self.chain = event.sequence, event.chain
             self.recorder = Recorder(self.bandit)
@@ -96,6 +97,13 @@ class Allocation:
         write_events(connection, [self])
         self.flushed = True
 
+    def link(self) -> None:
+        """Make the rows of the unwritten events, each with the checksum of the one before."""
+        for event in self.unwritten:
+            self.rows.append(event.row(self.id, self.chain, self.bandit.arms.place))
+            self.chain = self.rows[-1]["chain"]
+        self.unwritten = []
+
     def taken(self) -> Snapshot:
         """A snapshot; the next one counts from here."""
         self.snapshot, self.work = self.sequence, 0.0
@@ -107,12 +115,11 @@ def write_events(connection: Connection, allocations: Iterable[Allocation]) -> N
     events, rows, table = [], [], tables.allocations
     for one in allocations:
         one.flushed = False
-        for event in one.unwritten:
-            events.append(event.row(one.id, one.chain, one.bandit.arms.place))
-            one.chain = events[-1]["chain"]
-        if one.unwritten:
+        one.link()
+        if one.rows:
+            events += one.rows
             rows.append({"of": one.id} | row_values(one.bandit, one.sequence, one.chain, one.closed))
-            one.unwritten = []
+            one.rows = []
         if len(one.names) < len(one.bandit.names):
             write_names(connection, one.id, len(one.names), one.bandit.names[len(one.names) :])
             one.names = one.bandit.names
@@ -136,34 +143,19 @@ def row_values(bandit: Record, sequence: int, chain: str, closed: bool) -> dict[
 
 def all_events(database: Database, id: int, until: int | None = None) -> Iterator[Event]:
     """All events of an allocation so far, in order, read in short transactions, however long the reader takes."""
-    table, after, chain = tables.allocations.c, 0, ""
+    table, at = tables.allocations.c, START
     with database.transaction(writes=False) as connection:
         names = read_names(connection, id)
         if until is None:
             until = connection.execute(select(table.sequence).where(table.id == id)).scalar_one()
-    while after < until:
+    while at.sequence < until:
         with database.transaction(writes=False) as connection:
-            rows = _rows(connection, id, after, until)
-        events = list(linked(rows, after, chain, names))
+            rows = next_rows(connection, id, at.sequence, until=until)
+        events = list(linked(rows, at, names))
         if not events:
             return
         yield from events
-        after, chain = events[-1].sequence, events[-1].chain
-
-
-def _rows(connection: Connection, id: int, after: int, until: int) -> Sequence[Row[Any]]:
-    """The next rows of events after one, some thousands at most."""
-    table = tables.events.c
-    where = (table.allocation == id, table.sequence > after, table.sequence <= until)
-    return connection.execute(EVENTS.where(*where).order_by(table.sequence).limit(CHUNK)).all()
-
-
-def has_event(connection: Connection, id: int, sequence: int, chain: str) -> bool:
-    """Whether an event is still there, as it was with that chain, or a state in its place."""
-    table = tables.events.c
-    query = select(table.kind, table.chain).where(table.allocation == id, table.sequence == sequence)
-    row = connection.execute(query).one_or_none()
-    return row is not None and (row.kind == "state" or row.chain == chain)
+        at = Place(events[-1].sequence, events[-1].chain)
 
 
 def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationRow:
@@ -210,9 +202,6 @@ def from_first_event(connection: Connection, id: int, name: str, names: tuple[st
 
 def first_event(connection: Connection, id: int, name: str, names: Sequence[str]) -> Event:
     """The first event that there is of an allocation, whose arms have these names."""
-    table = tables.events.c
-    row = connection.execute(EVENTS.where(table.allocation == id).order_by(table.sequence).limit(1)).one_or_none()
-    if row is None:
-        raise StateError(f"allocation {name!r} has no events")
-    (event,) = linked([row], 0, "", names)
-    return event
+    for event in linked(next_rows(connection, id, 0, limit=1), START, names):
+        return event
+    raise StateError(f"allocation {name!r} has no events")

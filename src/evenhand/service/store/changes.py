@@ -102,7 +102,7 @@ def _made(context: CommandContext, change: ChangeRecord) -> bool:
     place, naming = record.arms.place.get(arm), isinstance(change, Rename | Erase)
     if naming:
         allocation.flush(connection)  # the events before have the numbers of the names that there are now
-    changes.make(record, change, context.now)
+    changes.make(record, change, context.now, key=context.api_key or "")
     if record.version == version and not isinstance(change, Close | Reopen):
         return False
     allocation.closed = closed_after(change.change, allocation.closed)

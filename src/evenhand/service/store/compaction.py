@@ -9,10 +9,14 @@ from sqlalchemy import Connection, delete, func, insert, select
 from evenhand.bandit.record import Record
 from evenhand.core.errors import StateError
 from evenhand.service.store import tables
-from evenhand.service.store.allocation import CHUNK, all_events, first_event, has_event, row_of
+from evenhand.service.store.allocation import all_events, first_event, row_of
 from evenhand.service.store.arms import read_names
-from evenhand.service.store.database import Database
+from evenhand.service.store.checked import isolated
+from evenhand.service.store.database import PURGE, Database, owe
 from evenhand.service.store.events import Event, fold, stated
+from evenhand.service.store.reader import CHUNK, Place, damage_as_state_error, has_event
+
+COMPACT = "compact"  # work that is owed, with the id of an allocation and the sequence of its state
 
 
 @dataclass(frozen=True)
@@ -29,21 +33,23 @@ def compact(database: Database, name: str, before: float) -> Compacted:
     That state has the pending decisions; their rewards are taken as before. A reward of an earlier decision is answered
     with ``unknown``. The events are replayed first, so that none is removed that was damaged.
     """
-    with database.transaction(writes=False) as connection:
+    with database.transaction(writes=False) as connection, isolated(database, name):
         row = row_of(connection, name)
         last = _last_before(connection, row.id, before)
         first = first_event(connection, row.id, name, read_names(connection, row.id))
     if last <= first.sequence:
         return Compacted(0, (first.round or 0) + 1 if first.kind == "state" else 1)
-    bandit, state = _state_after(database, row.id, last)
+    with isolated(database, name, row.id), damage_as_state_error():
+        bandit, state = _state_after(database, row.id, last)
     with database.transaction(writes=True) as connection:
         same = row_of(connection, name, lock=True).id == row.id
-        if not same or not has_event(connection, row.id, state.sequence, state.chain):
+        if not same or not has_event(connection, row.id, Place(state.sequence, state.chain)):
             raise StateError(f"allocation {name!r} was restored or erased in the meantime; try again")
         events, snapshots = tables.events, tables.snapshots
         connection.execute(delete(events).where(events.c.allocation == row.id, events.c.sequence == last))
         connection.execute(insert(events), state.row(row.id, before="", place=bandit.arms.place))
         connection.execute(delete(snapshots).where(snapshots.c.allocation == row.id, snapshots.c.sequence < last))
+        owe(connection, f"{COMPACT} {row.id} {last}")
     return Compacted(_remove_before(database, row.id, last) + 1, (state.round or 0) + 1)
 
 
@@ -80,6 +86,21 @@ def _remove_before(database: Database, id: int, sequence: int) -> int:
             query = select(events.c.sequence).where(*before).order_by(events.c.sequence.desc())
             from_here = connection.execute(query.offset(CHUNK - 1).limit(1)).scalar() or 0
             found = connection.execute(delete(events).where(*before, events.c.sequence >= from_here)).rowcount
+            if found < CHUNK:
+                done = tables.owed.c.work == f"{COMPACT} {id} {sequence}"
+                connection.execute(delete(tables.owed).where(done))
         removed += found
         if found < CHUNK:
             return removed
+
+
+def resume(database: Database) -> None:
+    """Do what another process has left undone after a commit: remove replaced events, and purge the file."""
+    with database.transaction(writes=False) as connection:
+        left = [str(work) for (work,) in connection.execute(select(tables.owed.c.work))]
+    for work in left:
+        if work == PURGE:
+            database.purge()
+        else:
+            _, id, sequence = work.split()
+            _remove_before(database, int(id), int(sequence))

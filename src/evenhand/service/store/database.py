@@ -36,6 +36,7 @@ from sqlalchemy import (
     cast,
     column,
     create_engine,
+    delete,
     event,
     func,
     insert,
@@ -49,10 +50,12 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 
 from evenhand.core.errors import EvenhandError
 from evenhand.service.store.errors import StoreUnavailable
+from evenhand.service.store.tables import owed
 
 LOG = logging.getLogger("evenhand.store")
 LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, where commands print the same
-HEAD = "0001"  # version of the tables
+HEAD = "0002"  # version of the tables
+PURGE = "purge"  # work that is owed
 PURGE_AGAIN = 30.0  # seconds until a purge that failed is tried again
 LOCK_TIMEOUT = 10  # seconds that a transaction waits for the lock of another one
 MIGRATION_LOCK = 4_907_133_402  # number of the PostgreSQL lock under which one process at a time migrates
@@ -88,6 +91,7 @@ class Database:
         if lite:
             _prepare(self.engine, read_only)
         self._turns = _Turns() if lite else None  # SQLite has one writer at a time
+        self.checked: dict[int, Any] = {}  # how far the events of each allocation were; see `checked.py`
         self._failure = ""  # why it cannot be used at the moment, which is logged once
         self._writable = False  # whether the last write succeeded
         self._file: tuple[int, int] | None = None  # of SQLite, when it was used first: device and inode
@@ -164,8 +168,9 @@ class Database:
     def purge(self) -> None:
         """Write an SQLite file anew, so that nothing that was removed is left in unused parts of it or of its log.
 
-        The file is written to by nobody meanwhile. Where another process reads it, this is tried again until it
-        succeeds. PostgreSQL does so by itself, by its autovacuum.
+        That it is owed stands in the database since the commit that removed something (see `owe`), so that a process
+        that is killed before leaves it to the next one. The file is written to by nobody meanwhile. Where another
+        process reads it, this is tried again until it succeeds. PostgreSQL does so by itself, by its autovacuum.
         """
         if self._turns is None:
             return
@@ -173,8 +178,11 @@ class Database:
             with self._turn(writes=True), self.engine.connect() as connection:
                 lite = connection.connection.driver_connection
                 assert isinstance(lite, sqlite3.Connection)
+                since = lite.execute("SELECT max(since) FROM owed WHERE work = ?", (PURGE,)).fetchone()
                 lite.execute("VACUUM")
                 (busy, *_) = lite.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if not busy:  # and nothing was erased by another process meanwhile
+                    lite.execute("DELETE FROM owed WHERE work = ? AND since <= ?", (PURGE, *since))
         except (DBAPIError, sqlite3.Error) as error:
             self._not_purged(_reason(error))
         else:
@@ -230,6 +238,14 @@ class Database:
         if not self.exists:
             with suppress(OSError):  # which SQLite reports better
                 os.close(os.open(str(self.url.database), os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def owe(connection: Connection, work: str) -> None:
+    """Write down, in the transaction that makes it necessary, what is to be done after it."""
+    if work == PURGE and connection.dialect.name == "postgresql":  # which does so by itself
+        return
+    connection.execute(delete(owed).where(owed.c.work == work))
+    connection.execute(insert(owed), {"work": work, "since": time.time()})
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import MissingPart as MissingPart
 
 
 class UnknownAllocation(EvenhandError):

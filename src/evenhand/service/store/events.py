@@ -10,28 +10,26 @@ The rows have the numbers of arms, an `Event` has their names; see `evenhand.ser
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from hashlib import blake2b
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Union, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, Discriminator, Field, TypeAdapter, ValidationError, with_config
-from sqlalchemy import Connection, select
+from pydantic import ConfigDict, Discriminator, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict, is_typeddict
 
 from evenhand.bandit import replay, saved
 from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.history import Counts, learn_counts
+from evenhand.bandit.ledger import BEFORE
 from evenhand.bandit.record import Record
 from evenhand.bandit.saved import DAMAGE
-from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.errors import MissingPart, StateError
 from evenhand.core.version import __version__
 from evenhand.messages.changes import CHANGES, ChangeRecord, change_of
 from evenhand.service import json as fast
-from evenhand.service.store import tables
-from evenhand.service.store.arms import FORMS, named, numbered
+from evenhand.service.store.arms import FORMS, numbered
 
 VERSION = 1  # of the bodies of events that this version of the package writes
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
@@ -218,95 +216,9 @@ class Event(NamedTuple):
         }
 
 
-#: The query of the events of all allocations, whose rows `event_of` reads.
-EVENTS = select(*(column for column in tables.events.c if column.name != "allocation"))
-
-
 def chained(before: str, *row: Any) -> str:
     """A hash of a row and of all rows before it, so that a row that is edited, lost or added is noticed."""
     return blake2b(repr((before, *row)).encode(), digest_size=16).hexdigest()
-
-
-def event_of(row: Any, names: Sequence[str]) -> Event:
-    """The event of a row of its table, brought up to the present version."""
-    label = f"event {row.sequence} ({row.kind})"
-    if row.kind not in BODIES:
-        raise StateError(f"{label} has an unknown kind; this version of Evenhand knows {', '.join(KINDS)}")
-    if row.version > VERSION:
-        raise StateError(f"{label} has version {row.version}; this version of Evenhand reads up to {VERSION}")
-    try:
-        text = row.body
-        if row.version < VERSION:
-            body = json.loads(text)
-            for version in range(row.version, VERSION):
-                body = UPCASTS.get((row.kind, version), dict)(body)
-            text = json.dumps(body)
-        body = _body(row.kind, text, names)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise StateError(f"{label} is damaged: {where or 'its body'}: {first['msg']}") from None
-    except (EvenhandError, *DAMAGE) as error:
-        raise StateError(f"{label} is damaged: {error}") from None
-    chain = body["chain"] if row.kind == "state" else row.chain
-    return Event(row.sequence, row.time, row.kind, row.round, body, chain, row.key)
-
-
-def _body(kind: str, text: str, names: Sequence[str]) -> Any:
-    """The body of an event, with the names of arms in place of their numbers."""
-    if kind == "change":  # its types are those of the change, in which arms have names
-        return BODIES[kind].validate_python(named(FORMS[kind], json.loads(text), names), strict=True)
-    body = BODIES[kind].validate_json(text, strict=True)
-    return named(FORMS[kind], body, names) if kind in FORMS else body
-
-
-def linked(rows: Iterable[Any], sequence: int, chain: str, names: Sequence[str]) -> Iterator[Event]:
-    """The events of rows that follow each other."""
-    for row in rows:
-        states = row.kind == "state"
-        if row.sequence != sequence + 1 and not states:
-            raise StateError(f"event {sequence + 1} is missing; event {row.sequence} comes next")
-        hashed = (row.sequence, row.time, row.kind, row.round, row.version, row.body, row.key)
-        if row.chain != chained("" if states else chain, *hashed):
-            raise StateError(f"event {row.sequence} ({row.kind}) was edited, or events before it were exchanged")
-        event = event_of(row, names)
-        if states and event.body["replaces"] > sequence + 1:
-            raise StateError(f"event {sequence + 1} is missing; event {row.sequence} does not replace it")
-        sequence, chain = event.sequence, event.chain
-        yield event
-
-
-def available_after(connection: Connection, allocation: int, names: Sequence[str]) -> list[tuple[int, list[str]]]:
-    """The arms that are not retired, after each round with a change; the first that is known is the first."""
-    table = tables.events.c
-    where = (table.allocation == allocation, table.kind.in_(("create", "change", "state")))
-    available, arms = [], {}
-    for row in connection.execute(EVENTS.where(*where).order_by(table.sequence)):
-        body = event_of(row, names).body
-        match body.get("change"):
-            case None if row.kind == "state":
-                arms = dict.fromkeys(body["bandit"]["arms"])
-                for arm in body["bandit"]["retired"]:
-                    del arms[arm]
-            case None:
-                arms = dict.fromkeys(body["arms"])
-            case "add" | "bring_back":
-                arms[body["arm"]] = None
-            case "retire" | "erase":
-                arms.pop(body["arm"], None)
-        available.append((row.round or 0, list(arms)))
-    return available
-
-
-@contextmanager
-def damage_as_state_error() -> Iterator[None]:
-    """Raise a `StateError` for any error that damaged events cause."""
-    try:
-        yield
-    except EvenhandError:
-        raise
-    except DAMAGE as error:
-        raise StateError(f"the events are damaged: {error!r}") from None
 
 
 def settings_of(bandit: Record) -> dict[str, Any]:
@@ -357,11 +269,14 @@ def bandit_from(event: Event) -> Record:
     try:
         parameters = {name: from_plain(value) for name, value in settings.pop("parameters").items()}
         algorithm = from_plain(settings.pop("algorithm"))
-        bandit = Record(settings.pop("arms"), algorithm, parameters=parameters, **settings)
+        with saved.parts_at_hand():
+            bandit = Record(settings.pop("arms"), algorithm, parameters=parameters, **settings)
         if "source" in event.body:
             counts = {arm: Counts(*pair) for arm, pair in event.body["learned"].items()}
             learn_counts(bandit, counts, event.body["source"])
         return bandit
+    except MissingPart:
+        raise
     except DAMAGE as error:
         raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation: {error}") from None
 
@@ -402,9 +317,15 @@ def _fold(bandit: Record, event: Event) -> None:
         case "change":
             if round != bandit.state.round:
                 raise StateError(f"it is of round {round}, which should be {bandit.state.round}")
-            replay.replay_change(bandit, change_of(facts), event.time)
+            replay.replay_change(bandit, change_of(_reasoned(facts)), event.time, event.key or "")
         case kind:
             raise StateError(f"there is no event {kind!r} of round {round}")
+
+
+def _reasoned(change: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A change as it is read now: before there was a ledger, all that was owed was forgiven, for no reason."""
+    debt = change.get("debt", "forgive" if change["change"] == "bring_back" else "carry")
+    return {**change, "debt": debt, "reason": BEFORE} if debt == "forgive" and not change.get("reason") else change
 
 
 def closed_after(change: str, closed: bool) -> bool:

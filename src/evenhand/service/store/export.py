@@ -17,16 +17,18 @@ from evenhand.bandit.decisions import estimated
 from evenhand.bandit.propensities import Propensities
 from evenhand.bandit.record import Record
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.messages import answers
 from evenhand.service.store import tables
-from evenhand.service.store.allocation import all_events, row_of
+from evenhand.service.store.allocation import AllocationRow, all_events, row_of
 from evenhand.service.store.arms import read_names
+from evenhand.service.store.checked import check, isolated
 from evenhand.service.store.database import Database
-from evenhand.service.store.errors import DamagedAllocation, TooMuchWork
-from evenhand.service.store.events import EVENTS, Event, available_after, damage_as_state_error, event_of, fold
+from evenhand.service.store.errors import TooMuchWork
+from evenhand.service.store.events import Event, fold
 from evenhand.service.store.lease_log import LeaseLog
+from evenhand.service.store.reader import available_after, damage_as_state_error, found, linked, next_rows, place_before
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,14 +102,15 @@ def log(
     since = validate.whole("since", since)
     with database.transaction(writes=False) as connection:
         row = row_of(connection, name)
-        with damage_as_state_error():
+        with isolated(database, name, row.id), damage_as_state_error():
+            check(database.checked, connection, row, limit=None)
             names = read_names(connection, row.id)
             available = [(round, json.dumps(arms)) for round, arms in available_after(connection, row.id, names)]
     last = row.round if until is None else min(validate.whole("until", until), row.round)
     arms = max((names for _, names in available), key=len)
     limits.check(max(0, last - since + 1), arms.count('", "') + 1, len(arms), estimate)
     estimates = _estimates(database, row.id, limits) if estimate else None
-    return _pieces(database, row.id, since, last, available, estimates, limits)
+    return _pieces(database, row, since, last, available, estimates, limits)
 
 
 def write_log(database: Database, name: str, path: Path, estimate: bool = False) -> int:
@@ -149,16 +152,13 @@ def stream_log(
 
 def read_event_page(database: Database, name: str, after: int = 0, limit: int = 100) -> answers.Events:
     """A page of the events of an allocation, without the state of the policy."""
-    table = tables.events.c
-    try:
-        with database.transaction(writes=False) as connection, damage_as_state_error():
-            row = row_of(connection, name)
-            where = (table.allocation == row.id, table.sequence > after)
-            query = EVENTS.where(*where).order_by(table.sequence).limit(limit)
-            names = read_names(connection, row.id)
-            events = [event_of(one, names) for one in connection.execute(query)]
-    except StateError as error:
-        raise DamagedAllocation(f"allocation {name!r} is damaged: {error}") from error
+    with database.transaction(writes=False) as connection:
+        row = row_of(connection, name)
+        with isolated(database, name, row.id), damage_as_state_error():
+            check(database.checked, connection, row)
+            names, at = read_names(connection, row.id), place_before(connection, row.id, after)
+            rows = next_rows(connection, row.id, after, limit + 1, row.sequence)  # the next one bears out the last
+            events = list(linked(rows, at, names))[:limit]
     facts = [
         answers.Event(
             event.sequence,
@@ -240,7 +240,7 @@ class _Pieces(io.RawIOBase):
 
 def _pieces(
     database: Database,
-    id: int,
+    row: AllocationRow,
     since: int,
     last: int,
     available: list[tuple[int, str]],
@@ -248,12 +248,12 @@ def _pieces(
     limits: LogLimits,
 ) -> Iterator[pd.DataFrame]:
     size = max(1, min(MAX_ROUNDS, MAX_CHARACTERS // max(len(arms) for _, arms in available)))
-    leased = LeaseLog(id)
+    leased = LeaseLog(row.id)
     for first in range(since, last + 1, size):
         rows: list[tuple[Any, ...]] = []
-        with damage_as_state_error():
+        with isolated(database, row.name, row.id), damage_as_state_error():
             with database.transaction(writes=False) as connection:
-                rounds = _by_round(connection, id, first, min(first + size - 1, last), leased)
+                rounds = _by_round(connection, row.id, first, min(first + size - 1, last), leased)
             for round, (decision, rewards) in rounds.items():
                 limits.proceed()
                 while len(available) > 1 and available[1][0] < round:
@@ -282,12 +282,12 @@ def _by_round(
     names = read_names(connection, id)
     for one in leased.rounds(connection, names, first, last):
         rounds[one.decided.round or 0] = one.decided, [] if one.rewarded is None else [one.rewarded]
-    for row in connection.execute(EVENTS.where(*where).order_by(table.round, table.sequence)):
-        event = event_of(row, names)
+    for event in found(connection, names, *where):
+        round = event.round or 0
         if event.kind == "decide":
-            rounds[row.round] = event, []
-        elif row.round in rounds:  # else its decision is of the time before the first event
-            rounds[row.round][1].append(event)
+            rounds[round] = event, []
+        elif round in rounds:  # else its decision is of the time before the first event
+            rounds[round][1].append(event)
     return dict(sorted(rounds.items()))
 
 

@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 from evenhand.bandit import leases
 from evenhand.messages.rules import MAX_LEASE
 from evenhand.service.store import tables
-from evenhand.service.store.events import EVENTS, Event, event_of
+from evenhand.service.store.events import Event
+from evenhand.service.store.reader import found
 
 
 @dataclass(frozen=True)
@@ -46,21 +47,20 @@ class LeaseLog:
         """The leases that have some of these rounds; of a state that stands for events, those that were open."""
         table = tables.events.c
         where = (table.allocation == self._id, table.round > first - MAX_LEASE, table.round <= last)
-        query = EVENTS.where(*where, table.kind == "lease").order_by(table.round)
-        found = {row.round: event_of(row, names) for row in connection.execute(query)}
+        granted = {event.round or 0: event for event in found(connection, names, *where, table.kind == "lease")}
         if self._states is None:
-            states = EVENTS.where(table.allocation == self._id, table.kind == "state").order_by(table.sequence)
-            self._states = [event_of(row, names) for row in connection.execute(states)]
+            states = (table.allocation == self._id, table.kind == "state")
+            self._states = list(found(connection, names, *states))
         for state in self._states:
             for lease in state.body["bandit"]["leases"]:
-                found.setdefault(lease["first"], _of_state(state, lease))
-        events = [event for _, event in sorted(found.items())]
+                granted.setdefault(lease["first"], _of_state(state, lease))
+        events = [event for _, event in sorted(granted.items())]
         return [event for event in events if first - event.body["decisions"] < (event.round or 0) <= last]
 
     def _reports(self, connection: Connection, names: Sequence[str], round: int) -> list[Event]:
         table = tables.events.c
         where = (table.allocation == self._id, table.round == round, table.kind == "report")
-        return [event_of(row, names) for row in connection.execute(EVENTS.where(*where).order_by(table.sequence))]
+        return list(found(connection, names, *where))
 
 
 def _of_state(state: Event, lease: Mapping[str, Any]) -> Event:

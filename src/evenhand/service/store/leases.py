@@ -10,7 +10,7 @@ from evenhand.bandit import lease_rounds
 from evenhand.bandit.pending import RewardError
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Lease, LeaseReport
-from evenhand.service.store.commands import Command, CommandContext
+from evenhand.service.store.commands import DECISION, SCORE, Command, CommandContext
 from evenhand.service.store.errors import Closed, Conflict, LeaseOver, TooMuchWork, UnknownLease
 
 REFUSED = {"unknown": UnknownLease, "over": LeaseOver, "conflict": Conflict}
@@ -26,6 +26,7 @@ class LeaseRounds(Command[Lease]):
         available: names of the arms that can play in them; None for all that are not retired.
         units: whether arms follow from a hash of a unit; see `evenhand.bandit.Bandit.lease`.
         max_work: decisions of the policy × arms; None for no limit.
+        max_leases: leases of the allocation that may be open; None for no limit.
 
     Example:
         >>> import tempfile
@@ -48,6 +49,11 @@ class LeaseRounds(Command[Lease]):
     available: Sequence[str] | None = None
     units: bool = False
     max_work: int | None = None
+    max_leases: int | None = None
+
+    def work(self, arms: int) -> float:
+        """Processor time, as estimated."""
+        return min(self.decisions, lease_rounds.STEPS) * (DECISION + SCORE * arms)
 
     def run(self, context: CommandContext) -> Lease:
         """Lease them."""
@@ -55,6 +61,12 @@ class LeaseRounds(Command[Lease]):
         if allocation.closed:
             raise Closed(f"allocation {allocation.name!r} is closed and leases no rounds; reopen it first")
         bandit = allocation.bandit
+        open = sum(one.open > 0 for one in bandit.leases.values())
+        if self.max_leases is not None and open >= self.max_leases:  # every command of it looks at each
+            raise TooMuchWork(
+                f"allocation {allocation.name!r} has {open:,} open leases; an allocation may have at most "
+                f"{self.max_leases:,}; report some as finished, or lease more rounds at a time"
+            )
         work = min(self.decisions, lease_rounds.STEPS) * len(bandit.names)
         if self.max_work is not None and work > self.max_work:
             raise TooMuchWork(

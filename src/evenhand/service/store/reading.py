@@ -20,7 +20,8 @@ from evenhand.service.store import tables
 from evenhand.service.store.changes import arm_values
 from evenhand.service.store.commands import CommandContext, Reading, round_of
 from evenhand.service.store.errors import UnknownDecision
-from evenhand.service.store.events import Event, available_after, damage_as_state_error, settings_of
+from evenhand.service.store.events import Event, settings_of
+from evenhand.service.store.reader import available_after, damage_as_state_error
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class ReadGauges(Reading[Gauges]):
         """The numbers."""
         bandit = context.allocation.bandit
         promised = () if bandit.fractions is None else np.flatnonzero(bandit.fractions)
-        largest = float(bandit.total_deficits()[promised].max()) if len(promised) else None
+        largest = float(bandit.owed()[promised].max()) if len(promised) else None
         pending = bandit.pending.count + sum(lease.pending for lease in bandit.leases.values())
         return Gauges(pending, bandit.leases.open, largest, int(bandit.state.round))
 

@@ -19,11 +19,12 @@ from evenhand.core.errors import DataError, EvenhandError, StateError
 from evenhand.core.files import write_whole
 from evenhand.messages.rules import ALLOCATION, matches
 from evenhand.service.store import tables
-from evenhand.service.store.allocation import CHUNK, row_of, row_values
+from evenhand.service.store.allocation import row_of, row_values
 from evenhand.service.store.arms import read_names, write_names
-from evenhand.service.store.database import Database
+from evenhand.service.store.database import PURGE, Database, owe
 from evenhand.service.store.errors import Conflict
-from evenhand.service.store.events import EVENTS, Event, created_by, fold, linked, stated
+from evenhand.service.store.events import Event, created_by, fold, stated
+from evenhand.service.store.reader import CHUNK, EVENTS, START, Place, linked, places
 from evenhand.service.store.snapshots import last_snapshot
 
 FORMAT = "evenhand events 1"  # first line of a file of events
@@ -80,7 +81,7 @@ def restore(database: Database, name: str, removed: Path, from_snapshot: bool | 
             state, sound = later
             kept |= {row.sequence for row in rows if state.sequence < row.sequence <= sound.last.sequence}
         lost = [row for row in rows if row.sequence not in kept]
-        _write(removed, name, names, lost)
+        _write(removed, name, names, lost, _fault(rows))
         _replace(connection, id, sound, [row.sequence for row in lost], state)
     return Restored(sound.last.sequence, len(lost))
 
@@ -123,21 +124,25 @@ def erase(database: Database, name: str) -> int:
     """Erase an allocation with everything that is stored of it."""
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
-        for table in (tables.answers, tables.snapshots, tables.arms, tables.webhooks):
+        for table in (tables.answers, tables.snapshots, tables.arms, tables.webhooks, tables.deliveries):
             connection.execute(delete(table).where(table.c.allocation == id))
         events = connection.execute(delete(tables.events).where(tables.events.c.allocation == id)).rowcount
         connection.execute(delete(tables.allocations).where(tables.allocations.c.id == id))
+        owe(connection, PURGE)
     database.purge()
     return int(events)
 
 
-def export_events(database: Database, name: str, path: Path) -> int:
-    """Write all events of an allocation to a file of JSON lines, as they are stored."""
+def export_events(database: Database, name: str, path: Path) -> tuple[int, str]:
+    """Write all events of an allocation to a file of JSON lines, as they are stored; how many, and what is damaged.
+
+    The first line of the file has that, too.
+    """
     with database.transaction(writes=False) as connection:
         id = row_of(connection, name).id
         rows, names = _rows(connection, id), read_names(connection, id)
-    _write(path, name, names, rows)
-    return len(rows)
+    _write(path, name, names, rows, fault := _fault(rows))
+    return len(rows), fault
 
 
 def import_events(database: Database, path: Path, name: str) -> int:
@@ -170,7 +175,7 @@ def _sound(rows: list[Any], names: Sequence[str], whole: bool = False) -> _Sound
     """The allocation as far as its events are in order; with ``whole`` all of them must be."""
     if not rows:
         raise StateError("there are no events")
-    (first,) = linked(rows[:1], 0, "", names)
+    (first,) = linked(rows[:1], START, names)
     bandit, closed = fold(None, first, closed=False)
     return _folded(rows[1:], names, _Sound(bandit, closed, first, first), whole)
 
@@ -179,7 +184,7 @@ def _folded(rows: list[Any], names: Sequence[str], start: _Sound, whole: bool = 
     """An allocation after the events that follow it, as far as they are in order; see `_sound`."""
     sound, plain = start, saved.dump(start.bandit)
     try:
-        for event in linked(rows, start.last.sequence, start.last.chain, names):
+        for event in linked(rows, Place(start.last.sequence, start.last.chain), names):
             bandit, closed = fold(sound.bandit, event, sound.closed)
             sound = replace(sound, bandit=bandit, closed=closed, last=event)
     except StateError:
@@ -192,11 +197,21 @@ def _folded(rows: list[Any], names: Sequence[str], start: _Sound, whole: bool = 
     return sound
 
 
-def _write(path: Path, name: str, names: Sequence[str], rows: list[Any]) -> None:
+def _fault(rows: list[Any]) -> str:
+    """What is wrong with the first events that do not follow each other; empty for nothing."""
+    try:
+        for _ in places(rows, START):
+            pass
+    except StateError as error:
+        return str(error)
+    return ""
+
+
+def _write(path: Path, name: str, names: Sequence[str], rows: list[Any], fault: str) -> None:
     if path.exists():
         raise EvenhandError(f"{path} already exists; give the path of a new file")
     lines = [
-        {"format": FORMAT, "allocation": name, "arms": names},
+        {"format": FORMAT, "allocation": name, "arms": names} | ({"damaged": fault} if fault else {}),
         *({field: getattr(row, field) for field in FIELDS} for row in rows),
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)

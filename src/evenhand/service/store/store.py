@@ -17,6 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from evenhand.bandit.changes import planned
 from evenhand.bandit.history import as_counts, learn_counts
 from evenhand.bandit.record import Record
+from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import EvenhandError
 from evenhand.core.version import __version__
 from evenhand.messages.answers import Allocations, AllocationSummary, Plan, moment
@@ -25,8 +26,9 @@ from evenhand.service.store import tables
 from evenhand.service.store.allocation import first_event, row_of, row_values
 from evenhand.service.store.api_keys import Keys
 from evenhand.service.store.arms import read_names, write_names
+from evenhand.service.store.checked import check_all, damaged, fault_of, isolated
 from evenhand.service.store.commands import Answer, Command
-from evenhand.service.store.compaction import compact
+from evenhand.service.store.compaction import compact, resume
 from evenhand.service.store.database import LOG, Database, one_of
 from evenhand.service.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.service.store.events import Event, created_by, settings_of
@@ -38,6 +40,7 @@ RESERVED = ("self", "arms", "algorithm", "plays", "seed", "missing", "rewards", 
 WORKERS = 8  # transactions at the same time
 IDLE_CHECK = 15.0  # seconds between looks for idle allocations, at most
 RETENTION_CHECK = 3600.0  # seconds between looks for old events
+CHECK_PAUSE = 0.2  # seconds after some thousands of events that were checked, which takes some 0.03 s
 
 
 def _exists(
@@ -58,6 +61,16 @@ def _exists(
     return True
 
 
+def _summary(row: Any, fault: str) -> AllocationSummary:
+    """What a list says of an allocation."""
+    try:
+        created = moment(row.created)
+    except DAMAGE:
+        created, fault = moment(0.0), f"it was created at {row.created!r}, which is no time"
+    damage = damaged(row.name, fault) if fault else None
+    return AllocationSummary(row.name, row.algorithm, row.arms, row.round, row.closed, created, damaged=damage)
+
+
 class Store:
     """Allocations in a database.
 
@@ -69,6 +82,7 @@ class Store:
         idle: seconds without a command after which an allocation leaves memory; None for never.
         retention: seconds for which events are kept, at least; None for ever. See
             `evenhand.service.store.compaction.compact`.
+        check: seconds between checks of all events, in a thread of its own; None for none.
 
     Attributes:
         keys: the API keys.
@@ -95,6 +109,7 @@ class Store:
         snapshot: int = SNAPSHOT_EVERY,
         idle: float | None = None,
         retention: float | None = None,
+        check: float | None = None,
     ) -> None:
         self.database, self.keys = database, Keys(database, clock)
         self._clock, self._snapshot_every = clock, snapshot
@@ -106,6 +121,8 @@ class Store:
         self._closing = Signal()
         if idle is not None:
             self._repeat("idle", min(idle / 4, IDLE_CHECK), lambda: self.leave_idle(idle))
+        if check is not None:
+            self._repeat("check", check, lambda: check_all(database, lambda: self._closing.wait(CHECK_PAUSE)), 0.0)
         if retention is not None:
             self._repeat("retention", RETENTION_CHECK, lambda: self.compact(retention))
 
@@ -134,6 +151,7 @@ class Store:
             if upgrade or (new and (not opened.exists or opened.revision() is None)):
                 opened.migrate()
             opened.check_version()
+            resume(opened)
         except BaseException:
             opened.close()
             raise
@@ -243,7 +261,7 @@ class Store:
             >>> store.close()
         """
         bandit, learned = self._made(name, arms, algorithm, parameters, seed, start_from, options)
-        with self.database.transaction(writes=False) as connection:
+        with self.database.transaction(writes=False) as connection, isolated(self.database, name):
             exists = _exists(connection, name, settings_of(bandit), learned, seed is None)
         return planned(bandit.plays, bandit.arms, bandit.policy, bandit.parameters, changed=not exists)
 
@@ -287,7 +305,7 @@ class Store:
         self, name: str, bandit: Record, learned: Mapping[str, Any], any_seed: bool, api_key: str | None
     ) -> bool:
         table, settings = tables.allocations, settings_of(bandit)
-        with self.database.transaction(writes=True) as connection:
+        with self.database.transaction(writes=True) as connection, isolated(self.database, name):
             if _exists(connection, name, settings, learned, any_seed):
                 return False
             now, body = self._clock(), settings | {"evenhand": __version__} | dict(learned)
@@ -312,7 +330,7 @@ class Store:
             The page, and where the next one begins.
         """
         table = tables.allocations.c
-        query = select(table.name, table.algorithm, table.arms, table.round, table.closed, table.created)
+        query = select(table.id, table.name, table.algorithm, table.arms, table.round, table.closed, table.created)
         query = query.order_by(table.name).limit(None if limit is None else limit + 1)
         if cursor is not None:
             query = query.where(table.name > cursor)
@@ -320,7 +338,7 @@ class Store:
             query = query.where(table.name.in_(names))
         with self.database.transaction(writes=False) as connection:
             rows = connection.execute(query).all()
-        page = [AllocationSummary(*row[:-1], created=moment(row.created)) for row in rows[:limit]]
+        page = [_summary(row, fault_of(self.database, row.id)) for row in rows[:limit]]
         return Allocations(tuple(page), page[-1].name if len(page) < len(rows) else None)
 
     # --- commands -----------------------------------------------------------------------------------------------------
@@ -371,6 +389,18 @@ class Store:
         with self._lock:
             return [name for name, writer in self._writers.items() if writer.in_memory]
 
+    def size(self, name: str) -> int:
+        """The number of arms of an allocation that is in memory.
+
+        Args:
+            name: of the allocation.
+
+        Returns:
+            The number; 0 if it is not in memory.
+        """
+        writer = self._writers.get(name)
+        return 0 if writer is None else writer.arms
+
     def gauges(self, timeout: float) -> dict[str, Gauges]:
         """The gauges of the allocations that had a command here; those that do not answer in time are left out.
 
@@ -403,7 +433,7 @@ class Store:
         return {name: gauges for name, (_, gauges) in known.items()}
 
     def mark(self, name: str) -> str | None:
-        """What changes with every event of an allocation; None where windows have passed, so that an event is due.
+        """What changes with every event of an allocation; None where an event is due, or it is damaged.
 
         It does not load the allocation.
 
@@ -417,8 +447,7 @@ class Store:
             UnknownAllocation: there is no allocation of that name.
         """
         with self.database.transaction(writes=False) as connection:
-            row = row_of(connection, name)
-        return None if row.due is not None and row.due <= self._clock() else str(row.chain)
+            return self._mark(row_of(connection, name))
 
     def marks(self, names: Collection[str]) -> dict[str, str | None]:
         """The `mark` of several allocations, by name.
@@ -432,10 +461,13 @@ class Store:
         table = tables.allocations.c
         with self.database.transaction(writes=False) as connection:
             chosen = one_of(connection, (table.name,), [(name,) for name in names])
-            query = select(table.name, table.chain, table.due).where(chosen)
+            query = select(table.id, table.name, table.chain, table.due).where(chosen)
             rows = connection.execute(query).all() if names else []
-        now = self._clock()
-        return {row.name: None if row.due is not None and row.due <= now else str(row.chain) for row in rows}
+        return {row.name: self._mark(row) for row in rows}
+
+    def _mark(self, row: Any) -> str | None:
+        due = row.due is not None and row.due <= self._clock()
+        return None if due or fault_of(self.database, row.id) else str(row.chain)
 
     # --- upkeep -------------------------------------------------------------------------------------------------------
 
@@ -466,13 +498,15 @@ class Store:
             else:
                 LOG.info("%d events of %s were replaced by their state", found.removed, name)
 
-    def _repeat(self, name: str, seconds: float, work: Callable[[], None]) -> None:
+    def _repeat(self, name: str, seconds: float, work: Callable[[], None], first: float | None = None) -> None:
         """Do something every so many seconds in a thread of its own, until the store is closed."""
 
         def repeat() -> None:
-            while not self._closing.wait(seconds):
+            pause = seconds if first is None else first
+            while not self._closing.wait(pause):
                 with suppress(StoreUnavailable):
                     work()
+                pause = seconds
 
         Thread(target=repeat, name=f"evenhand-{name}", daemon=True).start()
 

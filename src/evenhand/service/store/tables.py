@@ -107,6 +107,30 @@ webhooks = Table(
     Column("disabled", Double),
 )
 
+#: The last tries to deliver to each webhook.
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("allocation", Integer, nullable=False),
+    Column("webhook", String(16), nullable=False),
+    Column("sequence", BigInteger, nullable=False),  # of the event
+    Column("attempt", Integer, nullable=False),  # 1, 2, …
+    Column("sent", Double, nullable=False),
+    Column("seconds", Double, nullable=False),  # until the answer or the error
+    Column("status", Integer),  # of the answer; null for none
+    Column("error", Text),
+    Index("deliveries_by_webhook", "webhook", "id"),
+)
+
+#: What is yet to be done after a commit; the next process that opens the database does it. See `owe`.
+owed = Table(
+    "owed",
+    metadata,
+    Column("work", String(60), primary_key=True),
+    Column("since", Double, nullable=False),
+)
+
 #: API keys.
 keys = Table(
     "keys",

@@ -17,9 +17,11 @@ from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.json import encode
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import Allocation, AllocationRow, loaded, row_of, rows_to_go_on, write_events
+from evenhand.service.store.checked import check, fault_of, isolated
 from evenhand.service.store.commands import Answer, Command, CommandContext
-from evenhand.service.store.database import LOG, Database, insert_rows, one_of
-from evenhand.service.store.errors import DamagedAllocation, KeyReused
+from evenhand.service.store.database import PURGE, Database, insert_rows, one_of, owe
+from evenhand.service.store.errors import KeyReused
+from evenhand.service.store.reader import damage_as_state_error
 
 MAX_SECONDS = 0.1  # after which a transaction is committed though it is not complete, so that others can write
 MAX_BEHIND = 100  # events of other processes that are replayed while other allocations wait
@@ -85,11 +87,13 @@ class Batch:
     allocation: Allocation | None
     age: AnswerAge | None
     queued: list[QueuedCommand]
+    long: bool = False
     outcomes: list[Any] = field(default_factory=list)
     context: CommandContext | None = None
 
     def __post_init__(self) -> None:
         self.wrote = not all(queued.command.reads for queued in self.queued)
+        self.reads = any(queued.command.reads for queued in self.queued)
 
     def writes(self, now: float) -> bool:
         """Whether the next transaction has to write."""
@@ -122,60 +126,96 @@ class Batch:
         self.queued, self.outcomes, self.context = self.queued[len(self.outcomes) :], [], None
 
 
+class Overtaken(Exception):
+    """Another process has written to the allocation in the meantime."""
+
+
 def commit(database: Database, batches: Sequence[Batch], now: float, alone: bool) -> int:
     """Carry out batches in one transaction, and commit it; their outcomes can be given after it.
 
     One that is alone has an outcome of its first command at least. Of several, those are left as they are that would
     keep the others waiting: another process writes to the allocation, or it must be loaded, or time is over.
     """
+    if alone and batches[0].long:
+        try:
+            return _commit_long(database, batches[0], now)
+        except Overtaken:  # it is carried out again, and others wait for its end
+            batches[0].discard()
     writes = any(batch.writes(now) for batch in batches)
     with database.transaction(writes) as connection:
-        begun = _begun(connection, batches, now) if alone else _begun_together(connection, batches, now)
+        begun = (_begun if alone else _begun_together)(database, connection, batches, now)
         earlier = _earlier_answers(connection, begun)
         end = time.perf_counter() + MAX_SECONDS  # not from the start, as locks may be long in coming
         for batch in begun:
             try:
-                _carry_out(batch, earlier, end)
+                _carry_out(database, batch, earlier, end)
             except PartialFailure as failure:
                 if alone or (batch.allocation is not None and batch.allocation.flushed):
                     raise
                 batch.fail(failure)  # it has written nothing
             if time.perf_counter() > end:
                 break
-        contexts = [batch.context for batch in begun if batch.context is not None]
-        write_events(connection, [context.allocation for context in contexts])
-        answers = [row for context in contexts for row in context.answers]
-        if answers:
-            insert_rows(connection, tables.answers, answers)
+        return _written(connection, [batch.context for batch in begun if batch.context is not None])
+
+
+def _commit_long(database: Database, batch: Batch, now: float) -> int:
+    """Carry out the first command of a batch before the transaction that writes it: nobody else can write in that."""
+    with database.transaction(writes=False) as connection:
+        begun = _begun(database, connection, [batch], now)
+        context = batch.context
+        assert context is not None
+        chain = context.allocation.chain
+        _carry_out(database, batch, _earlier_answers(connection, begun), 0.0)
+    if not context.allocation.unwritten and not context.answers:
+        return 0
+    context.allocation.link()
+    with database.transaction(writes=True) as connection:
+        row = row_of(connection, batch.name, lock=True)
+        if (row.id, row.sequence, row.chain) != (context.allocation.id, context.before, chain):
+            raise Overtaken
+        return _written(connection, [context])
+
+
+def _written(connection: Connection, contexts: Sequence[CommandContext]) -> int:
+    """Write what commands have done; returns the number of events."""
+    write_events(connection, [context.allocation for context in contexts])
+    answers = [row for context in contexts for row in context.answers]
+    if any(command.purges for context in contexts for command, _ in context.carried_out):
+        owe(connection, PURGE)
+    if answers:
+        insert_rows(connection, tables.answers, answers)
     return sum(context.allocation.sequence - context.before for context in contexts)
 
 
-def _begun(connection: Connection, batches: Sequence[Batch], now: float) -> Sequence[Batch]:
-    """The one batch, with its allocation after its last event, of any process; others wait if this one is to write."""
+def _begun(database: Database, connection: Connection, batches: Sequence[Batch], now: float) -> Sequence[Batch]:
+    """The one batch, with its allocation after its last event, of any process; others wait if this one is to write.
+
+    Where something reads it, or it must be loaded, its events are checked; of many, those after them by `check_all`.
+    """
     (batch,) = batches
     row = row_of(connection, batch.name, lock=connection.get_execution_options()["writes"])
-    try:
+    with isolated(database, batch.name, row.id), damage_as_state_error():
+        if batch.reads or batch.allocation is None or fault_of(database, row.id):
+            check(database.checked, connection, row)
         if not _goes_on(connection, batch, row):
             batch.allocation = loaded(connection, row, batch.name)
             batch.allocation.catch_up(connection, row)
-    except StateError as error:
-        LOG.error("allocation %s is damaged: %s", batch.name, error)
-        raise DamagedAllocation(
-            f"allocation {batch.name!r} is damaged, and answers nothing until `evenhand db` restores or erases it: "
-            f"{error}"
-        ) from error
     assert batch.allocation is not None
     batch.context = CommandContext(batch.allocation, now, connection, batch.allocation.sequence)
     batch.age = batch.age or _answer_age(batch.context)
     return batches
 
 
-def _begun_together(connection: Connection, batches: Sequence[Batch], now: float) -> list[Batch]:
+def _begun_together(
+    database: Database, connection: Connection, batches: Sequence[Batch], now: float
+) -> Sequence[Batch]:
     """The batches whose allocations are in memory, and to which no other process writes or has written much."""
     rows, begun = rows_to_go_on(connection, [batch.name for batch in batches]), []
     for batch in batches:
         row, allocation = rows.get(batch.name), batch.allocation
         if row is None or allocation is None or row.sequence - allocation.sequence > MAX_BEHIND:
+            continue
+        if fault_of(database, row.id):
             continue
         if _goes_on(connection, batch, row):
             batch.context = CommandContext(allocation, now, connection, allocation.sequence)
@@ -212,16 +252,16 @@ def _earlier_answers(connection: Connection, batches: Sequence[Batch]) -> Earlie
     return {(row.allocation, row.key): (row.digest, row.body) for row in rows}
 
 
-def _carry_out(batch: Batch, earlier: EarlierAnswers, end: float) -> None:
+def _carry_out(database: Database, batch: Batch, earlier: EarlierAnswers, end: float) -> None:
     """Run the commands of a batch until the time is over, at least one."""
     context, age, worked = batch.context, batch.age, time.thread_time()
     assert context is not None
     assert age is not None
     time_of_answers = max(context.now, age.read(context.now))  # no younger ones than these where the clock went back
-    if context.connection.get_execution_options()["writes"]:
+    if batch.long or context.connection.get_execution_options()["writes"]:
         context.allocation.expire(context.now)
     for queued in batch.queued:
-        batch.outcomes.append(_outcome(context, queued, earlier))
+        batch.outcomes.append(_outcome(database, context, queued, earlier))
         if time.perf_counter() > end:
             break
     for row in context.answers:
@@ -229,11 +269,12 @@ def _carry_out(batch: Batch, earlier: EarlierAnswers, end: float) -> None:
     context.allocation.work += time.thread_time() - worked
 
 
-def _outcome(context: CommandContext, queued: QueuedCommand, earlier: EarlierAnswers) -> Any:
+def _outcome(database: Database, context: CommandContext, queued: QueuedCommand, earlier: EarlierAnswers) -> Any:
     """The outcome of a command: an answer, or the error for which it was refused."""
     before = context.allocation.sequence
     try:
-        return _answer(context, queued.command, earlier)
+        with isolated(database, context.allocation.name, context.allocation.id):
+            return _answer(context, queued.command, earlier)
     except (DBAPIError, TimeoutError):  # not an error of the command
         raise
     except EvenhandError as error:

@@ -15,14 +15,15 @@ from evenhand.bandit.decisions import decided_again
 from evenhand.bandit.lease_rounds import planned
 from evenhand.bandit.record import Record
 from evenhand.bandit.saved import DAMAGE, FORMAT
-from evenhand.core.errors import StateError
+from evenhand.core.errors import MissingPart, StateError
 from evenhand.core.version import __version__
 from evenhand.service.store import tables
-from evenhand.service.store.allocation import CHUNK, row_values
+from evenhand.service.store.allocation import row_values
 from evenhand.service.store.arms import read_names
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import UnknownAllocation
-from evenhand.service.store.events import EVENTS, Event, created_by, event_of, fold, linked
+from evenhand.service.store.events import Event, created_by, fold
+from evenhand.service.store.reader import START, Place, found, linked, next_rows
 from evenhand.service.store.snapshots import Snapshot, unpacked
 
 
@@ -95,7 +96,7 @@ def _database_faults(connection: Connection) -> Iterator[str]:
             if line != "ok":
                 yield f"SQLite reports that the file is damaged: {line}"
     known = select(tables.allocations.c.id)
-    for table in (tables.arms, tables.events, tables.snapshots, tables.answers, tables.webhooks):
+    for table in (tables.arms, tables.events, tables.snapshots, tables.answers, tables.webhooks, tables.deliveries):
         count = connection.execute(
             select(func.count()).select_from(table).where(table.c.allocation.not_in(known))
         ).scalar_one()
@@ -132,7 +133,7 @@ class _Replay:
                 if last.sequence in snapshots:
                     yield from _snapshot_faults(snapshots.pop(last.sequence), last, bandit, closed)
                 self.events += 1
-        except StateError as error:
+        except (MissingPart, StateError) as error:
             yield str(error)
             return
         if bandit is None or first is None or last is None:
@@ -149,15 +150,11 @@ class _Replay:
 
 def _events(connection: Connection, id: int, names: Sequence[str]) -> Iterator[Event]:
     """All events of an allocation, each checked to follow the one before."""
-    table, sequence, chain = tables.events.c, 0, ""
-    while True:
-        where = (table.allocation == id, table.sequence > sequence)
-        query = EVENTS.where(*where).order_by(table.sequence).limit(CHUNK)
-        rows = connection.execute(query).all()
-        if not rows:
-            return
-        yield from linked(rows, sequence, chain, names)
-        sequence, chain = rows[-1].sequence, rows[-1].chain
+    at = START
+    while rows := next_rows(connection, id, at.sequence):
+        for event in linked(rows, at, names):
+            at = Place(event.sequence, event.chain)
+            yield event
 
 
 def _redecided(bandit: Record, event: Event) -> Iterator[str]:
@@ -263,4 +260,4 @@ def _unfounded_lease(connection: Connection, id: int, lease: Any, stated: int, n
 def _bodies(connection: Connection, id: int, names: Sequence[str], kind: str, round: int) -> list[Any]:
     table = tables.events.c
     where = (table.allocation == id, table.round == round, table.kind == kind)
-    return [event_of(row, names).body for row in connection.execute(EVENTS.where(*where))]
+    return [event.body for event in found(connection, names, *where)]

@@ -6,15 +6,15 @@ import base64
 import random
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
-from evenhand.client.webhooks import PREFIX, signature
+from evenhand.client.webhooks import PREFIX, key_of
 from evenhand.core.errors import EvenhandError
-from evenhand.messages.answers import Webhook, Webhooks, moment
+from evenhand.messages.answers import Delivery, Webhook, Webhooks, moment
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import row_of
 from evenhand.service.store.database import Database
@@ -22,6 +22,8 @@ from evenhand.service.store.errors import TooMuchWork, UnknownWebhook
 from evenhand.service.store.events import KINDS
 
 MAX_WEBHOOKS = 10  # of an allocation
+MAX_DELIVERIES = 20  # tries of each that are listed
+MIN_SECRET = 24  # bytes, as Standard Webhooks has it
 CLAIM = 60.0  # seconds for which one server delivers to an address
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 3600.0  # seconds before the next try, doubled with each
 PATIENCE = 5 * 86_400.0  # seconds without a success after which a webhook is disabled
@@ -50,7 +52,8 @@ class WebhookStore:
             if kind not in KINDS:
                 raise EvenhandError(f"unknown kind of event {kind!r}; known are {', '.join(KINDS)}")
         secret = secret or PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
-        signature(secret, "", 0, b"")  # which refuses an invalid one
+        if (size := len(key_of(secret))) < MIN_SECRET:
+            raise EvenhandError(f"secret must have at least {MIN_SECRET} bytes in its base64, got {size}")
         table = tables.webhooks
         with self.database.transaction(writes=True) as connection:
             allocation = row_of(connection, name, lock=True)
@@ -77,7 +80,8 @@ class WebhookStore:
         with self.database.transaction(writes=False) as connection:
             where = table.c.allocation == row_of(connection, name).id
             rows = connection.execute(select(table).where(where).order_by(table.c.created, table.c.id)).all()
-        return Webhooks(tuple([_webhook(row) for row in rows]))
+            found = [replace(_webhook(row), deliveries=_deliveries(connection, row.id)) for row in rows]
+        return Webhooks(tuple(found))
 
     def remove(self, name: str, id: str) -> Webhook:
         """Remove a webhook: nothing is sent to its address any more."""
@@ -88,6 +92,7 @@ class WebhookStore:
             if row is None:
                 raise UnknownWebhook(f"allocation {name!r} has no webhook {id!r}")
             connection.execute(delete(table).where(*where))
+            _forget_deliveries(connection, id, 0)
         return _webhook(row)
 
     # --- deliveries ---------------------------------------------------------------------------------------------------
@@ -111,7 +116,18 @@ class WebhookStore:
                 return None
             return connection.execute(select(table).where(table.c.id == id)).one()
 
-    def release(self, claim: Row[Any], sequence: int, error: str | None, gone: bool = False) -> bool:
+    def give_back(self, claim: Row[Any], sequence: int, tries: Sequence[Mapping[str, Any]] = ()) -> None:
+        """End a claim before its time: events up to one were delivered, and nothing is said of the others."""
+        self._end(claim, {"sequence": sequence, "claimed": None}, tries)
+
+    def release(
+        self,
+        claim: Row[Any],
+        sequence: int,
+        error: str | None,
+        gone: bool = False,
+        tries: Sequence[Mapping[str, Any]] = (),
+    ) -> bool:
         """End a claim: events up to one were delivered or are of other kinds."""
         now = self._clock()
         values: dict[str, Any] = {"sequence": sequence, "claimed": None}
@@ -119,21 +135,44 @@ class WebhookStore:
             values |= {"tries": 0, "failing": None, "next": None, "error": None}
         else:
             fresh = sequence > claim.sequence or claim.failing is None  # there was a success before this failure
-            failing, tries = (now, 0) if fresh else (claim.failing, claim.tries)
-            pause = min(FIRST_PAUSE * 2.0 ** min(tries, 20), LONGEST_PAUSE) * random.uniform(1.0, 1.2)
-            values |= {"tries": tries + 1, "failing": failing, "next": now + pause, "error": error[:500]}
+            failing, before = (now, 0) if fresh else (claim.failing, claim.tries)
+            pause = min(FIRST_PAUSE * 2.0 ** min(before, 20), LONGEST_PAUSE) * random.uniform(1.0, 1.2)
+            values |= {"tries": before + 1, "failing": failing, "next": now + pause, "error": error[:500]}
             if gone or now - failing >= PATIENCE:
                 values["disabled"] = now
-        table = tables.webhooks
+        self._end(claim, values, tries)
+        return "disabled" in values
+
+    def _end(self, claim: Row[Any], values: Mapping[str, Any], tries: Sequence[Mapping[str, Any]]) -> None:
+        """Write down what became of a claim, unless another server has the webhook by now, and the last tries."""
+        table, of = tables.webhooks, {"allocation": claim.allocation, "webhook": claim.id}
         with self.database.transaction(writes=True) as connection:
             own = (table.c.id == claim.id, table.c.claimed == claim.claimed)
-            connection.execute(update(table).where(*own).values(**values))
-        return "disabled" in values
+            if connection.execute(update(table).where(*own).values(**values)).rowcount and tries:
+                connection.execute(insert(tables.deliveries), [of | dict(one) for one in tries[-MAX_DELIVERIES:]])
+                _forget_deliveries(connection, claim.id, MAX_DELIVERIES)
 
 
 def _free(now: float) -> tuple[Any, Any]:
     table = tables.webhooks.c
     return or_(table.claimed.is_(None), table.claimed <= now), or_(table.next.is_(None), table.next <= now)
+
+
+def _deliveries(connection: Connection, webhook: str) -> tuple[Delivery, ...]:
+    """The last tries to deliver to a webhook, the last one first."""
+    table = tables.deliveries.c
+    query = select(table.sequence, table.attempt, table.sent, table.seconds, table.status, table.error)
+    rows = connection.execute(query.where(table.webhook == webhook).order_by(table.id.desc()).limit(MAX_DELIVERIES))
+    return tuple([Delivery(*row[:2], moment(row.sent), *row[3:]) for row in rows])
+
+
+def _forget_deliveries(connection: Connection, webhook: str, keep: int) -> None:
+    """Delete the tries to deliver to a webhook but for the last ones."""
+    table = tables.deliveries
+    old = select(table.c.id).where(table.c.webhook == webhook).order_by(table.c.id.desc()).offset(keep).limit(1)
+    last = connection.execute(old).scalar()
+    if last is not None:
+        connection.execute(delete(table).where(table.c.webhook == webhook, table.c.id <= last))
 
 
 def _webhook(row: Row[Any]) -> Webhook:

@@ -14,16 +14,18 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.store import tables
-from evenhand.service.store.allocation import Allocation, has_event, row_of
+from evenhand.service.store.allocation import Allocation, row_of
 from evenhand.service.store.commands import Answer, Command
 from evenhand.service.store.database import LOG, Database
 from evenhand.service.store.errors import Overloaded, StoreUnavailable
+from evenhand.service.store.reader import Place, has_event
 from evenhand.service.store.snapshots import Snapshot, write_snapshot
 from evenhand.service.store.transaction import ANSWER_LIFETIME, AnswerAge, Batch, Observer, QueuedCommand, commit
 
 MAX_GROUP = 500  # commands per transaction
 LANES = {"sqlite": 1, "postgresql": 2}  # transactions of many allocations at a time; SQLite has one writer at a time
 MAX_QUEUE = 10_000  # commands that wait; more are refused
+LONG = 0.01  # seconds of a command, as estimated, which is carried out before the transaction that writes it
 SNAPSHOT_EVERY = 20_000  # events between snapshots, at most
 REPLAY_SECONDS = 0.3  # of processor time between snapshots, which a start may take to replay
 SNAPSHOT_SHARE = 0.2  # of the processor time, at most, for snapshots
@@ -72,22 +74,38 @@ class Writer:
         return self._allocation is not None
 
     @property
+    def arms(self) -> int:
+        """The number of its arms, if it is in memory, else 0."""
+        allocation = self._allocation
+        return 0 if allocation is None else len(allocation.bandit.names)
+
+    @property
     def waiting(self) -> int:
         """The number of commands that wait."""
         return len(self._queue)
 
     def _joins(self) -> bool:
-        """Whether what comes next can be carried out with commands of others: it writes, and nothing must be loaded."""
-        return self._allocation is not None and not self._queue[0].command.reads
+        """Whether what comes next can be carried out with others: it is short, and nothing must be loaded."""
+        return self._allocation is not None and not self._queue[0].command.reads and not self._is_long()
+
+    def _is_long(self) -> bool:
+        """Whether the next command is carried out by itself, as others would wait for it."""
+        try:
+            return self._queue[0].command.work(self.arms) > LONG
+        except (TypeError, ValueError, OverflowError):  # it is refused when it is carried out
+            return False
 
     def take(self, limit: int, writing: bool = False) -> Batch:
-        """The next commands, at most so many; if writing, up to the first that only reads, which may take long."""
+        """The next commands, at most so many, or a long one; if writing, up to the first that only reads."""
         group: list[QueuedCommand] = []
         with self._lock:
-            while self._queue and len(group) < limit and not (writing and self._queue[0].command.reads):
+            long = bool(self._queue) and not writing and self._is_long()
+            while self._queue and len(group) < (1 if long else limit) and (long or not self._is_long()):
+                if writing and self._queue[0].command.reads:
+                    break
                 group.append(self._queue.popleft())
         queued = [queued for queued in group if queued.future.set_running_or_notify_cancel()]
-        return Batch(self.name, self._allocation, self._age, queued)
+        return Batch(self.name, self._allocation, self._age, queued, long)
 
     def finish(self, batch: Batch) -> None:
         """Keep the allocation that commands have left in memory; see to what waits."""
@@ -155,7 +173,7 @@ class Writer:
                 old = tables.answers.c.time < self._age.time - ANSWER_LIFETIME
                 connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id, old))
             row = row_of(connection, self.name, lock=True)  # not before: on PostgreSQL others decide meanwhile
-            if row.id != id or not has_event(connection, id, snapshot.sequence, snapshot.chain):
+            if row.id != id or not has_event(connection, id, Place(snapshot.sequence, snapshot.chain)):
                 raise StateError(f"allocation {self.name!r} was restored in the meantime; try again")
 
 

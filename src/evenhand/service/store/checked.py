@@ -1,0 +1,93 @@
+"""Which allocations are damaged: how far the events of each were checked, and what is wrong with the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from sqlalchemy import Connection, select
+
+from evenhand.core.errors import MissingPart, StateError
+from evenhand.service.store import tables
+from evenhand.service.store.allocation import AllocationRow, row_of
+from evenhand.service.store.database import LOG, Database
+from evenhand.service.store.errors import DamagedAllocation, UnknownAllocation
+from evenhand.service.store.reader import CHUNK, START, Place, has_event, next_rows, places
+
+#: By the ids of allocations, the place up to which their events were checked, and what is wrong with the next one.
+Checked = dict[int, tuple[Place, str]]
+
+
+@contextmanager
+def isolated(database: Database, name: str, id: int | None = None) -> Iterator[None]:
+    """Raise for whatever is wrong with what is stored of an allocation that it is damaged, and what is to be done.
+
+    With its id it is remembered, and its events are checked again before it answers anything else.
+    """
+    try:
+        yield
+    except MissingPart as error:
+        raise MissingPart(f"allocation {name!r} {error}") from None
+    except StateError as error:
+        if id is not None and not fault_of(database, id):
+            database.checked[id] = START, str(error)
+            LOG.error("allocation %s is damaged: %s", name, error)
+        raise DamagedAllocation(damaged(name, str(error))) from error
+
+
+def damaged(name: str, fault: str) -> str:
+    """What is said of a damaged allocation."""
+    remedy = f"`evenhand db restore {name}` or `evenhand db erase {name}`"
+    return f"allocation {name!r} is damaged, and answers nothing until {remedy}: {fault}"
+
+
+def fault_of(database: Database, id: int) -> str:
+    """What is known to be wrong with the events of an allocation; empty for nothing."""
+    fault: str = database.checked.get(id, (START, ""))[1]
+    return fault
+
+
+def check(checked: Checked, connection: Connection, row: AllocationRow, limit: int | None = CHUNK) -> None:
+    """Check the events of an allocation that were not checked before, the first so many of them; None for all.
+
+    What is known to be damaged is checked until it is in order again. What was restored or compacted meanwhile is
+    checked from its first event on.
+    """
+    at, fault = checked.get(row.id, (START, ""))
+    if not fault and at == (row.sequence, row.chain):
+        return
+    left = row.sequence if fault or limit is None else limit
+    try:
+        while at.sequence < row.sequence and left > 0:
+            size = 1 if fault else min(CHUNK, left)  # often it is still there
+            rows, fault = next_rows(connection, row.id, at.sequence, size, row.sequence), ""
+            if not rows:
+                raise StateError(f"there should be {row.sequence} events, but only the first {at.sequence} exist")
+            for _, after in places(rows, at):
+                at, left = after, left - 1
+        if at.sequence > row.sequence or (at.sequence == row.sequence and at.chain != row.chain):
+            raise StateError(f"event {row.sequence} has another checksum than the allocation's row records")
+    except StateError as error:
+        if at != START and not has_event(connection, row.id, at):
+            del checked[row.id]
+            check(checked, connection, row, limit)
+            return
+        checked[row.id] = at, str(error)
+        raise
+    checked[row.id] = at, ""
+
+
+def check_all(database: Database, stop: Callable[[], bool]) -> None:
+    """Check all events of all allocations anew, some thousands at a time, until ``stop()`` is true."""
+    with database.transaction(writes=False) as connection:
+        names = [str(name) for (name,) in connection.execute(select(tables.allocations.c.name))]
+    for name in names:
+        anew: Checked = {}
+        more = True
+        while more and not stop():
+            more = False
+            with suppress(DamagedAllocation, UnknownAllocation), database.transaction(writes=False) as connection:
+                row = row_of(connection, name)
+                with isolated(database, name, row.id):
+                    check(anew, connection, row)
+                more = anew[row.id][0].sequence < row.sequence
