@@ -60,7 +60,13 @@ ACCESS = {"open": False, "name": "reader", "scopes": ["read"], "allocations": No
 
 PARAMETER = {"name": "fractions", "type": "per_arm", "required": True, "default": None, "description": "promised share"}
 ALGORITHM = {
-    **{"name": "fucb", "summary": "FUCB", "promises": "share", "promise": "its share", "made_for": ["dependent"]},
+    **{
+        "name": "fucb",
+        "summary": "FUCB",
+        "promises": "share",
+        "promise": "its share",
+        "made_for": {"dependent": {"evidence": "optimistic"}},
+    },
     **{"parameters": [PARAMETER]},
 }
 

@@ -199,9 +199,9 @@ CHANGES: list[tuple[ChangeRecord, dict[str, Any]]] = [
     (Retire("tea", reason="sold out"), {"change": "retire", "arm": "tea", "reason": "sold out"}),
     (Rename("tea", "Tee"), {"change": "rename", "arm": "tea", "new_name": "Tee"}),
     (Erase("tea"), {"change": "erase", "arm": "tea"}),
-    (BringBack("tea"), {"change": "bring_back", "arm": "tea"}),
-    (BringBack("tea", 0.5), {"change": "bring_back", "arm": "tea", "fraction": 0.5}),
-    (Promise({"tea": 0.25}), {"change": "promise", "fractions": {"tea": 0.25}, "debt": "forgive"}),
+    (BringBack("tea"), {"change": "bring_back", "arm": "tea", "debt": "carry"}),
+    (BringBack("tea", 0.5), {"change": "bring_back", "arm": "tea", "fraction": 0.5, "debt": "carry"}),
+    (Promise({"tea": 0.25}), {"change": "promise", "fractions": {"tea": 0.25}, "debt": "carry"}),
     (Close(), {"change": "close"}),
     (Reopen(), {"change": "reopen"}),
 ]

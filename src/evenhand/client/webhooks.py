@@ -25,15 +25,20 @@ class InvalidSignature(EvenhandError):
     """A webhook was not sent by the service, was changed on the way, or is too old."""
 
 
-def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
-    """The value of the header ``webhook-signature``."""
+def key_of(secret: str) -> bytes:
+    """The bytes of a secret."""
     try:
         key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except (binascii.Error, ValueError):
         key = b""
     if not secret.startswith(PREFIX) or not key:
         raise EvenhandError("the secret of a webhook must be whsec_ and base64, as the service showed it")
-    digest = hmac.digest(key, f"{id}.{timestamp}.".encode() + body, hashlib.sha256)
+    return key
+
+
+def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
+    """The value of the header ``webhook-signature``."""
+    digest = hmac.digest(key_of(secret), f"{id}.{timestamp}.".encode() + body, hashlib.sha256)
     return f"v1,{base64.b64encode(digest).decode()}"
 
 

@@ -302,21 +302,24 @@ def test_a_scope_that_is_missing_is_named(keyed: Asking, store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "authorization",
+    ("authorization", "message"),
     [
-        "Basic {secret}",
-        "Bearer",
-        "Bearer ",
-        "{secret}",
-        "Bearer {secret} {secret}",
-        "Bearer {secret}x",
-        "Bearer evh_" + "\u00e9" * 43,
+        ("Basic {secret}", "lacks the word Bearer"),
+        ("Bearer", "has no whole key"),
+        ("Bearer ", "has no whole key"),
+        ("{secret}", "lacks the word Bearer"),
+        ("Bearer {secret} {secret}", "has no whole key"),
+        ("Bearer {secret}x", "has no whole key"),
+        ("Bearer evh_" + "\u00e9" * 43, "has no whole key"),
+        ("Bearer evh_" + "x" * 43, "there is no such key"),
     ],
 )
-def test_a_key_in_another_form_is_none(keyed: Asking, store: Store, authorization: str) -> None:
+def test_a_key_in_another_form_is_none(keyed: Asking, store: Store, authorization: str, message: str) -> None:
     secret = store.keys.create("page", ["read"])[1]
     header = authorization.format(secret=secret).encode("latin-1")
-    refused(keyed.get("/v1/allocations", headers={"Authorization": header}), 401, "unauthenticated")
+    error = refused(keyed.get("/v1/allocations", headers={"Authorization": header}), 401, "unauthenticated")
+    assert message in error["detail"]
+    assert secret not in error["detail"]
 
 
 def test_two_keys_are_none(keyed: Asking, store: Store) -> None:

@@ -32,7 +32,7 @@ def test_parameters_say_what_they_are(ask: Asking) -> None:
     by_name = {one["name"]: one for one in ask.get("/v1/algorithms").json()["algorithms"]}
     fucb = by_name["fucb"]
     assert fucb["summary"].startswith("FUCB: the arm with the largest deficit goes first")
-    assert (fucb["promises"], fucb["made_for"]) == ("share", ["dependent"])
+    assert (fucb["promises"], fucb["made_for"]) == ("share", {"dependent": {"evidence": "optimistic"}})
     types = {one["name"]: one["type"] for one in fucb["parameters"]}
     assert types == {"fractions": "per_arm", "tolerance": "number", "exploration": "number", "evidence": "value"}
     assert {one["type"] for one in by_name["lfg"]["parameters"] if one["name"] in ("clip", "ties")} == {

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import ipaddress
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,11 +18,13 @@ import pytest
 from evenhand.client import InvalidSignature, verify_webhook
 from evenhand.client.webhooks import signature
 from evenhand.core.errors import EvenhandError
-from evenhand.service.http.deliveries import Deliveries, check_address, resolved
+from evenhand.messages.answers import moment
+from evenhand.service.http.addresses import check_address, check_registered, is_public, resolved
+from evenhand.service.http.deliveries import OF_ONE, Deliveries
 from evenhand.service.store import Decide, Store
 from evenhand.service.store.webhooks import CLAIM, PATIENCE, WebhookStore
 from tests.service.databases import until
-from tests.service.store.kit import Clock
+from tests.service.store.kit import START, Clock, count
 
 SECRET = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -218,11 +224,27 @@ def test_a_server_delivers_by_itself(
         "https://0.0.0.0/",
         "https://2130706433/",
         "https://224.0.0.1/",
+        "https://192.0.0.8/",
+        "https://[64:ff9b:1::1]/",
+        "https://[::127.0.0.1]/",
+        "https://[::ffff:0:127.0.0.1]/",
+        "https://[::ffff:0:8.8.8.8]/",
+        "https://[2001:0:a00:1::]/",
+        "https://[fe80::1]/",
+        "https://[fd00::1]/",
+        "https://[3fff::1]/",
+        "https://[ff02::1]/",
     ],
 )
-def test_private_networks_are_refused(url: str) -> None:
+@pytest.mark.parametrize("ask", [resolved, check_registered])
+def test_private_networks_are_refused(url: str, ask: Callable[..., object]) -> None:
     with pytest.raises(EvenhandError, match="is in a private network"):
-        resolved(url, private=False)
+        ask(url, private=False)
+
+
+@pytest.mark.parametrize("ip", ["8.8.8.8", "192.31.196.1", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8"])
+def test_public_addresses_are_not(ip: str) -> None:
+    assert is_public(ipaddress.ip_address(ip))
 
 
 @pytest.mark.parametrize(
@@ -233,10 +255,104 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         check_address(url, private=False)
 
 
-@pytest.mark.parametrize("url", ["https://10.0.0.1/", "https://[::1]/", "https://169.254.169.254/latest"])
-def test_addresses_in_private_networks_cannot_be_registered(url: str) -> None:
-    with pytest.raises(EvenhandError, match="is in a private network"):
-        check_address(url, private=False)
+def test_a_name_that_is_not_known_yet_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror("Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    check_registered("https://hooks.example.org/", private=False)
+    with pytest.raises(EvenhandError, match=r"the host hooks\.example\.org is unknown"):
+        resolved("https://hooks.example.org/", private=False)
+
+
+@pytest.mark.parametrize("size", [0, 1, 23])
+def test_short_secrets_are_refused(hooks: WebhookStore, size: int) -> None:
+    secret = "whsec_" + base64.b64encode(b"s" * size).decode()
+    with pytest.raises(EvenhandError, match=r"secret must have at least 24 bytes|must be whsec_ and base64"):
+        hooks.add("drinks", "https://example.org/", secret=secret)
+    assert hooks.listed("drinks").webhooks == ()
+
+
+@pytest.fixture
+def drip() -> Iterator[str]:
+    """The address of a receiver whose answers never end: a line of the header every 50 ms."""
+    stop = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not stop.wait(0.05):
+                connection.sendall(b"x-drop: 1\r\n")
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=(listening.accept()[0],)).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=accept)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        stop.set()
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_receivers_that_drip_stop_neither_others_nor_the_server(
+    store: Store, hooks: WebhookStore, receiver: Receiver, drip: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.service.http.deliveries.POLL", 0.02)
+    store.create("slow", ["tea", "coffee"], "ucb1", seed=1)
+    store.create("cups", ["tea", "coffee"], "ucb1", seed=1)
+    for name in ("slow", "cups"):
+        for _ in range(10):
+            hooks.add(name, drip, None, SECRET)
+        store.run(name, Decide())
+    deliveries = Deliveries(store, private=True, hooks=hooks)
+    deliveries.start()
+    until(lambda: len(deliveries._running) == 2 * OF_ONE, lambda: "not all of their turns are taken")
+    hooks.add("drinks", receiver.url, None, SECRET)
+    store.run("drinks", Decide())
+    until(lambda: receiver.sequences() == [2], lambda: "the others are stopped")
+    deliveries.close()
+    assert deliveries._thread is not None
+    assert not deliveries._thread.is_alive()
+    for hook in (*hooks.listed("slow").webhooks, *hooks.listed("cups").webhooks):
+        assert (hook.sequence, hook.error) == (1, None)  # given back: the next start goes on at once
+    assert len(hooks.due()) == 20
+
+
+def test_an_answer_that_drips_has_a_deadline_and_is_listed_with_its_times(
+    store: Store, hooks: WebhookStore, deliveries: Deliveries, drip: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evenhand.service.http.deliveries.TIMEOUT", 0.3)
+    hooks.add("drinks", drip, None, SECRET)
+    store.run("drinks", Decide())
+    for _ in range(2):
+        deliveries.deliver()
+        clock.now += 10.0
+    (hook,) = hooks.listed("drinks").webhooks
+    assert hook.error == "no whole answer within 0.3 seconds"
+    assert [(one.sequence, one.attempt, one.status, one.error) for one in hook.deliveries] == [
+        (2, 2, None, hook.error),
+        (2, 1, None, hook.error),
+    ]
+    assert all(one.seconds >= 0.3 for one in hook.deliveries)
+    assert [one.sent for one in hook.deliveries] == [moment(START + 10.0), moment(START)]
+
+
+def test_the_last_deliveries_are_listed(
+    store: Store, hooks: WebhookStore, deliveries: Deliveries, receiver: Receiver
+) -> None:
+    hook = hooks.add("drinks", receiver.url, None, SECRET)
+    store.run("drinks", Decide(count=30))
+    deliveries.deliver()
+    (listed,) = hooks.listed("drinks").webhooks
+    assert [(one.sequence, one.attempt, one.status) for one in listed.deliveries] == [
+        (sequence, 1, 200) for sequence in range(31, 11, -1)
+    ]
+    hooks.remove("drinks", hook.id)
+    assert count(store.database, "deliveries") == 0
 
 
 def test_the_connection_goes_to_the_address_that_was_checked() -> None:

@@ -242,8 +242,8 @@ def test_what_is_said_of_bodies_without_sense(drinks: Asking, route: str, body: 
         ({"change": "add", "arm": "x", "wieght": 2}, "body.wieght: there is no field 'wieght'; did you mean 'weight'?"),
         ({"change": "add", "arm": "x", "fraction": 2}, "body.fraction: must be at most 1"),
         (
-            {"change": "promise", "fractions": {"tea": 0.1}, "debt": "carry"},
-            "body: a promise must not have debt 'carry': where it changes, what is owed lapses ('forgive')",
+            {"change": "promise", "fractions": {"tea": 0.1}, "debt": "forgive"},
+            "body: debt 'forgive' needs a reason, which the ledger shows: what is owed is not paid",
         ),
         ({"change": "retire", "arm": " "}, "body.arm: must have a character other than spaces"),
         ({"change": "retire", "arm": "x" * 201}, "body.arm: must have at most 200 characters"),

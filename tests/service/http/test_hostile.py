@@ -55,7 +55,7 @@ def test_a_body_with_too_many_values_is_not_parsed(
     drinks: Asking, monkeypatch: pytest.MonkeyPatch, route: str, body: bytes
 ) -> None:
     monkeypatch.setattr("evenhand.service.http.dependencies.parse_json", lambda _: pytest.fail("it is parsed"))
-    assert "values, got about" in refused(drinks.send(ONE + route, body), 413, "too_large")["detail"]
+    assert "values, got at least" in refused(drinks.send(ONE + route, body), 413, "too_large")["detail"]
 
 
 def test_many_unknown_fields_are_not_described(drinks: Asking) -> None:

@@ -128,3 +128,35 @@ def test_a_slow_sender_does_not_keep_others_waiting(drinks: Asking) -> None:
 
     drinks._loop.run(run())
     assert order == [1, 2]
+
+
+def test_open_leases_up_to_the_limit(store: Store) -> None:
+    with Asking(store, Settings(max_leases=2)) as ask:
+        assert ask.post(ALL, DRINKS).status_code == 201
+        one, _ = (ask.post(f"{ONE}/leases", {"decisions": 5}).json()["id"] for _ in range(2))
+        told = refused(ask.post(f"{ONE}/leases", {"decisions": 5}), 413, "too_large")["detail"]
+        assert told.startswith("allocation 'drinks' has 2 open leases; an allocation may have at most 2")
+        assert ask.post(f"{ONE}/leases/{one}/reports", {"played": 5}).status_code == 200
+        assert ask.post(f"{ONE}/leases", {"decisions": 5}).status_code == 200
+
+
+def test_large_bodies_are_validated_where_they_are_parsed(drinks: Asking) -> None:
+    """In lists longer than a slice, places count from the beginning of the list."""
+    rewards = [{"decision": "1", "rewards": {"tea": 1.0}}] * 700 + [{"decision": 1, "rewards": {"tea": 1.0}}]
+    told = refused(drinks.post(f"{ONE}/rewards", {"rewards": rewards}), 422, "invalid")
+    assert told["errors"] == [{"where": "body.rewards[700].decision", "message": "must be a string"}]
+    assert len(drinks.post(f"{ONE}/rewards", {"rewards": rewards[:700]}).json()["results"]) == 700
+    lease = drinks.post(f"{ONE}/leases", {"decisions": 3000}).json()["id"]
+    told = refused(drinks.post(f"{ONE}/leases/{lease}/reports", {"played": 1, "columns": ["x"] * 900}), 422, "invalid")
+    assert told["errors"][0]["where"] == "body.columns[0]"
+    large = {"played": 0, "rewards": {"tea": {"positions": [0] * 900, "values": [1.0] * 900}}}
+    assert "but 0 decisions were played" in drinks.post(f"{ONE}/leases/{lease}/reports", large).json()["detail"]
+
+
+def test_no_request_counts_for_more_than_it_may_take(drinks: Asking) -> None:
+    """Else its key would wait for as long as the others ask."""
+    for _ in range(2):
+        refused(drinks.post(f"{ONE}/decisions", {"count": 10**15}), 413, "too_large")
+    large = drinks.app.state.service.quotas._turns[1]
+    (account,) = large._accounts.values()
+    assert account.had <= 4.0

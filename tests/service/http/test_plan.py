@@ -50,7 +50,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"change": "promise", "fractions": {"coffee": 0.9}}, 422, "infeasible"),
     ({"change": "promise", "fractions": {"mate": 0.9}}, 404, "unknown_arm"),
     ({"change": "promise", "fractions": {"coffee": 1.2}}, 422, "invalid"),
-    ({"change": "promise", "fractions": {"coffee": 0.1}, "debt": "carry"}, 422, "invalid"),
+    ({"change": "promise", "fractions": {"coffee": 0.1}, "debt": "forgive"}, 422, "invalid"),
     ({"change": "promise", "fractions": {"coffee": 0.1}, "limit": 3.0}, 422, "invalid"),
     ({"change": "promise", "groups": {"hot": {"arms": ["tea"], "at_least": 0.1}}}, 422, "invalid"),
     ({"change": "add", "arm": "mate", "fraction": 0.7}, 422, "infeasible"),

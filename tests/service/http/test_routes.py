@@ -194,7 +194,8 @@ def test_health_is_computed_anew_only_where_something_has_happened(on: Asking, m
     decide(on, count=1)
     assert healths()["drinks"] == dict.fromkeys(found["drinks"]) | {
         "status": "bad",
-        "text": "It cannot be read: event 21 is damaged",
+        "text": "allocation 'drinks' is damaged, and answers nothing until `evenhand db restore drinks` or "
+        "`evenhand db erase drinks`: event 21 is damaged",
         "warnings": 0,
     }
     assert healths()["foods"] == found["foods"]

@@ -158,7 +158,7 @@ def test_tables_have_heads_and_pictures_have_names(drinks: dict[str, Any], visit
         page = seen.open(drinks["name"])
         expect(row(page, "tea")).to_be_visible()
         table = page.get_by_role("table", name="All figures of the arms", exact=True)
-        assert table.get_by_role("columnheader").count() == 1 + 7 + 20
+        assert table.get_by_role("columnheader").count() == 1 + 8 + 24
         assert table.get_by_role("rowheader").count() == len(drinks["lines"])
         names = [picture.get_attribute("aria-label") for picture in page.get_by_role("img").all()]
         assert len(names) == 4

@@ -92,7 +92,9 @@ def test_the_alarm(server: Server, visiting: Visiting) -> None:
         assert "coffee" in fault
         expect(page.locator(".alarm")).to_contain_text(fault)
         assert page.title().startswith("⚠ ")
-        expect(overview(page, "coffee")).to_contain_text("below its promise")
-        expect(page.locator(".verdict")).to_have_text("The promise is not kept; coffee is 5 plays behind its 50%.")
-        expect(page.locator(".because")).to_contain_text("It is owed 5 plays of its promise of 50%.")
+        expect(overview(page, "coffee")).to_contain_text("5.00 plays behind")
+        expect(page.locator(".verdict")).to_have_text(
+            "The promise is missed; coffee is 5 plays behind the 50% that it was promised."
+        )
+        expect(page.locator(".because")).to_contain_text("It is 5 plays behind the 50% that it was promised.")
         expect(overview(page, "tea")).to_contain_text("no promise")

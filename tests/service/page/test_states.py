@@ -125,7 +125,7 @@ def test_why_and_a_link_to_this_view(drinks: dict[str, Any], visiting: Visiting)
         expect(why).to_have_attribute("aria-expanded", "true")
         because = page.locator(f"#{why.get_attribute('aria-controls')}")
         expect(because).to_contain_text(line["reason"])
-        assert "more than the 30% that it was promised. Its mean reward" in line["reason"]
+        assert "It has the 30% that it was promised. Its mean reward" in line["reason"]
         facts = page.locator(".facts")
         for head, value in (("Could play in", 100.0 * line["available"]), ("Mean reward", line["estimate"])):
             text = facts.locator("div", has_text=head).locator("dd").inner_text()
@@ -310,7 +310,7 @@ def test_a_group_that_is_behind_and_a_cap_that_is_exceeded(server: Server, visit
     decide(server, "breached", 1)
     with visiting() as seen:
         page = seen.open("breached")
-        verdict = "0 of 2 promises are kept; cocoa is 31.8 plays above its largest share of 20%."
+        verdict = "Both promises are missed; cocoa is 31.8 plays above its largest share of 20%."
         expect(page.locator(".verdict")).to_have_text(verdict)
         expect(overview(page, "cocoa")).to_contain_text("31.80 plays above its largest share")
         tile = page.locator(".tiles > div", has_text="Furthest behind, in plays")

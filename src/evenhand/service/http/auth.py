@@ -108,12 +108,7 @@ class Authenticator:
             if key is not None:
                 return Caller(key.name, key.scopes, key.id, key.allocations, key.expires)
         if await self._needs_key():
-            reason = (
-                "there is no such key, or it was revoked"
-                if authorization
-                else "a key is required: send the header `Authorization: Bearer evh_…`"
-            )
-            raise Refused("unauthenticated", reason, headers=CHALLENGE)
+            raise Refused("unauthenticated", _without_key(authorization), headers=CHALLENGE)
         _check_local(headers)
         return LOCAL_CALLER
 
@@ -146,6 +141,21 @@ class Authenticator:
             reason = f"the key {key.name!r} ({key.id}) expired at {ended.replace('+00:00', 'Z')}; use a new one"
             raise Refused("unauthenticated", reason, headers=CHALLENGE)
         return key
+
+
+def _without_key(authorization: list[str]) -> str:
+    """What is wrong with the headers ``Authorization`` of a request that has no key."""
+    form = "send the header `Authorization: Bearer evh_…`"
+    if not authorization:
+        return f"a key is required: {form}"
+    if len(authorization) > 1:
+        return f"there are {len(authorization)} headers `Authorization`: send one, `Authorization: Bearer evh_…`"
+    kind, _, secret = authorization[0].strip().partition(" ")
+    if kind.lower() != "bearer":
+        return f"the header `Authorization` lacks the word Bearer before the key: {form}"
+    if not SECRET.fullmatch(secret.strip()):
+        return "the header `Authorization` has no whole key: one is evh_ and 43 letters, digits, - and _"
+    return "there is no such key, or it was revoked"
 
 
 def _check_local(headers: Headers) -> None:

@@ -1,15 +1,23 @@
-"""Delivers events to webhooks: in order, at least once, by one server at a time, and beside the decisions."""
+"""Delivers events to webhooks: in order, at least once, by one server at a time, and beside the decisions.
+
+One thread waits for all receivers. No delivery may take longer than its deadline, however slowly an answer drips in;
+each allocation has its share of the deliveries at a time, and a stop ends them all at once.
+"""
 
 from __future__ import annotations
 
-import ipaddress
+import asyncio
 import logging
-import socket
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
-from threading import Event as Signal
-from threading import Lock, Thread
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from threading import Thread
+from typing import Any, TypeVar
 
 import httpx
 from sqlalchemy import Row
@@ -18,17 +26,33 @@ from evenhand.client.webhooks import signature
 from evenhand.core.errors import EvenhandError
 from evenhand.core.version import __version__
 from evenhand.messages.answers import Event, rfc3339
+from evenhand.service.http.addresses import resolved
 from evenhand.service.json import encode
 from evenhand.service.store import Store
+from evenhand.service.store.errors import DamagedAllocation, MissingPart
 from evenhand.service.store.export import read_event_page
-from evenhand.service.store.webhooks import CLAIM, WebhookStore
+from evenhand.service.store.webhooks import WebhookStore
 
 LOG = logging.getLogger("evenhand.webhooks")
 POLL = 1.0  # seconds between looks for events to be sent
-TIMEOUT = 10.0  # seconds for a connection, and for an answer
-PAGE = 100  # events per claim
-WORKERS = 8  # addresses that are delivered to at the same time
-NAT64 = ipaddress.ip_network("64:ff9b::/96")  # addresses of IPv4 in IPv6
+TIMEOUT = 10.0  # seconds for a delivery in all: the name, the connection, the request and the answer
+TURN = 10.0  # seconds after which others have a turn, if events are left
+PAGE = 100  # events per turn
+AT_ONCE, OF_ONE = 64, 4  # addresses that are delivered to at the same time, in all and of one allocation
+STOP = 4.0  # seconds that a stop waits for deliveries to end
+
+Found = TypeVar("Found")
+
+
+@dataclass
+class Turn:
+    """A turn of a webhook: how far it is, its tries, and how the last of them ended."""
+
+    claim: Row[Any]
+    sequence: int
+    tries: list[dict[str, Any]] = field(default_factory=list)
+    error: str | None = None
+    gone: bool = False
 
 
 class Deliveries:
@@ -37,81 +61,147 @@ class Deliveries:
     def __init__(self, store: Store, private: bool = False, hooks: WebhookStore | None = None) -> None:
         self._store, self._private = store, private
         self._hooks = hooks or WebhookStore(store.database)
-        self._client = httpx.Client(timeout=TIMEOUT, trust_env=False, headers={"user-agent": f"evenhand/{__version__}"})
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="evenhand-webhook")
-        self._busy: set[str] = set()
-        self._lock, self._closing = Lock(), Signal()
+        self._running: dict[str, str] = {}  # the webhooks that have a turn, with their allocations
+        self._served: dict[str, int] = {}  # when webhooks and allocations had their last one
+        self._number = count(1)
+        self._thread: Thread | None = None
+        self._loop = asyncio.new_event_loop()
+        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Deliver what comes, in threads of their own, until it is closed."""
-        Thread(target=self._watch, name="evenhand-webhooks", daemon=True).start()
+        """Deliver what comes, in a thread of its own, until it is closed."""
+        self._thread = Thread(target=self._run, name="evenhand-webhooks", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Deliver no more; what is not delivered yet is delivered after the next start."""
-        self._closing.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        self._client.close()
+        if self._thread is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
+            self._thread.join(STOP)
+        elif not self._loop.is_closed():
+            self._loop.close()
 
     def deliver(self) -> None:
         """Deliver what is due now, and wait for it."""
-        for id, name in self._hooks.due():
-            self._deliver(id, name)
 
-    def _watch(self) -> None:
-        while not self._closing.wait(POLL):
-            with suppress(EvenhandError, RuntimeError):  # the database cannot be used now, or the server is closing
+        async def once() -> None:
+            async with _client() as client:
                 for id, name in self._hooks.due():
-                    with self._lock:
-                        begins = id not in self._busy
-                        self._busy.add(id)
-                    if begins:
-                        self._pool.submit(self._deliver, id, name)
+                    await self._deliver(client, id, name)
 
-    def _deliver(self, id: str, name: str) -> None:
+        asyncio.run(once())
+
+    def _run(self) -> None:
+        with suppress(asyncio.CancelledError):
+            self._task = self._loop.create_task(self._watch())
+            self._loop.run_until_complete(self._task)
+        self._loop.close()
+
+    async def _watch(self) -> None:
+        async with _client() as client, asyncio.TaskGroup() as turns:
+            while True:
+                await asyncio.sleep(POLL)
+                with suppress(EvenhandError, RuntimeError):  # the database cannot be used now, or the server is closing
+                    for id, name in chosen(await _in_thread(self._hooks.due), self._running, self._served):
+                        self._running[id] = name
+                        self._served[id] = self._served[name] = next(self._number)
+                        turns.create_task(self._deliver(client, id, name))
+
+    async def _deliver(self, client: httpx.AsyncClient, id: str, name: str) -> None:
         try:
-            claim = self._hooks.claim(id)
+            claim = await _in_thread(partial(self._hooks.claim, id))
             if claim is not None:
-                self._deliver_claimed(claim, name)
+                await self._deliver_claimed(client, Turn(claim, claim.sequence), name)
         except Exception as error:
             LOG.warning("the events of %s could not be delivered: %s", name, error)
         finally:
-            with self._lock:
-                self._busy.discard(id)
+            self._running.pop(id, None)
 
-    def _deliver_claimed(self, claim: Row[Any], name: str) -> None:
-        """Deliver a page of events, as far as the time of the claim goes."""
-        sequence, error, gone = claim.sequence, None, False
+    async def _deliver_claimed(self, client: httpx.AsyncClient, turn: Turn, name: str) -> None:
+        """Deliver a page of events, as far as the time of the turn goes."""
+        claim = turn.claim
         kinds = None if claim.kinds is None else claim.kinds.split()
-        end = self._hooks.now() + CLAIM - 3 * TIMEOUT
-        for event in read_event_page(self._store.database, name, sequence, PAGE).events:
-            if self._closing.is_set() or self._hooks.now() > end:
-                break
-            if kinds is None or event.kind in kinds:
-                error, gone = self._send(claim, name, event)
-            if error is not None:
-                break
-            sequence = event.sequence
-        if self._hooks.release(claim, sequence, error, gone):
-            LOG.error("the webhook %s of %s is disabled, as nothing could be delivered: %s", claim.id, name, error)
+        end = self._hooks.now() + TURN
+        try:
+            page = await _in_thread(partial(read_event_page, self._store.database, name, turn.sequence, PAGE))
+            for event in page.events:
+                if kinds is None or event.kind in kinds:
+                    turn.error, turn.gone = await self._try(client, turn, name, event)
+                if turn.error is not None:
+                    break
+                turn.sequence = event.sequence
+                if self._hooks.now() > end:
+                    break
+        except (DamagedAllocation, MissingPart) as damage:
+            turn.error = str(damage)
+        except asyncio.CancelledError:
+            self._hooks.give_back(claim, turn.sequence, turn.tries)
+            raise
+        release = partial(self._hooks.release, claim, turn.sequence, turn.error, turn.gone, turn.tries)
+        if await _in_thread(release):
+            LOG.error("the webhook %s of %s is disabled, as nothing could be delivered: %s", claim.id, name, turn.error)
 
-    def _send(self, claim: Row[Any], name: str, event: Event) -> tuple[str | None, bool]:
-        """Send an event; returns why it was not accepted, if it was not, and whether no more are wanted."""
+    async def _try(self, client: httpx.AsyncClient, turn: Turn, name: str, event: Event) -> tuple[str | None, bool]:
+        """Send an event, and note when, how long it took, and what came of it; see `_send`."""
+        sent, begun = self._hooks.now(), time.perf_counter()
+        status, error = None, None
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                status = await self._send(client, turn.claim, name, event)
+        except TimeoutError:
+            error = f"no whole answer within {TIMEOUT:g} seconds"
+        except (EvenhandError, httpx.HTTPError, httpx.InvalidURL) as problem:
+            error = str(problem) or type(problem).__name__
+        if status is not None and not 200 <= status < 300:
+            error = f"the answer had status {status}"
+        first = turn.sequence == turn.claim.sequence
+        turn.tries.append(
+            {
+                "sequence": event.sequence,
+                "attempt": turn.claim.tries + 1 if first else 1,
+                "sent": sent,
+                "seconds": time.perf_counter() - begun,
+                "status": status,
+                "error": error and error[:500],
+            }
+        )
+        return error, status == 410
+
+    async def _send(self, client: httpx.AsyncClient, claim: Row[Any], name: str, event: Event) -> int:
+        """Send an event; the status of the answer."""
         body = message(name, event)
         id, timestamp = f"{claim.id}-{event.sequence}", int(self._hooks.now())
+        url, host = await _in_thread(partial(resolved, claim.url, self._private))
         headers = {
             "content-type": "application/json",
             "webhook-id": id,
             "webhook-timestamp": str(timestamp),
             "webhook-signature": signature(claim.secret, id, timestamp, body),
+            "host": host,
         }
-        try:
-            url, host = resolved(claim.url, self._private)
-            options: Any = {"extensions": {"sni_hostname": host.partition(":")[0]}} if url.scheme == "https" else {}
-            with self._client.stream("POST", url, content=body, headers=headers | {"host": host}, **options) as answer:
-                status = answer.status_code
-        except (EvenhandError, httpx.HTTPError, httpx.InvalidURL) as problem:
-            return str(problem) or type(problem).__name__, False
-        return (None, False) if 200 <= status < 300 else (f"the answer had status {status}", status == 410)
+        options: Any = {"extensions": {"sni_hostname": host.partition(":")[0]}} if url.scheme == "https" else {}
+        async with client.stream("POST", url, content=body, headers=headers, **options) as answer:
+            return answer.status_code
+
+
+def chosen(
+    due: Sequence[tuple[str, str]], running: Mapping[str, str], served: Mapping[str, int]
+) -> list[tuple[str, str]]:
+    """The webhooks that have a turn now: of the allocation first that had one longest ago, and few of each.
+
+    Example:
+        >>> due = [("1", "slow"), ("2", "slow"), ("3", "quick")]
+        >>> chosen(due, {"0": "slow"}, {"slow": 5, "1": 3, "2": 4})
+        [('3', 'quick'), ('1', 'slow'), ('2', 'slow')]
+    """
+    of_one = Counter(running.values())
+    turns: list[tuple[str, str]] = []
+    waiting = [one for one in due if one[0] not in running]
+    for id, name in sorted(waiting, key=lambda one: (served.get(one[1], 0), served.get(one[0], 0))):
+        if len(running) + len(turns) < AT_ONCE and of_one[name] < OF_ONE:
+            turns.append((id, name))
+            of_one[name] += 1
+    return turns
 
 
 def message(name: str, event: Event) -> bytes:
@@ -120,48 +210,22 @@ def message(name: str, event: Event) -> bytes:
     return encode({"type": event.kind, "timestamp": rfc3339(event.time), "data": data})
 
 
-def check_address(url: str, private: bool) -> httpx.URL:
-    """The address of a webhook, which need not be reachable yet."""
-    try:
-        address = httpx.URL(url)
-    except httpx.InvalidURL as error:
-        raise EvenhandError(f"url is invalid: {error}") from None
-    if address.scheme not in ("https", "http") or not address.host or address.userinfo or address.fragment:
-        raise EvenhandError("url must be an address such as https://example.org/hook, without a user name")
-    if address.scheme == "http" and not private:
-        raise EvenhandError("url must begin with https://, unless the server runs with --private-webhooks")
-    try:
-        ip = ipaddress.ip_address(address.host)
-    except ValueError:  # the name of a host
-        return address
-    _check_public(address.host, ip, private)
-    return address
+def _client() -> httpx.AsyncClient:
+    return httpx.AsyncClient(timeout=TIMEOUT, trust_env=False, headers={"user-agent": f"evenhand/{__version__}"})
 
 
-def resolved(url: str, private: bool) -> tuple[httpx.URL, str]:
-    """The address of a webhook with the IP address in place of the name of its host, and the header ``host``.
+async def _in_thread(work: Callable[[], Found]) -> Found:
+    """What a function returns that may wait long; at a stop nobody waits for its thread."""
+    future: Future[Found] = Future()
+    future.set_running_or_notify_cancel()  # so that a stop does not take it away from the thread
 
-    The connection goes to the IP address that was checked, whatever the name resolves to a moment later.
-    """
-    address = check_address(url, private)
-    port = address.port or (443 if address.scheme == "https" else 80)
-    try:
-        found = socket.getaddrinfo(address.host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise EvenhandError(f"the host {address.host} is unknown: {error}") from None
-    for _, _, _, _, (ip, *_) in found:
-        _check_public(address.host, ipaddress.ip_address(str(ip)), private)
-    return address.copy_with(host=str(found[0][4][0])), address.netloc.decode("ascii")
+    def run() -> None:
+        try:
+            found = work()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(found)
 
-
-def _check_public(host: str, ip: ipaddress.IPv4Address | ipaddress.IPv6Address, private: bool) -> None:
-    inner = ip
-    if isinstance(ip, ipaddress.IPv6Address):
-        teredo = ip.teredo
-        inner = ip.ipv4_mapped or ip.sixtofour or (teredo[1] if teredo else ip)
-        if ip in NAT64:
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)
-    if not private and (not inner.is_global or inner.is_multicast):
-        raise EvenhandError(
-            f"the host {host} is in a private network; --private-webhooks of `evenhand serve` allows it"
-        )
+    Thread(target=run, name="evenhand-webhook", daemon=True).start()
+    return await asyncio.wrap_future(future)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request, Response, Security
@@ -16,7 +17,17 @@ from fastapi.security.base import SecurityBase
 from evenhand.core.errors import nearest
 from evenhand.messages.rules import ALLOCATION, ARM, IDEMPOTENCY_KEY
 from evenhand.service.http.auth import Caller
-from evenhand.service.http.limits import SMALL, check_fields, check_values
+from evenhand.service.http.limits import (
+    BYTE,
+    READ,
+    REQUEST,
+    SMALL,
+    VALUE,
+    Place,
+    check_fields,
+    check_values,
+    work_of,
+)
 from evenhand.service.http.problems import Refused, documented
 from evenhand.service.http.service import Service
 from evenhand.service.json import InvalidJson, parse_json
@@ -28,7 +39,8 @@ BODY = ("too_large", "unsupported_media_type", "invalid")  # errors of routes wi
 
 def errors(*codes: str, body: bool = False) -> dict[int | str, dict[str, Any]]:
     """The descriptions of the error answers of a route that needs a key, beyond those of all such routes."""
-    return documented([*ALWAYS, *(BODY if body else ()), *codes])
+    unread = ("damaged", "missing_part") if "unknown_allocation" in codes else ()
+    return documented([*ALWAYS, *(BODY if body else ()), *codes, *unread])
 
 
 def text(description: str, *media_types: str) -> dict[int | str, dict[str, Any]]:
@@ -139,12 +151,21 @@ class KeyRoute(APIRoute):
             # Before it is refused, so that the line in the log names it.
             request.state.caller = caller = await service.authenticator.caller(request.headers)
             caller.check(scope, request.path_params.get("name"))
-            with service.quotas.request(caller):
-                check_query(request)
-                if self.body_field is not None:
-                    request = _Read(request.scope, request.receive)
-                    await request.read(self.name, service)
-                return await answer(request)
+            place = service.quotas.place(caller, request.path_params.get("name", ""))
+            try:
+                with service.quotas.request(caller):
+                    check_query(request)
+                    if self.body_field is None:
+                        await place.take(READ.get(self.name, REQUEST))
+                    else:
+                        request = _Read(request.scope, request.receive)
+                        await request.read(self, service, place)
+                    return await answer(request)
+            except Refused:
+                await place.hold(REQUEST)  # a refusal takes its turn, too
+                raise
+            finally:
+                place.leave()
 
         return handler
 
@@ -168,9 +189,9 @@ class DirectRoute(KeyRoute):
             name, key = request.path_params["name"], request.headers.get("idempotency-key")
             if not (IS_NAME(name) and (key is None or IS_KEY(key))):
                 return await ordinary(request)
-            message, errors = field.validate(request.state.body, loc=("body",))
-            if errors:
-                raise RequestValidationError(errors, body=request.state.body)
+            message = request.state.message
+            if message is None:
+                message = _validated(field, request.state.body)
             options = await once(request, key)
             response: Response = await endpoint(request.state.caller, request.app.state.service, name, message, options)
             return response
@@ -182,22 +203,44 @@ class _Read(Request):
     """A request with a body in JSON, as FastAPI takes it."""
 
     async def json(self) -> Any:
-        """The plain value, once it was read."""
-        return self.state.body
+        """The message of a large body, which pydantic takes as it is, or the plain value."""
+        return self.state.body if self.state.message is None else self.state.message
 
-    async def read(self, route: str, service: Service) -> None:
-        """Parse the body; a large one in a thread, so that others are answered meanwhile."""
+    async def read(self, route: KeyRoute, service: Service, place: Place) -> None:
+        """Parse the body when it is its turn; a large one in a thread, so that others are answered meanwhile."""
         types = self.headers.getlist("content-type")
         if len(types) != 1 or not _is_json(types[0]):
             got = repr(types[0][:100]) if types else "nothing"
             message = f"the body must be sent as Content-Type: application/json, got {got}"
             raise Refused("unsupported_media_type", message)
-        body = await self.body()
+        body, self.state.message = await self.body(), None
         if len(body) <= SMALL:
+            await place.take(cost := REQUEST)
             self.state.body = _parsed(body)
         else:
-            check_values(route, service.settings, body)
-            self.state.body = await asyncio.get_running_loop().run_in_executor(service.parsers, _parsed, body)
+            await place.take(REQUEST + BYTE * len(body))
+            values = check_values(route.name, service.settings, body)
+            await place.take(cost := REQUEST + BYTE * len(body) + VALUE * values)
+            read = partial(_read, route.body_field, body)
+            parsed = asyncio.get_running_loop().run_in_executor(service.parsers, read)
+            self.state.body, self.state.message = await parsed
+        name = self.path_params.get("name", "")
+        work = work_of(route.name, self.state.body, service.store.size(name))
+        if work > cost:
+            await place.take(cost + work)
+
+
+def _read(field: Any, body: bytes) -> tuple[Any, Any]:
+    """The plain value of a body, and its message."""
+    value = _parsed(body)
+    return value, _validated(field, value)
+
+
+def _validated(field: Any, value: Any) -> Any:
+    message, errors = field.validate(value, loc=("body",))
+    if errors:
+        raise RequestValidationError(errors, body=value)
+    return message
 
 
 def _parsed(body: bytes) -> Any:

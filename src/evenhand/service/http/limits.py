@@ -15,9 +15,12 @@ from typing import Any, TypeVar
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
+from evenhand.bandit.lease_rounds import STEPS
 from evenhand.service.http.auth import Caller
 from evenhand.service.http.problems import Refused
 from evenhand.service.http.settings import Settings
+from evenhand.service.http.turns import Turn, Turns
+from evenhand.service.store.commands import DECISION, ESTIMATED, SCORE
 from evenhand.service.store.errors import TooMuchWork
 
 Value = TypeVar("Value")
@@ -27,8 +30,18 @@ REPORTED = 100  # rewards in a report of a lease for each that another request m
 NO_KEY = "without a key"
 THREADS = {False: 4, True: 2}  # for logs without and with estimated propensities; as many are written at a time
 LOOK = 0.2  # seconds between looks whether the client still waits
-SMALL = 2**15  # bytes of a body that cannot have too many values, and is read at once
+SMALL = 2**11  # bytes of a body that is read at once; of 680 empty entries that takes 2 ms
+PIECE = 2**18  # bytes in which values are counted before other threads have their turn
 
+# What requests take, in seconds of processor time, as measured with ten arms and SQLite:
+REQUEST = 5e-4
+BYTE, VALUE = 2e-8, 6e-6  # of a body; 1,000 rewards of unknown arms, 3,000 values, take 20 ms
+READ = {"audit": 4e-3, "events": 4e-3, "allocations": 4e-3, "arms": 2e-3, "metrics": 4e-3}
+SHARE = 0.016  # of a key under way at a time: 32 single decisions, or one larger request
+ROOM = 4 * SHARE  # of all keys
+LARGE_ROOM = 2 * SHARE  # two requests of more than a share
+PACE = 1.0  # seconds of work that a key may begin per second, while others ask
+MOST = 2.0  # seconds that a request takes, whatever it asks for: more is refused then
 
 FEW = 100
 #: The largest number of names, numbers and so on in the bodies of routes, by their names; others have few.
@@ -42,21 +55,38 @@ VALUES: dict[str, Callable[[Settings], int]] = {
 }
 
 
-def check_values(route: str, settings: Settings, body: bytes) -> None:
-    """Refuse a body with more values than the message of a route can need; it is not parsed then."""
-    number = sum(map(body.count, (b",", b"[", b"{")))
-    limit = VALUES[route](settings) if route in VALUES else FEW
-    if number > limit:
-        raise Refused("too_large", f"this body may have at most {limit:,} values, got about {number:,}")
+def check_values(route: str, settings: Settings, body: bytes) -> int:
+    """The number of values of a body, about; refuses more than the message of a route can need, without parsing."""
+    limit, number = VALUES[route](settings) if route in VALUES else FEW, 0
+    for first in range(0, len(body), PIECE):
+        number += sum(body.count(mark, first, first + PIECE) for mark in (b",", b"[", b"{"))
+        if number > limit:
+            raise Refused("too_large", f"this body may have at most {limit:,} values, got at least {number:,}")
+    return number
 
 
 def check_fields(body: Any) -> None:
     """Refuse objects with so many fields that most are unknown, without describing each."""
-    lists = {name: value for name, value in body.items() if isinstance(value, list)} if isinstance(body, dict) else {}
-    inside = [(f"body.{name}[{place}]", one) for name, some in lists.items() for place, one in enumerate(some)]
-    for where, value in [("body", body), *inside]:
-        if isinstance(value, dict) and len(value) > MAX_UNKNOWN:
-            raise Refused.at(where, f"has {len(value):,} fields; no message has more than {MAX_UNKNOWN}, see /docs")
+    _check_fields("body", body)
+    for name, value in body.items() if isinstance(body, dict) else ():
+        for place, one in enumerate(value) if isinstance(value, list) else ():
+            if isinstance(one, dict):
+                _check_fields(f"body.{name}[{place}]", one)
+
+
+def _check_fields(where: str, value: Any) -> None:
+    if isinstance(value, dict) and len(value) > MAX_UNKNOWN:
+        raise Refused.at(where, f"has {len(value):,} fields; no message has more than {MAX_UNKNOWN}, see /docs")
+
+
+def work_of(route: str, body: Any, arms: int) -> float:
+    """Seconds that the decisions in a body take, as estimated, among so many arms."""
+    if route not in ("decide", "lease") or not isinstance(body, dict):
+        return 0.0
+    rounds, count = body.get("rounds"), body.get("count", 1)
+    number = len(rounds) if isinstance(rounds, list) else count if isinstance(count, int) else 1
+    scores = arms * (ESTIMATED if body.get("propensities") is True else 1)
+    return (number if route == "decide" else STEPS) * (DECISION + SCORE * scores)
 
 
 def check_batch(settings: Settings, what: str, number: int) -> None:
@@ -124,6 +154,7 @@ class Quotas:
         self._settings, self._clock = settings, clock
         self._buckets: dict[str, TokenBucket] = {}
         self._requests: Counter[str] = Counter()
+        self._turns = Turns(SHARE, ROOM, PACE), Turns(SHARE, LARGE_ROOM, PACE)
         self._logs: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
         self._pools = {
             estimate: ThreadPoolExecutor(threads, thread_name_prefix="evenhand-log")
@@ -147,6 +178,10 @@ class Quotas:
         finally:
             self._requests[key] -= 1
 
+    def place(self, caller: Caller, allocation: str) -> Place:
+        """The place of a request among others, which it takes with `Place.take`."""
+        return Place(self._turns, caller.id or NO_KEY, allocation)
+
     def log(self, caller: Caller, estimate: bool) -> LogDownload:
         """Begin to write a log, or refuse it where the key, or all keys together, download too many."""
         logs, key = self._logs[estimate], caller.id or NO_KEY
@@ -157,6 +192,33 @@ class Quotas:
             raise Refused("unavailable", f"{logs.total():,} {what} are being written; retry when one is complete")
         logs[key] += 1
         return LogDownload(self._pools[estimate], self._settings.max_seconds, lambda: logs.subtract([key]))
+
+
+class Place:
+    """The place of a request among those that are carried out."""
+
+    def __init__(self, turns: tuple[Turns, Turns], key: str, allocation: str) -> None:
+        self._turns, self._key, self._allocation = turns, key, allocation
+        self._taken: tuple[Turns, Turn] | None = None
+
+    async def take(self, cost: float) -> None:
+        """Wait until so much work may begin, in place of what was taken before."""
+        self.leave()
+        turns, turn = self._turns[cost > SHARE], Turn(self._key, self._allocation, min(cost, MOST))
+        await turns.enter(turn)
+        self._taken = turns, turn
+
+    async def hold(self, cost: float) -> None:
+        """Wait as `take` does, unless it has a turn."""
+        if self._taken is None:
+            await self.take(cost)
+
+    def leave(self) -> None:
+        """Let others have their turns."""
+        if self._taken is not None:
+            turns, turn = self._taken
+            self._taken = None
+            turns.leave(turn)
 
 
 class LogDownload:

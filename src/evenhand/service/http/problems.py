@@ -31,6 +31,7 @@ CODE_OF: dict[type[Exception], str] = {
     errors.Closed: "closed",
     errors.KeyReused: "key_reused",
     errors.DamagedAllocation: "damaged",
+    errors.MissingPart: "missing_part",
     errors.TooMuchWork: "too_large",
     errors.StoreUnavailable: "unavailable",
     InfeasiblePromise: "infeasible",

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from evenhand.messages import answers, requests
 from evenhand.messages.audit import Audit
 from evenhand.messages.changes import AddArm, ArmValues, Change, Erase
-from evenhand.service.http.deliveries import check_address
+from evenhand.service.http.addresses import check_registered
 from evenhand.service.http.dependencies import (
     Administrator,
     Anyone,
@@ -162,7 +162,7 @@ async def lease(
     How often each arm plays is decided now, with promised shares kept exactly, and counts as played until the lease is
     over. Report what was played; what is not reported in time is returned, as if there had been no such rounds.
     """
-    options: Any = once | {"max_work": service.settings.max_work}
+    options: Any = once | {"max_work": service.settings.max_work, "max_leases": service.settings.max_leases}
     check_arms(service.settings, message.available)
     command = LeaseRounds(message.decisions, message.seconds, message.available, message.units, **options)
     return JsonResponse(await service.run(name, command))
@@ -408,7 +408,7 @@ async def audit(
 
 @router.get(
     "/v1/allocations/{name}/events",
-    responses=errors("unknown_allocation", "damaged", "invalid"),
+    responses=errors("unknown_allocation", "invalid"),
     tags=["results"],
     response_model=answers.Events,
 )
@@ -440,7 +440,7 @@ async def add_webhook(
 
     They are sent in order, each at least once; the answer has the secret with which a receiver verifies them.
     """
-    check_address(message.url, service.settings.private_webhooks)
+    await run_in_threadpool(check_registered, message.url, service.settings.private_webhooks)
     add = partial(service.webhooks.add, name, **vars(message))
     return JsonResponse(await run_in_threadpool(add), 201)
 
@@ -452,7 +452,7 @@ async def add_webhook(
     response_model=answers.Webhooks,
 )
 async def webhooks(caller: Administrator, service: Services, name: Name) -> Response:
-    """List the addresses to which events are sent, how far each is, and what is wrong with it."""
+    """List the addresses to which events are sent, how far each is, what is wrong with it, and its last deliveries."""
     return JsonResponse(await run_in_threadpool(service.webhooks.listed, name))
 
 

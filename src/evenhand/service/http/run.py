@@ -30,8 +30,9 @@ from evenhand.service.store.database import Database
 from evenhand.service.store.errors import StoreUnavailable
 
 KEEP_ALIVE = 75  # seconds after which an idle connection is closed; longer than proxies use
-SHUTDOWN = 30  # seconds that requests may take to be answered after the server is asked to stop
+SHUTDOWN = 25  # seconds that requests may take to be answered after a signal; with deliveries, it stops within 30
 GC_THRESHOLD = 50_000  # objects between garbage collections; at Python's 700 the pending decisions are visited often
+CHECK = 3600.0  # seconds between checks of all events
 WAIT_STEP = 0.5  # seconds between attempts to reach a database that is starting
 SWITCH_INTERVAL = 0.001  # seconds between switches of the threads that write and the one that answers
 
@@ -92,7 +93,12 @@ def _opened(database: str, upkeep: Upkeep, metrics: Metrics) -> Store:
     while True:
         try:
             return Store.open(
-                database, upgrade=upkeep.upgrade, observer=metrics, idle=upkeep.idle, retention=upkeep.retention
+                database,
+                upgrade=upkeep.upgrade,
+                observer=metrics,
+                idle=upkeep.idle,
+                retention=upkeep.retention,
+                check=CHECK,
             )
         except StoreUnavailable as error:
             if time.monotonic() >= end:

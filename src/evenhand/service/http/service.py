@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
-from evenhand.core.errors import StateError
 from evenhand.core.version import __version__
 from evenhand.messages.answers import AllocationHealth, AllocationSummary
 from evenhand.service.http.auth import Authenticator, Cached
@@ -20,6 +19,7 @@ from evenhand.service.http.metrics import Metrics
 from evenhand.service.http.settings import Settings
 from evenhand.service.store import Describe, ReadHealth, Store
 from evenhand.service.store.commands import Command
+from evenhand.service.store.errors import DamagedAllocation, MissingPart
 from evenhand.service.store.webhooks import WebhookStore
 
 Answer = TypeVar("Answer")
@@ -49,19 +49,19 @@ class Service:
         """
         marks = await run_in_threadpool(self.store.marks, [one.name for one in listed])
 
-        async def health(name: str) -> AllocationHealth:
-            known = self._healths.get(name)
-            if known is not None and known[0] is not None and known[0] == marks.get(name):
-                return known[1]
-            try:
-                found = await self.run(name, ReadHealth())
-            except StateError as error:
-                return AllocationHealth("bad", f"It cannot be read: {error}", None, None, 0, None, None)
-            self._healths[name] = (marks.get(name), found)
-            return found
+        async def with_own(one: AllocationSummary) -> AllocationSummary:
+            mark, health = self._healths.get(one.name, (None, None))
+            if health is None or mark is None or mark != marks.get(one.name):
+                try:
+                    health = await self.run(one.name, ReadHealth())
+                except (DamagedAllocation, MissingPart) as error:
+                    unread = AllocationHealth("bad", str(error), None, None, 0, None, None)
+                    damage = str(error) if isinstance(error, DamagedAllocation) else None
+                    return replace(one, health=unread, damaged=damage)
+                self._healths[one.name] = (marks.get(one.name), health)
+            return replace(one, health=health)
 
-        found = await asyncio.gather(*(health(one.name) for one in listed))
-        return tuple(replace(one, health=of) for one, of in zip(listed, found, strict=True))
+        return tuple(await asyncio.gather(*map(with_own, listed)))
 
     async def etag(self, name: str, limit: int | None) -> str | None:
         """The ETag of an audit, before it is computed and without loading the allocation."""

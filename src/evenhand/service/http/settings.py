@@ -15,6 +15,7 @@ class Settings:
     max_batch: int = 1000
     max_arms: int = 100_000
     max_work: int = 500_000
+    max_leases: int = 500
     max_rate: float = 1000.0
     max_concurrent: int = 200
     max_logs: int = 2

@@ -10,7 +10,7 @@ import { History } from './history.js';
 import { Learned, Remembered } from './learned.js';
 import { where } from './route.js';
 import { Settings } from './settings.js';
-import { byMerit, owed, takesTotals } from './states.js';
+import { byMerit, takesTotals } from './states.js';
 import { Term } from './terms.js';
 import { Name, html } from './view.js';
 
@@ -62,8 +62,8 @@ function Details({ name, audit, described, loaded, onMore, chosen, onChoose, ser
     <${Bounds} bounds=${audit.bounds} />
     ${audit.history && html`<${History} audit=${audit} ...${view} />`}
     <${Cost} cost=${audit.cost} />
-    <${DeficitHistory} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} grouped=${audit.bounds.length > 0} />
-    <${Delays} delays=${audit.delays} totals=${totals} />
+    <${DeficitHistory} history=${audit.deficit_history} lines=${audit.lines} merit=${audit.lines.some(byMerit)} grouped=${audit.bounds.length > 0} />
+    <${Delays} delays=${audit.delays} totals=${totals} received=${sum(audit.lines, 'received')} />
     <${Settings} described=${described} changes=${audit.version} />
   `;
 }
@@ -85,7 +85,7 @@ function Tiles({ audit, described }) {
   const retired = described.retired.length;
   const retiredNote = retired > 0 && `and ${whole(retired)} retired`;
   return html`<dl class="tiles">
-    <${Tile} head="Rounds" word="round" value=${whole(audit.round)} />
+    <${Tile} head="Rounds" word="round" value=${whole(audit.rounds)} />
     <${Tile} head="Arms" word="arm" value=${whole(described.arms.length - retired)} note=${retiredNote} />
     <${Furthest} ...${audit} />
     ${audit.cost?.per_round != null && html`<${Tile} head="Cost of the promises" word="price of the promises" value=${reward(audit.cost.per_round)} note="reward per round" />`}
@@ -100,11 +100,11 @@ function Tiles({ audit, described }) {
 
 // What the policy still makes up for, to an arm or a group; shares by merit owe no plays.
 function Furthest({ lines, bounds, round }) {
-  const arms = lines.filter((line) => line.deficit !== null && !line.retired).map((line) => [owed(line), line.arm]);
+  const arms = lines.filter((line) => line.deficit !== null && !line.retired).map((line) => [line.deficit, line.arm]);
   const groups = bounds.filter(({ kind, at_least }) => kind === 'group' && at_least > 0).map((line) => [line.owed, line.name]);
   if (arms.length + groups.length === 0) return null;
   const [behind, name] = [...arms, ...groups].reduce((most, one) => (one[0] > most[0] ? one : most));
-  const none = round === 0 ? 'no round yet' : bounds.length ? 'nothing is owed' : 'every promise is kept';
+  const none = round === 0 ? 'no round yet' : 'nothing is owed';
   const note = behind > 0 ? html`<${Name} of=${name} />` : none;
   return html`<${Tile} head="Furthest behind, in plays" word="deficit" value=${plays(Math.max(0, behind))} note=${note} />`;
 }

@@ -2,7 +2,7 @@
 import { RewardDot, ShareBar } from './bars.js';
 import { about, plays, reward, rewardInterval, several, share, shareInterval, whole } from './format.js';
 import { Badge } from './health.js';
-import { byMerit, owed, standing } from './states.js';
+import { byMerit, standing } from './states.js';
 import { Term } from './terms.js';
 import { Component, Name, html } from './view.js';
 
@@ -29,7 +29,7 @@ export class Arm extends Component {
   }
 
   render({ line, cap, groups, open, least, scales, totals, onWhy, id }) {
-    const behind = !line.retired && owed(line) > 1;
+    const behind = !line.retired && line.deficit > 1;
     return html`<tr role="row" class="arm">
         <th role="rowheader" scope="row"><${Name} of=${line.arm} /></th>
         <td role="cell" class="is"><${Standing} ...${{ line, cap, groups }} /></td>
@@ -68,7 +68,7 @@ function Facts({ line }) {
     [term('promise', 'Promised'), byMerit(line) ? `${share(line.promised)}, by merit` : line.promised ? share(line.promised) : 'nothing'],
     [term('share', 'Received'), `${share(line.share)} (${several(line.plays, 'play')} in ${several(line.rounds, 'round')})`],
     ['95% interval of its share', shareInterval(line.low_share, line.high_share)],
-    [term('deficit', 'Owed now, in plays'), line.deficit === null ? 'nothing is promised in plays' : plays(Math.max(0, owed(line)))],
+    [term('deficit', 'Owed now, in plays'), line.deficit === null ? 'nothing is promised in plays' : plays(Math.max(0, line.deficit))],
     ['Furthest behind so far', plays(line.worst)],
     ['Could play in', `${share(line.available)} of all rounds`],
     ['Mean reward', reward(line.estimate)],

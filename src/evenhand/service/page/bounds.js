@@ -1,7 +1,7 @@
 // Groups of arms that are promised shares together, and arms with a cap: promised, received, owed.
 import { NOTHING, plays, share, whole } from './format.js';
 import { Badge } from './health.js';
-import { WITHIN } from './states.js';
+import { word } from './states.js';
 import { Name, html } from './view.js';
 
 // [field of the audit, head, what is shown]
@@ -19,11 +19,10 @@ const COLUMNS = [
 
 const look = (field) => (['arms', 'state'].includes(field) ? 'names' : 'number');
 
-function State({ line: { rounds, owed, excess } }) {
-  if (rounds === 0) return html`<span class="badge">not yet begun</span>`;
+function State({ line: { verdict, owed, excess } }) {
   const worst = Math.max(owed, excess ?? -Infinity);
-  if (worst <= WITHIN) return html`<${Badge} state="good" text="kept" />`;
-  return html`<${Badge} state="attention" text=${`${plays(worst)} plays ${worst === owed ? 'behind' : 'above'}`} />`;
+  const { state, text } = word(verdict, worst, worst === owed ? 'behind' : 'above');
+  return html`<${Badge} state=${state} text=${text} />`;
 }
 
 export function Bounds({ bounds }) {

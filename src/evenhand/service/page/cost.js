@@ -1,17 +1,23 @@
-// What the promises cost: the reward that the best arms would have brought in the rounds given away for promises.
-import { reward } from './format.js';
+// What the promises cost: the price of keeping them from now on, and what was incurred so far.
+import { reward, share } from './format.js';
 import { html } from './view.js';
 
 export function Cost({ cost }) {
   if (cost === null) return null;
-  const interval = html`${' '}<span class="soft">(95% interval from <span data-field="low">${reward(cost.low)}</span> to${' '}
-    <span data-field="high">${reward(cost.high)}</span>)</span>`;
-  const known = cost.per_round !== null;
   return html`<section aria-labelledby="cost">
     <h2 id="cost">What the promises cost</h2>
-    ${known && html`<p><strong data-field="per_round">${reward(cost.per_round)}</strong> of reward per round${
-      cost.low !== null && interval}: <strong data-field="total">${reward(cost.total)}</strong> since the promises last changed,
-      by the present estimates.</p>`}
+    ${cost.incurred !== null && html`<p>So far <strong data-field="incurred">${reward(cost.incurred)}</strong> of reward${
+      part(cost.incurred_relative, 'have been')} <${Between} cost=${cost} low="incurred_low" high="incurred_high" /></p>`}
+    ${cost.per_round !== null && html`<p>Keeping them costs <strong data-field="per_round">${reward(cost.per_round)}</strong>${' '}
+      of reward per round${part(cost.relative, 'be')} <${Between} cost=${cost} low="low" high="high" /></p>`}
     ${cost.note && html`<p class="note"><bdi>${cost.note}</bdi></p>`}
   </section>`;
+}
+
+const part = (relative, could) => (relative === null ? '' : `, ${share(relative)} of what could ${could} earned`);
+
+function Between({ cost, low, high }) {
+  if (cost[low] === null) return null;
+  return html`<span class="soft">(95% interval from <span data-field=${low}>${reward(cost[low])}</span> to${' '}
+    <span data-field=${high}>${reward(cost[high])}</span>).</span>`;
 }

@@ -40,8 +40,14 @@ const called = ({ name, summary }) => {
   return more.length ? `${title} (${name})` : name;
 };
 
+// Parameters that an algorithm needs for some feedback.
+const given = (needed) => {
+  const all = Object.entries(needed).map((one) => one.join(' = '));
+  return all.length ? ` (with ${all.join(', ')})` : '';
+};
+
 function About({ algorithm }) {
-  const kinds = algorithm.made_for.map((kind) => MADE_FOR[kind]);
+  const kinds = Object.entries(algorithm.made_for).map(([kind, needed]) => MADE_FOR[kind] + given(needed));
   return html`<p class="note">${algorithm.summary} Promise: ${algorithm.promise}
     ${kinds.length > 0 && html` Made for ${kinds.join(', ')}.`}</p>`;
 }

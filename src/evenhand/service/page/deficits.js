@@ -12,7 +12,8 @@ const BY_MERIT =
 const GROUPED = 'No share is promised to a single arm; the table of groups and caps says how far these are behind.';
 const BEFORE = 'There are no deficits before the first decision.';
 
-const within = (history) => history.largest.every((deficit) => deficit === null || deficit <= WITHIN);
+const within = (history, lines) =>
+  history.largest.every((deficit) => deficit === null || deficit <= WITHIN) && lines.every((line) => (line.worst ?? 0) <= WITHIN);
 
 export class DeficitHistory extends Component {
   state = { shown: null, largest: true, ahead: false, listed: false, opened: false };
@@ -49,7 +50,7 @@ export class DeficitHistory extends Component {
 
   // A promise that was always kept to within a play needs a sentence; its saw of quarter plays would look like an alarm.
   body(history) {
-    if (!within(history)) return this.chart(history);
+    if (!within(history, this.props.lines)) return this.chart(history);
     const { opened } = this.state;
     return html`
       <p>No arm was ever more than one play behind its promise, which is as close as whole plays can come.</p>

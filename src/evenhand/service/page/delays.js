@@ -6,13 +6,16 @@ import { Component, html } from './view.js';
 const TOTALS =
   'Rewards arrive as totals of rounds. They name no decision, so there is no delay to measure.';
 
+const LEASED = 'Of the rewards of leased decisions no delay is known: a client reports them together.';
+
 export class Delays extends Component {
   shouldComponentUpdate(next) {
-    return next.delays !== this.props.delays || next.totals !== this.props.totals;
+    return next.delays !== this.props.delays || next.totals !== this.props.totals || next.received !== this.props.received;
   }
 
-  render({ delays, totals }) {
-    const reason = totals ? TOTALS : 'No reward has been received yet.';
+  render({ delays, totals, received }) {
+    const none = received ? LEASED : 'No reward has been received yet.';
+    const reason = totals ? TOTALS : none;
     return html`<section aria-labelledby="delays">
       <h2 id="delays">Delay of the rewards</h2>
       ${delays ? html`<${Summary} delays=${delays} />` : html`<p class="note">${reason}</p>`}

@@ -3,7 +3,7 @@ import { Chart, ROOM, axis, plain, tip, tone } from './chart.js';
 import { course } from './course.js';
 import { duration, moment, reward, several, share, whole } from './format.js';
 import { Range, chosenRange, rangeOf } from './range.js';
-import { byMerit, owed } from './states.js';
+import { byMerit } from './states.js';
 import { Component, Name, html } from './view.js';
 
 const FIRST = 5; // arms that are drawn unless others are selected
@@ -88,7 +88,7 @@ function leading(history, { arms, lines }) {
   const most = [...history.arms].sort((one, other) => plays.get(other) - plays.get(one));
   if (history.arms.length === arms) return most.slice(0, FIRST);
   const behind = lines.filter((line) => line.deficit !== null && !line.retired && plays.has(line.arm));
-  const worst = behind.sort((one, other) => owed(other) - owed(one)).slice(0, FURTHEST).map(({ arm }) => arm);
+  const worst = behind.sort((one, other) => other.deficit - one.deficit).slice(0, FURTHEST).map(({ arm }) => arm);
   return [...worst, ...most.filter((arm) => !worst.includes(arm))].slice(0, FIRST);
 }
 

@@ -145,8 +145,7 @@ export class Promises extends Form {
         <${Problem} error=${error} />
         <div class="row"><button type="submit" class="main" disabled=${busy || !Object.keys(this.changes()).length}>Save the promises</button>
           <span role="status">${saved}</span></div>
-        <p class="note">A promise that changes begins anew with the next round, and what was owed under the old one lapses.
-          Promises that stay as they are keep what is owed${bounded && '; a group whose arms change keeps it, too'}.</p>
+        <p class="note">A promise that changes begins with the next round, and what is owed goes on.</p>
       </form></section>`;
   }
 }

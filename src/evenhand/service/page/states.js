@@ -1,9 +1,6 @@
 // How an arm stands with its promise, in a word.
 import { plays } from './format.js';
 
-// Plays that the policy still makes up for: without what lapsed with earlier promises.
-export const owed = (line) => (line.deficit === null ? null : line.deficit - line.lapsed);
-
 // A share by merit is estimated anew in every round, so that past plays are not held against it.
 export const byMerit = (line) => line.promised > 0 && line.deficit === null;
 
@@ -14,15 +11,17 @@ export const WITHIN = 1 + 1e-9;
 export function standing(line, cap, groups) {
   if (line.retired) return { state: 'closed', text: 'retired' };
   if (byMerit(line)) return { state: 'plain', text: 'by merit' };
-  if (cap?.excess > WITHIN) return { state: 'attention', text: `${plays(cap.excess)} plays above its largest share` };
+  if (cap?.verdict === 'missed' && cap.excess > 0) return { state: 'bad', text: `${plays(cap.excess)} plays above its largest share` };
   if (!line.promised) return { state: 'plain', text: cap ? 'largest share only' : groups ? 'in a group' : 'no promise' };
-  if (line.rounds === 0) return { state: 'plain', text: 'not yet begun' };
-  const behind = owed(line);
-  if (behind <= WITHIN) return { state: 'good', text: 'kept' };
-  const short = line.high_share !== null && line.high_share < line.promised;
-  return short
-    ? { state: 'bad', text: 'below its promise' }
-    : { state: 'attention', text: `${plays(behind)} plays behind` };
+  return word(line.verdict, line.deficit, 'behind');
+}
+
+// What the service judged of a promise, in a word: the page judges nothing itself.
+export function word(verdict, plays_, side) {
+  if (verdict === null) return { state: 'plain', text: 'not yet begun' };
+  if (verdict === 'kept') return { state: 'good', text: 'kept' };
+  if (verdict === 'undecided') return { state: 'plain', text: 'undecided' };
+  return { state: 'bad', text: `${plays(plays_)} plays ${side}` };
 }
 
 // Every play is pending, received or lost, but for algorithms that take totals, which name no arm.

@@ -1,0 +1,171 @@
+"""Whose request is carried out next: keys have equal shares of the server, and so have the allocations of a key."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+AHEAD = 0.004  # seconds of work that a key may begin at once after a pause
+TINY = 1e-9  # seconds, for sums of rounded numbers
+
+
+@dataclass(eq=False)
+class Turn:
+    """A request that is carried out, or waits for that.
+
+    Attributes:
+        key: who sends it.
+        allocation: which it is about.
+        cost: work that it takes, as estimated, in seconds of processor time.
+    """
+
+    key: str
+    allocation: str
+    cost: float
+    granted: asyncio.Future[None] | None = None
+
+
+@dataclass
+class Queue:
+    """The requests about an allocation that wait, and the work that those before them took."""
+
+    had: float
+    turns: deque[Turn] = field(default_factory=deque)
+
+
+@dataclass
+class Account:
+    """A key: the work that its requests took, that of those under way, and its requests that wait, by allocation."""
+
+    had: float
+    under_way: float = 0.0
+    queues: dict[str, Queue] = field(default_factory=dict)
+    begins: float = 0.0  # when its next request may begin, in seconds
+    served: float = 0.0  # what the allocation had that was served last
+
+    @property
+    def is_here(self) -> bool:
+        """Whether a request of it is under way or waits."""
+        return self.under_way > TINY or bool(self.queues)
+
+    def queue(self, allocation: str) -> Queue:
+        """The requests about an allocation; a new one has had no less than the others, and makes up for no pause."""
+        return self.queues.setdefault(allocation, Queue(self.served))
+
+    def first(self) -> Queue:
+        """The queue that has had least; of equals the one that came first."""
+        return min(self.queues.values(), key=lambda queue: queue.had)
+
+
+class Turns:
+    """Requests take turns: of each key so much may be under way, and of all keys together; the others wait.
+
+    Of the keys with requests that wait, the one is next that has had the least work since it began to ask, and of its
+    allocations the one that has had the least. So a key waits for what is under way, and not for all that others want.
+    While another key is there, a key also begins no more than ``pace`` seconds of work per second, however soon its
+    requests are done: the threads that carry out those of others then find the interpreter free.
+
+    Args:
+        share: seconds of work of a key that may be under way; a request with more is carried out alone.
+        room: seconds of work of all keys together.
+        pace: seconds of work that a key may begin per second.
+        clock: the time in seconds.
+
+    Source: start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), by estimated work, for keys and within them.
+    """
+
+    def __init__(self, share: float, room: float, pace: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._share, self._room, self._pace, self._clock = share, room, pace, clock
+        self._under_way = self._served = 0.0
+        self._accounts: dict[str, Account] = {}
+        self._waiting = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def enter(self, turn: Turn) -> None:
+        """Return when a request may be carried out; after it comes `leave`."""
+        account = self._account(turn.key)
+        turn.granted = asyncio.get_running_loop().create_future()
+        account.queue(turn.allocation).turns.append(turn)
+        self._waiting += 1
+        self.serve()
+        try:
+            await turn.granted
+        except asyncio.CancelledError:
+            queue = account.queues.get(turn.allocation)
+            if queue is not None and turn in queue.turns:
+                self._take(account, queue, turn)
+            else:
+                self.leave(turn)
+            raise
+
+    def leave(self, turn: Turn) -> None:
+        """A request was carried out; others have their turns."""
+        size = min(turn.cost, self._share)
+        self._accounts[turn.key].under_way -= size
+        self._under_way -= size
+        if self._waiting:
+            self.serve()
+
+    def serve(self) -> None:
+        """Begin what may begin now; where the next has no room, no other overtakes it."""
+        while able := [one for one in self._accounts.values() if one.queues and self._may_begin(one)]:
+            account = min(able, key=lambda one: one.had)
+            queue = account.first()
+            turn = queue.turns[0]
+            size = min(turn.cost, self._share)
+            if self._under_way + size > self._room + TINY:
+                return
+            account.served, self._served = queue.had, account.had
+            queue.had += turn.cost
+            account.had += turn.cost
+            account.under_way += size
+            self._under_way += size
+            account.begins = max(account.begins, self._clock() - AHEAD) + turn.cost / self._pace
+            self._take(account, queue, turn)
+            if turn.granted is not None and not turn.granted.done():  # else it is cancelled, and leaves
+                turn.granted.set_result(None)
+        self._wake()
+
+    def _may_begin(self, account: Account) -> bool:
+        """Whether a key may have its next request under way, too."""
+        size = min(account.first().turns[0].cost, self._share)
+        return account.under_way + size <= self._share + TINY and not self._is_early(account)
+
+    def _is_early(self, account: Account) -> bool:
+        """Whether a key has begun so much that others would find no time in between."""
+        if account.begins <= self._clock():
+            return False
+        return any(one.is_here for one in self._accounts.values() if one is not account)
+
+    def _wake(self) -> None:
+        """See to it that those begin in time that are early."""
+        early = [one.begins for one in self._accounts.values() if one.queues and self._is_early(one)]
+        if early and self._timer is None:
+            wait = max(0.0, min(early) - self._clock())
+            self._timer = asyncio.get_running_loop().call_later(wait, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self.serve()
+
+    def _take(self, account: Account, queue: Queue, turn: Turn) -> None:
+        """Take a request out of its queue."""
+        queue.turns.remove(turn)
+        self._waiting -= 1
+        if not queue.turns:
+            del account.queues[turn.allocation]
+
+    def _account(self, key: str) -> Account:
+        """The account of a key; after a pause it has had no less than others. Keys that pause long are forgotten."""
+        account = self._accounts.get(key)
+        if account is None:
+            idle = [name for name, one in self._accounts.items() if not one.is_here and one.begins <= self._clock()]
+            for name in idle:
+                del self._accounts[name]
+            account = self._accounts[key] = Account(self._served)
+        elif not account.is_here:
+            account.had = max(account.had, self._served)
+        return account

@@ -1,0 +1,182 @@
+"""Whose request is next: the rule itself, with a clock that the test sets."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from evenhand.service.http.turns import AHEAD, Turn, Turns
+
+
+class Served:
+    """Turns, with the requests in the order in which they began."""
+
+    def __init__(self, share: float = 10.0, room: float = 40.0, pace: float = math.inf) -> None:
+        self.now, self.begun = 0.0, list[str]()
+        self.turns = Turns(share, room, pace, lambda: self.now)
+        self.tasks: dict[str, tuple[Turn, asyncio.Task[None]]] = {}
+
+    async def ask(self, *names: str, cost: float = 1.0) -> None:
+        """Requests, whose first letter is the key and whose second one the allocation."""
+        for name in names:
+            turn = Turn(name[0], name[1], cost)
+            self.tasks[name] = turn, asyncio.create_task(self._asked(name, turn))
+        await self.settle()
+
+    async def done(self, name: str) -> None:
+        """A request was carried out."""
+        self.turns.leave(self.tasks.pop(name)[0])
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Let all that can go on do so."""
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    async def _asked(self, name: str, turn: Turn) -> None:
+        await self.turns.enter(turn)
+        self.begun.append(name)
+
+
+def run(test: Callable[[Served], Awaitable[None]], served: Served) -> None:
+    async def whole() -> None:
+        await test(served)
+        for _, task in served.tasks.values():
+            task.cancel()
+        await asyncio.gather(*(task for _, task in served.tasks.values()), return_exceptions=True)
+
+    asyncio.run(whole())
+
+
+def test_a_key_has_its_share_under_way_and_no_more() -> None:
+    async def test(served: Served) -> None:
+        await served.ask("ax1", "ax2", "ax3", cost=4.0)
+        assert served.begun == ["ax1", "ax2"]
+        await served.ask("bx1", cost=4.0)
+        assert served.begun == ["ax1", "ax2", "bx1"]  # another key waits for none of these
+        await served.done("ax1")
+        assert served.begun[3:] == ["ax3"]
+
+    run(test, Served())
+
+
+def test_a_request_that_is_more_than_a_share_is_alone() -> None:
+    async def test(served: Served) -> None:
+        await served.ask("ax1")
+        await served.ask("ax2", cost=1_000.0)
+        await served.ask("ax3")
+        assert served.begun == ["ax1"]
+        await served.done("ax1")
+        assert served.begun == ["ax1", "ax2"]
+        await served.done("ax2")
+        assert served.begun == ["ax1", "ax2", "ax3"]
+
+    run(test, Served())
+
+
+def test_without_room_the_key_is_next_that_has_had_least() -> None:
+    async def test(served: Served) -> None:
+        await served.ask("ax1", "ax2", "ax3", "bx1", "bx2", cost=5.0)
+        await served.ask("cx1", cost=1.0)
+        assert served.begun == ["ax1", "bx1"]  # of two keys one each, and there is no room for more
+        await served.done("ax1")
+        assert served.begun[2:] == ["cx1"]  # as it has had nothing
+        await served.done("bx1")
+        await served.done("cx1")
+        assert sorted(served.begun[3:]) == ["ax2", "bx2"]
+
+    run(test, Served(share=5.0, room=10.0))
+
+
+def test_allocations_of_a_key_take_turns() -> None:
+    async def test(served: Served) -> None:
+        await served.ask("ax1", "ax2", "ax3", "ay1", "ay2")
+        for name in ("ax1", "ax2", "ay1", "ax3"):
+            assert served.begun[-1] == name
+            await served.done(name)
+        assert served.begun == ["ax1", "ax2", "ay1", "ax3", "ay2"]
+
+    run(test, Served(share=1.0))
+
+
+def test_work_counts_and_not_requests() -> None:
+    """Of a key that asks for a tenth each time, ten requests begin for each of the other."""
+
+    async def test(served: Served) -> None:
+        await served.ask("cx0")  # takes the room
+        await served.ask(*[f"ax{number}" for number in range(4)])
+        await served.ask(*[f"bx{number}" for number in range(40)], cost=0.1)
+        await served.done("cx0")
+        while len(served.begun) < 23:
+            await served.done(served.begun[-1])
+        assert sum(name[0] == "a" for name in served.begun) in (2, 3)
+
+    run(test, Served(share=0.1, room=0.1))  # one at a time
+
+
+def test_a_pause_is_not_made_up_for() -> None:
+    async def test(served: Served) -> None:
+        for number in range(100):
+            await served.ask(f"a{number}")
+            await served.done(f"a{number}")
+        await served.ask("cx1")
+        await served.ask("ax1", "ax2", "bx1", "bx2")
+        for _ in range(4):
+            await served.done(served.begun[-1])
+        assert [name[0] for name in served.begun[-4:]] in (["a", "b", "a", "b"], ["b", "a", "b", "a"])
+
+    run(test, Served(share=1.0, room=1.0))
+
+
+def test_a_key_keeps_its_pace_while_another_is_there() -> None:
+    """Twice as much as it may: it waits until the work begun before is that of the time gone by."""
+
+    async def test(served: Served) -> None:
+        served.now = 100.0
+        for name in ("ax1", "ax2"):  # nobody else is there
+            await served.ask(name, cost=3.0)
+            await served.done(name)
+        await served.ask("bx1", "ax3", cost=3.0)
+        assert served.begun == ["ax1", "ax2", "bx1"]
+        served.now = 100.0 - AHEAD + 5.9
+        served.turns.serve()
+        await served.settle()
+        assert served.begun[3:] == []
+        served.now = 106.0
+        served.turns.serve()
+        await served.settle()
+        assert served.begun[3:] == ["ax3"]
+
+    run(test, Served(pace=1.0))
+
+
+def test_a_request_that_is_given_up_leaves_its_place() -> None:
+    async def test(served: Served) -> None:
+        await served.ask("ax1", "ax2", "ax3", cost=10.0)
+        served.tasks.pop("ax2")[1].cancel()
+        await served.done("ax1")
+        assert served.begun == ["ax1", "ax3"]
+        _, task = served.tasks["ax3"]
+        assert task.done()
+
+    run(test, Served())
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_turn_is_not_lost_with_a_request_that_is_given_up_as_it_begins(late: bool) -> None:
+    async def test(served: Served) -> None:
+        await served.ask("ax1", "ax2", "ax3", cost=10.0)
+        _, task = served.tasks.pop("ax2")
+        if late:
+            served.turns.leave(served.tasks.pop("ax1")[0])  # it has its turn, and does not know
+            task.cancel()
+        else:
+            task.cancel()
+            served.turns.leave(served.tasks.pop("ax1")[0])
+        await served.settle()
+        assert served.begun == ["ax1", "ax3"]
+
+    run(test, Served())
