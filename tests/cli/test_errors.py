@@ -143,7 +143,7 @@ def test_without_a_command_the_help_is_shown(words: tuple[str, ...], capsys: pyt
         (
             ModuleNotFoundError(name="uvicorn"),
             2,
-            "evenhand: uvicorn is not installed; pip install 'evenhand[service]'\n",
+            "evenhand: uvicorn is not installed; the extra 'service' brings it: in a clone, pip install '.[service]'\n",
         ),
         (BrokenPipeError(), 141, ""),
     ],

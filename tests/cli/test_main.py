@@ -168,6 +168,17 @@ def test_check_says_what_is_feasible_without_running(run: Run, config: Path, tmp
     assert not (tmp_path / "results").exists()
 
 
+def test_check_says_what_a_parameter_allows(run: Run, config: Path, tmp_path: Path) -> None:
+    lagging = tmp_path / "lagging.toml"
+    lagging.write_text(config.read_text().replace('"fucb"', '"lfg"\neta = 50'), encoding="utf-8")
+    printed = " ".join(run("check", lagging).stdout.split())
+    assert "plays may be missing after" in printed
+    assert "as eta = 50 allows; from about round" in printed
+    facts = json.loads(run("check", lagging, "--json").stdout)["policies"]["lfg"]
+    assert facts["keeps"] == "count"
+    assert facts["owed_at_most"] > 50.0
+
+
 def test_an_infeasible_promise_is_refused_before_anything_runs(run: Run, config: Path, tmp_path: Path) -> None:
     config.write_text(CONFIG.replace("[0.1, 0.2]", "[0.7, 0.5]"))
     for command in ("check", "simulate"):

@@ -71,7 +71,7 @@ def algorithms(
     if name:
         show_algorithm(chosen[0])
     elif chosen:
-        show_algorithms(chosen)
+        show_algorithms(chosen, feedback)
     else:
         note(f"no algorithm with the promise {promise!r} supports {feedback!r} feedback; leave out one of the options")
 
@@ -83,7 +83,7 @@ def as_plain(entry: Algorithm) -> dict[str, Any]:
         >>> from evenhand.algorithms import find
         >>> plain = as_plain(find("ucb1"))
         >>> plain["parameters"][0]["name"], plain["promises"], plain["made_for"]
-        ('exploration', 'none', ['dependent'])
+        ('exploration', 'none', {'dependent': {'evidence': 'optimistic'}})
     """
     from evenhand.algorithms.properties import feedback_of, promise_of
 
@@ -103,7 +103,7 @@ def as_plain(entry: Algorithm) -> dict[str, Any]:
         "equation": entry.equation,
         "promise": entry.promise,
         "promises": promise_of(entry),
-        "made_for": list(feedback_of(entry)),
+        "made_for": feedback_of(entry),
         "parameters": parameters,
         "source": entry.source,
         "bound": entry.bound.text if entry.bound else None,

@@ -272,11 +272,15 @@ def show_webhooks(webhooks: Sequence[Webhook]) -> None:
     """Print one row per webhook.
 
     Example:
-        >>> from evenhand.messages.answers import moment
-        >>> show_webhooks([Webhook("6f", "https://example.org", None, 7, moment(0.0), None, None, None)])
+        >>> from evenhand.messages.answers import Delivery, moment
+        >>> last = Delivery(7, 1, moment(0.0), 0.25, 200, None)
+        >>> show_webhooks([Webhook("6f", "https://example.org", None, 7, moment(0.0), None, None, None, None, (last,))])
          webhook   address               kinds   delivered   state   error
          ─────────────────────────────────────────────────────────────────
          6f        https://example.org   all     7           sends
+         webhook   event   attempt   sent                          seconds   status   error
+         ──────────────────────────────────────────────────────────────────────────────────
+         6f        7       1         1970-01-01T00:00:00.000000Z   0.250     200
     """
     rows = []
     for one in webhooks:
@@ -284,6 +288,21 @@ def show_webhooks(webhooks: Sequence[Webhook]) -> None:
         kinds = "all" if one.kinds is None else ", ".join(one.kinds)
         rows.append((one.id, one.url, kinds, f"{one.sequence:,}", state, one.error or ""))
     show(table_of("webhook", "address", "kinds", "delivered", "state", "error", rows=rows))
+    tries = [
+        (
+            hook.id,
+            f"{one.sequence:,}",
+            str(one.attempt),
+            rfc3339(one.sent),
+            f"{one.seconds:.3f}",
+            str(one.status or ""),
+            one.error or "",
+        )
+        for hook in webhooks
+        for one in hook.deliveries
+    ]
+    if tries:
+        show(table_of("webhook", "event", "attempt", "sent", "seconds", "status", "error", rows=tries))
 
 
 def show_lease(lease: Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
@@ -336,7 +355,7 @@ def show_offered(algorithms: Sequence[AlgorithmInfo]) -> None:
     """Print one row per algorithm that a service has.
 
     Example:
-        >>> show_offered([AlgorithmInfo("ucb1", "the largest upper bound plays", "none", "nothing", (), ())])
+        >>> show_offered([AlgorithmInfo("ucb1", "the largest upper bound plays", "none", "nothing", {}, ())])
          algorithm   promises   description
          ────────────────────────────────────────────────────
          ucb1        none       the largest upper bound plays
@@ -351,7 +370,7 @@ def show_parameters(algorithm: AlgorithmInfo) -> None:
     Example:
         >>> from evenhand.messages.answers import AlgorithmParameter
         >>> tolerance = AlgorithmParameter("tolerance", "number", False, 0.0, "plays of arrears")
-        >>> show_parameters(AlgorithmInfo("fucb", "FUCB: arrears first", "share", "shares", (), (tolerance,)))
+        >>> show_parameters(AlgorithmInfo("fucb", "FUCB: arrears first", "share", "shares", {}, (tolerance,)))
         FUCB: arrears first
         promise: shares
          parameter   type     default   description

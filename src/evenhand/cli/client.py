@@ -17,7 +17,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_a
 import typer
 
 from evenhand.cli.help import App
-from evenhand.cli.options import AsJson, Name, Settings, algorithm_names, numbers, parameters, policy, table
+from evenhand.cli.options import (
+    AsJson,
+    Name,
+    Rewards,
+    Settings,
+    algorithm_names,
+    numbers,
+    parameters,
+    policy,
+    reward_range,
+    table,
+)
 from evenhand.cli.output import note, print_json
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.messages.changes import CHANGES, ChangeRecord, summary, texts
@@ -141,7 +152,7 @@ def create(
         float | None,
         typer.Option(help="Seconds after a decision in which its rewards are accepted. Default: no limit."),
     ] = None,
-    rewards: Annotated[str, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward.")] = "0,1",
+    rewards: Rewards = "0,1",
     dry_run: DryRun = False,
     start_from: Annotated[
         str | None,
@@ -168,7 +179,7 @@ def create(
         "seed": seed,
         "window": window,
         "missing": missing,
-        "rewards": _range(rewards),
+        "rewards": reward_range(rewards),
         "start_from": _counts(start_from),
     }
     new = client.create(name, arm, policy(algorithm)[0], **options, dry_run=dry_run)
@@ -626,11 +637,3 @@ def _empty(file: Path) -> bool:
         return int(read_metadata(file).num_rows) == 0
     with file.open(encoding="utf-8") as lines:
         return not (next(lines, "") and next(lines, ""))
-
-
-def _range(text: str) -> tuple[float, float]:
-    try:
-        low, high = map(float, text.split(","))
-    except ValueError:
-        raise ConfigurationError(f"--rewards must have the form LOW,HIGH, such as 0,1; got {text!r}") from None
-    return low, high

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenhand.cli.options import AsJson, Import, Seed, Settings, numbers, pair, parameters, policy
+from evenhand.cli.options import (
+    AsJson,
+    Import,
+    Rewards,
+    Seed,
+    Settings,
+    numbers,
+    pair,
+    parameters,
+    policy,
+    reward_range,
+)
 from evenhand.cli.output import print_json
 from evenhand.core.errors import ConfigurationError, DataError, EvenhandError
 
@@ -35,6 +46,7 @@ def evaluate(
         ),
     ] = None,
     set_: Settings = None,
+    rewards: Rewards = "0,1",
     clip: Annotated[float | None, typer.Option(help="Largest weight. Default: no limit.")] = None,
     missing: Annotated[
         str | None,
@@ -73,12 +85,14 @@ def evaluate(
 
       evenhand evaluate log.csv --algorithm fucb --set fractions=0.01 --json
 
+      evenhand evaluate sales.csv --column reward=euros --algorithm ucb1 --rewards 0,250
+
       evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
     """
     from evenhand.bandit.evaluation.estimators import evaluate as estimate
     from evenhand.bandit.evaluation.log import read_log
 
-    target = target_of(shares, algorithm, set_ or [], seed or 0, lanes)
+    target = target_of(shares, algorithm, set_ or [], seed or 0, lanes, rewards)
     names = dict(pair("--column", "COLUMN=NAME", "reward=bought", text) for text in column or [])
     whole = read_log(log, names, missing, "row" if rows else "decision")
     parts = whole.by_position() if by_position else {}
@@ -96,7 +110,12 @@ def evaluate(
 
 
 def target_of(
-    shares: str | None, algorithm: str | None, settings: Sequence[str], seed: int, lanes: int | None
+    shares: str | None,
+    algorithm: str | None,
+    settings: Sequence[str],
+    seed: int,
+    lanes: int | None,
+    rewards: str = "0,1",
 ) -> Target:
     """The policy to evaluate that the options describe.
 
@@ -110,7 +129,8 @@ def target_of(
     if algorithm is not None and shares is None:
         table, folder = policy(algorithm)
         draws = LANES if lanes is None else lanes
-        return Learner(table, parameters(settings), seed, draws, importing=importing_from(folder))
+        limits, importing = reward_range(rewards), importing_from(folder)
+        return Learner(table, parameters(settings), seed, draws, limits, importing)
     if shares is None or algorithm is not None:
         raise ConfigurationError("give the policy to evaluate by either --shares or --algorithm")
     if settings:

@@ -68,6 +68,7 @@ Settings = Annotated[
         "--set", metavar="NAME=VALUE", help="Parameter of the algorithm, as in a configuration; can be repeated."
     ),
 ]
+Rewards = Annotated[str, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward.")]
 Database = Annotated[
     str,
     typer.Option(
@@ -130,6 +131,15 @@ def numbers(option: str, form: str, example: str, settings: Sequence[str]) -> di
         except ValueError:
             raise _malformed(option, form, example, text) from None
     return by_name
+
+
+def reward_range(text: str) -> tuple[float, float]:
+    """The smallest and the largest reward, from ``--rewards``."""
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise ConfigurationError(f"--rewards must have the form LOW,HIGH, such as 0,1; got {text!r}") from None
+    return low, high
 
 
 def pair(option: str, form: str, example: str, text: str, *, last: bool = False) -> tuple[str, str]:

@@ -43,10 +43,11 @@ def plus_minus(mean: float, stderr: float | None, digits: int | None = None) -> 
 
 
 def table_of(*columns: str, right: bool = False, rows: Iterable[Iterable[str]] = ()) -> Table:
-    """A table of texts; with ``right`` all columns but the first hold numbers and are aligned to the right."""
+    """A table of texts; with ``right`` all columns but the first hold numbers, aligned to the right and never cut."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
-        table.add_column(escape(column), justify="right" if right and place else "left", no_wrap=right)
+        numbers = bool(right and place)
+        table.add_column(escape(column), justify="right" if numbers else "left", no_wrap=numbers, overflow="fold")
     for row in rows:
         table.add_row(*map(escape, row))
     return table
@@ -95,17 +96,18 @@ def date(time: datetime | float) -> str:
 # --- algorithms -------------------------------------------------------------------------------------------------------
 
 
-def show_algorithms(entries: Sequence[Algorithm]) -> None:
-    """Print one row per algorithm."""
-    from evenhand.algorithms.properties import PROMISES, promise_of
+def show_algorithms(entries: Sequence[Algorithm], feedback: str | None = None) -> None:
+    """Print one row per algorithm; for some feedback with the parameters that it needs."""
+    from evenhand.algorithms.properties import PROMISES, feedback_of, needing, promise_of
 
     console = console_for_tables()
     for promise, heading in PROMISES.items():
         rows = [entry for entry in entries if promise_of(entry) == promise]
         if rows:
-            table = table_of("algorithm", "description")
+            table = table_of("algorithm", *(["with"] if feedback else []), "description")
             for entry in rows:
-                table.add_row(f"[bold]{entry.name}[/bold]", escape(entry.summary))
+                needed = [needing(feedback_of(entry).get(feedback, {}))] if feedback else []
+                table.add_row(f"[bold]{entry.name}[/bold]", *needed, escape(entry.summary))
             console.print(f"\n[bold]{heading}[/bold]")
             console.print(table)
     console.print("[dim]evenhand algorithms NAME shows equation, promise, parameters and citation[/dim]")
@@ -158,6 +160,9 @@ def show_feasibility(names: Sequence[str], policies: Mapping[str, Mapping[str, A
     console = console_for_tables()
     if table.row_count:
         console.print(table)
+    for label, facts in policies.items():
+        if facts.get("arrears"):
+            console.print(f"{escape(label)}: {escape(facts['arrears'])}", highlight=False)
     if table.row_count == len(policies):
         console.print("the configuration is valid, and every promise can be kept")
 
@@ -203,7 +208,7 @@ def show_evaluation(title: str, one: Evaluation, with_shares: bool) -> None:
     size = number_of(one.rounds, "round") + (f", {one.rows:,} plays" if one.rows > one.rounds else "")
     console.print(f"[bold]{escape(title)}[/bold]  {size}, {number_of(len(one.items), 'item')}", highlight=False)
     table = table_of("reward per round", "estimate", "95% interval", "method", right=True)
-    table.columns[3].justify = "left"
+    table.columns[3].justify, table.columns[3].no_wrap = "left", False
     table.add_row("the log's policy", *_estimate(one.logged), "mean of the log")
     for name, estimate in one.estimates.items():
         table.add_row(f"{escape(one.target)}, {name.upper()}", *_estimate(estimate), ESTIMATORS[name])

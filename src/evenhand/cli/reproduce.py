@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -138,9 +137,8 @@ def run(names: Sequence[str], place: Store, as_json: bool) -> None:
 
 
 def _facts(experiment: Experiment, place: Store) -> dict[str, Any]:
-    from importlib.resources import files
+    from evenhand.papers.report import full_runs
 
-    times = json.loads((files("evenhand.papers") / "times.json").read_text(encoding="utf-8"))
     size = "quick" if place.quick else "paper"
     return {
         "id": experiment.id,
@@ -148,7 +146,7 @@ def _facts(experiment: Experiment, place: Store) -> dict[str, Any]:
         "paper": experiment.paper,
         "figure": experiment.figure,
         "data": ", ".join(need.kind for need in experiment.data),
-        "seconds": times.get(experiment.id, {}).get(size),
+        "seconds": full_runs().get(experiment.id, {}).get(size),
         "run": place.is_there(experiment),
     }
 
@@ -191,7 +189,7 @@ def _print_verdicts(shown: Sequence[dict[str, Any]]) -> None:
     from evenhand.cli import rendering
     from evenhand.papers import report
 
-    colours = {"confirmed": "green", "contradicted": "red", "undecided": "yellow"}
+    colours = {"confirmed": "green", "contradicted": "red", "holds in part": "yellow", "undecided": "yellow"}
     table = rendering.table_of("experiment", "claim", "verdict", "numbers that agree")
     for one in shown:
         for place, verdict in enumerate(one["verdicts"]):
@@ -200,7 +198,8 @@ def _print_verdicts(shown: Sequence[dict[str, Any]]) -> None:
             table.add_row(
                 "" if place else one["id"],
                 escape(verdict["sentence"]),
-                f"[{colour}]{verdict['status']}[/{colour}]",
+                f"[{colour}]{verdict['words']}[/{colour}]"
+                + (f"; full run: {verdict['full']}" if verdict["full"] else ""),
                 f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else "",
             )
     console = rendering.console_for_tables()

@@ -13,14 +13,15 @@ from rich.table import Table
 
 from evenhand.cli.rendering import console_for_tables, plus_minus, table_of
 from evenhand.core.errors import number_of
+from evenhand.judgement.sentences import sentence
 from evenhand.simulation.results import Results
-from evenhand.simulation.verdicts import FAIR, KEPT, Verdict, differences, verdicts
+from evenhand.simulation.verdicts import FAIR, Verdict, differences, verdicts
 
 NARROW = 80  # columns of the compact table where the output is no terminal
 NAME = 26  # columns for the name of an arm
 FEW = 12  # arms that are all shown
 FIRST = 4  # arms shown of each kind where there are more
-MISSED = "✗"
+MISSED, UNDECIDED = "✗", "?"
 
 
 def show_results(results: Results, wide: bool = False, against: str | None = None) -> None:
@@ -36,12 +37,14 @@ def show_results(results: Results, wide: bool = False, against: str | None = Non
     console.print(title + ("  mean ± standard error over lanes" if wide else ""), highlight=False)
     console.print()
     for verdict in found.values():
-        colour = "red" if verdict.missed else "green" if verdict.promised else "default"
+        doubt = "yellow" if verdict.undecided else "green" if verdict.cases else "default"
+        colour = "red" if verdict.missed else doubt
         text = escape(verdict.text).replace(escape(verdict.label), f"[{colour}]{escape(verdict.label)}[/{colour}]", 1)
         console.print(text, highlight=False)
     if wide:
         _show_measures(console, results, list(results.measures))
         _show_shares_with_errors(console, results)
+        _show_doubts(console, found)
     else:
         _show_shares(console, results, found)
         if results.own:
@@ -88,6 +91,14 @@ def _show_shares_with_errors(console: Console, results: Results) -> None:
     console.print(_fitting(console, "arm", shares, list(results.policies)))
 
 
+def _show_doubts(console: Console, found: Mapping[str, Verdict]) -> None:
+    """What is said of each promise that is not kept, with its interval."""
+    for label, verdict in found.items():
+        for case in verdict.cases:
+            if case.judgement.verdict != "kept":
+                console.print(f"{escape(label)}: {escape(sentence(case))}", highlight=False)
+
+
 def _show_shares(console: Console, results: Results, found: Mapping[str, Verdict]) -> None:
     """The share of every arm, or of the most interesting ones, under each policy; as many tables as the width needs."""
     shares = np.array([result.pulls[-1].mean(axis=0) / results.rounds[-1] for result in results.policies.values()])
@@ -116,7 +127,9 @@ def _show_shares(console: Console, results: Results, found: Mapping[str, Verdict
 def _notes(shares: np.ndarray, found: Mapping[str, Verdict]) -> Iterator[str]:
     """What the words and numbers above mean, as far as they occur."""
     if any(verdict.missed for verdict in found.values()):
-        yield f"{MISSED} promise missed: over {KEPT:.0%} of its plays are missing, on average over lanes."
+        yield f"{MISSED} missed: more than 1% of its plays are missing, by the whole interval."
+    if any(verdict.undecided for verdict in found.values()):
+        yield f"{UNDECIDED} undecided, or behind by what a rule allows; --wide prints the intervals."
     if any(FAIR in verdict.text for verdict in found.values()):
         yield f"{FAIR}: the largest expected reward with all promises kept."
     most = float(shares.sum(axis=1).max())
@@ -160,7 +173,9 @@ def _groups(room: int, labels: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _cell(name: str, share: float, verdict: Verdict) -> str:
-    return f"[red]{_share(share)} {MISSED}[/red]" if name in verdict.missed else f"{_share(share)}  "
+    if name in verdict.missed:
+        return f"[red]{_share(share)} {MISSED}[/red]"
+    return f"[yellow]{_share(share)} {UNDECIDED}[/yellow]" if name in verdict.undecided else f"{_share(share)}  "
 
 
 def _share(share: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,7 +38,7 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
     for label, policy in setup.policies.items():
         try:
             facts = _feasibility(baseline_of(policy, setup.environment, label))
-            policies[label] = facts | _bounds(policy, setup.environment.names)
+            policies[label] = facts | _bounds(policy, setup.environment.names) | _arrears(policy, facts, setup)
         except InfeasiblePromise as error:
             policies[label] = {"feasible": False, "fault": str(error)}
     if as_json:
@@ -191,6 +191,24 @@ def _bounds(policy: Policy, names: Sequence[str]) -> dict[str, Any]:
     if policy.groups:
         facts["groups"] = [{**group, "arms": [names[arm] for arm in group["arms"]]} for group in policy.groups]
     return facts
+
+
+def _arrears(policy: Policy, facts: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
+    """How a policy keeps its promises, and what a parameter allows it to owe at the horizon."""
+    import numpy as np
+
+    from evenhand.judgement.judge import judge
+    from evenhand.judgement.keeping import keeping_of
+    from evenhand.judgement.sentences import forecast
+
+    shares = [share for share in facts["promised"] or [] if share > 0.0]
+    if not shares:
+        return {}
+    keeping = keeping_of(policy, setup.environment.arms, setup.horizon)
+    allowed, due = keeping.owed_at_most(setup.horizon), np.array([min(shares) * setup.horizon])
+    found = judge(keeping, due, np.maximum(due - allowed, 0.0), setup.horizon)[0]
+    text = forecast(found, setup.horizon) if found.parameter else ""
+    return {"keeps": keeping.keeps, "owed_at_most": allowed, "arrears": text}
 
 
 def _save(results: Results, setup: Setup, out: Path, figures: bool) -> list[str]:

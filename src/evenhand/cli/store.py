@@ -222,8 +222,10 @@ def export_all(
     from evenhand.service.store.repair import export_events
 
     with _database(database) as opened:
-        events = export_events(opened, name, file)
-    note(f"wrote {number_of(events, 'event')} to {file}")
+        events, fault = export_events(opened, name, file)
+    note(
+        f"wrote {number_of(events, 'event')} to {file}" + (f", which says that they are damaged: {fault}" * bool(fault))
+    )
 
 
 @db.command("import")
