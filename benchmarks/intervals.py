@@ -16,10 +16,10 @@ import typer
 
 from evenhand import Environment, Policy
 from evenhand.algorithms import thompson, ucb1
-from evenhand.bandit.audit.intervals import mean_interval, mean_rewards
 from evenhand.core.state import Array, Mask
 from evenhand.environment.delays import Custom, Geometric
 from evenhand.environment.feedback import FeedbackModel, Immediate
+from evenhand.inference.sequences import mean_interval, mean_rewards
 from evenhand.policy.fairness import GuaranteedShares
 from evenhand.policy.index import UCB
 from evenhand.policy.selection import Categorical

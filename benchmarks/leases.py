@@ -66,7 +66,7 @@ def excess(size: int, rounds: int) -> float:
     largest = -np.inf
     for _ in range(rounds):
         single.decide()
-        largest = max(largest, float(single._record.deficits().max()))
+        largest = max(largest, float(single._record.owed().max()))
     return worst - largest
 
 

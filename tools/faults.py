@@ -43,17 +43,7 @@ def main() -> None:
     chosen = [fault for fault in FAULTS if options.only in fault.file or options.only in fault.broken]
     unnoticed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for part in (
-            "src",
-            "tests",
-            "docs",
-            "examples",
-            "tools",
-            "benchmarks",
-            "clients",
-            "pyproject.toml",
-            "README.md",
-        ):
+        for part in PARTS:
             source = options.root / part
             if source.is_dir():
                 shutil.copytree(source, Path(folder) / part)
