@@ -125,9 +125,10 @@ def client_package(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation, into docs/_build/html; every warning is an error, and so is a figure that is out of date."""
+    """The documentation, into docs/_build/html; every warning is an error, and so is what is kept and out of date."""
     session.install("-e", ".[docs]")
     session.run("python", "docs/_ext/kept.py", "--check")
+    session.run("python", "docs/_ext/keep_report.py", "--check")
     session.run("python", "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build/html")
 
 

@@ -66,11 +66,12 @@ def test_a_bandit_needs_no_extra(bare: Path, tmp_path: Path) -> None:
         ("eh.client.Client", "httpx", "client"),
         ("eh.service.Store", "", "service"),
         ("import evenhand.cli.main", "typer", "cli"),
+        ("str(eh.Bandit(['tea'], 'ucb1').audit())", "", "cli"),
     ],
 )
 def test_what_is_missing_is_named_with_its_extra(bare: Path, use: str, package: str, extra: str) -> None:
     got = run(bare, "import evenhand as eh", "WINS = eh.rewards.Bernoulli([0.5, 0.4])", use)
-    assert f"{package} is not installed; pip install 'evenhand[{extra}]'" in got
+    assert f"{package} is not installed; the extra {extra!r} brings it: in a clone, pip install '.[{extra}]'" in got
 
 
 def test_bandit_loads_numpy_and_attrs(bare: Path) -> None:
