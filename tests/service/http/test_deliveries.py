@@ -313,7 +313,8 @@ def test_receivers_that_drip_stop_neither_others_nor_the_server(
     until(lambda: len(deliveries._running) == 2 * OF_ONE, lambda: "not all of their turns are taken")
     hooks.add("drinks", receiver.url, None, SECRET)
     store.run("drinks", Decide())
-    until(lambda: receiver.sequences() == [2], lambda: "the others are stopped")
+    until(lambda: hooks.listed("drinks").webhooks[0].sequence == 2, lambda: "the others are stopped")
+    assert receiver.sequences() == [2]
     deliveries.close()
     assert deliveries._thread is not None
     assert not deliveries._thread.is_alive()

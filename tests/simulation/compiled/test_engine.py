@@ -287,7 +287,7 @@ def test_an_unknown_engine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_numba_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     engines._installed.cache_clear()
-    with pytest.raises(EvenhandError, match=r"install evenhand\[fast\]"):
+    with pytest.raises(EvenhandError, match=r"numba is not installed; the extra 'fast' brings it"):
         played(monkeypatch, "compiled", ucb1(), WORLDS["awake"])
     assert played(monkeypatch, "auto", ucb1(), WORLDS["awake"]).pulls.sum() > 0
     engines._installed.cache_clear()
