@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
-from io import StringIO
 
 from .lines import BoundLine, Cost, Line
 
@@ -20,9 +20,7 @@ def fitting(columns: Mapping[str, Sequence[str]], width: int, gap: int, dispensa
         >>> fitting({"arm": ["tea"], "plays": ["1,000,000"], "lost": ["17"]}, width=17, gap=2, dispensable=["lost"])
         ['arm', 'plays']
     """
-    from rich.cells import cell_len
-
-    widths = {name: max(map(cell_len, (name.strip(), *cells))) for name, cells in columns.items()}
+    widths = {name: max(map(cells_of, (name.strip(), *cells))) for name, cells in columns.items()}
     first, *_ = widths
     widths[first] = min(widths[first], FOLDED)
     for name in dispensable:
@@ -53,10 +51,6 @@ def plain(name: str) -> str:
 
 def table(lines: Sequence[Line]) -> str:
     """Lines as text in 80 columns; columns that do not fit are left out."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     cells = {
         "arm": [plain(line.arm) + (" (retired)" if line.retired else "") for line in lines],
         "promised": [_number(line.promised) for line in lines],
@@ -69,17 +63,39 @@ def table(lines: Sequence[Line]) -> str:
     }
     gap = 2 if len(fitting(cells, WIDTH, 2, ["pending"])) == len(cells) else 1
     names = fitting(cells, WIDTH, gap, ["pending", "worst", "estimate"])
-    grid = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False)
-    for name in names:
-        first = name == "arm"
-        grid.add_column(
-            name, justify="left" if first else "right", no_wrap=not first, overflow="fold" if first else "ellipsis"
-        )
-    for row in zip(*(cells[name] for name in names), strict=True):
-        grid.add_row(*map(Text, row))
-    with StringIO() as text:
-        Console(file=text, width=WIDTH, color_system=None, force_terminal=False).print(grid)
-        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+    room = WIDTH - sum(max(map(cells_of, (name, *cells[name]))) + gap for name in names[1:])
+    rows = [names]
+    for line, *numbers in zip(*(cells[name] for name in names), strict=True):
+        first, *more = _folded(line, room)
+        rows += [[first, *numbers], *([one] + [""] * len(numbers) for one in more)]
+    return _aligned(rows, gap)
+
+
+def cells_of(text: str) -> int:
+    """The columns of a terminal that a text takes."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
+
+
+def _folded(text: str, room: int) -> list[str]:
+    """A text in pieces of at most so many columns."""
+    pieces = [""]
+    for letter in text:
+        if cells_of(pieces[-1] + letter) > room:
+            pieces.append("")
+        pieces[-1] += letter
+    return pieces
+
+
+def _aligned(rows: Sequence[Sequence[str]], gap: int) -> str:
+    """Rows as lines: the first column to the left, the others to the right."""
+    widths = [max(map(cells_of, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        padded = [first + " " * (widths[0] - cells_of(first))]
+        padded += [" " * (width - cells_of(cell)) + cell for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append((" " * gap).join(padded).rstrip())
+    return "\n".join(lines)
 
 
 def learned(lines: Sequence[Line]) -> str:
@@ -123,9 +139,7 @@ def bounds_table(bounds: Sequence[BoundLine]) -> str:
         numbers = (line.at_least or None, line.at_most, line.share)
         counts = (f"{line.plays:,}", _number(line.owed) if line.at_least else "", _number(line.excess))
         rows.append((plain(line.name), *map(_number, numbers), *counts))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    padded = [(row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])) for row in rows]
-    return "\n".join("  ".join(row).rstrip() for row in padded)
+    return _aligned(rows, 2)
 
 
 def _listed(parts: Sequence[str]) -> str:

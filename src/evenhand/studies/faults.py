@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from evenhand.core.errors import ConfigurationError, EvenhandError, Fault
 from evenhand.core.errors import Path as Steps
+from evenhand.messages.audit_text import cells_of
 from evenhand.studies.positions import Span, positions
 
 VALUES = ("kind", "profile", "algorithm", "label")  # keys whose value is what a fault is about, not the key
@@ -101,17 +101,11 @@ def _pointed(message: str, span: tuple[int, int] | None, text: str, name: str) -
     cut = max(0, column - WIDEST // 2) if column + length > WIDEST else 0
     shown, before, marked = (_plain(part) for part in (line[cut : cut + WIDEST], line[cut:column], line[column:]))
     dots = "…" if cut else ""
-    caret = "^" * min(_width(marked[:length]) or 1, WIDEST - (column - cut))
-    gap = " " * (_width(before) + len(dots))
+    caret = "^" * min(cells_of(marked[:length]) or 1, WIDEST - (column - cut))
+    gap = " " * (cells_of(before) + len(dots))
     return f"{name}:{number}:{column + 1}: {message}\n{number:5} | {dots}{shown}\n      | {gap}{caret}"
 
 
 def _plain(text: str) -> str:
     """A piece of a line without what a terminal would execute."""
     return "".join(" " if letter == "\t" else letter if letter.isprintable() else "\ufffd" for letter in text)
-
-
-def _width(text: str) -> int:
-    """Columns of a terminal."""
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
